@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -72,7 +71,8 @@ def command(
     refused, with all its errors. Submitting the same bytes again changes nothing.
 
     A folder means the .json and .jsonl files in it. A .jsonl file or stream holds one receipt per line. Receipts are
-    written a hundred at a time, and many are printed as a summary. After an interruption, run the same command again:
+    written a hundred at a time; the last line is their sum, the only line for more than a hundred. After an
+    interruption, run the same command again:
     it skips what is already stored. At the end it writes a seal (receipts audit).
 
     With --evidence the logs, profiles and reports of the same launch are read as receipts ingest reads them, and the
@@ -80,18 +80,19 @@ def command(
     name of the evidence is read from the folder of each. With --supersede the receipt takes the place of the one that
     the store holds of its launch; the reason is kept in it, and shown with both.
     """
+    from receipts.publish.submissions import SubmitSum
     from receipts.receipt.stream import documents, is_many
     from receipts.workflows.submit import exit_code, submit
 
     wanted: Status | None = "valid" if require else None
     many = len(files) > MANY or any(is_many(word) for word in files)
-    tally = _SubmitTally()
+    tally = SubmitSum()
     rows: list[dict[str, Any]] = []
     progress = output.Progress(_total(files), answers=not (quiet or as_json or many))
     amending = bool(evidence or settings) or supersede is not None
     whole = _amended(session, files, evidence, settings, supersede, quiet or as_json) if amending else []
-    found = iter(whole) if amending else documents(files, sys.stdin.buffer)
-    with spooling(session, found, rows) as kept, session.open_store(create=True) as store:
+    source = iter(whole) if amending else documents(files, sys.stdin.buffer)
+    with spooling(session, source, rows) as kept, session.open_store(create=True) as store:
         if supersede is not None:
             from receipts.workflows.submit.amended import refuse_unheld
 
@@ -101,24 +102,24 @@ def command(
         for item in submit(kept.items, store, session.rulebook, jobs=jobs, resume=several and not require):
             kept.items.settle()
             tally.add(item)
-            progress.at(tally.told)
+            progress.at(tally.seen)
             if item.error is not None:
                 progress.clear()
                 output.refuse(item.error)
             if as_json:
                 rows.append(_as_data(item))
-            elif not quiet and not many and tally.told <= MANY:
+            elif not quiet and not many and tally.seen <= MANY:
                 print_outcome(item)
         progress.clear()
         # A stream is known to be many only when it has been read.
-        many = many or tally.told > MANY
+        many = many or tally.seen > MANY
         if many and tally.new:
             store.seal()
     if as_json:
         output.as_json(rows)
-    elif many and not quiet:
-        output.line(tally.sentence)
-    return kept.code or exit_code(tally.outcomes, wanted)
+    elif (many or tally.seen > 1) and not quiet:
+        output.wrapped(tally.sentence(), 0, 2)
+    return kept.code or exit_code(tally.outcomes.values(), wanted)
 
 
 def _amended(
@@ -161,40 +162,6 @@ def _print_added(made: Ingested) -> None:
             output.wrapped(f"added {item.path} {output.clean(str(item.value)[:60])} ({item.where})", 2, 4)
     for other in made.contradictions:
         output.wrapped(f"does not agree: {other.path}: {other.what}; {other.stands or 'left unstated'}", 2, 4)
-
-
-@dataclass
-class _SubmitTally:
-    """How many documents came to what, without the documents."""
-
-    new: int = 0
-    known: int = 0
-    refused: int = 0
-    statuses: dict[str, int] = field(default_factory=dict)
-    outcomes: list[Submission] = field(default_factory=list)  # one of each kind: all that an exit code asks for
-
-    @property
-    def told(self) -> int:
-        return self.new + self.known + self.refused
-
-    def add(self, item: Submission) -> None:
-        if item.submitted is None:
-            self.refused += 1
-        elif item.submitted.new:
-            self.new += 1
-        else:
-            self.known += 1
-        kind = item.status if item.stored and item.status is not None else "refused"
-        if kind not in self.statuses:
-            self.outcomes.append(item)
-        self.statuses[kind] = self.statuses.get(kind, 0) + 1
-
-    @property
-    def sentence(self) -> str:
-        """``9,800 stored (9,700 valid, 100 invalid), 150 stored before, 50 refused``."""
-        by_status = [f"{count:,} {name}" for name, count in self.statuses.items() if name != "refused"]
-        parts = [f"{self.new:,} stored", f"{self.known:,} stored before", f"{self.refused:,} refused"]
-        return f"{', '.join(parts)}; {', '.join(by_status) or 'nothing to judge'}"
 
 
 def _total(files: Sequence[str]) -> int | None:

@@ -141,4 +141,5 @@ def on_sides(findings: Sequence[Finding]) -> str:
 def reason(item: Finding) -> str:
     """One finding in one sentence: what is there, and what was expected if that is short."""
     expected = f", expected {item.expected}" if item.expected and len(item.expected) <= MOST_EXPECTED else ""
-    return f"{leaf(item.at)}: {item.found}{expected}"
+    name = leaf(item.at)
+    return f"{item.found if item.found.startswith(name) else f'{name}: {item.found}'}{expected}"

@@ -69,3 +69,12 @@ def test_quiet_prints_errors_alone(shell: Shell) -> None:
 def test_piped_submits_show_no_progress(shell: Shell) -> None:
     paths = [shell.write(f"n{number}") for number in range(60)]
     assert shell("submit", "-q", *paths).err == ""
+
+
+def test_several_end_with_their_sum_and_why_one_is_invalid(shell: Shell) -> None:
+    paths = [shell.write("good"), shell.write("odd", batch__global_batch=17), shell.write("bare", model__depth=None)]
+    lines = shell("submit", *paths).lines
+    line = " ".join(" ".join(lines[3:]).split())
+    assert line.startswith("3 stored: 1 valid, 1 invalid (R")
+    assert line.endswith(", 1 open")
+    assert shell("submit", *paths).lines[-1] == "3 were stored before"

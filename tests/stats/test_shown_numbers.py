@@ -73,7 +73,7 @@ def test_show_list_and_compare_print_the_number_with_what_it_is(
     assert "no steady segment in 1 of 1 launches of A" in compared
     listed = printed("list")
     assert number in listed
-    assert "median of 9 of 12 steps" in listed
+    assert "median of 9 of 12 steps" in printed("list", "--json")
 
 
 def test_interval_means_are_weighed_by_their_steps_and_compared_with_their_kind() -> None:

@@ -250,7 +250,7 @@ def test_a_folder_and_a_stream_are_told_in_a_line_and_sealed(shell: Shell) -> No
     (folder / "b.jsonl").write_bytes(lines(raw(), b'{"schema_version": "1.0"}', raw()))
     said = shell("submit", "runs")
     assert said.code == 2
-    assert said.out == "3 stored, 0 stored before, 1 refused; 3 valid\n"
+    assert said.out == "3 stored: 3 valid; 1 refused\n"
     assert "runs/b.jsonl:2: run" in said.err
     again = shell("submit", "runs", "--json")
     assert [row.get("new") for row in again.json] == [False, False, None, False]

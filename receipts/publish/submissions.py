@@ -1,0 +1,82 @@
+"""The sum of a submit: how many documents came out how, and why the invalid ones are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from receipts.judging.verdict import Level
+from receipts.publish.findings import grouped, reason
+from receipts.publish.words import words
+
+if TYPE_CHECKING:
+    from receipts.judging.verdict import Finding, ReceiptVerdict
+    from receipts.workflows.submit import Submission
+
+MOST_REASONS = 2
+ORDER = ("valid", "invalid", "open")
+
+
+@dataclass
+class SubmitSum:
+    """Counts of documents, without the documents: a submit may have millions."""
+
+    known: int = 0
+    refused: int = 0
+    new: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    outcomes: dict[str, Submission] = field(default_factory=dict)  # one of each kind: what an exit code asks for
+    _examples: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def seen(self) -> int:
+        """How many documents were counted."""
+        return self.new.total() + self.known + self.refused
+
+    def add(self, item: Submission) -> None:
+        """Count one document."""
+        if item.submitted is None:
+            self.refused += 1
+        elif item.submitted.new:
+            self.new[item.submitted.status] += 1
+            if item.verdict is not None and item.verdict.status == "invalid":
+                self._explain(item.verdict)
+        else:
+            self.known += 1
+        kind = item.status if item.stored and item.status is not None else "refused"
+        self.outcomes.setdefault(kind, item)
+
+    def _explain(self, verdict: ReceiptVerdict) -> None:
+        errors = grouped(verdict.findings).at(Level.ERROR)
+        if errors:
+            first: Finding = errors[0][0]
+            self.reasons[first.code] += 1
+            self._examples.setdefault(first.code, reason(first))
+
+    def sentence(self) -> str:
+        """``20 stored: 18 valid, 1 invalid (R302: sdpa_math ran, …), 1 open; 3 were stored before``."""
+        say = words("submit")
+        parts = [say("sum", n=f"{self.new.total():,}", statuses=self._statuses())] if self.new else []
+        parts += [say("before", n=self.known)] if self.known else []
+        parts += [say("refused", n=self.refused)] if self.refused else []
+        return "; ".join(parts) or say("none")
+
+    def _statuses(self) -> str:
+        say = words("submit")
+        parts = []
+        for status in ORDER:
+            if count := self.new[status]:
+                why = self._why() if status == "invalid" else ""
+                values = {"n": f"{count:,}", "status": status}
+                parts.append(say("reasons", reasons=why, **values) if why else say("status", **values))
+        return ", ".join(parts)
+
+    def _why(self) -> str:
+        say = words("submit")
+        common = self.reasons.most_common(MOST_REASONS)
+        texts = [
+            say("repeated" if count > 1 else "reason", n=f"{count:,}", code=code, reason=self._examples[code])
+            for code, count in common
+        ]
+        return "; ".join([*texts, "…"] if len(self.reasons) > MOST_REASONS else texts)
