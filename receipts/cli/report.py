@@ -30,6 +30,7 @@ Examples:
   receipts report weekly --lane nvidia-megatron --lane tpu-torch-xla
   receipts report weekly --since 2026-11-01 --until 2026-11-20
   receipts report weekly --week 2026-W47 --as-of 2026-11-23T09:00Z --json
+  receipts report weekly --week 2026-W47 --first-screen markdown
 
 {WRITES}
 {BASIS}
@@ -66,6 +67,12 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Also print report.
 @click.option("--lane", "-l", "lanes", multiple=True, metavar="NAME", help="Only this lane; may be repeated.")
 @_out("report")
 @_AS_OF
+@click.option(
+    "--first-screen",
+    "form",
+    type=click.Choice(["markdown", "text"]),
+    help="Print the first screen, to paste into a message; write nothing.",
+)
 @_JSON
 @pass_session
 def weekly(
@@ -76,6 +83,7 @@ def weekly(
     lanes: tuple[str, ...],
     out: Path,
     as_of: str | None,
+    form: str | None,
     as_json: bool,
 ) -> int:
     """Write the frontier report of a week, or of any interval.
@@ -83,12 +91,18 @@ def weekly(
     Frontier and ceilings per lane, accepted and rejected comparisons with their axes, gains that did not survive,
     claims, failures, and the receipts behind every number.
     """
-    from receipts.publish.report import asked, collect_with_basis, moment, parquet, render
+    from receipts.base.errors import UsageError
+    from receipts.publish.report import asked, collect_with_basis, moment, parquet, render, render_first
 
+    if form is not None and as_json:
+        raise UsageError("--first-screen and --json both print; leave one out")
     at = moment(as_of)
     wanted = asked(week, since, until, at)
     with session.open_store() as store:
         data, basis = collect_with_basis(store, session.rulebook, wanted, at, tuple(dict.fromkeys(lanes)))
+    if form is not None:
+        output.line(render_first(data, form, session.config.reports).rstrip("\n"))
+        return 0
     files = {**render(data, session.rulebook.rules, session.config.reports), **parquet(basis, data)}
     _keep(session, files, out, _quoted(data))
     return _told(data, files, out, as_json=as_json)

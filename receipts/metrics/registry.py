@@ -152,6 +152,14 @@ def get(name: str) -> Metric:
     return metric
 
 
+def effect_word(metric: Metric, kind: str) -> str:
+    """An effect's kind in a word that fits the metric: memory grows, it is not slow."""
+    if metric.summary in ("step", "rate"):
+        return kind
+    lower = metric.better == "lower"
+    return {"faster": "less" if lower else "more", "slower": "more" if lower else "less"}.get(kind, kind)
+
+
 def shown(metric: Metric, value: float) -> str:
     """A value with its unit, for people."""
     scaled = value * metric.scale

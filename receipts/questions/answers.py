@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from receipts.axes.lane import Lane
 from receipts.axes.shape import described, target_of
@@ -14,6 +15,18 @@ from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
+
+State = Literal["yes", "no", "open"]
+
+
+class Answered(NamedTuple):
+    """A question, its answer in words, whether that is a yes, a no, or open, and the answer as a table has it."""
+
+    question: str
+    answer: str
+    state: State
+    brief: str
+
 
 NOT_STATED = "not stated"
 _SEEN = ("path.witnessed.attention", "path.witnessed.framework")
@@ -28,6 +41,19 @@ class Answers:
     workload: str
     path: str
     target: str
+
+    def states(self) -> tuple[Answered, ...]:
+        """The answers with their states: open where a part of the answer is not stated or not shown."""
+        states: tuple[State, ...] = (
+            "open" if NOT_STATED in self.topology or self.topology.startswith("?") else "yes",
+            "yes" if self.amortised == "yes" else "no" if self.amortised.startswith("no:") else "open",
+            "open" if NOT_STATED in self.workload or self.workload.startswith("?") else "yes",
+            "yes" if self.path.startswith("witnessed") else "no" if self.path.startswith("left") else "open",
+            _at_target(self.target),
+        )
+        briefs = (self.topology, self.amortised, self.workload, self.path, _brief_target(self.target))
+        rows = zip(self.rows(), states, briefs, strict=True)
+        return tuple(Answered(*row, state, brief) for row, state, brief in rows)
 
     def rows(self) -> tuple[tuple[str, str], ...]:
         """Question and answer, in the order that they are asked."""
@@ -49,6 +75,22 @@ def answers(parsed: Parsed, lane: Lane, verdict: ReceiptVerdict, facts: Facts | 
         path=_path(Case(Launch(parsed, lane), lane, facts), verdict),
         target=_target(parsed, lane, facts),
     )
+
+
+def _at_target(answer: str) -> State:
+    """Whether a shape is a target of its lane and the lane sustained it; no where either is known not to be."""
+    target, _, envelope = answer.partition(" · envelope: ")
+    where = envelope.partition(" ")[0].rstrip(":,")
+    if target.startswith("away") or where == "beyond":
+        return "no"
+    return "yes" if target.startswith("at target") and where in ("at", "inside") else "open"
+
+
+def _brief_target(answer: str) -> str:
+    """The target, and where the shape lies, without the ceiling that says so."""
+    target, _, envelope = answer.partition(" · envelope: ")
+    where = envelope.partition(",")[0].partition(":")[0]
+    return f"{target} · {'envelope unknown' if where == 'unknown' else where}"
 
 
 def topology(parsed: Parsed) -> str:

@@ -51,6 +51,8 @@ OVERFLOW = """() => {
 }"""
 DEAD_LINKS = """() => [...document.querySelectorAll("a[href]")].map(link => link.getAttribute("href"))
   .filter(target => !target.startsWith("#") || !document.getElementById(target.slice(1)))"""
+OPEN = """() => document.querySelectorAll("details").forEach(item => { item.open = true })"""
+SHEETS = 12  # that a busy week has at most, every fold open but the receipts and rules behind it
 REACHABLE = """() => [...document.querySelectorAll("a[href], summary")].filter(item => item.checkVisibility())
   .map(item => item.outerHTML)"""
 FOCUSED = """() => {
@@ -109,6 +111,41 @@ def pages(demo_pages: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
         assert main(command) == 0
         found[name] = folder / name / "index.html"
     return found
+
+
+BUSY = ("2026-W15", "2026-W21", "2026-W16")
+
+
+@pytest.fixture(scope="module")
+def busy(cases: Path, checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The reports of a lab's three busiest weeks, of more than a hundred runs each."""
+    folder = tmp_path_factory.mktemp("busy")
+    store = ["--store", str(folder / "store.sqlite")]
+    mapping = ["--mapping", str(checkout / "examples" / "lab" / "mapping.toml")]
+    assert main([*store, "import", "notebook", str(cases / "lab" / "runs.json"), *mapping, "--submit"]) == 0
+    for name in BUSY:
+        assert main([*store, "report", "weekly", "--week", name, "--out", str(folder / name)]) == 0
+    return {name: folder / name / "index.html" for name in BUSY}
+
+
+@pytest.mark.parametrize("name", BUSY)
+def test_a_busy_week_is_a_few_sheets_with_every_fold_open_but_its_appendix(
+    chromium: Any, busy: dict[str, Path], name: str
+) -> None:
+    with watched(chromium, busy[name]) as seen:
+        seen.page.evaluate(OPEN.replace('"details"', '"details:not(.entry)"'))
+        printed = seen.page.pdf(format="A4", prefer_css_page_size=True)
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= SHEETS
+
+
+@pytest.mark.parametrize("name", BUSY)
+def test_the_first_screen_of_a_busy_week_ends_within_a_screen_and_a_half(
+    chromium: Any, busy: dict[str, Path], name: str
+) -> None:
+    with watched(chromium, busy[name]) as seen:
+        box = seen.page.locator("#summary").bounding_box()
+        assert box["y"] + box["height"] < 1.5 * 900
+        assert seen.page.locator(".badges li").count() >= 5
 
 
 @pytest.fixture(params=PAGES)
@@ -243,6 +280,7 @@ def test_a_hostile_label_runs_nothing_even_where_the_page_forbade_nothing(
         assert seen.said == []
         assert seen.requests == [pages[name].as_uri()]
         assert seen.page.locator("script, img, iframe, base, [onload], [onfocus], [style*=fixed]").count() == 0
+        seen.page.evaluate(OPEN)
         text = seen.page.inner_text("body")
         assert "window.hurt = 1" in text
         assert "{{ 7 * 7 }}" in text

@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from receipts.publish.pictures import sequence, steps, strips, waterfall, weeks
+from receipts.publish.pictures import forest, maps, sequence, steps, waterfall, weeks
 from receipts.publish.pictures.colours import of
+from receipts.publish.pictures.layout import layout
 from receipts.publish.pictures.marks import MARKS, VARIABLES
 
 pytestmark = pytest.mark.slow
@@ -38,11 +39,17 @@ def over_weeks(label: str = "dense", name: str = "p2") -> str | None:
     return weeks.picture([course], ["2026-W52", "2026-W53", "2027-W01"], name=name, title=label)
 
 
-def memory(label: str = "four chips", name: str = "p3", chips: int = 4) -> str | None:
-    rows = tuple(
-        strips.Row(chip, 10 * GIB, (12 + chip % 7) * GIB, (14 + chip % 5) * GIB, 20 * GIB) for chip in range(chips)
-    )
-    return strips.picture([strips.Strip(label, rows, 0.1)], name=name, title=label)
+def memory(label: str = "four chips", name: str = "p3", chips: int = 4, hosts: int = 1) -> str | None:
+    shares = {chip: (12 + chip % 7) / 20 for chip in range(chips)}
+    texts = {chip: f"{20 * share:.1f}" for chip, share in shares.items()}
+    leaders = frozenset(chip for chip, share in shares.items() if share == max(shares.values()))
+    one = maps.Map(label, layout(range(chips), count=chips, hosts=hosts), shares, texts, leaders, frozenset({0}))
+    return maps.picture([one], name=name, title=label)
+
+
+def effects(label: str = "buckets 1 → 2", name: str = "p6") -> str | None:
+    found = [forest.Effect(label, 1.1, 1.08, 1.12, 0.01, True), forest.Effect("rate", 0.999, 0.98, 1.02, 0.01, False)]
+    return forest.picture(found, name=name, title=label)
 
 
 def launch(side: str, middle: float, steady: bool = True) -> steps.Row:
@@ -64,7 +71,8 @@ Draws = Callable[..., str | None]
 ALL: dict[str, Draws] = {
     "sequence": over_sequence,
     "weeks": over_weeks,
-    "strips": memory,
+    "maps": memory,
+    "forest": effects,
     "steps": step_times,
     "waterfall": bridge,
 }
@@ -164,7 +172,8 @@ def test_series_differ_without_colour() -> None:
     [
         (over_sequence, {"tokens/s/chip", "MFU, %", "sequence length, tokens (log scale)", "4K"}),
         (over_weeks, {"week of the run, ISO, UTC", "2026-W52", "2027-W01"}),
-        (memory, {"% of the chip's limit", "live peak 15.00 of 20.00 GiB", "chip 3"}),
+        (memory, {"four chips", "one host", "15.0", "12.0!"}),
+        (effects, {"change of B against A, %; the band is ±δ", "+10.00 % (+8.00 to +12.00)"}),
         (step_times, {"step time, ms", "steps kept", "A 1", "B 2"}),
         (bridge, {"change of tokens/s against A, % (log scale)", "+25.00 %", "−20.00 %"}),
     ],
@@ -179,23 +188,24 @@ def test_an_axis_that_does_not_begin_at_zero_says_so() -> None:
 
 
 def test_what_is_stated_only_is_hollow() -> None:
-    points = [sequence.Point("a", 1024, 10.0, None, True), sequence.Point("a", 2048, 9.0, None, False)]
+    lengths = ((1024, True), (2048, False), (4096, True))
+    points = [sequence.Point("a", length, 10.0, None, proven) for length, proven in lengths]
     svg = sequence.picture(points, name="p", title="t")
     assert svg is not None
     fills = re.findall(r"<use [^>]*style=\"fill: var\((--[a-z0-9-]+),", svg)
-    assert fills == ["--mark-1", "--paper", "--mark-1"]  # the legend's is the last
+    assert sorted(fills) == ["--mark-1"] * 3 + ["--paper"]  # one is the legend's
 
 
 def test_ceilings_have_a_bar_and_intervals_feet() -> None:
-    bare = [sequence.Point("a", 1024, 10.0, None, True), sequence.Point("a", 2048, 9.0, None, True)]
+    bare = [sequence.Point("a", length, 10.0, None, True) for length in (1024, 2048, 4096)]
 
     def lines(points: list[sequence.Point]) -> int:
         return (sequence.picture(points, name="p", title="t") or "").count("stroke: var(--mark-1")
 
     plain = lines(bare)
-    assert lines([replace(bare[0], grade="peak"), bare[1]]) == plain
-    assert lines([replace(bare[0], grade="repeated"), bare[1]]) == plain + 1
-    assert lines([replace(bare[0], low=9.0, high=11.0), bare[1]]) == plain + 1
+    assert lines([replace(bare[0], grade="peak"), *bare[1:]]) == plain
+    assert lines([replace(bare[0], grade="repeated"), *bare[1:]]) == plain + 1
+    assert lines([replace(bare[0], low=9.0, high=11.0), *bare[1:]]) == plain + 1
 
 
 def test_no_more_series_are_drawn_than_can_be_told_apart() -> None:
@@ -214,27 +224,34 @@ def test_nothing_to_draw_is_no_picture() -> None:
     assert weeks.picture([], [], name="p", title="t") is None
     one = weeks.Course("a", (weeks.Change(1, 0, 1.0, None),))
     assert weeks.picture([one], ["2026-W01", "2026-W02"], name="p", title="t") is None
-    assert strips.picture([strips.Strip("a", (strips.Row(0, 1, 1, 1, None),), 0.1)], name="p", title="t") is None
     assert steps.picture([launch("A", 1.0)], name="p", title="t") is None
     total = waterfall.Step("B against A", 0.0)
     assert waterfall.picture([], total, metric="tokens/s", name="p", title="t") is None
 
 
-def test_the_tightest_chip_comes_first_and_hundreds_are_no_taller() -> None:
-    names = [text for text in texts(made(memory)) if text.startswith("chip ")]
-    assert names == ["chip 3", "chip 2", "chip 1", "chip 0"]
+def test_every_chip_has_a_cell_where_the_topology_has_it() -> None:
+    sixteen = ElementTree.fromstring(memory("sixteen", "p", 16, 2) or "")
+    values = [item.text for item in sixteen.iter(f"{SVG}text") if re.fullmatch(r"\d+\.\d!?", item.text or "")]
+    assert len(values) == 16
+
+
+def test_hundreds_of_chips_are_no_taller_than_a_page() -> None:
     many = memory("many", "p", 512)
     assert many is not None
-    assert float(ElementTree.fromstring(many).attrib["height"]) < 300
-    assert len([text for text in texts(many) if text.startswith("chip ")]) == 2
+    assert float(ElementTree.fromstring(many).attrib["height"]) < 400
 
 
-def test_a_peak_beyond_the_limit_stays_inside_the_picture() -> None:
-    rows = (strips.Row(0, None, 30 * GIB, None, 20 * GIB),)
-    svg = strips.picture([strips.Strip("a", rows, 0.1)], name="p", title="t")
-    assert svg is not None
-    places = [float(x) for x in re.findall(r"[ML] (-?[\d.]+) ", svg)]
-    assert max(places) <= 420.0
+def test_a_lone_chip_or_a_lone_effect_is_no_picture() -> None:
+    assert memory("one", "p", 1) is None
+    assert forest.picture([forest.Effect("a", 1.1, 1.0, 1.2, 0.01, True)], name="p", title="t") is None
+
+
+def test_an_effect_lies_where_its_axis_says_and_what_is_open_is_hollow() -> None:
+    svg = made(effects)
+    fills = re.findall(r"<use [^>]*style=\"fill: var\((--[a-z0-9-]+),", svg)
+    assert fills == ["--mark-1", "--paper"]
+    places = [float(x) for x in re.findall(r"<use x=\"([\d.]+)\"", svg)]
+    assert places[0] > places[1]
 
 
 def test_bars_of_a_bridge_follow_one_another_and_end_where_the_whole_does() -> None:
@@ -266,5 +283,5 @@ def test_equal_numbers_are_no_error() -> None:
     assert steps.picture(flat, name="p", title="t") is not None
     hops = [waterfall.Step("nothing", 0.0)]
     assert waterfall.picture(hops, waterfall.Step("B", 0.0), metric="m", name="p", title="t") is not None
-    same = [sequence.Point("a", 1024, 10.0, 0.0, True)] * 2
+    same = [sequence.Point("a", length, 10.0, 0.0, True) for length in (1024, 1024, 2048)]
     assert sequence.picture(same, name="p", title="t") is not None

@@ -132,7 +132,7 @@ def test_a_column_is_called_and_typed_as_in_an_export_and_says_what_it_is(told: 
     shared = [field for field in datasets()["receipts"].fields if field.name in known]
     assert len(shared) > 40
     assert all(field == known[field.name] for field in shared)
-    assert all(field.metadata[b"says"] for field in schema)
+    assert all(field.metadata[b"description"] for field in schema)
     assert schema.metadata[b"rules"].decode() == data.rules
     assert schema.metadata[b"format"] == b"receipts-report/1"
 

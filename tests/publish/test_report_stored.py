@@ -22,9 +22,9 @@ from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics.chips import account
 from receipts.publish.report import Week, WeekData, collect, moment
-from receipts.publish.report.memory import left_of
 from receipts.publish.report.neighbours import Configurations
 from receipts.publish.report.reuse import may_reuse, without_asking
+from receipts.publish.report.sections.memory import left_of
 from receipts.publish.report.shelf import Shelf
 from receipts.publish.report.week import Span, asked
 from receipts.receipt import Document, Parsed

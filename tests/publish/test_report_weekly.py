@@ -20,6 +20,7 @@ from receipts.publish.report import Week, WeekData, asked, collect, moment
 from receipts.publish.report.links import Links, Pair
 from receipts.publish.report.neighbours import NEAREST, Configurations, Neighbours
 from receipts.publish.report.pairs import _judged
+from receipts.publish.report.sections import failures, incidents
 from receipts.publish.report.shelf import Shelf
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
@@ -56,7 +57,8 @@ def test_the_frontier_holds_the_best_valid_result_with_its_five_answers(data: We
     assert best.tokens_per_second_per_chip == pytest.approx(16 * 256 / 0.6, rel=0.01)
     assert best.peak_bytes == 640_000_000
     assert len(best.answers) == 5
-    assert ("on its path?", "witnessed: sdpa_flash") in best.answers
+    path = next(item for item in best.answers if item.question == "on its path?")
+    assert (path.answer, path.state) == ("witnessed: sdpa_flash", "yes")
 
 
 def test_a_stated_result_stands_apart_and_never_on_the_frontier(data: WeekData) -> None:
@@ -100,26 +102,62 @@ def test_a_stated_launch_beside_measured_ones_is_left_out_of_their_comparison_an
     assert lane.inconclusive == ()
 
 
-def test_failures_carry_what_was_asked_for_and_who_failed_there_before(data: WeekData) -> None:
-    first, second = data.failures
-    assert (first.outcome, first.phase, first.failure_class) == ("oom", "first_window", "runtime_alloc")
-    assert first.requested_bytes == 3 * 2**30
-    assert first.micro_batch == 64
-    assert first.earlier == ()
-    assert [ref.name for ref in second.earlier] == ["micro batch 64"]
+def test_failures_of_one_shape_are_one_cause_with_what_was_asked_for_and_what_they_cost(data: WeekData) -> None:
+    made = data.sections.failures
+    (cause,) = made.causes
+    assert (made.launches, cause.launches, cause.outcome) == (2, 2, "oom")
+    assert (cause.phases, cause.classes) == (("first_window",), ("runtime_alloc",))
+    assert (cause.requested_bytes, cause.limit_bytes, cause.micro_batch) == (3 * 2**30, 16 * 2**30, 64)
+    assert [ref.name for ref in cause.receipts] == ["micro batch 64", "micro batch 64 again"]
+    assert (cause.cost.timed, cause.cost.untimed) == (2, 0)
+    assert cause.cost.chip_seconds == pytest.approx(2 * 260, abs=1)
+
+
+def test_failures_of_other_shapes_or_messages_are_other_causes_and_earlier_ones_are_named(tmp_path: Path) -> None:
+    crash: dict[str, Any] = {"run__outcome": "crash", "run__exit_code": 1, "failure": {"message": "lost a link"}}
+    with open_store(str(tmp_path / "causes.sqlite")) as made:
+        section.put(made, [section.known_failure(-9, "before"), section.known_failure(1, "again")])
+        section.put(made, [section.known_failure(2, "larger", batch__micro_batch=16, batch__accumulation=1)])
+        section.put(made, [section.launch("a", 3, **crash), section.launch("b", 4, numerics__learning_rate=5, **crash)])
+        found = section.report(made).sections.failures
+    assert [(item.launches, failures.named(item)) for item in found.causes] == [
+        (2, "crash: lost a link"),
+        (1, "OOM at 4,096 × micro batch 16, 8 × h200-sxm"),
+        (1, "OOM at 4,096 × micro batch 8, 8 × h200-sxm"),
+    ]
+    assert [[ref.name for ref in item.earlier] for item in found.causes] == [[], [], ["before"]]
 
 
 def test_a_run_that_left_its_path_is_an_incident(data: WeekData) -> None:
-    (incident,) = data.incidents
-    assert (incident.code, incident.at) == ("R302", "path.witnessed.attention")
+    (incident,) = data.sections.incidents.found
+    assert (incident.code, incident.launches, [item.at for item in incident.seen]) == (
+        "R302",
+        1,
+        ["path.witnessed.attention"],
+    )
     assert [ref.name for ref in incident.receipts] == ["left its path"]
+
+
+def test_a_launch_with_two_findings_of_a_rule_is_one_incident(store: Store) -> None:
+    shelf = Shelf(store, cases.rulebook(), moment(week.AS_OF))
+    (left,) = (item for item in shelf.items(shelf.rows) if item.entry.label == "left its path")
+    finding = next(item for item in left.verdict.findings if item.code == "R302")
+    both = (finding, replace(finding, at="path.witnessed.gemm"))
+    items = [replace(left, verdict=replace(left.verdict, findings=both))]
+    items.append(replace(left, entry=left.entry._replace(id="f" * 64), verdict=items[0].verdict))
+    (incident,) = incidents.incidents(items).found
+    assert incident.launches == len(incident.receipts) == 2
+    assert [(item.at, item.launches) for item in incident.seen] == [
+        ("path.witnessed.attention", 2),
+        ("path.witnessed.gemm", 2),
+    ]
 
 
 def test_a_lineage_that_nobody_stated_is_no_drift_and_one_that_is_stated_in_part_may_be(tmp_path: Path) -> None:
     def found(name: str, **leaves: Any) -> list[str]:
         with open_store(str(tmp_path / f"{name}.sqlite")) as made:
             section.put(made, [section.launch(name, 1, **leaves)])
-            return [item.found for item in section.report(made).incidents]
+            return [seen.found for item in section.report(made).sections.incidents.found for seen in item.seen]
 
     bare: dict[str, Any] = {"wheels__transformer_engine": None, "platform__cudnn": None}
     assert found("bare", **bare) == []
@@ -145,14 +183,14 @@ def test_every_receipt_that_is_named_is_described(data: WeekData) -> None:
     (lane,) = data.lanes
     named = {item.receipt.id for item in (*lane.frontier, *lane.stated)}
     named |= {ref.id for pair in (*lane.accepted, *lane.inconclusive, *lane.refused) for ref in (*pair.a, *pair.b)}
-    named |= {failed.receipt.id for failed in data.failures} | {tight.receipt.id for tight in data.headroom}
+    named |= {ref.id for ref in data.sections.failures.refs()} | {tight.receipt.id for tight in data.headroom}
     assert named <= described
 
 
 def test_what_ran_after_as_of_is_not_looked_at(store: Store) -> None:
     early = report(store, "2026-03-03")
     assert early.counts.submitted == 3
-    assert early.failures == ()
+    assert early.sections.failures.causes == ()
 
 
 def test_the_same_store_gives_the_same_values(store: Store, data: WeekData) -> None:
@@ -397,5 +435,5 @@ def test_an_empty_list_is_named_and_a_cut_one_says_where_the_rest_stands(data: W
     (lane,) = data.lanes
     cut = replace(lane, accepted=(), refused_more=3)
     text = render(replace(data, lanes=(cut,)), cases.rulebook().rules)["report.md"].decode()
-    assert "The week has no accepted comparisons and no inconclusive comparisons.\n" in text
+    assert "There are no accepted comparisons and no undecided comparisons.\n" in text
     assert "And 3 more refused comparisons, in comparisons.parquet." in text

@@ -93,6 +93,8 @@ def watched(running: Any, path: Path, **options: Any) -> Iterator[Watched]:
 
 def renamed(value: Any, name: str) -> Any:
     """A report's values with every receipt called `name`, past what the receipt's schema would let in."""
+    if hasattr(value, "_fields"):
+        return type(value)(*(renamed(item, name) for item in value))
     if isinstance(value, tuple):
         return tuple(renamed(item, name) for item in value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -1,4 +1,4 @@
-"""Rate and MFU over sequence length: what is accepted filled, what is merely stated hollow, ceilings under a bar."""
+"""Rate and MFU over sequence length: what is proven filled, what is reported hollow, ceilings under a bar."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from receipts.publish.pictures.legend import LEFT, RIGHT, WIDTH
 from receipts.publish.pictures.panel import BELOW, Panel, Scale, below, frame, upward
 
 Grade = Literal["validated", "repeated", "peak"]
-FEWEST: Final = 2  # a lone point is a number, and no picture
+FEWEST: Final = 3  # two points are two numbers, and no picture
+LENGTHS: Final = 2  # at one length there is no course
 _HEIGHTS: Final = {"rate": 150.0, "mfu": 110.0}
 _TITLES: Final = {"rate": "tokens/s/chip", "mfu": "MFU, %"}
 _TOP: Final = 30.0
@@ -62,10 +63,10 @@ def shown(points: Sequence[Point]) -> tuple[list[Point], list[str]]:
 
 
 def picture(points: Sequence[Point], *, name: str, title: str) -> str | None:
-    """The SVG element, or None where there are fewer than two points. ``name`` starts its ids."""
+    """The SVG element, or None where there are fewer than three points, or one length. ``name`` starts its ids."""
     drawn, names = shown(points)
     kinds = [kind for kind in _HEIGHTS if any(item.read(kind) is not None for item in drawn)]
-    if len(drawn) < FEWEST:
+    if len(drawn) < FEWEST or len({item.length for item in drawn}) < LENGTHS:
         return None
     height = sum(_TOP + _HEIGHTS[kind] for kind in kinds) + BELOW + legend.height(names)
     paint = partial(_paint, drawn, names, kinds)
@@ -77,7 +78,7 @@ def _says(points: Sequence[Point]) -> str:
     for item in points:
         numbers = [f"{item.rate:,.0f} tokens/s/chip"] if item.rate is not None else []
         numbers += [f"MFU {item.mfu * 100:.1f} %"] if item.mfu is not None else []
-        how = "accepted" if item.accepted else "stated only"
+        how = "proven" if item.accepted else "reported"
         parts.append(f"{item.series} at {item.length:,} tokens: {', '.join(numbers)}, {how}")
     return "; ".join(parts[:24])
 

@@ -14,7 +14,8 @@ from receipts.publish.pictures.legend import LEFT, RIGHT, WIDTH
 from receipts.publish.pictures.marks import Mark
 from receipts.publish.pictures.panel import BELOW, Panel, Scale, below, frame, said, upward
 
-FEWEST: Final = 2  # weeks: one is no course
+FEWEST: Final = 3  # weeks: of fewer there is no course to see
+_WHO: Final = 16  # signs of a name
 _HEIGHTS: Final = {"rate": 150.0, "mfu": 110.0}
 _TITLES: Final = {"rate": "tokens/s/chip", "mfu": "MFU, %"}
 _TOP: Final = 30.0
@@ -24,13 +25,15 @@ _TOP: Final = 30.0
 class Change:
     """A receipt that took the frontier in the week at this place of the axis.
 
-    ``number`` is how a caption calls it; None where another of its week took the frontier after it.
+    ``number`` is how a caption calls it; None where another of its week took the frontier after it. ``who`` is the
+    receipt's name.
     """
 
     number: int | None
     week: int
     rate: float
     mfu: float | None
+    who: str = ""
 
     def read(self, kind: str) -> float | None:
         """The rate in tokens a second a chip, or the MFU in percent."""
@@ -49,7 +52,7 @@ class Course:
 
 
 def picture(courses: Sequence[Course], weeks: Sequence[str], *, name: str, title: str) -> str | None:
-    """The SVG element over these weeks (``2026-W47``), or None where fewer than two of them have a result."""
+    """The SVG element over these weeks (``2026-W47``), or None where fewer than three of them have a result."""
     kept = [item for item in courses if item.changes][: legend.MOST]
     held = {change.week for item in kept for change in item.changes} | {week for item in kept for week, _ in item.best}
     if len(held) < FEWEST:
@@ -129,7 +132,7 @@ def _risers(panel: Panel, item: Course) -> Iterator[tuple[float, float]]:
 
 
 def _numbers(canvas: Canvas, panel: Panel, courses: Sequence[Course]) -> None:
-    """Numbers over their marks, else to the left of them, else below; where all are taken the table alone has them."""
+    """Who took the frontier, over the mark, else left of it, else below; where all are taken the table alone says."""
     changes = [change for item in courses for change in item.changes]
     taken = [(*panel.at(change.week, change.rate), 6.0) for change in changes]
     taken += [(x, y, 1.0) for item in courses for x, y in _risers(panel, item)]
@@ -137,10 +140,26 @@ def _numbers(canvas: Canvas, panel: Panel, courses: Sequence[Course]) -> None:
         if change.number is None:
             continue
         x, y = panel.at(change.week, change.rate)
-        half = extent(str(change.number), SMALL) / 2
-        for over, at in ((x, y - 12.0), (x - half - 8.0, y), (x, y + 12.0)):
-            others = (place for place in taken if place[:2] != (x, y))
-            if all(abs(over - left) >= half + wide or abs(at - up) >= 10.0 for left, up, wide in others):
-                canvas.label(over, at, str(change.number), ha="center", size=SMALL, bold=True)
-                taken.append((over, at, half))
+        short = change.who if len(change.who) <= _WHO else f"{change.who[: _WHO - 1].rstrip()}…"
+        # Who took it where there is room for a name, else the number alone.
+        for text in dict.fromkeys((f"{change.number} {short}".rstrip(), str(change.number))):
+            if _placed(canvas, text, (x, y), taken, panel):
                 break
+
+
+def _placed(
+    canvas: Canvas, text: str, at: tuple[float, float], taken: list[tuple[float, float, float]], panel: Panel
+) -> bool:
+    """Write a text beside a mark where nothing else is; whether there was room."""
+    x, y = at
+    half = extent(text, SMALL) / 2
+    others = [place for place in taken if place[:2] != at]
+    # A name stays within the panel; a number may stand left of its first mark.
+    middle = x if text.isdigit() else min(max(x, panel.left + half), panel.right - half)
+    for over, up in ((middle, y - 12.0), (x - half - 8.0, y), (middle, y + 12.0)):
+        inside = over - half >= (2.0 if text.isdigit() else panel.left) and panel.top - 8.0 <= up <= panel.bottom - 5.0
+        if inside and all(abs(over - left) >= half + wide or abs(up - height) >= 10.0 for left, height, wide in others):
+            canvas.label(over, up, text, ha="center", size=SMALL, bold=True)
+            taken.append((over, up, half))
+            return True
+    return False

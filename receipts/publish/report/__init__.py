@@ -13,7 +13,7 @@ from receipts.publish.report.data import WeekData
 from receipts.publish.report.pair import pair
 from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.render import render, render_claim, render_lane, render_pair
+from receipts.publish.report.render import render, render_claim, render_first, render_lane, render_pair
 from receipts.publish.report.week import Span, Week, asked, moment
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "parquet",
     "render",
     "render_claim",
+    "render_first",
     "render_lane",
     "render_pair",
 ]

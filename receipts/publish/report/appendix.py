@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC
+from typing import Final, NamedTuple
 
+from receipts import metrics
 from receipts.judging.facts import Facts
+from receipts.judging.sample import unspoilt
 from receipts.judging.verdict import Level, ReceiptVerdict
+from receipts.metrics import Launch
+from receipts.metrics.reading import Taint
 from receipts.publish.report.data import Described
-from receipts.publish.report.page import Cell, Code, Entry, Section
+from receipts.publish.report.page import Cell, Code, Entry, Mark, Section, State
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.text import NOTE, plain
+from receipts.publish.report.text import NOTE, amount, number, plain
+from receipts.questions.answers import topology
 from receipts.receipt import Parsed
 
 MOST_NOTES = 6
@@ -21,7 +27,26 @@ def ref_of(parsed: Parsed) -> Ref:
     return Ref(parsed.id, parsed.name)
 
 
-def described(parsed: Parsed, verdict: ReceiptVerdict, facts: Facts | None = None) -> Described:
+class Figures(NamedTuple):
+    """What a reader looks a receipt up for: tokens a second a chip, seconds a step, and the highest peak in bytes."""
+
+    rate: float | None = None
+    step_seconds: float | None = None
+    peak_bytes: float | None = None
+
+    @classmethod
+    def of(cls, launch: Launch) -> Figures:
+        """Those of a launch, read from its document."""
+        names = ("tokens_per_second_per_chip", "step_seconds", "peak_bytes")
+        return cls(*(launch.read(metrics.get(name)).value for name in names))
+
+    def unspoilt(self, verdict: ReceiptVerdict) -> Figures:
+        """Without those that an error spoils."""
+        rate, memory = (unspoilt(verdict.path, verdict.tainted, kind) for kind in (Taint.RATE, Taint.MEMORY))
+        return Figures(*(self[:2] if rate else (None, None)), self.peak_bytes if memory else None)
+
+
+def described(parsed: Parsed, verdict: ReceiptVerdict, figures: Figures, facts: Facts | None = None) -> Described:
     """A receipt as the appendix has it; facts say whether it stands."""
     run = parsed.receipt.run
     said = facts.superseded.get(parsed.id) if facts is not None else None
@@ -36,6 +61,8 @@ def described(parsed: Parsed, verdict: ReceiptVerdict, facts: Facts | None = Non
         provenance=run.provenance,
         status=verdict.status,
         path=verdict.path,
+        topology=topology(parsed),
+        **figures.unspoilt(verdict)._asdict(),
         started=run.started_stated or f"{run.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
         finished=f"{run.finished.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if run.finished else None,
         context=run.context,
@@ -48,14 +75,25 @@ def described(parsed: Parsed, verdict: ReceiptVerdict, facts: Facts | None = Non
 def section(receipts: Sequence[Described]) -> Section:
     """The appendix in words."""
     says = (
-        "Every receipt that a number of this page stands on. Print one with: receipts show ID; its bytes with --raw."
+        "Every receipt that a number of this page is from. Print one with: receipts show ID; its bytes with --raw."
         if receipts
-        else "This page stands on no receipt."
+        else "This page is from no receipt."
     )
     return Section("receipts", "Receipts", (says,), entries=tuple(map(_entry, receipts)))
 
 
+_STATES: Final[Mapping[str, State]] = {"valid": "yes", "invalid": "no"}
+
+
 def _entry(item: Described) -> Entry:
+    judged = item.status if item.outcome == "ok" else f"{item.status}, {item.outcome}"
+    shown = (
+        f"{number(item.rate)} tokens/s/chip" if item.rate is not None else "",
+        f"{item.step_seconds:,.4g} s a step" if item.step_seconds is not None else "",
+        f"peak {amount(item.peak_bytes)}" if item.peak_bytes is not None else "",
+        item.topology,
+    )
+    line: Cell = (Mark(_STATES.get(item.status, "open"), judged), f" · {' · '.join(filter(None, shown))}")
     facts: list[tuple[str, Cell]] = [
         ("id", (Code(item.receipt.id),)),
         ("launch", (Code(item.launch),)),
@@ -68,4 +106,4 @@ def _entry(item: Described) -> Entry:
     if item.context:
         facts.append(("context", (item.context,)))
     facts += [(plain(key.replace("_", " ")), (plain(text, NOTE),)) for key, text in item.notes]
-    return Entry(item.receipt.anchor, plain(item.receipt.name), tuple(facts))
+    return Entry(item.receipt.anchor, plain(item.receipt.name), line, tuple(facts))

@@ -12,6 +12,7 @@ from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import Level
 from receipts.publish.report import appendix, pair, pair_page
 from receipts.publish.report.data import Described
+from receipts.publish.report.lane import answered
 from receipts.publish.report.page import Cell, Code, Column, Page, Row, Section, Table, links, rule
 from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.ref import Ref
@@ -19,7 +20,7 @@ from receipts.publish.report.sections import rules
 from receipts.publish.report.sections.decisions import Decided
 from receipts.publish.report.sections.rules import Cited
 from receipts.publish.report.text import NOTE, number, plain
-from receipts.questions.answers import answers
+from receipts.questions.answers import Answered, answers
 from receipts.questions.claims.footnote import footnote
 from receipts.questions.claims.judge import judge
 
@@ -54,7 +55,7 @@ class ClaimData:
     added: datetime
     superseded: tuple[str | None, str] | None
     footnote: str
-    answers: tuple[tuple[str, str], ...]
+    answers: tuple[Answered, ...]
     comparison: PairData | None
     past: tuple[Past, ...]
     decisions: tuple[Decided, ...]
@@ -84,13 +85,14 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
     judged = {
         item.id: judge_receipt(item, rulebook.lanes.of(item.receipt.run.lane), rulebook.rules, facts) for item in sides
     }
-    rows: tuple[tuple[str, str], ...] = ()
+    rows: tuple[Answered, ...] = ()
     if evidence.candidate and compared is None:
         head = evidence.candidate[0]
         lane = rulebook.lanes.of(head.receipt.run.lane)
-        rows = answers(head, lane, judged[head.id], facts, rulebook.rules).rows()
+        rows = answers(head, lane, judged[head.id], facts, rulebook.rules).states()
     quoting = (item.document for item in store.published.quoting(ids, until))
-    data = ClaimData(
+    beside = verdict.comparison.findings if verdict.comparison is not None else ()
+    return ClaimData(
         schema_version=SCHEMA,
         as_of=as_of,
         verdict=verdict,
@@ -103,10 +105,12 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
         past=_judged_before(store, claim_id, until),
         decisions=tuple(Decided(item.receipt, refs.get(item.receipt), None, *item[1:], False) for item in decided),
         documents=tuple(dict.fromkeys([*stated.quoted_in, *quoting])),
-        receipts=tuple(appendix.described(item, judged[item.id], facts) for item in sides),
-        cited=(),
+        receipts=tuple(
+            appendix.described(item, judged[item.id], appendix.Figures.of(rulebook.launch(item)), facts)
+            for item in sides
+        ),
+        cited=rules.catalogue(rulebook.rules, (item.code for item in (*verdict.findings, *beside))),
     )
-    return replace(data, cited=rules.catalogue(rulebook.rules, rules.cited(_sections(data))))
 
 
 def _judged_before(store: Store, claim_id: str, until: datetime) -> tuple[Past, ...]:
@@ -184,8 +188,8 @@ def _past(past: Sequence[Past]) -> Section:
 
 def _stands_on(data: ClaimData) -> Section:
     refs = tuple(item.receipt for item in data.receipts)
-    columns = (Column("launches", numeric=True), Column("receipts"))
-    rows = (Row(((number(len(refs)),), links(refs, 6)), data.answers),)
+    columns = (Column("launches", numeric=True), Column("receipts"), *(Column(one.question) for one in data.answers))
+    rows = (Row(((number(len(refs)),), links(refs, 6), *map(answered, data.answers))),)
     return Section("sides", "What it stands on", (), (Table("Its launches; the first answers", columns, rows),))
 
 

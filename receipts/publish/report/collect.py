@@ -10,24 +10,20 @@ from typing import TYPE_CHECKING, NamedTuple
 from receipts.base.errors import NotFound, near
 from receipts.judging.judge import VERSION
 from receipts.judging.rulebook import Rulebook
-from receipts.publish.report import trouble
-from receipts.publish.report.appendix import described
+from receipts.publish.report.appendix import Figures, described
 from receipts.publish.report.basis import Basis, Looked
 from receipts.publish.report.data import Counts, Described, LaneWeek, Ref, WeekData
 from receipts.publish.report.drawn import drawn
 from receipts.publish.report.frontier import Frontiers, change, frontiers, result, stated
 from receipts.publish.report.frontier import cut as cut_results
 from receipts.publish.report.links import Links
-from receipts.publish.report.memory import headroom
 from receipts.publish.report.neighbours import eligible
 from receipts.publish.report.noise import noise
-from receipts.publish.report.pairs import Pairs, cut, pairs
+from receipts.publish.report.pairs import Pairs, cut, pairs, refusals, waiting
 from receipts.publish.report.sections.gathered import gather
-from receipts.publish.report.sections.rules import catalogue, cited
-from receipts.publish.report.shelf import FAILED, Item, Shelf, order
-from receipts.publish.report.summary import summary
+from receipts.publish.report.sections.memory import headroom
+from receipts.publish.report.shelf import Item, Shelf, order
 from receipts.publish.report.week import Span, Week
-from receipts.publish.report.weekly import page
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store
@@ -35,8 +31,7 @@ if TYPE_CHECKING:
 SCHEMA = "1.0"
 MOST_RESULTS = 24
 MOST_PAIRS = 12
-MOST_ACCEPTED = 60
-MOST_ROWS = 40
+MOST_ACCEPTED = 24
 MOST_CHIPS = 12
 AT_ONCE = 500
 
@@ -73,12 +68,9 @@ def _collected(
     found = pairs(links, {one.now.entry.id for held in best.by_lane.values() for one in held if one.moved})
     names = sorted({*(row.lane for row in rows), *best.by_lane, *best.undecided})
     made = tuple(_lane(_Gathered(shelf, rows, items, best, links, found), name) for name in names)
-    failures, failures_more = trouble.failures(shelf, items, MOST_ROWS)
     tightest, tightest_more = headroom(shelf, items, MOST_CHIPS)
-    incidents = trouble.incidents(items)
     end = min(as_of + timedelta(microseconds=1), week.until)
-    failed = [row for row in rows if row.stands and row.outcome in FAILED]
-    told = gather(shelf, (week.since, end), lanes, made, items, failed)
+    gathered = gather(shelf, (week.since, end), lanes, made, items)
     data = WeekData(
         schema_version=SCHEMA,
         week=str(week),
@@ -90,26 +82,18 @@ def _collected(
         judge=VERSION,
         only_lanes=tuple(lanes),
         counts=_counts(rows, items),
-        summary=(),
         compared=found.compared,
         adjusted=found.adjusted,
         lanes=made,
-        failures=tuple(failures),
-        failures_more=failures_more,
         headroom=tuple(tightest),
         headroom_more=tightest_more,
-        incidents=tuple(incidents[:MOST_ROWS]),
-        incidents_more=max(0, len(incidents) - MOST_ROWS),
         receipts=(),
         judged=0,
         last_week=None if rows else _last_week(shelf),
-        sections=told,
+        sections=gathered,
         drawn=drawn(shelf, made, tightest, end),
     )
-    data = replace(data, summary=summary(data, rulebook.rules))
-    rules = catalogue(rulebook.rules, cited(page(data, rulebook.rules).sections))
-    whole = _with_receipts(replace(data, sections=replace(told, rules=rules)), shelf)
-    return whole, Basis(tuple(_looked(shelf)), found.by_lane)
+    return _with_receipts(data, shelf), Basis(tuple(_looked(shelf)), found.by_lane)
 
 
 def _looked(shelf: Shelf) -> Iterator[Looked]:
@@ -183,8 +167,10 @@ def _lane(of: _Gathered, name: str) -> LaneWeek:
         accepted_more=accepted_more,
         inconclusive=inconclusive,
         inconclusive_more=inconclusive_more,
+        waiting=waiting(judged),
         refused=refused,
         refused_more=refused_more,
+        refusals=refusals(judged, shelf.rulebook.rules),
         configurations=of.found.ran.get(name, 0),
         uncompared=of.found.left_out.get(name, 0),
         noise=noise(of.found.configurations.get(name, ()), lane),
@@ -210,11 +196,7 @@ def _refs(data: WeekData) -> Iterator[Ref]:
                 yield item.change.was
         for pair in (*lane.accepted, *lane.inconclusive, *lane.refused):
             yield from (*pair.a, *pair.b)
-    for failed in data.failures:
-        yield from (failed.receipt, *failed.earlier)
     yield from (tight.receipt for tight in data.headroom)
-    for incident in data.incidents:
-        yield from incident.receipts
     yield from data.sections.refs()
     yield from data.drawn.refs()
 
@@ -222,4 +204,5 @@ def _refs(data: WeekData) -> Iterator[Ref]:
 def _described(item: Item) -> Described:
     row = item.entry
     superseded = None if row.stands else row.superseded_by or ""
-    return replace(described(item.parsed, item.verdict), receipt=item.ref, superseded_by=superseded)
+    figures = Figures(row.tokens_per_second_per_chip, row.step_seconds, row.peak_bytes)
+    return replace(described(item.parsed, item.verdict, figures), receipt=item.ref, superseded_by=superseded)

@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from receipts import metrics
 from receipts.publish.report.ref import Ref as Ref
 
 if TYPE_CHECKING:
     from receipts.publish.report.drawn import Drawn
     from receipts.publish.report.sections.checks import Checked
     from receipts.publish.report.sections.gathered import Gathered
+    from receipts.publish.report.sections.memory import Headroom
     from receipts.publish.report.sections.regime import Work
-    from receipts.publish.report.summary import Point
+    from receipts.questions.answers import Answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Result:
     """
 
     receipt: Ref
-    answers: tuple[tuple[str, str], ...]
+    answers: tuple[Answered, ...]
     shape: str
     family: str | None
     model: str | None
@@ -116,7 +118,8 @@ class Reason:
 class Judged:
     """A comparison of B against A, under the present rules and Holm's adjustment over the report.
 
-    `ratio` is B over A of the metric, `low` to `high` its 95 % interval, unadjusted. `counted` are the axes that
+    `ratio` is B over A of the metric, `low` to `high` its 95 % interval, unadjusted, `delta` the largest change that
+    is none that matters. `counted` are the axes that
     moved and count. `stated` says that the two numbers are as stated, not measured. `next` is the command that would
     decide an inconclusive one.
     """
@@ -134,10 +137,41 @@ class Judged:
     ratio: float | None
     low: float | None
     high: float | None
+    delta: float | None
     stated: bool
     why: str
     reasons: tuple[Reason, ...]
     next: str = ""
+
+    @property
+    def word(self) -> str:
+        """The effect in a word that fits its metric."""
+        return metrics.effect_word(metrics.get(self.metric), self.effect)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What `pairs` of a lane's undecided comparisons wait for: a rule, and what it asks to be done."""
+
+    code: str
+    do: str
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The rule that refuses `pairs` of a lane's comparisons before all others, with what it found of the first.
+
+    The code is empty where no rule does. `axes` are those of the first that changed together.
+    """
+
+    code: str
+    name: str
+    found: str
+    axes: tuple[str, ...]
+    pairs: int
+    a: Ref
+    b: Ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +195,8 @@ class Noise:
 class LaneWeek:
     """One lane. Lists are cut where a page would drown; what is left out is counted in `…_more`.
 
-    `undecided` shapes have no valid result among those of their launches that were looked at. `configurations` ran in
+    `waiting` and `refusals` count over every comparison, those that are left out as well. `undecided` shapes have no
+    valid result among those of their launches that were looked at. `configurations` ran in
     the interval; `uncompared` of them were not compared with anything, since a lane has only so many comparisons.
     """
 
@@ -178,87 +213,21 @@ class LaneWeek:
     accepted_more: int
     inconclusive: tuple[Judged, ...]
     inconclusive_more: int
+    waiting: tuple[Waiting, ...]
     refused: tuple[Judged, ...]
     refused_more: int
+    refusals: tuple[Refusal, ...]
     configurations: int
     uncompared: int
     noise: Noise
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """A launch that ended in an out-of-memory, a crash, a hang or a NaN.
-
-    `earlier` had its signature and failed before it started.
-    """
-
-    receipt: Ref
-    lane: str
-    outcome: str
-    phase: str | None
-    failure_class: str | None
-    chip: int | None
-    chips: int | None
-    accelerator: str | None
-    sequence_length: int | None
-    micro_batch: int | None
-    depth: int | None
-    requested_bytes: int | None
-    used_bytes: int | None
-    limit_bytes: int | None
-    operator: str | None
-    message: str | None
-    earlier: tuple[Ref, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Headroom:
-    """Memory of one launch by physical chip: who leads, how far peaks lie apart, and what the tightest chip keeps.
-
-    `leaders` have the highest live peak, `skew` is how far that lies above the median chip of its phase, and
-    `first_chips` peaked at `first_step` where the last chip did at `last_step`. `left` is the share of its limit that
-    the tightest chip keeps, `wanted` what the lane wants kept. `faulty` says that a chip is missing or stands twice.
-    """
-
-    receipt: Ref
-    lane: str
-    chips: int
-    chip: int
-    phase: str
-    lowest_peak_bytes: int
-    highest_peak_bytes: int
-    leaders: tuple[int, ...]
-    skew: float | None
-    first_chips: tuple[int, ...]
-    first_step: int | None
-    last_step: int | None
-    faulty: bool
-    limit_bytes: int | None
-    left: float | None
-    wanted: float
-
-
-@dataclass(frozen=True, slots=True)
-class Incident:
-    """A launch that left its path, drifted from its lineage, recompiled or never settled.
-
-    `receipts` did so with one and the same finding, and `receipts_more` beyond those that are named.
-    """
-
-    code: str
-    name: str
-    level: str
-    at: str
-    found: str
-    expected: str
-    do: str
-    receipts: tuple[Ref, ...]
-    receipts_more: int
-
-
-@dataclass(frozen=True, slots=True)
 class Described:
-    """A receipt of the appendix. `superseded_by` is the successor's id, empty where it was retracted."""
+    """A receipt of the appendix. `superseded_by` is the successor's id, empty where it was retracted.
+
+    `rate` is in tokens a second a chip; the numbers are None where nobody states them or an error spoils them.
+    """
 
     receipt: Ref
     launch: str
@@ -268,6 +237,10 @@ class Described:
     provenance: str
     status: str
     path: str
+    topology: str
+    rate: float | None
+    step_seconds: float | None
+    peak_bytes: float | None
     started: str
     finished: str | None
     context: str | None
@@ -280,7 +253,7 @@ class Described:
 class WeekData:
     """A whole report. `week` names an ISO week, or the interval where none was asked for.
 
-    `summary` is what it says in a minute. `last_week` names the newest week with a receipt, where this one has none.
+    `last_week` names the newest week with a receipt, where this one has none.
     `judged` receipts were judged anew for it; of the others the stored verdict under these rules holds.
     """
 
@@ -294,16 +267,11 @@ class WeekData:
     judge: str
     only_lanes: tuple[str, ...]
     counts: Counts
-    summary: tuple[Point, ...]
     compared: int
     adjusted: int
     lanes: tuple[LaneWeek, ...]
-    failures: tuple[Failed, ...]
-    failures_more: int
     headroom: tuple[Headroom, ...]
     headroom_more: int
-    incidents: tuple[Incident, ...]
-    incidents_more: int
     receipts: tuple[Described, ...]
     judged: int
     last_week: str | None

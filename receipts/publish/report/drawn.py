@@ -14,8 +14,9 @@ from receipts.publish.report.pictures.step_times import Compared, compared
 from receipts.publish.report.week import Week
 
 if TYPE_CHECKING:
-    from receipts.publish.report.data import Headroom, LaneWeek
+    from receipts.publish.report.data import LaneWeek
     from receipts.publish.report.ref import Ref
+    from receipts.publish.report.sections.memory import Headroom
     from receipts.publish.report.shelf import Shelf
 
 

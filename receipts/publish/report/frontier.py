@@ -158,7 +158,7 @@ def result(item: Item, since: datetime | None, change: Change | None = None) -> 
     known = described(item.parsed.stated)
     return Result(
         receipt=item.ref,
-        answers=answers(item.parsed, item.lane, item.verdict, item.facts, item.shelf.rulebook.rules).rows(),
+        answers=answers(item.parsed, item.lane, item.verdict, item.facts, item.shelf.rulebook.rules).states(),
         shape=str(launch.settings.shape),
         family=known.family,
         model=known.name,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import plain
@@ -19,13 +20,39 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Text that is to be read sign by sign: an id, a path."""
+    """Text that is to be read sign by sign: an id, a path; or a command to copy."""
 
     text: str
+    command: bool = False
 
 
-Part = str | Link | Code
+State = Literal["yes", "no", "open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An answer to a question: yes, no, or nobody knows yet, and the fact behind it. A sign tells it beside a color."""
+
+    state: State
+    text: str = ""
+
+    @property
+    def sign(self) -> str:
+        """What tells it without color."""
+        return {"yes": "\u2713", "no": "\u2717", "open": "?"}[self.state]
+
+
+Part = str | Link | Code | Mark
 Cell = tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A number that a reader sees first, and what it counts."""
+
+    value: str
+    label: str
+    state: State | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +66,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row. `head` stands above it, as questions with their answers."""
+    """A row: a cell for each column."""
 
     cells: tuple[Cell, ...]
-    head: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +79,12 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     after: tuple[str, ...] = ()
+
+    def without_empty(self) -> Table:
+        """The same without columns in which no row has anything."""
+        kept = [at for at in range(len(self.columns)) if any(row.cells[at] not in ((), ("~",)) for row in self.rows)]
+        rows = tuple(Row(tuple(row.cells[at] for at in kept)) for row in self.rows)
+        return Table(self.caption, tuple(self.columns[at] for at in kept), rows, self.after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +104,11 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of a list of facts, with an anchor that others lead to."""
+    """One entry of a list, with an anchor that others lead to: a line, and facts that are folded behind it."""
 
     anchor: str
     title: str
+    line: Cell
     facts: tuple[tuple[str, Cell], ...]
 
 
@@ -99,12 +132,14 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A whole page. `facts` head it, `lead` says how it judges."""
+    """A whole page. `facts` and `badges` head it, then comes its first section; `foot` names what it was made from."""
 
     title: str
     facts: tuple[tuple[str, Cell], ...]
     lead: tuple[str, ...]
     sections: tuple[Section, ...]
+    badges: tuple[Badge, ...] = ()
+    foot: tuple[tuple[str, Cell], ...] = ()
 
 
 def folded(sections: Iterable[Section]) -> tuple[list[Section], list[str]]:
@@ -124,7 +159,7 @@ def without(names: Sequence[str]) -> tuple[str, ...]:
     if not names:
         return ()
     *first, last = names
-    return (f"The week has no {', no '.join(first)}{' and no ' if first else ''}{last}.",)
+    return (f"There are no {', no '.join(first)}{' and no ' if first else ''}{last}.",)
 
 
 def link(ref: Ref) -> Cell:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from receipts.judging.facts import Facts
@@ -13,7 +12,6 @@ from receipts.judging.verdict import Comparison
 from receipts.publish.report import appendix
 from receipts.publish.report.data import Described
 from receipts.publish.report.pair_data import PairData, Side
-from receipts.publish.report.pair_page import body
 from receipts.publish.report.pictures import step_times
 from receipts.publish.report.pictures.step_times import Compared
 from receipts.publish.report.sections import rules
@@ -45,7 +43,7 @@ def pair(
     made = {item.id: _judged(item, rulebook, facts) for item in (*left, *right, *seen)}
     names = {item.id: appendix.ref_of(item) for item in (*left, *right)}
     known = [Decided(item.receipt, names.get(item.receipt), None, *item[1:], False) for item in decided]
-    data = PairData(
+    return PairData(
         schema_version=SCHEMA,
         rules=rulebook.rules.digest,
         judge=VERSION,
@@ -57,15 +55,15 @@ def pair(
         decisions=tuple(known),
         claims=tuple(claims),
         receipts=tuple(made.values()),
-        cited=(),
+        cited=rules.catalogue(rulebook.rules, (item.code for item in verdict.findings)),
         timed=None if verdict.status == "rejected" else _timed(left, right, verdict, rulebook),
     )
-    return replace(data, cited=rules.catalogue(rulebook.rules, rules.cited(body(data))))
 
 
 def _judged(parsed: Parsed, rulebook: Rulebook, facts: Facts) -> Described:
     lane = rulebook.lanes.of(parsed.receipt.run.lane)
-    return appendix.described(parsed, judge_receipt(parsed, lane, rulebook.rules, facts), facts)
+    verdict = judge_receipt(parsed, lane, rulebook.rules, facts)
+    return appendix.described(parsed, verdict, appendix.Figures.of(rulebook.launch(parsed)), facts)
 
 
 def _timed(left: Sequence[Parsed], right: Sequence[Parsed], verdict: Comparison, rulebook: Rulebook) -> Compared | None:
@@ -87,5 +85,5 @@ def _side(letter: str, group: Sequence[Parsed], label: str, rulebook: Rulebook, 
     lane = rulebook.lanes.of(head.receipt.run.lane)
     verdict = judge_receipt(head, lane, rulebook.rules, facts)
     refs = tuple(appendix.ref_of(item) for item in group)
-    rows = answers(head, lane, verdict, facts, rulebook.rules).rows()
+    rows = answers(head, lane, verdict, facts, rulebook.rules).states()
     return Side(letter, label, refs, f"{lane.name}@{lane.version}", verdict.status, verdict.path, rows)

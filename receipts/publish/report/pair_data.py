@@ -10,6 +10,7 @@ from receipts.publish.report.pictures.step_times import Compared
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.decisions import Decided
 from receipts.publish.report.sections.rules import Cited
+from receipts.questions.answers import Answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Side:
     lane: str
     status: str
     path: str
-    answers: tuple[tuple[str, str], ...]
+    answers: tuple[Answered, ...]
 
 
 @dataclass(frozen=True, slots=True)

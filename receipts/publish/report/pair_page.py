@@ -8,6 +8,7 @@ from receipts import metrics
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Question
 from receipts.metrics.reading import MetricReading
 from receipts.publish.report import appendix
+from receipts.publish.report.lane import answered
 from receipts.publish.report.page import Cell, Code, Column, Page, Row, Section, Table, joined, links, rule
 from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.pictures import step_times
@@ -77,19 +78,20 @@ def body(data: PairData) -> list[Section]:
 
 
 def _sides(data: PairData) -> Section:
-    columns = (Column("lane"), Column("judged"), Column("path"), Column("side"))
-    rows = tuple(
-        Row(
-            (
-                (plain(side.lane),),
-                (side.status,),
-                (side.path,),
-                (f"{side.letter}: ", *links(side.receipts, 6)),
-            ),
-            side.answers,
-        )
-        for side in (data.a, data.b)
+    columns = (
+        *(Column("side"), Column("lane"), Column("judged"), Column("path")),
+        *(Column(one.question) for one in data.a.answers),
     )
+    rows = tuple(
+        Row((
+            (f"{side.letter}: ", *links(side.receipts, 6)),
+            (plain(side.lane),),
+            (side.status,),
+            (side.path,),
+            *map(answered, side.answers),
+        ))
+        for side in (data.a, data.b)
+    )  # fmt: skip
     several = any(len(side.receipts) > 1 for side in (data.a, data.b))
     says = ("The first launch of a side answers for all: the others differ from it in no axis.",) if several else ()
     table = Table("Both sides with their five answers", columns, rows)
@@ -175,7 +177,11 @@ def _effect(item: MetricResult, *, rejected: bool) -> tuple[Cell, ...]:
     metric = metrics.get(item.metric)
     numbers: tuple[Cell, ...] = ((UNKNOWN,), (UNKNOWN,), ("refused",))
     if not rejected:
-        numbers = ((change(item.ratio),), (span(item.effect.low, item.effect.high),), (item.effect.kind,))
+        numbers = (
+            (change(item.ratio),),
+            (span(item.effect.low, item.effect.high),),
+            (metrics.effect_word(metric, item.effect.kind),),
+        )
     return (
         (metric.title,),
         (_reading(item, item.a),),

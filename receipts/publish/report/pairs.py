@@ -5,7 +5,8 @@ Verdicts are adjusted by Holm over all comparisons of the report that were not r
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Question, decide
-from receipts.publish.report.data import Judged, Moved, Reason, Ref
+from receipts.publish.report.data import Judged, Moved, Reason, Ref, Refusal, Waiting
 from receipts.publish.report.links import Links, Pair, place_of
 from receipts.publish.report.neighbours import Configuration
 from receipts.publish.report.shelf import Item, order
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 LOOKED_AT = 40  # configurations of a lane whose neighbours are looked for; the others are counted
 SOUND = 3  # launches from which on a configuration shows its own spread
-FEW_REASONS = 4
 PROVEN = ("faster", "slower", "equivalent")
 
 
@@ -129,6 +129,7 @@ def _summary(pair: Pair, adjusted: Effect | None, rules: RuleSet) -> Judged:
         ratio=headline.ratio if headline else None,
         low=headline.effect.low if headline else None,
         high=headline.effect.high if headline else None,
+        delta=headline.effect.delta if headline else None,
         stated=headline is not None and any(side.source != "steps" for side in (headline.a, headline.b)),
         why="; ".join(text for text in (why, *verdict.launches_lost) if text),
         reasons=tuple(_reasons(verdict, status, rules)),
@@ -162,7 +163,7 @@ def _reasons(verdict: Comparison, status: str, rules: RuleSet) -> list[Reason]:
         # Of a side's launches the first that a rule spoils stands for all that it spoils.
         key = f"{item.code} {item.subject} {item.found.partition(':')[0]}" if item.code in quoting else item.code
         made.setdefault(key, _reason(item, placed=item.code in quoting and item.found[-1:].isdigit()))
-    return list(made.values())[:FEW_REASONS]
+    return list(made.values())
 
 
 def _reason(item: Finding, *, placed: bool) -> Reason:
@@ -173,8 +174,58 @@ def _reason(item: Finding, *, placed: bool) -> Reason:
     return Reason(item.code, item.name, side, f"{found}{where}", item.do)
 
 
+def waiting(found: Iterable[Judged]) -> tuple[Waiting, ...]:
+    """What undecided comparisons wait for, what most of them wait for first; each comparison counts once for a rule."""
+    asked: Counter[str] = Counter()
+    places: Counter[str] = Counter()
+    remedies: dict[str, Counter[str]] = defaultdict(Counter)
+    for item in found:
+        if item.status == "inconclusive":
+            # What a rule found comes before what a rule could not judge, which may follow from it.
+            codes = list(dict.fromkeys(reason.code for reason in item.reasons))
+            asked.update(codes)
+            places.update({code: place for place, code in enumerate(codes)})
+            for reason in item.reasons:
+                remedies[reason.code][reason.do] += 1
+    ordered = sorted(asked.items(), key=lambda one: (-one[1], places[one[0]], one[0]))
+    return tuple(Waiting(code, min(remedies[code].items(), key=_usual)[0], many) for code, many in ordered)
+
+
+def refusals(found: Iterable[Judged], rules: RuleSet) -> tuple[Refusal, ...]:
+    """The rules that refuse comparisons, what refuses most of them first."""
+    groups: dict[str, list[tuple[str, Judged]]] = defaultdict(list)
+    of_axes = rules.about(Topic.AXES)
+    for item in found:
+        if item.status == "rejected":
+            codes = [reason.code for reason in item.reasons]
+            code = next(iter((*of_axes, *codes) if len(item.counted) > 1 else codes), "")
+            groups[code].append((code, item))
+    ordered = sorted(groups.items(), key=lambda one: (-len(one[1]), one[0]))
+    return tuple(_refusal(code, held[0][1], len(held), of_axes) for code, held in ordered)
+
+
+def _refusal(code: str, first: Judged, pairs: int, of_axes: Sequence[str]) -> Refusal:
+    reason = next((reason for reason in first.reasons if reason.code == code), None)
+    axes = first.counted if code in of_axes else ()
+    name = reason.name if reason is not None else "many_axes" if axes else ""
+    return Refusal(code, name, reason.found if reason is not None else first.why, axes, pairs, first.a[0], first.b[0])
+
+
+def _usual(remedy: tuple[str, int]) -> tuple[int, str]:
+    """What orders remedies: how often one is asked for, then its text."""
+    return -remedy[1], remedy[0]
+
+
 def cut(found: Sequence[Judged], status: str, most: int) -> tuple[tuple[Judged, ...], int]:
-    """Comparisons of one status, the comparable and those with the fewest moved axes first; and how many are left."""
+    """Comparisons of one status, the comparable first, then by how far the two are apart; and how many are left.
+
+    Refused ones have no number to believe: those with the fewest axes come first.
+    """
     kept = [item for item in found if item.status == status]
-    kept.sort(key=lambda item: (item.comparable != "yes", max(1, len(item.counted)), len(item.unknown)))
+    size = (lambda item: 0.0) if status == "rejected" else _size
+    kept.sort(key=lambda item: (item.comparable != "yes", -size(item), max(1, len(item.counted)), len(item.unknown)))
     return tuple(kept[:most]), max(0, len(kept) - most)
+
+
+def _size(item: Judged) -> float:
+    return abs(math.log(item.ratio)) if item.ratio else 0.0

@@ -19,11 +19,12 @@ from receipts.judging.rulebook import RuleSet
 from receipts.publish.report.claim import ClaimData
 from receipts.publish.report.claim import page as claim_page
 from receipts.publish.report.data import WeekData
-from receipts.publish.report.page import Cell, Code, Figure, Link, Page, Part
+from receipts.publish.report.page import Cell, Code, Figure, Link, Mark, Page, Part
 from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.pair_page import page as pair_page
 from receipts.publish.report.text import CELL, Marked, cell, plain
-from receipts.publish.report.weekly import page
+from receipts.publish.report.weekly import first_screen, page
+from receipts.publish.report.words import Words, as_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -37,12 +38,19 @@ _JOINT = re.compile(r"(?<=[^\W_][._/])(?=\w)|(?<=::)(?=\w)")
 
 def render(data: WeekData, rules: RuleSet, folders: Sequence[Path] = ()) -> dict[str, bytes]:
     """The files of a weekly report that was judged by some rules, as `files` gives them."""
-    return files(page(data, rules), data, "weekly", folders)
+    return files(page(data, rules, Words("weekly", folders)), data, "weekly", folders)
+
+
+def render_first(data: WeekData, form: str, folders: Sequence[Path] = ()) -> str:
+    """The first screen of a weekly report as ``markdown`` or ``text``, to be pasted into a message: it has no links."""
+    shown = first_screen(data, Words("weekly", folders))
+    return _rendered(f"first.{'md' if form == 'markdown' else 'txt'}.j2", shown, data, folders)
 
 
 def render_lane(data: WeekData, name: str, rules: RuleSet, folders: Sequence[Path] = ()) -> dict[str, bytes]:
     """The files of one lane's page: a report of that lane alone."""
-    return files(replace(page(data, rules), title=f"Lane {plain(name)}, {data.week}"), data, "lane", folders)
+    shown = page(data, rules, Words("weekly", folders))
+    return files(replace(shown, title=f"Lane {plain(name)}, {data.week}"), data, "lane", folders)
 
 
 def render_pair(data: PairData, folders: Sequence[Path] = ()) -> dict[str, bytes]:
@@ -62,18 +70,18 @@ def files(shown: Page, data: object, kind: str, folders: Sequence[Path] = ()) ->
     """
     made = {"report.json": as_json(data)}
     for name, ending in FORMS.items():
-        template = f"{kind}.{ending}"
-        environment = _environment(folders, markdown=name.endswith(".md"))
-        try:
-            text = environment.get_template(template).render(page=shown, data=data)
-        except ReceiptsError:
-            raise
-        except (
-            Exception
-        ) as error:  # a template is somebody's file: whatever it raises is that file's fault, and said so
-            raise ResourceError(f"template {template}: {_fault(error)}; mend the template") from error
+        text = _rendered(f"{kind}.{ending}", shown, data, folders)
         made[name] = text.encode("utf-8", "backslashreplace")
     return made
+
+
+def _rendered(template: str, shown: Page, data: object, folders: Sequence[Path]) -> str:
+    try:
+        return _environment(folders, template.split(".")[-2]).get_template(template).render(page=shown, data=data)
+    except ReceiptsError:
+        raise
+    except Exception as error:  # a template is somebody's file: whatever it raises is that file's fault, and said so
+        raise ResourceError(f"template {template}: {_fault(error)}; mend the template") from error
 
 
 def _fault(error: Exception) -> str:
@@ -108,20 +116,22 @@ def _jsonable(item: Any) -> Any:
     raise TypeError(f"no JSON of {type(item).__name__}")
 
 
-def _environment(folders: Sequence[Path], *, markdown: bool) -> Environment:
+def _environment(folders: Sequence[Path], form: str) -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     made = Environment(
         loader=FileSystemLoader([*folders, folder("reports")]),
-        autoescape=not markdown,
+        autoescape=form == "html",
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=cell if markdown else _printable,
+        finalize=cell if form == "md" else _printable,
     )
+    made.filters.update(unlinked=_unlinked if form == "md" else as_text)
     made.filters.update(plain=plain, cell=cell, md=Marked, parts=_parts, drawn=_drawn, broken=_broken)
     made.tests.update(link=lambda item: isinstance(item, Link), code=lambda item: isinstance(item, Code))
+    made.tests.update(mark=lambda item: isinstance(item, Mark))
     return made
 
 
@@ -151,9 +161,16 @@ def _parts(item: Cell) -> Marked:
     return Marked("".join(_part(part) for part in item))
 
 
+def _unlinked(item: Cell) -> Marked:
+    """The same where its links would lead nowhere."""
+    return Marked("".join(cell(part.text) if isinstance(part, Link) else _part(part) for part in item))
+
+
 def _part(part: Part) -> Marked:
     if isinstance(part, Link):
         return Marked(f"[{cell(part.text)}](#{part.anchor})")
     if isinstance(part, Code):
         return Marked(f"`{part.text}`" if _LITERAL.fullmatch(part.text) else cell(part.text))
+    if isinstance(part, Mark):
+        return Marked(f"{part.sign} {cell(part.text)}".rstrip())
     return Marked(cell(part))

@@ -9,6 +9,7 @@ LONGEST = 120  # of a label or a value
 NOTE = 240  # of a message or a note, where the receipt holds the whole
 CELL = 1200
 UNKNOWN = "~"
+_SIZES = ((10 * 2**20, 2**30, "GiB"), (10 * 2**10, 2**20, "MiB"), (2**10, 2**10, "KiB"), (0, 1, "B"))
 _MARKUP = "\\`*[]<>#|$"
 _EDGE = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|~(?=~|\S)")  # what Markdown reads as a mark of its own
 _MEANS_MORE = re.compile(r"[\\`*\[\]<>#|$_~&@]|://|www\.")  # all that `cell` changes
@@ -75,6 +76,14 @@ def number(item: float | None) -> str:
 def gib(item: float | None) -> str:
     """Bytes as GiB, to a hundredth."""
     return UNKNOWN if item is None else f"{item / 2**30:,.2f}"
+
+
+def amount(item: float | None) -> str:
+    """Bytes with the unit of their size: what a kernel asks for is lost in GiB."""
+    if item is None:
+        return UNKNOWN
+    size, unit = next((size, unit) for least, size, unit in _SIZES if abs(item) >= least)
+    return f"{item / size:,.2f} {unit}" if size > 1 else f"{item:,.0f} B"
 
 
 def percent(item: float | None, digits: int = 1) -> str:

@@ -1,4 +1,4 @@
-"""Memory by chip of the launches that a report lists: what was in use, the live peak and the pool, against limits."""
+"""Memory by chip of the launches that a report lists, over the physical topology."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from receipts.publish.pictures import strips
+from receipts.base.units import GIB
+from receipts.publish.pictures import maps
+from receipts.publish.pictures.layout import layout
 from receipts.publish.report.page import Cell, Column, Figure, Row, Table, link
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import gib, plain
 
 if TYPE_CHECKING:
-    from receipts.publish.report.data import Headroom
+    from receipts.publish.report.sections.memory import Headroom
     from receipts.publish.report.shelf import Shelf
 
 MOST: Final = 8  # launches
 TOGETHER: Final = 4  # in one picture
-LISTED: Final = 8  # chips of a launch in the table, the tightest of them
+LISTED: Final = 4  # chips of a launch in the table, the tightest of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,59 +33,111 @@ class OneChip:
     limit_bytes: int | None
 
     @property
-    def row(self) -> strips.Row:
-        """As it is drawn."""
-        return strips.Row(self.chip, self.used_bytes, self.peak_bytes, self.pool_bytes, self.limit_bytes)
+    def highest(self) -> int | None:
+        """The live peak, else the pool's, else what was in use."""
+        return next((item for item in (self.peak_bytes, self.pool_bytes, self.used_bytes) if item is not None), None)
+
+    def share(self, scale: float) -> float | None:
+        """That over the chip's limit, or over ``scale`` where it states none."""
+        limit = self.limit_bytes or scale
+        return self.highest / limit if self.highest is not None and limit else None
 
 
 @dataclass(frozen=True, slots=True)
 class Chips:
-    """Chips of a launch in the phase in which the tightest of them is; `wanted` is what the lane wants kept."""
+    """Chips of a launch in the phase in which the tightest of them is; `wanted` is what the lane wants kept.
+
+    `count`, `hosts`, `physical` and `accelerator` say how they stand, as far as the receipt does.
+    """
 
     receipt: Ref
     lane: str
     phase: str
     wanted: float
     chips: tuple[OneChip, ...]
+    count: int | None
+    hosts: int | None
+    physical: str | None
+    accelerator: str | None
 
     @property
-    def strip(self) -> strips.Strip:
+    def ordered(self) -> list[OneChip]:
+        """The chips with a value, the tightest first."""
+        known = [item for item in self.chips if item.highest is not None]
+        return sorted(known, key=lambda item: (-(item.share(self._scale) or 0.0), item.chip))
+
+    @property
+    def _scale(self) -> float:
+        return float(max((item.highest or 0 for item in self.chips), default=0))
+
+    @property
+    def map(self) -> maps.Map:
         """As it is drawn."""
-        title = f"{plain(self.receipt.name)} · {plain(self.phase.replace('_', ' '))}"
-        return strips.Strip(title, tuple(item.row for item in self.chips), self.wanted)
+        known = self.ordered
+        shares = {item.chip: share for item in known if (share := item.share(self._scale)) is not None}
+        most, least = max(shares.values(), default=0.0), min(shares.values(), default=0.0)
+        return maps.Map(
+            title=f"{plain(self.receipt.name, 40)} · {plain(self.phase.replace('_', ' '))}, GiB",
+            layout=layout(
+                [item.chip for item in self.chips],
+                count=self.count,
+                hosts=self.hosts,
+                physical=self.physical,
+                accelerator=self.accelerator,
+            ),
+            shares=shares,
+            texts={item.chip: f"{(item.highest or 0) / GIB:,.1f}" for item in known},
+            leaders=frozenset(chip for chip, share in shares.items() if share == most > least),
+            thin=frozenset(item.chip for item in known if item.limit_bytes and shares[item.chip] > 1.0 - self.wanted),
+        )
 
 
 def chips(shelf: Shelf, listed: Sequence[Headroom]) -> tuple[Chips, ...]:
     """The chips of the first of these launches."""
-
     shown = listed[:MOST]
     rows = {row.id: row for row in shelf.stored.entries([item.receipt.id for item in shown])} if shown else {}
     found = []
     for item in shown:
-        phase = shelf.launch(rows[item.receipt.id]).account.get(item.phase)
-        if phase is not None:
-            figures = tuple(OneChip(one.chip, one.used, one.peak, one.pool, one.limit) for one in phase.chips)
-            found.append(Chips(item.receipt, item.lane, item.phase, item.wanted, figures))
+        launch = shelf.launch(rows[item.receipt.id])
+        phase = launch.account.get(item.phase)
+        if phase is None:
+            continue
+        hardware = launch.parsed.receipt.hardware
+        figures = tuple(OneChip(one.chip, one.used, one.peak, one.pool, one.limit) for one in phase.chips)
+        found.append(
+            Chips(
+                *(item.receipt, item.lane, item.phase, item.wanted, figures),
+                count=launch.account.stated,
+                hosts=hardware.hosts if hardware else None,
+                physical=hardware.physical if hardware else None,
+                accelerator=hardware.accelerator if hardware else None,
+            )
+        )
     return tuple(found)
 
 
 def figures(anchor: str, found: Sequence[Chips]) -> tuple[Figure, ...]:
-    """Pictures of so many launches each, the tightest first; none where no launch read its memory chip by chip."""
-    parts = [found[at : at + TOGETHER] for at in range(0, len(found), TOGETHER)]
+    """Pictures of so many launches each, the tightest first, of those with two chips or more."""
+    drawn = [item for item in found if len(item.map.shares) >= maps.FEWEST]
+    parts = [drawn[at : at + TOGETHER] for at in range(0, len(drawn), TOGETHER)]
     return tuple(_figure(f"{anchor}-{index}", part) for index, part in enumerate(parts, 1))
 
 
 def _figure(anchor: str, found: Sequence[Chips]) -> Figure:
-    title = "Memory by chip against its limit"
+    title = "Memory by chip"
 
     def draw(name: str) -> str | None:
-        return strips.picture([item.strip for item in found], name=name, title=title)
+        return maps.picture([item.map for item in found], name=name, title=title)
 
-    return Figure(anchor, _caption(title, found), draw, _table(title, found), "None of these chips states its limit.")
+    return Figure(anchor, _caption(title, found), draw, _table(title, found))
 
 
 def _caption(title: str, found: Sequence[Chips]) -> Cell:
-    says = f"{title}: a row a chip, the tightest first, in the phase in which its launch is tightest. "
+    thin = " Red with !: less is left than the lane wants." if any(item.map.thin for item in found) else ""
+    outlined = " Outlined: the fullest." if any(item.map.leaders for item in found) else ""
+    says = (
+        f"{title} in the phase in which its launch is tightest; the darker, the nearer to its limit.{thin}{outlined} "
+    )
     named = [part for item in found for part in (*link(item.receipt), "; ")]
     return (says, *named[:-1], ".")
 
@@ -97,10 +151,10 @@ def _table(title: str, found: Iterable[Chips]) -> Table:
     )
     rows, after = [], []
     for item in found:
-        ordered = item.strip.ordered
+        ordered = item.ordered
         for one in ordered[:LISTED]:
-            amounts = tuple((gib(value),) for value in (one.used, one.peak, one.pool, one.limit))
-            rows.append(Row((link(item.receipt), (item.phase.replace("_", " "),), (str(one.chip),), *amounts)))
+            amounts = ((gib(value),) for value in (one.used_bytes, one.peak_bytes, one.pool_bytes, one.limit_bytes))
+            rows.append(Row((link(item.receipt)[:1], (item.phase.replace("_", " "),), (str(one.chip),), *amounts)))
         if len(ordered) > LISTED:
             after.append(f"{plain(item.receipt.name)}: and {len(ordered) - LISTED:,} chips that keep more.")
     return Table(title, columns, tuple(rows), tuple(after))

@@ -82,25 +82,38 @@ def figure(anchor: str, lane: LaneWeek, found: Iterable[Repeated], reached: Ceil
     points = [_point(item, series(item, every), True, beside.get(item.receipt.id), grades) for item in lane.frontier]
     points += [_point(item, series(item, every), False, None, grades) for item in lane.stated]
     drawn = [item for item in points if item is not None]
-    if len(sequence.shown(drawn)[0]) < sequence.FEWEST:
+    shown, kept = sequence.shown(drawn)
+    if len(shown) < sequence.FEWEST or len({item.length for item in shown}) < sequence.LENGTHS:
         return None
-    left = len({item.series for item in drawn}) - len(sequence.shown(drawn)[1])
+    left = len({item.series for item in drawn}) - len(kept)
     title = f"{plain(lane.name)}: rate and MFU over sequence length"
 
     def draw(name: str) -> str | None:
         return sequence.picture(drawn, name=name, title=title)
 
-    return Figure(anchor, _caption(title, left), draw, _table(title, lane, beside))
+    return Figure(anchor, _caption(title, left, shown), draw, _table(title, lane, beside))
 
 
-def _caption(title: str, left: int) -> Cell:
-    says = (
-        f"{title}. Filled: accepted. Hollow: stated only. An interval is that of the mean of three or more launches of "
-        "the same configuration (95 %); the mark is the best of them. A bar over a mark: the shape is a ceiling, "
-        "repeated by two launches; two bars: validated, by three on two days or hosts. MFU of different bases are not "
-        "comparable; the table names them."
+def _caption(title: str, left: int, shown: Sequence[sequence.Point]) -> Cell:
+    """How the picture is read, of what it shows alone."""
+    grades = {item.grade for item in shown}
+    parts = (
+        (any(item.accepted for item in shown), "Filled: proven."),
+        (any(not item.accepted for item in shown), "Hollow: reported, not proven."),
+        (
+            any(item.low is not None for item in shown),
+            "An interval is that of the mean of three or more launches of one configuration (95 %); the mark is the "
+            "best of them.",
+        ),
+        ("repeated" in grades, "A bar over a mark: a ceiling, repeated by two launches."),
+        ("validated" in grades, "Two bars: a ceiling validated by three launches on two days or hosts."),
+        (
+            any(item.mfu is not None for item in shown),
+            "MFU of different bases are not comparable; the table names them.",
+        ),
+        (left > 0, f"{left} more series are in the table."),
     )
-    return (f"{says} {left} more series are in the table.",) if left else (says,)
+    return (" ".join([f"{title}.", *(text for holds, text in parts if holds)]),)
 
 
 _Shape = tuple[object, ...]

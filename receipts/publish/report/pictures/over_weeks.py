@@ -118,7 +118,7 @@ def _best(rows: Sequence[Entry]) -> list[tuple[str, float]]:
 
 
 def figure(anchor: str, lane: str, found: Sequence[Course], last: str) -> Figure | None:
-    """The picture of a lane up to a week; None where nothing took its frontier, or one receipt took it alone."""
+    """The picture of a lane up to a week; None where fewer than three weeks have a result."""
     if not found:
         return None
     shown = _weeks(found, last)
@@ -131,7 +131,13 @@ def figure(anchor: str, lane: str, found: Sequence[Course], last: str) -> Figure
             drawing.Course(
                 course.name,
                 tuple(
-                    drawing.Change(index, 0 if taken.before else places[taken.week], taken.rate, taken.mfu)
+                    drawing.Change(
+                        index,
+                        0 if taken.before else places[taken.week],
+                        taken.rate,
+                        taken.mfu,
+                        plain(taken.receipt.name),
+                    )
                     for index, of, taken in numbered_ones
                     if of is course
                 ),
@@ -141,10 +147,8 @@ def figure(anchor: str, lane: str, found: Sequence[Course], last: str) -> Figure
         ]
         return drawing.picture(made, shown, name=name, title=title)
 
-    if (
-        len({week for course in found for week, _ in course.best}) < drawing.FEWEST
-        and len(numbered_ones) < drawing.FEWEST
-    ):
+    held = {week for course in found for week, _ in course.best} | {taken.week for _, _, taken in numbered_ones}
+    if len(held) < drawing.FEWEST:
         return None
     return Figure(anchor, _caption(title, numbered_ones), draw, _table(title, numbered_ones))
 
@@ -170,9 +174,9 @@ def _numbered(found: Sequence[Course]) -> list[tuple[int | None, Course, Taken]]
 
 def _caption(title: str, every: Sequence[tuple[int | None, Course, Taken]]) -> Cell:
     says = (
-        f"{title}: the best valid result so far of each shape. A number marks the receipt that had the frontier when "
+        f"{title}: the best proven result so far of each shape. A number names the receipt that had the frontier when "
         "its week was over; marks without one had it for a while. A small hollow mark is the best of a week that did "
-        "not take it. MFU is that of the same receipts. "
+        "not take it. "
     )
     told = [(index, taken) for index, _, taken in every if index is not None]
     named = joined((f"{index} ", *link(taken.receipt)[:1]) for index, taken in told[:NAMED])

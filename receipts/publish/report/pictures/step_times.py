@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from receipts.publish.report.data import Judged
     from receipts.publish.report.shelf import Shelf
 
-MOST: Final = 4  # comparisons of a lane
+MOST: Final = 2  # comparisons of a lane
 LAUNCHES: Final = 10  # of a side
 PER: Final = 1000  # tokens
 
@@ -153,7 +153,7 @@ def _table(title: str, item: Compared) -> Table:
     rows = tuple(
         Row((
             (one.side,),
-            link(one.receipt),
+            link(one.receipt)[:1],
             *((f"{one.quantiles[index]:.5g}",) for index in (10, 1, 19)),
             (number(one.kept),),
             (number(one.steps),),

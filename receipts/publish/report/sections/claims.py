@@ -235,7 +235,7 @@ def _changed(made: Claims) -> Section:
         ))
         for item in made.changed
     )  # fmt: skip
-    table = Table("Claims whose status changed in the week", columns, rows, more(made.changed_more, "claims"))
+    table = Table("Claims whose status changed", columns, rows, more(made.changed_more, "claims"))
     return Section("claims-changed", "Changed", (), (table,))
 
 

@@ -67,7 +67,7 @@ def section(made: Decisions) -> Section:
         return Section("decisions", "Decisions", nothing="decisions")
     columns = (Column("receipt"), Column("decision"), Column("reason"), Column("when, UTC"))
     rows = tuple(Row(_cells(item)) for item in made.made)
-    table = Table("Decisions of the week, the newest first", columns, rows, more(made.more, "decisions"))
+    table = Table("Decisions, the newest first", columns, rows, more(made.more, "decisions"))
     return Section("decisions", "Decisions", (), (table,))
 
 

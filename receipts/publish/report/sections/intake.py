@@ -103,9 +103,9 @@ def section(made: Intake, lanes: Sequence[LaneWeek]) -> Section:
     """The receipts of the stretch in words."""
     inner, nothing = folded((_offences(made), _superseded(made)))
     if not lanes and not inner:
-        return Section("intake", "Receipts of the week", nothing="receipts")
+        return Section("intake", "Receipts by lane", nothing="receipts")
     tables = (_lanes(lanes),) if lanes else ()
-    return Section("intake", "Receipts of the week", without(nothing), tables, sections=tuple(inner))
+    return Section("intake", "Receipts by lane", without(nothing), tables, sections=tuple(inner))
 
 
 def _lanes(lanes: Sequence[LaneWeek]) -> Table:
@@ -129,17 +129,17 @@ def _offences(made: Intake) -> Section:
         ))
         for item in made.offences
     )  # fmt: skip
-    table = Table("Rules that make receipts of the week invalid", columns, rows)
+    table = Table("Rules that make receipts invalid", columns, rows)
     return Section("intake-invalid", "Invalid", (), (table,))
 
 
 def _superseded(made: Intake) -> Section:
     if not made.fallen:
-        return Section("intake-superseded", "Superseded in the week", nothing="retractions or supersessions")
+        return Section("intake-superseded", "Superseded", nothing="retractions or supersessions")
     columns = (Column("receipt"), Column("replaced by"), Column("reason"))
     rows = tuple(Row(_cells(item)) for item in made.fallen)
-    table = Table("Receipts that no longer stand since the week", columns, rows, more(made.fallen_more, "receipts"))
-    return Section("intake-superseded", "Superseded in the week", (), (table,))
+    table = Table("Receipts that were superseded or retracted", columns, rows, more(made.fallen_more, "receipts"))
+    return Section("intake-superseded", "Superseded", (), (table,))
 
 
 def _cells(item: Fallen) -> tuple[Cell, ...]:

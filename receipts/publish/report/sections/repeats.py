@@ -121,7 +121,7 @@ def section(made: Repeats, rules: RuleSet) -> Section:
         Column("how it fails"),
         Column("failed first"),
         Column("times until now", numeric=True),
-        Column("again in the week"),
+        Column("again"),
         Column("cost of the repeats", "minutes", True),
         Column("of which"),
     )

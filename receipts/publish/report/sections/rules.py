@@ -67,12 +67,13 @@ def section(known: Iterable[Cited], codes: Iterable[str]) -> Section:
 def _entry(code: str, item: Cited | None) -> Entry:
     if item is None:
         facts = (("rule", ("The rule set in force holds no such rule.",)),)
-        return Entry(f"{_PREFIX}{code}", plain(code), facts)
+        return Entry(f"{_PREFIX}{code}", plain(code), (), facts)
     level = _LEVELS.get(item.level, item.level)
     return Entry(
         f"{_PREFIX}{item.code}",
         f"{item.code} {item.name.replace('_', ' ')}",
-        (("level", (level,)), *((name, _spelt(plain(text, LONGEST))) for name, text in item.parts)),
+        (level,),
+        tuple((name, _spelt(plain(text, LONGEST))) for name, text in item.parts),
     )
 
 

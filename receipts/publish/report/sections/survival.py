@@ -254,7 +254,7 @@ def section(made: Survival, rules: RuleSet) -> Section:
     if not inner and not made.untried:
         return Section("survival", "What did not survive", nothing="gains lost or waiting for a target")
     says = (
-        "A gain counts where the lane trains. Gains of the week at other shapes were looked for at the lane's targets, "
+        "A gain counts where the lane trains. Gains at other shapes were looked for at the lane's targets, "
         "by the same change of the same values, and what is no gain there was looked for elsewhere. Each trial stands "
         "alone: nothing here is adjusted."
     )

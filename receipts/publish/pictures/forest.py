@@ -1,0 +1,92 @@
+"""Effects with their intervals, a row each, against the band of ±δ in which a difference is none that matters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from receipts.publish.pictures import inline
+from receipts.publish.pictures.canvas import SMALL, Canvas, cut
+from receipts.publish.pictures.colours import FAINT, INK, LINE
+from receipts.publish.pictures.legend import WIDTH
+from receipts.publish.pictures.marks import MARKS
+from receipts.publish.pictures.panel import BELOW, Panel, Scale, below, nice, said
+
+FEWEST: Final = 2  # a lone effect is a line of the table
+MOST: Final = 16
+_LEFT: Final = 12.0
+_RIGHT: Final = 24.0
+_TOP: Final = 8.0
+_ROW: Final = 32.0
+_NAME: Final = 9.0  # from the top of a row to the middle of its name
+_LINE: Final = 23.0
+_AMOUNT: Final = 150.0
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A change of B against A as a ratio, with its 95 % interval and the δ of its lane.
+
+    ``settled`` says that the verdict is proven; otherwise the mark is hollow.
+    """
+
+    name: str
+    ratio: float
+    low: float
+    high: float
+    delta: float
+    settled: bool
+
+
+def picture(effects: Sequence[Effect], *, name: str, title: str) -> str | None:
+    """The SVG element of the first `MOST` effects, or None where there are fewer than `FEWEST`."""
+    shown = effects[:MOST]
+    if len(shown) < FEWEST:
+        return None
+    height = _TOP + _ROW * len(shown) + BELOW
+    says = "; ".join(f"{item.name}: {_amount(item)}" for item in shown)
+    return inline.svg(partial(_paint, shown), name=name, width=WIDTH, height=height, title=title, says=says)
+
+
+def _percent(ratio: float) -> float:
+    return (ratio - 1.0) * 100.0
+
+
+def _amount(item: Effect) -> str:
+    low, middle, high = (
+        f"{_percent(value):+.2f}".replace("-", "\u2212") for value in (item.low, item.ratio, item.high)
+    )
+    return f"{middle} % ({low} to {high})"
+
+
+def _paint(effects: Sequence[Effect], canvas: Canvas) -> None:
+    ends = [_percent(value) for item in effects for value in (item.low, item.high)]
+    ends += [_percent(1.0 + sign * item.delta) for item in effects for sign in (-1, 1)]
+    ticks = nice(min(0.0, *ends), max(0.0, *ends), 6)
+    x = Scale(ticks[0], ticks[-1])
+    plot = Panel(_LEFT, _TOP, WIDTH - _LEFT - _RIGHT, _ROW * len(effects), x, Scale(0.0, 1.0))
+    tops = [_TOP + index * _ROW for index in range(len(effects))]
+    # Beside the intervals alone: a line would run through the names between them.
+    lines = [(plot.at(tick, 0.0)[0], top + _LINE - 6.0, top + _LINE + 6.0) for tick in ticks for top in tops]
+    canvas.uprights(lines, colour=LINE, width=0.8)
+    for top, item in zip(tops, effects, strict=True):
+        _row(canvas, plot, item, top)
+    zero = plot.at(0.0, 0.0)[0]
+    canvas.uprights([(zero, top + _LINE - 7.0, top + _LINE + 7.0) for top in tops], colour=FAINT, width=1.4)
+    canvas.line([(plot.left, plot.bottom), (plot.right, plot.bottom)], colour=FAINT, width=1.0)
+    below(canvas, plot, [(tick, said(tick)) for tick in ticks], "change of B against A, %; the band is ±δ")
+
+
+def _row(canvas: Canvas, plot: Panel, item: Effect, top: float) -> None:
+    y = top + _LINE
+    mark = MARKS[0] if item.settled else MARKS[5]
+    low, middle, high = (plot.at(_percent(value), 0.0)[0] for value in (item.low, item.ratio, item.high))
+    band = [plot.at(_percent(1.0 + sign * item.delta), 0.0)[0] for sign in (-1, 1)]
+    canvas.boxes([(band[0], y - 6.0, band[1] - band[0], 12.0)], fill=LINE, alpha=0.45)
+    canvas.label(4.0, top + _NAME, cut(item.name, WIDTH - _AMOUNT - 8.0, SMALL), size=SMALL, bold=True)
+    canvas.label(WIDTH - 4.0, top + _NAME, _amount(item), ha="right", size=SMALL, colour=INK)
+    feet = [((x, y - 4.0), (x, y + 4.0)) for x in (low, high)]
+    canvas.segments([((low, y), (high, y)), *feet], colour=mark.light, width=1.6)
+    canvas.marks([(middle, y)], mark, hollow=not item.settled, size=7.0)

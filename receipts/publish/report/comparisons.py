@@ -1,0 +1,169 @@
+"""Comparisons of a lane in words: those that were accepted, those that were refused, and those left undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from receipts import metrics
+from receipts.judging.topic import Topic
+from receipts.publish.report.page import (
+    Cell,
+    Code,
+    Column,
+    Figure,
+    Part,
+    Row,
+    Section,
+    Table,
+    joined,
+    links,
+    more,
+    rule,
+)
+from receipts.publish.report.pictures import effects, step_times
+from receipts.publish.report.text import change, plain, span
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import RuleSet
+    from receipts.publish.report.data import Judged, LaneWeek
+    from receipts.publish.report.drawn import LaneDrawn
+    from receipts.publish.report.words import Words
+
+UNMOVED: Cell = ("nothing that is stated",)
+FEW_REASONS = 4
+_SIDES = (Column("A"), Column("B"), Column("changed"))
+_CHANGE = (Column("metric"), Column("change", "%", True), Column("95 % interval, unadjusted", "%", True))
+
+
+def sections(
+    lane: LaneWeek, drawn: LaneDrawn, rules: RuleSet, words: Words, place: Callable[[str], str]
+) -> tuple[Section, ...]:
+    """The three sections of a lane; ``place`` gives the anchor of a part of it."""
+    return (
+        _accepted(lane, drawn, place),
+        _refused(lane, rules.about(Topic.AXES), words, place),
+        _undecided(lane, drawn, rules.about(Topic.UNKNOWN), words, place),
+    )
+
+
+def _accepted(lane: LaneWeek, drawn: LaneDrawn, place: Callable[[str], str]) -> Section:
+    anchor = place("accepted")
+    if not lane.accepted:
+        return Section(anchor, "Accepted comparisons", nothing="accepted comparisons")
+    columns = (*_SIDES, *_CHANGE, Column("effect"), Column("launches", numeric=True))
+    rows = tuple(
+        Row((
+            *_sides(item),
+            *_numbers(item),
+            (item.word,),
+            (f"{len(item.a)} + {len(item.b)}",),
+        ))
+        for item in lane.accepted
+    )  # fmt: skip
+    left = more(lane.accepted_more, "accepted comparisons, in comparisons.parquet")
+    table = Table(f"{plain(lane.name)}: accepted comparisons, B against A", columns, rows, left)
+    plot = effects.figure(place("effects"), lane.name, (*lane.accepted, *lane.inconclusive))
+    figures = (*((plot,) if plot is not None else ()), *_step_times(lane.accepted, drawn, place))
+    return Section(anchor, "Accepted comparisons", (), (table,), figures=figures)
+
+
+def _sides(item: Judged) -> tuple[Cell, Cell, Cell]:
+    return links(item.a), links(item.b), moved(item) or UNMOVED
+
+
+def moved(item: Judged) -> Cell:
+    """The leaves that moved, four of them at most."""
+    parts: list[Part] = []
+    for one in item.moved[:4]:
+        parts += [", "] if parts else []
+        parts += [Code(one.path), f" {one.a} → {one.b}"]
+    left = len(item.moved) - 4
+    return tuple(parts) if left <= 0 else (*parts, f" and {left} more")
+
+
+def _numbers(item: Judged) -> tuple[Cell, Cell, Cell]:
+    star = "*" if item.stated and item.ratio is not None else ""
+    return (
+        (metrics.get(item.metric).title,),
+        (f"{change(item.ratio)}{star}",),
+        (span(item.low, item.high),),
+    )
+
+
+def _step_times(shown: Sequence[Judged], drawn: LaneDrawn, place: Callable[[str], str]) -> tuple[Figure, ...]:
+    """Pictures of those comparisons that are shown here."""
+    ends = {(item.a[0].id, item.b[0].id) for item in shown}
+    every = zip(step_times.figures(place("steps"), drawn.compared), drawn.compared, strict=True)
+    return tuple(figure for figure, item in every if (item.a.id, item.b.id) in ends)
+
+
+def _undecided(
+    lane: LaneWeek, drawn: LaneDrawn, of_unknown: Sequence[str], words: Words, place: Callable[[str], str]
+) -> Section:
+    anchor, title = place("inconclusive"), "Undecided comparisons"
+    if not lane.inconclusive:
+        return Section(anchor, title, nothing="undecided comparisons")
+    columns = (*_SIDES, *_CHANGE, Column("answers"), Column("what would settle it"))
+    settle = [_settles(item, of_unknown) for item in lane.inconclusive]
+    # What all of them wait for stands above them: a notebook's rows lack the same facts one and all.
+    common = [cell for cell in settle[0] if all(cell in other for other in settle)] if len(settle) > 1 else []
+    rows = tuple(
+        Row((
+            *_sides(item),
+            *_numbers(item),
+            (f"comparable {item.comparable} · path {item.path} · effect {item.effect}",),
+            (*_more(own, common), *((Code(plain(item.next), command=True),) if item.next else ())),
+        ))
+        for item, own in zip(lane.inconclusive, settle, strict=True)
+    )  # fmt: skip
+    after = more(lane.inconclusive_more, "undecided comparisons, in comparisons.parquet")
+    table = Table(f"{plain(lane.name)}: undecided comparisons, B against A", columns, rows, after)
+    points: tuple[tuple[str, tuple[Cell, ...]], ...] = (("all wait for", tuple(common)),) if common else ()
+    figures = _step_times(lane.inconclusive, drawn, place)
+    return Section(
+        anchor, title, (words.text("largest_first"),), (table.without_empty(),), figures=figures, points=points
+    )
+
+
+def _more(own: Sequence[Cell], common: Sequence[Cell]) -> Cell:
+    """What a comparison waits for beside what all of them do."""
+    return joined((cell for cell in own if cell not in common), "; ") or ("nothing more",)
+
+
+def _settles(item: Judged, of_unknown: Sequence[str]) -> list[Cell]:
+    """What an undecided comparison waits for, each in a phrase; the rules on unknown axes share one."""
+    parts: list[Cell] = []
+    if item.unknown:
+        shown = ", ".join(plain(name) for name in item.unknown[:4])
+        left = len(item.unknown) - 4
+        parts.append((*map(rule, of_unknown[:1]), f": state {shown}{f' and {left} more' if left > 0 else ''}"))
+    reasons = (reason for reason in item.reasons[:FEW_REASONS] if reason.code not in of_unknown)
+    parts += [(rule(reason.code), f": {reason.do}") for reason in reasons]
+    if item.why and (not parts or item.path == "witnessed"):
+        parts.append((item.why,))
+    return list(dict.fromkeys(parts)) or [("~",)]
+
+
+def _refused(lane: LaneWeek, of_axes: Sequence[str], words: Words, place: Callable[[str], str]) -> Section:
+    anchor = place("refused")
+    if not lane.refused:
+        return Section(anchor, "Refused comparisons", nothing="refused comparisons")
+    columns = (Column("A"), Column("B"), Column("why"), Column("what moved"))
+    rows = tuple(Row((*_sides(item)[:2], _why(item, of_axes), _sides(item)[2])) for item in lane.refused)
+    left = more(lane.refused_more, "refused comparisons, in comparisons.parquet")
+    table = Table(f"{plain(lane.name)}: refused comparisons", columns, rows, left)
+    return Section(anchor, "Refused comparisons", (words.text("refused_says"),), (table,))
+
+
+def _why(item: Judged, of_axes: Sequence[str]) -> Cell:
+    parts: list[Cell] = []
+    if len(item.counted) > 1:
+        axes = ", ".join(map(plain, item.counted))
+        parts.append((*map(rule, of_axes[:1]), f" {len(item.counted)} axes moved: {axes}"))
+    for reason in item.reasons[:FEW_REASONS]:
+        if reason.code in of_axes and parts:
+            continue
+        side = f" on {reason.side}" if reason.side else ""
+        parts.append((rule(reason.code, reason.name), f"{side}: {reason.found}"))
+    return joined(parts, "; ") or (item.why or "~",)

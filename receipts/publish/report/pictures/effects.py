@@ -1,0 +1,44 @@
+"""The effects of a lane's comparisons with their intervals, against what its lane calls no difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from receipts import metrics
+from receipts.publish.pictures import forest
+from receipts.publish.report.page import Figure
+from receipts.publish.report.text import plain
+
+if TYPE_CHECKING:
+    from receipts.publish.report.data import Judged
+
+NAME = 60
+
+
+def figure(anchor: str, lane: str, found: Iterable[Judged]) -> Figure | None:
+    """The picture; None where fewer than two comparisons have an interval. Its numbers stand in the tables."""
+    shown = [effect for item in found if (effect := _effect(item)) is not None]
+    if len(shown) < forest.FEWEST:
+        return None
+    title = f"{plain(lane)}: effects with their 95 % intervals"
+
+    def draw(name: str) -> str | None:
+        return forest.picture(shown, name=name, title=title)
+
+    hollow = " Hollow: not settled." if any(not item.settled for item in shown[: forest.MOST]) else ""
+    left = len(shown) - forest.MOST
+    more = f" {left} more are in the table." if left > 0 else ""
+    says = (
+        f"{title}, B against A. Within the gray band of ±δ a difference is none that matters to the lane.{hollow}{more}"
+    )
+    return Figure(anchor, (says,), draw)
+
+
+def _effect(item: Judged) -> forest.Effect | None:
+    if item.ratio is None or item.low is None or item.high is None or item.delta is None:
+        return None
+    change = ", ".join(f"{one.path.rpartition('.')[2]} {one.a} → {one.b}" for one in item.moved[:2])
+    name = f"{change or item.b[0].name}, {metrics.get(item.metric).title}"
+    settled = item.status == "accepted"
+    return forest.Effect(plain(name, NAME), item.ratio, item.low, item.high, item.delta, settled)

@@ -1,0 +1,175 @@
+"""Launches of a stretch that did not end well, grouped by cause, with what each cause cost."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from receipts.publish.report.page import Cell, Column, Row, Section, Table, joined, link, links, more
+from receipts.publish.report.ref import Ref
+from receipts.publish.report.sections.cost import Cost, cost, spent
+from receipts.publish.report.shelf import FAILED, Item, Shelf, ref_of
+from receipts.publish.report.text import NOTE, UNKNOWN, amount, plain
+
+MOST = 40  # causes
+MOST_READ = 400  # failed launches whose messages are read; the others are grouped by their shape
+MOST_NAMED = 6
+MOST_EARLIER = 3
+MOST_TEXTS = 3
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One cause: launches of a lane that ran out of memory at one shape, or that ended otherwise with one message.
+
+    `texts` are what the launches printed, `phases` and `classes` where and how they failed. The bytes are the largest
+    that a launch asked for and the smallest limit. `earlier` launches of the same signature had failed before.
+    """
+
+    lane: str
+    outcome: str
+    accelerator: str | None
+    chips: int | None
+    sequence_length: int | None
+    micro_batch: int | None
+    depth: int | None
+    launches: int
+    texts: tuple[str, ...]
+    phases: tuple[str, ...]
+    classes: tuple[str, ...]
+    chip: int | None
+    requested_bytes: int | None
+    limit_bytes: int | None
+    receipts: tuple[Ref, ...]
+    receipts_more: int
+    earlier: tuple[Ref, ...]
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Causes by how many launches they ended. `more` causes were left out, `launches` failed in all."""
+
+    launches: int
+    causes: tuple[Failure, ...]
+    more: int
+    cost: Cost
+
+    def refs(self) -> Iterator[Ref]:
+        """Every receipt that it names."""
+        for item in self.causes:
+            yield from (*item.receipts, *item.earlier)
+
+
+def failures(shelf: Shelf, items: Iterable[Item]) -> Failures:
+    """The launches that failed, by cause."""
+    failed = [item for item in items if item.entry.outcome in FAILED]
+    groups: dict[tuple[object, ...], list[Item]] = defaultdict(list)
+    for place, item in enumerate(failed):
+        groups[_cause(item, read=place < MOST_READ)].append(item)
+    ordered = sorted(groups.items(), key=lambda one: (-len(one[1]), *map(str, one[0])))
+    causes = tuple(_failure(shelf, found) for _, found in ordered[:MOST])
+    return Failures(len(failed), causes, max(0, len(ordered) - MOST), cost(item.entry for item in failed))
+
+
+def _cause(item: Item, *, read: bool) -> tuple[object, ...]:
+    """What makes failures one: memory runs out at a shape, whatever asked for it last; all else by its message."""
+    row = item.entry
+    shape = (row.accelerator, row.chips, row.sequence_length, row.micro_batch)
+    text = _text(item) if read and row.outcome != "oom" else ""
+    return (row.lane, row.outcome, text, *(() if text else shape))
+
+
+def _text(item: Item) -> str:
+    failure = item.parsed.receipt.failure
+    return " · ".join(part for part in (failure.operator, failure.message) if part) if failure is not None else ""
+
+
+def _failure(shelf: Shelf, items: Sequence[Item]) -> Failure:
+    rows = [item.entry for item in items]
+    shown = items[:MOST_READ]
+    stated = [item.parsed.receipt.failure for item in shown]
+    known = [item for item in stated if item is not None]
+    texts = dict.fromkeys(filter(None, map(_text, shown)))
+    earlier = map(ref_of, shelf.failed_before(rows[0], MOST_EARLIER))
+    own = {row.id for row in rows}
+    chips = {item.chip for item in known if item.chip is not None}
+    return Failure(
+        lane=rows[0].lane,
+        outcome=rows[0].outcome,
+        accelerator=_same([row.accelerator for row in rows]),
+        chips=_same([row.chips for row in rows]),
+        sequence_length=_same([row.sequence_length for row in rows]),
+        micro_batch=_same([row.micro_batch for row in rows]),
+        depth=_same([row.depth for row in rows]),
+        launches=len(rows),
+        texts=tuple(texts)[:MOST_TEXTS],
+        phases=tuple(dict.fromkeys(item.phase for item in known if item.phase)),
+        classes=tuple(dict.fromkeys(item.class_ for item in known if item.class_)),
+        chip=chips.pop() if len(chips) == 1 else None,
+        requested_bytes=max((item.requested_bytes for item in known if item.requested_bytes is not None), default=None),
+        limit_bytes=min((item.limit_bytes for item in known if item.limit_bytes is not None), default=None),
+        receipts=tuple(item.ref for item in items[:MOST_NAMED]),
+        receipts_more=max(0, len(items) - MOST_NAMED),
+        earlier=tuple(ref for ref in earlier if ref.id not in own),
+        cost=cost(rows),
+    )
+
+
+def _same(values: Sequence[_T | None]) -> _T | None:
+    """The value that all of them have; None where they differ."""
+    return values[0] if len(set(values)) == 1 else None
+
+
+def named(item: Failure) -> str:
+    """A cause in a phrase: how it ended, and at which shape or with which message."""
+    outcome = {"oom": "OOM", "nan": "NaN"}.get(item.outcome, item.outcome)
+    if item.texts and item.outcome != "oom":
+        return f"{outcome}: {plain(item.texts[0], 60)}"
+    sizes = (
+        f"{item.sequence_length:,}" if item.sequence_length else "",
+        f"micro batch {item.micro_batch:,}" if item.micro_batch else "",
+    )
+    at = " × ".join(filter(None, sizes))
+    machine = f"{item.chips:,} × {plain(item.accelerator or UNKNOWN)}" if item.chips else ""
+    where = ", ".join(filter(None, (at, machine)))
+    return f"{outcome} at {where}" if where else f"{outcome}, shape not stated"
+
+
+def section(made: Failures) -> Section:
+    """The causes in words."""
+    if not made.launches:
+        return Section("failures", "Failures", nothing="failed launches")
+    columns = (
+        Column("launches", numeric=True),
+        Column("cause"),
+        Column("phase and class"),
+        Column("asked for", numeric=True),
+        Column("limit", numeric=True),
+        Column("what it printed"),
+        Column("cost", numeric=True),
+        Column("receipts"),
+    )
+    rows = tuple(Row(_cells(item)) for item in made.causes)
+    table = Table("Causes, those that ended most launches first", columns, rows, more(made.more, "causes"))
+    return Section("failures", "Failures", (), (table.without_empty(),))
+
+
+def _cells(item: Failure) -> tuple[Cell, ...]:
+    how = [*item.phases, *item.classes]
+    texts = joined(((plain(text, NOTE),) for text in item.texts), "; ") or (UNKNOWN,)
+    again: Cell = ("; failed before with this signature: ", *joined(map(link, item.earlier))) if item.earlier else ()
+    chip = f" on chip {item.chip}" if item.chip is not None else ""
+    return (
+        (f"{item.launches:,} ×",),
+        (f"{named(item)}{chip} ({plain(item.lane)})",),
+        (", ".join(name.replace("_", " ") for name in how) or UNKNOWN,),
+        (amount(item.requested_bytes),),
+        (amount(item.limit_bytes),),
+        (*texts, *again),
+        (spent(item.cost),),
+        links(item.receipts, more=item.receipts_more),
+    )

@@ -1,0 +1,150 @@
+"""Launches that left their path, drifted from their lineage, recompiled or never settled: by rule, with their cost."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from receipts.judging.rulebook import RuleSet
+from receipts.judging.topic import Topic
+from receipts.judging.verdict import Finding, Level, Question
+from receipts.publish.report.page import Cell, Code, Column, Row, Section, Table, joined, links, more, rule
+from receipts.publish.report.ref import Ref
+from receipts.publish.report.sections.cost import Cost, cost, spent
+from receipts.publish.report.shelf import Item
+from receipts.publish.report.text import NOTE, plain
+
+MOST = 40
+MOST_NAMED = 6
+MOST_SEEN = 4
+_ORDER = {Level.ERROR: 0, Level.OPEN: 1, Level.SHOWN: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a rule found at a place, of so many launches."""
+
+    at: str
+    found: str
+    expected: str
+    launches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """A rule with the launches that offend it: each counts once, whatever was found of it.
+
+    `level` is the heaviest, and `do` its remedy; `seen_more` findings and `receipts_more` launches are left out.
+    """
+
+    code: str
+    name: str
+    level: str
+    do: str
+    launches: int
+    seen: tuple[Seen, ...]
+    seen_more: int
+    receipts: tuple[Ref, ...]
+    receipts_more: int
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Incidents:
+    """Incidents, errors first, then by launches. `more` rules were left out."""
+
+    found: tuple[Incident, ...]
+    more: int
+
+    def refs(self) -> Iterator[Ref]:
+        """Every receipt that it names."""
+        for item in self.found:
+            yield from item.receipts
+
+
+def incidents(items: Iterable[Item]) -> Incidents:
+    """Incidents on the path, by rule."""
+    groups: dict[tuple[str, str], list[tuple[Finding, Item]]] = defaultdict(list)
+    for item in items:
+        for finding in item.verdict.findings:
+            if _is_incident(finding, item.shelf.rulebook.rules):
+                groups[finding.code, finding.name].append((finding, item))
+    made = [_incident(found) for found in groups.values()]
+    made.sort(key=lambda item: (_ORDER[Level(item.level)], -item.launches, item.code))
+    return Incidents(tuple(made[:MOST]), max(0, len(made) - MOST))
+
+
+def _is_incident(finding: Finding, rules: RuleSet) -> bool:
+    """Whether a finding, such as every error on the path, changes which system a number belongs to."""
+    if finding.unjudged:
+        return False
+    listed = finding.code in rules.about(Topic.INCIDENT)
+    if finding.question is Question.PATH:
+        # On the path an open question is a fact that nobody stated, and no incident.
+        return finding.level is Level.ERROR or (finding.level is Level.SHOWN and listed and not _is_unstated(finding))
+    return listed
+
+
+def _is_unstated(finding: Finding) -> bool:
+    """Whether no version of a lineage is stated at all: what nobody knows has not drifted."""
+    return all(part.endswith(" not stated") for part in finding.found.split("; "))
+
+
+def _incident(group: Sequence[tuple[Finding, Item]]) -> Incident:
+    heaviest = min((finding for finding, _ in group), key=lambda item: _ORDER[item.level])
+    launches = {item.entry.id: item for _, item in group}
+    # Of the same finding at the same place a launch counts once.
+    places = {(finding.at, finding.found, finding.expected, item.entry.id): None for finding, item in group}
+    seen = Counter(place[:3] for place in places)
+    ordered = sorted(seen.items(), key=lambda one: (-one[1], one[0]))
+    refs = [item.ref for item in launches.values()]
+    return Incident(
+        code=heaviest.code,
+        name=heaviest.name,
+        level=heaviest.level.value,
+        do=heaviest.do,
+        launches=len(refs),
+        seen=tuple(Seen(*place, many) for place, many in ordered[:MOST_SEEN]),
+        seen_more=max(0, len(ordered) - MOST_SEEN),
+        receipts=tuple(refs[:MOST_NAMED]),
+        receipts_more=max(0, len(refs) - MOST_NAMED),
+        cost=cost(item.entry for item in launches.values()),
+    )
+
+
+def section(made: Incidents) -> Section:
+    """The incidents in words."""
+    if not made.found:
+        return Section("incidents", "Path incidents", nothing="path incidents")
+    columns = (
+        Column("launches", numeric=True),
+        Column("rule"),
+        Column("found"),
+        Column("expected"),
+        Column("what to do"),
+        Column("cost", numeric=True),
+        Column("receipts"),
+    )
+    rows = tuple(Row(_cells(item)) for item in made.found)
+    table = Table("Launches that left their path, drifted or never settled", columns, rows, more(made.more, "rules"))
+    return Section("incidents", "Path incidents", (), (table.without_empty(),))
+
+
+def _cells(item: Incident) -> tuple[Cell, ...]:
+    several = len(item.seen) > 1
+    found: list[Cell] = [
+        (Code(plain(one.at)), f" {plain(one.found, NOTE)}{f' ({one.launches:,} ×)' if several else ''}")
+        for one in item.seen
+    ]
+    found += [(f"and {item.seen_more:,} more findings",)] if item.seen_more else []
+    expected = dict.fromkeys(plain(one.expected, NOTE) for one in item.seen)
+    return (
+        (f"{item.launches:,} ×",),
+        (rule(item.code, item.name),),
+        joined(found, "; "),
+        ("; ".join(list(expected)[:2]),),
+        (plain(item.do, NOTE),),
+        (spent(item.cost),),
+        links(item.receipts, more=item.receipts_more),
+    )

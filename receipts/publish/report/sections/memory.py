@@ -1,0 +1,174 @@
+"""Memory by chip: the launches of a stretch whose tightest chip keeps the least of its limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import orjson
+
+from receipts.metrics.chips import account
+from receipts.metrics.chips.words import ordinals
+from receipts.publish.report.page import Cell, Column, Row, Section, Table, link, more
+from receipts.publish.report.pictures import chips
+from receipts.publish.report.ref import Ref
+from receipts.publish.report.shelf import Item, Shelf
+from receipts.publish.report.text import gib, number, percent
+from receipts.receipt import VERSION, Document, parse_again
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """Memory of one launch by physical chip: who leads, how far peaks lie apart, and what the tightest chip keeps.
+
+    `leaders` have the highest live peak, `skew` is how far that lies above the median chip of its phase, and
+    `first_chips` peaked at `first_step` where the last chip did at `last_step`. `left` is the share of its limit that
+    the tightest chip keeps, `wanted` what the lane wants kept. `faulty` says that a chip is missing or stands twice.
+    """
+
+    receipt: Ref
+    lane: str
+    chips: int
+    chip: int
+    phase: str
+    lowest_peak_bytes: int
+    highest_peak_bytes: int
+    leaders: tuple[int, ...]
+    skew: float | None
+    first_chips: tuple[int, ...]
+    first_step: int | None
+    last_step: int | None
+    faulty: bool
+    limit_bytes: int | None
+    left: float | None
+    wanted: float
+
+
+class Left(NamedTuple):
+    """The least that a chip of a launch keeps of its limit, as a share; None where no chip states both."""
+
+    share: float | None
+
+
+def headroom(shelf: Shelf, items: Iterable[Item], most: int) -> tuple[list[Headroom], int]:
+    """Launches that read their memory chip by chip, the tightest first, and how many are left out.
+
+    One figure for many chips tells of none. Of every document its rows of memory alone are looked at; the receipts
+    that are shown are read.
+    """
+    by_number = {item.entry.seq: item for item in items if item.entry.peak_bytes is not None}
+    found: list[tuple[bool, float, str, int]] = []
+    for seq, raw in shelf.stored.documents(sorted(by_number)):
+        left = left_of(raw)
+        if left is not None:
+            found.append((left.share is None, left.share or 0.0, by_number[seq].entry.id, seq))
+    made = (_headroom(by_number[seq]) for *_, seq in sorted(found)[:most])
+    shown = [item for item in made if item is not None]
+    return shown, max(0, len(found) - len(shown))
+
+
+def left_of(raw: bytes) -> Left | None:
+    """What the tightest chip of a document keeps, as `receipts.metrics.chips` has it; None where no chip states a live
+    peak.
+
+    A tenth of the time that reading the receipt takes.
+    """
+    tree = orjson.loads(raw)
+    if tree["schema_version"] != VERSION:
+        made = account(parse_again(Document(raw, "")))
+        tightest = made.tightest
+        return Left(tightest.left if tightest is not None else None) if made.worst("peak") is not None else None
+    peaks: dict[Any, int] = {}
+    limits: dict[Any, int] = {}
+    for row in (tree.get("memory") or {}).get("chips") or ():
+        place = (row["chip"], row["phase"])
+        peak, limit = row.get("peak_bytes"), row.get("bytes_limit")
+        if peak is not None:
+            peaks[place] = max(peak, peaks.get(place, peak))
+        if limit is not None:
+            limits[place] = min(limit, limits.get(place, limit))
+    shares = [(limits[place] - peak) / limits[place] for place, peak in peaks.items() if limits.get(place)]
+    return Left(min(shares, default=None)) if peaks else None
+
+
+def _headroom(item: Item) -> Headroom | None:
+    made = item.launch.account
+    phase = made.worst("peak")
+    ranking = phase.ranking("peak") if phase is not None else None
+    if phase is None or ranking is None:
+        return None
+    # A chip with a low limit may be tighter than the one with the highest peak.
+    tightest, moment = made.tightest, phase.moment
+    apart = moment if moment is not None and not moment.together else None
+    return Headroom(
+        receipt=item.ref,
+        lane=item.entry.lane,
+        chips=len(made.peaks),
+        chip=tightest.chip if tightest is not None else ranking.leaders[0],
+        phase=tightest.phase if tightest is not None else phase.name,
+        lowest_peak_bytes=min(made.peaks.values()),
+        highest_peak_bytes=ranking.highest,
+        leaders=ranking.leaders,
+        skew=ranking.skew,
+        first_chips=apart.chips if apart is not None else (),
+        first_step=apart.step if apart is not None else None,
+        last_step=moment.last_step if moment is not None else None,
+        faulty=not all(one.whole for one in made.phases),
+        limit_bytes=tightest.limit if tightest is not None else None,
+        left=tightest.left if tightest is not None else None,
+        wanted=item.lane.headroom,
+    )
+
+
+def section(made: Sequence[Headroom], left_out: int, drawn: Sequence[chips.Chips]) -> Section:
+    """The launches in words, the tightest first."""
+    if not made:
+        return Section("memory", "Memory", nothing="memory by chip")
+    columns = (
+        Column("launch"),
+        Column("chips", numeric=True),
+        Column("lowest peak", "GiB", True),
+        Column("highest peak", "GiB", True),
+        Column("leads"),
+        Column("above the median chip", "%", True),
+        Column("peaks first"),
+        Column("tightest chip", numeric=True),
+        Column("its limit", "GiB", True),
+        Column("left", "%", True),
+        Column("lane keeps", "%", True),
+    )
+    rows = tuple(Row(_cells(item)) for item in made)
+    table = Table("Live peaks by physical chip, tightest first", columns, rows, more(left_out, "launches"))
+    figures = chips.figures("memory-chips", drawn)
+    return Section("memory", "Memory", (), (table.without_empty(),), figures=figures)
+
+
+def _cells(item: Headroom) -> tuple[Cell, ...]:
+    return (
+        (*link(item.receipt), f" ({item.lane})"),
+        (number(item.chips),),
+        (gib(item.lowest_peak_bytes),),
+        (gib(item.highest_peak_bytes),),
+        (_leading(item),),
+        (percent(item.skew),),
+        (_first(item),),
+        (f"{item.chip} ({item.phase.replace('_', ' ')})",),
+        (gib(item.limit_bytes),),
+        (percent(item.left),),
+        (percent(item.wanted, 0),),
+    )
+
+
+def _leading(item: Headroom) -> str:
+    """The chips with the highest peak; nobody leads where all have it."""
+    who = "all alike" if len(item.leaders) == item.chips > 1 else ordinals(item.leaders)
+    return f"{who} (a chip is missing or stands twice)" if item.faulty else who
+
+
+def _first(item: Headroom) -> str:
+    if item.last_step is None:
+        return "~"
+    if item.first_step is None:
+        return f"all at step {number(item.last_step)}"
+    return f"{ordinals(item.first_chips)} at step {number(item.first_step)}, the last at {number(item.last_step)}"

@@ -1,0 +1,111 @@
+"""Sentences of a page from a template that a person can edit, ``reports/words/*.j2``, as cells.
+
+A sentence is a macro. In it, `named`, `rule`, `code`, `command`, `to` and `mark` put parts into the cell; all other
+values are text, whatever they hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Final
+
+from receipts.base.errors import ReceiptsError, ResourceError
+from receipts.base.resources import folder
+from receipts.publish.report import text
+from receipts.publish.report.page import Cell, Code, Link, Mark, Part, links, rule
+
+_FILTERS: Final[dict[str, Callable[..., str]]] = {
+    "plain": text.plain,
+    "number": text.number,
+    "percent": text.percent,
+    "change": text.change,
+    "amount": text.amount,
+    "sentence": lambda said: f"{str(said)[:1].upper()}{str(said)[1:]}",
+    "words": lambda name: str(name).replace("_", " "),
+}
+
+
+class Words:
+    """The sentences of one template. Raises ResourceError where it is wrong."""
+
+    def __init__(self, name: str, folders: Sequence[Path] = ()) -> None:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+        # A slot of the text that a part fills: nobody who writes a label knows its name.
+        self._begin = f"\0{token_hex(8)}-"
+        self._slot = re.compile(f"({self._begin}[0-9]+\0)")
+        self._parts: list[Part] = []
+        self._name = f"words/{name}.j2"
+        environment = Environment(
+            loader=FileSystemLoader([*folders, folder("reports")]),
+            undefined=StrictUndefined,
+            autoescape=False,  # what renders a cell escapes it
+            trim_blocks=True,
+            lstrip_blocks=True,
+            finalize=self._printable,
+        )
+        environment.filters.update(_FILTERS)
+        environment.globals.update(
+            named=lambda ref: self._fill((Link(text.plain(ref.name).strip() or ref.short, ref.anchor),)),
+            links=lambda refs, most=3, more=0: self._fill(links(refs, most, more)),
+            rule=lambda code, name="": self._fill((rule(code, name),)),
+            code=lambda said: self._fill((Code(text.plain(said)),)),
+            command=lambda said: self._fill((Code(text.plain(said), command=True),)),
+            to=lambda said, anchor: self._fill((Link(text.plain(said), anchor),)),
+            mark=lambda state, said="": self._fill((Mark(state, said),)),
+        )
+        try:
+            self._macros = environment.get_template(self._name).module
+        except Exception as error:
+            raise self._fault(error) from error
+
+    def __call__(self, sentence: str, **values: Any) -> Cell:
+        """A sentence as the parts of a cell, its white space as one blank each."""
+        try:
+            said = str(getattr(self._macros, sentence)(**values))
+        except ReceiptsError:
+            raise
+        except Exception as error:  # a template is somebody's file: whatever it raises is that file's fault
+            raise self._fault(error) from error
+        pieces = self._slot.split(re.sub(r"[ \n]+", " ", said).strip())
+        parts: list[Part] = []
+        for at, piece in enumerate(pieces):
+            if at % 2:
+                parts.append(self._parts[int(piece.rpartition("-")[2][:-1])])
+            elif piece:
+                parts.append(piece)
+        return tuple(parts)
+
+    def text(self, sentence: str, **values: Any) -> str:
+        """A sentence as it is read."""
+        return as_text(self(sentence, **values))
+
+    def _fault(self, error: Exception) -> ResourceError:
+        line = getattr(error, "lineno", None)
+        at = f", line {line}" if line else ""
+        return ResourceError(f"template {self._name}: {type(error).__name__}: {error}{at}; mend the template")
+
+    def _fill(self, cell: Cell) -> str:
+        begin = len(self._parts)
+        self._parts += cell
+        return "".join(f"{self._begin}{number}\0" for number in range(begin, len(self._parts)))
+
+    def _printable(self, item: Any) -> Any:
+        if not isinstance(item, str):
+            return item
+        pieces = self._slot.split(item)
+        return "".join(piece if at % 2 else text.plain(piece, text.CELL) for at, piece in enumerate(pieces))
+
+
+def as_text(cell: Cell) -> str:
+    """A cell as it is read."""
+    return "".join(part if isinstance(part, str) else _read(part) for part in cell)
+
+
+def _read(part: Part) -> str:
+    if isinstance(part, Mark):
+        return f"{part.sign} {part.text}".rstrip()
+    return part if isinstance(part, str) else part.text

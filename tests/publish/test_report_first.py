@@ -1,0 +1,307 @@
+"""The first screen of a report: what it says, where it leads, and that every form of the page has the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import rule_cases as cases
+import section_store as week
+from receipts.base.errors import ResourceError
+from receipts.cli import main
+from receipts.publish.report import WeekData, render
+from receipts.publish.report.first import points
+from receipts.publish.report.page import Cell, Link
+from receipts.publish.report.words import Words, as_text
+from receipts.receipt import Parsed
+from receipts.store import Store, open_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(str(tmp_path / "store.sqlite")) as made:
+        yield made
+
+
+def cells(data: WeekData, topic: str) -> tuple[Cell, ...]:
+    return dict(points(data, Words("weekly"))).get(topic, ())
+
+
+def said(data: WeekData, topic: str) -> list[str]:
+    return [as_text(cell) for cell in cells(data, topic)]
+
+
+def tpu(name: str, **leaves: object) -> Parsed:
+    """A launch of the TPU lane in the week, with leaves set (``__`` for the dot)."""
+    start = week.MONDAY + timedelta(days=1)
+    values = {
+        "run.launch": name,
+        "run.label": name,
+        "run.started": start.isoformat(),
+        "run.finished": (start + timedelta(minutes=30)).isoformat(),
+        **{path.replace("__", "."): value for path, value in leaves.items()},
+    }
+    return cases.parsed(cases.build({"set": values, "steps": {"seconds": 2.3, "seed": name}}, "tpu"), f"{name}.json")
+
+
+def test_it_says_who_took_the_frontier_by_how_much_and_over_whom(store: Store) -> None:
+    week.put(store, [*week.side("older", -9, 2.5, {"numerics.learning_rate": 5}), *week.side("newer", 1, 2.3)])
+    (sentence,) = said(week.report(store), "new best")
+    assert re.fullmatch(
+        r"nvidia-megatron: newer is a new best of hybrid NAM56R, 4,096 tokens, 8 × h200-sxm: 14,2\d\d tokens/s/chip, "
+        r"\+8\.\d\d % \(95 %: \+8\.\d\d to \+8\.\d\d\) over older; 3 launches\.",
+        sentence,
+    )
+
+
+def test_what_took_the_frontier_by_many_axes_is_said_to_have_no_cause(store: Store) -> None:
+    other = {"numerics.learning_rate": 5, "parallelism.bucket_bytes": week.BUCKETS}
+    week.put(store, [*week.side("older", -9, 2.5, other), *week.side("newer", 1, 2.3)])
+    (sentence,) = said(week.report(store), "new best")
+    assert sentence.endswith("older; 2 axes moved between them, so none is its cause; 3 launches.")
+
+
+def test_a_frontier_that_did_not_move_and_a_lane_without_one_are_named(store: Store) -> None:
+    week.put(store, [*week.side("older", -9, 2.3), week.launch("slower", 1, 2.5), tpu("syncs", **SYNCS)])
+    data = week.report(store)
+    assert said(data, "new best") == ["Did not move: nvidia-megatron."]
+    assert said(data, "fastest")[-1] == "No rate that counts: tpu-torch-xla."
+
+
+def test_the_first_of_a_kind_is_a_new_best_of_one_launch_and_nothing_that_was_accepted(store: Store) -> None:
+    week.put(store, [week.launch("alone", 1)])
+    data = week.report(store)
+    (sentence,) = said(data, "new best")
+    assert sentence.startswith("nvidia-megatron: alone is a new best of hybrid NAM56R, 4,096 tokens, 8 × h200-sxm")
+    assert sentence.endswith("the first of its kind; one launch, not repeated.")
+    assert said(data, "accepted") == []
+    assert "accepted result" not in render(data, cases.rulebook().rules)["report.md"].decode()
+
+
+def test_what_is_fastest_stands_proven_beside_reported(store: Store) -> None:
+    unseen = {"path__witnessed": None, "evidence": None, "numerics__recompute_applied": None}
+    week.put(store, [week.launch("proven", 1, 2.3), week.launch("reported", 2, 2.0, **unseen)])
+    first, second = said(week.report(store), "fastest")
+    assert first.startswith("nvidia-megatron: ✓ proven proven, 14,")
+    assert second.startswith("nvidia-megatron: ? reported, not proven reported, 16,")
+
+
+SYNCS = {"path__witnessed__host_transfers_per_step": 1.0}
+
+
+def test_lanes_stand_by_their_names_each_for_itself_whatever_is_faster(store: Store) -> None:
+    week.put(store, [tpu("fast"), week.launch("slow", 1, 3.9)])
+    data = week.report(store)
+    assert [line.partition(":")[0] for line in said(data, "fastest")] == ["nvidia-megatron", "tpu-torch-xla"]
+    for sentence in said(data, "fastest"):
+        assert ("nvidia" in sentence) != ("tpu" in sentence)
+
+
+def test_accepted_changes_stand_with_interval_and_refused_ones_with_their_rule_and_what_moved(store: Store) -> None:
+    week.put(store, [*week.local_gain(), *week.side("both", 3, 2.0, {**week.LOCAL, **BOTH})])
+    data = week.report(store)
+    accepted = said(data, "accepted")
+    assert any(
+        line.startswith(
+            "nvidia-megatron: parallelism.bucket_bytes 40000000 → 80000000 is faster, tokens/s +11.10 % (95 %: "
+        )
+        for line in accepted
+    )
+    week.put(
+        store,
+        [
+            week.launch(
+                "unfused", 2, path__witnessed__attention="unfused", parallelism__bucket_bytes=week.BUCKETS, **LONG
+            )
+        ],
+    )
+    (refused,) = said(week.report(store), "refused")
+    assert "1 × left path (attention unfused) R302" in refused
+
+
+BOTH = {"numerics.learning_rate": 9}
+LONG = {path.replace(".", "__"): value for path, value in week.LOCAL.items()}
+
+
+def test_incidents_are_counted_by_rule_and_their_remedy_comes_first_in_what_to_do(store: Store) -> None:
+    week.put(store, [tpu("one", **SYNCS), tpu("two", **SYNCS, numerics__learning_rate=3), tpu("drift", **DRIFT)])
+    data = week.report(store)
+    assert said(data, "path") == ["2 launches R303 host sync, 1 launch R305 lineage drift."]
+    assert said(data, "next")[0].startswith("R303 host sync: keep values on the device")
+
+
+DRIFT = {"wheels.libtpu": "0.0.21", "wheels.jax": "0.7.1", "wheels.jaxlib": "0.7.1"}
+
+
+def test_a_place_by_one_launch_is_to_be_repeated_and_one_by_three_is_not(store: Store) -> None:
+    week.put(store, [week.launch("alone", 1)])
+    assert any("alone: on the frontier of nvidia-megatron by one launch" in line for line in next_steps(store))
+    week.put(store, [week.launch("alone2", 1.1, 2.301), week.launch("alone3", 1.2, 2.299)])
+    assert not any("by one launch" in line for line in next_steps(store))
+
+
+def next_steps(store: Store) -> list[str]:
+    return said(week.report(store), "next")
+
+
+def test_a_gain_that_vanished_is_told_with_both_numbers(store: Store) -> None:
+    week.put(store, [*week.local_gain(), *week.at_target(2.31)])
+    (sentence,) = said(week.report(store), "did not survive")
+    assert sentence.startswith(
+        "nvidia-megatron: parallelism.bucket_bytes 40000000 → 80000000 gained +11.10 % at 8 chips"
+    )
+    assert "at NAM56R production: −0." in sentence
+    assert sentence.endswith("%, equivalent.")
+
+
+def test_failures_that_were_known_cost_minutes_and_a_stale_claim_names_who_quotes_it(store: Store) -> None:
+    week.put(store, [*week.local_gain(), week.known_failure(-9, "first"), week.known_failure(2, "again")])
+    with week.clock(week.MONDAY - timedelta(days=3)):
+        week.claim(store, "buckets", text="a tenth faster", quoted_in=["README.md"], **week.SPEEDUP)
+    with week.clock(week.MONDAY + timedelta(days=2)):
+        gone = next(entry for entry in store.find() if entry.label == "local buckets")
+        store.retract(gone.id, "a wrong run")
+        store.decide(gone.id, "drop", "the clock was wrong")
+    data = week.report(store)
+    assert said(data, "failed") == [
+        "1 launch: 1 × OOM at 4,096 × micro batch 8, 8 × h200-sxm.",
+        "1 launch repeated a known failure, for 20.0 minutes.",
+    ]
+    assert said(data, "claims") == ["Stale: buckets, quoted in README.md."]
+    assert any(line.endswith("local buckets: the clock was wrong") for line in said(data, "decisions"))
+    assert "Mend README.md: quoting a stale claim. receipts claim show buckets" in said(data, "next")
+
+
+@pytest.mark.slow
+def test_page_and_markdown_say_the_same_and_every_link_leads_somewhere(store: Store) -> None:
+    week.put(
+        store, [*week.local_gain(), *week.at_target(2.31), week.known_failure(-9, "a"), week.known_failure(2, "b")]
+    )
+    data = week.report(store)
+    files = {name: made.decode() for name, made in render(data, cases.rulebook().rules).items()}
+    html = files["index.html"]
+    shown = re.sub("<[^>]*>|\\s+", "", html)
+    for _, sentences in points(data, Words("weekly")):
+        for sentence in sentences:
+            assert re.sub("\\s", "", as_text(sentence)) in shown
+            for link in (part for part in sentence if isinstance(part, Link)):
+                assert f'id="{link.anchor}"' in html
+                assert f"](#{link.anchor})" in files["report.md"]
+    assert html.index('id="summary"') < html.index('id="lane-nvidia-megatron"')
+
+
+def test_many_lanes_have_a_sentence_each_and_say_how_many_more_there_are(store: Store) -> None:
+    week.put(store, [*week.local_gain(), *week.at_target(2.31)])
+    data = week.report(store)
+    (lane,), (drawn,) = data.lanes, data.drawn.lanes.values()
+    assert len(said(data, "new best")) == 2
+    names = [f"lane-{index}" for index in range(4)]
+    many = replace(
+        data,
+        lanes=tuple(replace(lane, name=name) for name in names),
+        drawn=replace(data.drawn, lanes=dict.fromkeys(names, drawn)),
+    )
+    told = said(many, "new best")
+    assert [line.partition(":")[0] for line in told] == [name for name in names for _ in range(2)]
+    assert told[1::2] == [f"{name}: 1 more new best." for name in names]
+
+
+def test_one_remedy_of_many_findings_is_asked_for_once(store: Store) -> None:
+    week.put(store, [tpu("one", path__witnessed__host_transfers_per_step=1.0)])
+    week.put(store, [tpu("two", path__witnessed__host_transfers_per_step=2.0, numerics__learning_rate=3)])
+    data = week.report(store)
+    (incident,) = (item for item in data.sections.incidents.found if item.code == "R303")
+    assert len(incident.seen) == 2
+    assert len([line for line in said(data, "next") if line.startswith("R303")]) == 1
+
+
+def test_a_change_that_was_accepted_at_several_shapes_is_told_once(store: Store) -> None:
+    week.put(store, [*week.local_gain(), *week.at_target(2.07)])
+    data = week.report(store)
+    assert len(data.lanes[0].accepted) == 2
+    told = said(data, "accepted")
+    assert len([line for line in told if "bucket_bytes 40000000 → 80000000" in line]) == 1
+    assert told[-1] == "nvidia-megatron: and 1 more."
+
+
+def test_undecided_comparisons_count_in_full_and_not_those_that_are_shown(store: Store) -> None:
+    stated = {"measurement__step_durations_seconds": None, "measurement__stated": {"step_seconds": 2.0}}
+    rates = [{"numerics__learning_rate": float(index), **stated} for index in range(16)]
+    week.put(store, [week.launch(f"rate {index}", index / 9, **leaves) for index, leaves in enumerate(rates)])
+    data = week.report(store)
+    (lane,) = data.lanes
+    total = len(lane.inconclusive) + lane.inconclusive_more
+    assert total > len(lane.inconclusive) == 12
+    waiting = {item.code: item.pairs for item in lane.waiting}
+    assert waiting["R205"] == total
+    assert any(f"missing in {total} of {total} undecided comparisons" in line for line in said(data, "next"))
+    assert said(data, "undecided")[0].startswith(f"{total}; all of them lack one thing:")
+
+
+def test_undecided_comparisons_come_by_size(store: Store) -> None:
+    stated = [
+        {
+            "numerics__learning_rate": float(index),
+            "measurement__step_durations_seconds": None,
+            "measurement__stated": {"step_seconds": 2.0 + index * index / 50},
+        }
+        for index in range(6)
+    ]
+    week.put(store, [week.launch(f"rate {index}", index / 9, **leaves) for index, leaves in enumerate(stated)])
+    (lane,) = week.report(store).lanes
+    sizes = [abs((item.ratio or 1.0) - 1.0) for item in lane.inconclusive if item.comparable == "yes"]
+    assert len(sizes) > 3
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_the_first_screen_is_printed_to_be_pasted_and_nothing_is_written(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    week.put(store, [*week.local_gain(), week.known_failure(2, "oom")])
+    words = [
+        "--store",
+        str(tmp_path / "store.sqlite"),
+        "report",
+        "weekly",
+        "--week",
+        week.WEEK,
+        "--out",
+        str(tmp_path / "o"),
+    ]
+    assert main([*words, "--first-screen", "text"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Frontier report 2026-W10 · Monday 2026-03-02 to Sunday 2026-03-08, UTC\n7 runs · 1 failed")
+    assert "parallelism.bucket_bytes 40000000 → 80000000 is faster" in text
+    assert main([*words, "--first-screen", "markdown"]) == 0
+    marked = capsys.readouterr().out
+    assert "- **accepted**: nvidia-megatron: `parallelism.bucket_bytes` 40000000 → 80000000 is faster" in marked
+    assert "](#" not in marked
+    assert not (tmp_path / "o").exists()
+    assert main([*words, "--first-screen", "text", "--json"]) == 2
+    assert "leave one out" in capsys.readouterr().err
+
+
+def test_a_person_may_edit_the_sentences_and_a_template_that_is_wrong_is_named(store: Store, tmp_path: Path) -> None:
+    week.put(store, [week.launch("alone", 1)])
+    data = week.report(store)
+    (tmp_path / "words").mkdir()
+    own = tmp_path / "words" / "weekly.j2"
+    shipped = (Path(__file__).parents[2] / "reports" / "words" / "weekly.j2").read_text(encoding="utf-8")
+    own.write_text(shipped.replace("one launch, not repeated", "seen once"), encoding="utf-8")
+    assert dict(points(data, Words("weekly", [tmp_path])))["new best"][0][-1].endswith("seen once.")
+    own.write_text(shipped.replace("item.change.was", "item.change.wos"), encoding="utf-8")
+    with pytest.raises(ResourceError, match=r"template words/weekly\.j2: UndefinedError"):
+        points(data, Words("weekly", [tmp_path]))
+
+
+def test_no_label_can_take_the_place_of_a_part(store: Store) -> None:
+    hostile = "\0deadbeef-0\0 {{ 7 * 7 }} [x](y)"
+    week.put(store, [week.launch("alone", 1, run__label=hostile)])
+    (sentence,) = said(week.report(store), "new best")
+    assert "{{ 7 * 7 }} [x](y) is a new best" in sentence
+    assert "\0" not in sentence
