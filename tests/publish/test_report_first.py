@@ -16,7 +16,7 @@ from receipts.base.errors import ResourceError
 from receipts.cli import main
 from receipts.publish.report import WeekData, render
 from receipts.publish.report.first import points
-from receipts.publish.report.page import Cell, Link
+from receipts.publish.page import Cell, Link
 from receipts.publish.report.words import Words, as_text
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store

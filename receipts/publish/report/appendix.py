@@ -12,8 +12,8 @@ from receipts.judging.sample import unspoilt
 from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.metrics.reading import Taint
+from receipts.publish.page import Cell, Code, Entry, Mark, Section, State
 from receipts.publish.report.data import Described
-from receipts.publish.report.page import Cell, Code, Entry, Mark, Section, State
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import NOTE, amount, number, plain
 from receipts.questions.answers import topology
@@ -79,7 +79,7 @@ def section(receipts: Sequence[Described]) -> Section:
         if receipts
         else "This page is from no receipt."
     )
-    return Section("receipts", "Receipts", (says,), entries=tuple(map(_entry, receipts)))
+    return Section("receipts", "Receipts", sentences=(says,), entries=tuple(map(_entry, receipts)))
 
 
 _STATES: Final[Mapping[str, State]] = {"valid": "yes", "invalid": "no"}
@@ -106,4 +106,4 @@ def _entry(item: Described) -> Entry:
     if item.context:
         facts.append(("context", (item.context,)))
     facts += [(plain(key.replace("_", " ")), (plain(text, NOTE),)) for key, text in item.notes]
-    return Entry(item.receipt.anchor, plain(item.receipt.name), line, tuple(facts))
+    return Entry(item.receipt.anchor, (plain(item.receipt.name),), tuple(facts), line)

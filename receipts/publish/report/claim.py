@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import Level
+from receipts.publish.page import Cell, Code, Column, Page, Row, Section, Table
 from receipts.publish.report import appendix, pair, pair_page
 from receipts.publish.report.data import Described
 from receipts.publish.report.lane import answered
-from receipts.publish.report.page import Cell, Code, Column, Page, Row, Section, Table, links, rule
+from receipts.publish.report.page import links, rule
 from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections import rules
@@ -138,7 +139,12 @@ def page(data: ClaimData) -> Page:
         how = f"superseded by {plain(successor)}" if successor else "withdrawn"
         facts.insert(1, ("no longer stands", (f"{how}: {plain(reason, NOTE)}",)))
     sections += [rules.section(data.cited, rules.cited(sections)), appendix.section(data.receipts)]
-    return Page(f"Claim {plain(made.claim)}", tuple(facts), (plain(made.text, 2 * NOTE),), tuple(sections))
+    return Page(
+        f"Claim {plain(made.claim)}",
+        facts=tuple(facts),
+        lead=(plain(made.text, 2 * NOTE),),
+        sections=tuple(sections),
+    )
 
 
 def _status(made: ClaimVerdict) -> str:
@@ -175,22 +181,24 @@ def _why(data: ClaimData) -> Section:
     )  # fmt: skip
     says = f"What its receipts say of the number: {made.assessment.state}; {plain(made.assessment.why, 2 * NOTE)}."
     table = Table("What rules on claims found", columns, rows)
-    note = Section("footnote", "Footnote", tuple(plain(line, MOST_OF_NOTE) for line in data.footnote.splitlines()))
-    return Section("why", "Why", (says,), (table,) if rows else (), sections=(note,))
+    note = Section(
+        "footnote", "Footnote", sentences=tuple(plain(line, MOST_OF_NOTE) for line in data.footnote.splitlines())
+    )
+    return Section("why", "Why", sentences=(says,), tables=(table,) if rows else (), sections=(note,))
 
 
 def _past(past: Sequence[Past]) -> Section:
     rows = tuple(Row(((f"{item.at:%Y-%m-%d %H:%M}",), (item.status,), (Code(item.rules[:12]),))) for item in past)
     table = Table("Verdicts that were recorded", (Column("when, UTC"), Column("status"), Column("rule set")), rows)
     empty = () if rows else ("No verdict was recorded: receipts claim check --all --record.",)
-    return Section("past", "Judged before", empty, (table,) if rows else ())
+    return Section("past", "Judged before", sentences=empty, tables=(table,) if rows else ())
 
 
 def _stands_on(data: ClaimData) -> Section:
     refs = tuple(item.receipt for item in data.receipts)
     columns = (Column("launches", numeric=True), Column("receipts"), *(Column(one.question) for one in data.answers))
     rows = (Row(((number(len(refs)),), links(refs, 6), *map(answered, data.answers))),)
-    return Section("sides", "What it stands on", (), (Table("Its launches; the first answers", columns, rows),))
+    return Section("sides", "What it stands on", tables=(Table("Its launches; the first answers", columns, rows),))
 
 
 def _decisions(found: Sequence[Decided]) -> Section:
@@ -198,7 +206,10 @@ def _decisions(found: Sequence[Decided]) -> Section:
     rows = tuple(Row(tuple(_decided(item))) for item in found)
     empty = () if rows else ("Nothing was decided on its receipts.",)
     return Section(
-        "decisions", "Decisions", empty, (Table("Decisions on its receipts", columns, rows),) if rows else ()
+        "decisions",
+        "Decisions",
+        sentences=empty,
+        tables=(Table("Decisions on its receipts", columns, rows),) if rows else (),
     )
 
 
@@ -218,4 +229,4 @@ def _documents(data: ClaimData) -> Section:
         else "No document is known that quotes it."
     )
     table = Table("Documents that quote it", (Column("document"),), rows)
-    return Section("documents", "Quoted in", (says,), (table,) if rows else ())
+    return Section("documents", "Quoted in", sentences=(says,), tables=(table,) if rows else ())

@@ -7,20 +7,8 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.judging.topic import Topic
-from receipts.publish.report.page import (
-    Cell,
-    Code,
-    Column,
-    Figure,
-    Part,
-    Row,
-    Section,
-    Table,
-    joined,
-    links,
-    more,
-    rule,
-)
+from receipts.publish.page import Cell, Code, Column, Figure, Part, Row, Section, Table
+from receipts.publish.report.page import joined, links, more, rule, without_empty
 from receipts.publish.report.pictures import effects, step_times
 from receipts.publish.report.text import change, plain, span
 
@@ -38,7 +26,7 @@ _CHANGE = (Column("metric"), Column("change", "%", True), Column("95 % interval,
 
 def sections(
     lane: LaneWeek, drawn: LaneDrawn, rules: RuleSet, words: Words, place: Callable[[str], str]
-) -> tuple[Section, ...]:
+) -> tuple[Section | str, ...]:
     """The three sections of a lane; ``place`` gives the anchor of a part of it."""
     return (
         _accepted(lane, drawn, place),
@@ -47,10 +35,10 @@ def sections(
     )
 
 
-def _accepted(lane: LaneWeek, drawn: LaneDrawn, place: Callable[[str], str]) -> Section:
+def _accepted(lane: LaneWeek, drawn: LaneDrawn, place: Callable[[str], str]) -> Section | str:
     anchor = place("accepted")
     if not lane.accepted:
-        return Section(anchor, "Accepted comparisons", nothing="accepted comparisons")
+        return "accepted comparisons"
     columns = (*_SIDES, *_CHANGE, Column("effect"), Column("launches", numeric=True))
     rows = tuple(
         Row((
@@ -65,7 +53,7 @@ def _accepted(lane: LaneWeek, drawn: LaneDrawn, place: Callable[[str], str]) -> 
     table = Table(f"{plain(lane.name)}: accepted comparisons, B against A", columns, rows, left)
     plot = effects.figure(place("effects"), lane.name, (*lane.accepted, *lane.inconclusive))
     figures = (*((plot,) if plot is not None else ()), *_step_times(lane.accepted, drawn, place))
-    return Section(anchor, "Accepted comparisons", (), (table,), figures=figures)
+    return Section(anchor, "Accepted comparisons", tables=(table,), figures=figures)
 
 
 def _sides(item: Judged) -> tuple[Cell, Cell, Cell]:
@@ -100,10 +88,10 @@ def _step_times(shown: Sequence[Judged], drawn: LaneDrawn, place: Callable[[str]
 
 def _undecided(
     lane: LaneWeek, drawn: LaneDrawn, of_unknown: Sequence[str], words: Words, place: Callable[[str], str]
-) -> Section:
+) -> Section | str:
     anchor, title = place("inconclusive"), "Undecided comparisons"
     if not lane.inconclusive:
-        return Section(anchor, title, nothing="undecided comparisons")
+        return "undecided comparisons"
     columns = (*_SIDES, *_CHANGE, Column("answers"), Column("what would settle it"))
     settle = [_settles(item, of_unknown) for item in lane.inconclusive]
     # What all of them wait for stands above them: a notebook's rows lack the same facts one and all.
@@ -122,7 +110,12 @@ def _undecided(
     points: tuple[tuple[str, tuple[Cell, ...]], ...] = (("all wait for", tuple(common)),) if common else ()
     figures = _step_times(lane.inconclusive, drawn, place)
     return Section(
-        anchor, title, (words.text("largest_first"),), (table.without_empty(),), figures=figures, points=points
+        anchor,
+        title,
+        sentences=(words.text("largest_first"),),
+        tables=(without_empty(table),),
+        figures=figures,
+        points=points,
     )
 
 
@@ -145,15 +138,15 @@ def _settles(item: Judged, of_unknown: Sequence[str]) -> list[Cell]:
     return list(dict.fromkeys(parts)) or [("~",)]
 
 
-def _refused(lane: LaneWeek, of_axes: Sequence[str], words: Words, place: Callable[[str], str]) -> Section:
+def _refused(lane: LaneWeek, of_axes: Sequence[str], words: Words, place: Callable[[str], str]) -> Section | str:
     anchor = place("refused")
     if not lane.refused:
-        return Section(anchor, "Refused comparisons", nothing="refused comparisons")
+        return "refused comparisons"
     columns = (Column("A"), Column("B"), Column("why"), Column("what moved"))
     rows = tuple(Row((*_sides(item)[:2], _why(item, of_axes), _sides(item)[2])) for item in lane.refused)
     left = more(lane.refused_more, "refused comparisons, in comparisons.parquet")
     table = Table(f"{plain(lane.name)}: refused comparisons", columns, rows, left)
-    return Section(anchor, "Refused comparisons", (words.text("refused_says"),), (table,))
+    return Section(anchor, "Refused comparisons", sentences=(words.text("refused_says"),), tables=(table,))
 
 
 def _why(item: Judged, of_axes: Sequence[str]) -> Cell:

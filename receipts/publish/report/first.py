@@ -11,8 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
+from receipts.publish.page import Badge, Cell
 from receipts.publish.report.lane import place
-from receipts.publish.report.page import Badge, Cell
 from receipts.publish.report.sections import claims, failures
 from receipts.publish.report.sections.retest import is_gain
 from receipts.publish.report.text import number, plain

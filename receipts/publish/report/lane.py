@@ -6,23 +6,9 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
+from receipts.publish.page import Cell, Column, Figure, Mark, Row, Section, Table
 from receipts.publish.report import comparisons
-from receipts.publish.report.page import (
-    Cell,
-    Column,
-    Figure,
-    Mark,
-    Row,
-    Section,
-    Table,
-    folded,
-    joined,
-    link,
-    more,
-    numbered,
-    rule,
-    without,
-)
+from receipts.publish.report.page import folded, joined, link, more, numbered, rule, without, without_empty
 from receipts.publish.report.pictures import over_sequence, over_weeks
 from receipts.publish.report.sections import ceilings, regime
 from receipts.publish.report.text import change, gib, number, percent, plain, span
@@ -62,7 +48,9 @@ def lane_section(
         *comparisons.sections(lane, drawn, rules, words, lambda part: place(lane.name, part)),
         ceilings.section(place(lane.name, "ceilings"), lane.name, reached),
     ))  # fmt: skip
-    return Section(place(lane.name), f"Lane {plain(lane.name)}", (head, *without(nothing)), sections=tuple(kept))
+    return Section(
+        place(lane.name), f"Lane {plain(lane.name)}", sentences=(head, *without(nothing)), sections=tuple(kept)
+    )
 
 
 def place(name: str, part: str = "") -> str:
@@ -78,7 +66,7 @@ def _results(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn, words
     anchor = place(lane.name, "frontier")
     every = (*lane.frontier, *lane.stated)
     if not every:
-        return Section(anchor, "Frontier", (words.text("frontier_empty"),))
+        return Section(anchor, "Frontier", sentences=(words.text("frontier_empty"),))
     changed = any(item.change is not None for item in every)
     beside = {item.receipt: item for item in drawn.repeated}
     common = _common(lane.stated)
@@ -104,13 +92,12 @@ def _results(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn, words
         *more(lane.stated_more, "reported shapes"),
         *(f"MFU: {basis}." for basis in dict.fromkeys(item.mfu_basis for item in every) if basis),
     )
-    table = Table(f"Results of {plain(lane.name)}, the best of each shape", columns, rows, after).without_empty()
+    table = without_empty(Table(f"Results of {plain(lane.name)}, the best of each shape", columns, rows, after))
     points = (("reported ones wait for", (joined((rule(code),) for code in common),)),) if common else ()
     return Section(
         anchor,
         "Frontier",
-        (),
-        (table,),
+        tables=(table,),
         figures=_figures(lane, reached, drawn, weeks=weeks),
         points=points,
     )

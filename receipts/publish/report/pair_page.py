@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from receipts import metrics
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Question
 from receipts.metrics.reading import MetricReading
+from receipts.publish.page import Cell, Code, Column, Page, Row, Section, Table
 from receipts.publish.report import appendix
 from receipts.publish.report.lane import answered
-from receipts.publish.report.page import Cell, Code, Column, Page, Row, Section, Table, joined, links, rule
+from receipts.publish.report.page import joined, links, rule
 from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.pictures import step_times
 from receipts.publish.report.pictures.step_times import Compared
@@ -72,7 +73,7 @@ def body(data: PairData) -> list[Section]:
         effects.reverse()
     made = [_sides(data), _changed(data.comparison), *effects]
     if data.memory:
-        made.append(Section("memory", "Memory by chip", tuple(plain(said, NOTE) for said in data.memory)))
+        made.append(Section("memory", "Memory by chip", sentences=tuple(plain(said, NOTE) for said in data.memory)))
     made.append(_decided(data.decisions, data.claims))
     return made
 
@@ -96,7 +97,7 @@ def _sides(data: PairData) -> Section:
     says = ("The first launch of a side answers for all: the others differ from it in no axis.",) if several else ()
     table = Table("Both sides with their five answers", columns, rows)
     points = (("witnessed by", (links(data.witnesses, 6),)),) if data.witnesses else ()
-    return Section("sides", "The two sides", says, (table,), points=points)
+    return Section("sides", "The two sides", sentences=says, tables=(table,), points=points)
 
 
 def _changed(made: Comparison) -> Section:
@@ -112,7 +113,11 @@ def _changed(made: Comparison) -> Section:
     table = Table("What differs between A and B", columns, tuple(rows))
     empty = () if rows else ("No axis changed: the two are repeats of one configuration.",)
     return Section(
-        "changed", "What changed", (*empty, *_count(made)), (table,) if rows else (), sections=tuple(_unknown(made))
+        "changed",
+        "What changed",
+        sentences=(*empty, *_count(made)),
+        tables=(table,) if rows else (),
+        sections=tuple(_unknown(made)),
     )
 
 
@@ -142,7 +147,7 @@ def _unknown(made: Comparison) -> Iterator[Section]:
         for item in made.difference.unknown
     )  # fmt: skip
     table = Table("Axes that nobody can call equal", (Column("axis"), Column("missing"), Column("leaves")), rows)
-    yield Section("unknown", "Unknown", ("State these, and run the comparison again.",), (table,))
+    yield Section("unknown", "Unknown", sentences=("State these, and run the comparison again.",), tables=(table,))
 
 
 def _effects(made: Comparison, timed: Compared | None) -> Section:
@@ -167,8 +172,8 @@ def _effects(made: Comparison, timed: Compared | None) -> Section:
     return Section(
         "effects",
         "Effects",
-        says if rows else ("No metric is on both sides.",),
-        (table,) if rows else (),
+        sentences=says if rows else ("No metric is on both sides.",),
+        tables=(table,) if rows else (),
         figures=figures,
     )
 
@@ -215,7 +220,7 @@ def _findings(made: Comparison) -> Section:
     waiting = list(_waiting(made.findings))
     empty = () if rows or waiting else ("No rule found anything.",)
     table = Table("What rules found, the heaviest first", columns, rows)
-    return Section("findings", "Why", (*empty, *waiting), (table,) if rows else ())
+    return Section("findings", "Why", sentences=(*empty, *waiting), tables=(table,) if rows else ())
 
 
 def found(item: Finding) -> Cell:
@@ -264,4 +269,4 @@ def _decided(decisions: Sequence[Decided], claims: Sequence[str]) -> Section:
     stands = (f"Claims that stand on these receipts: {', '.join(map(plain, claims))}.",) if claims else ()
     empty = () if rows else ("Nothing was decided on these receipts.",)
     table = Table("What was decided on these receipts", columns, rows)
-    return Section("decisions", "Decisions", (*empty, *stands), (table,) if rows else ())
+    return Section("decisions", "Decisions", sentences=(*empty, *stands), tables=(table,) if rows else ())

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from receipts.base.errors import ReceiptsError, ResourceError
 from receipts.base.resources import folder
 from receipts.judging.rulebook import RuleSet
+from receipts.publish.page import Cell, Code, Figure, Link, Mark, Page, Part
 from receipts.publish.report.claim import ClaimData
 from receipts.publish.report.claim import page as claim_page
 from receipts.publish.report.data import WeekData
-from receipts.publish.report.page import Cell, Code, Figure, Link, Mark, Page, Part
 from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.pair_page import page as pair_page
 from receipts.publish.report.text import CELL, Marked, cell, plain

@@ -7,9 +7,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from receipts.publish.page import Cell, Code, Page, Section
 from receipts.publish.report import appendix, first
 from receipts.publish.report.lane import lane_section
-from receipts.publish.report.page import Cell, Code, Page, Section, folded
+from receipts.publish.report.page import folded
 from receipts.publish.report.pictures import over_weeks
 from receipts.publish.report.sections import (
     checks,
@@ -26,8 +27,8 @@ from receipts.publish.report.sections import rules as cited_rules
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
+    from receipts.publish.page import Figure
     from receipts.publish.report.data import WeekData
-    from receipts.publish.report.page import Figure
     from receipts.publish.report.words import Words
 
 
@@ -35,7 +36,7 @@ def page(data: WeekData, rules: RuleSet, words: Words) -> Page:
     """The whole report; ``rules`` are those that it was judged by."""
     made = data.sections
     frontier, where = _frontier(data)
-    every = [
+    every: list[Section | str] = [
         lane_section(
             *(lane, made.ceilings[lane.name], data.drawn.lanes[lane.name], rules, words), weeks=lane.name != where
         )
@@ -98,4 +99,4 @@ def _method(data: WeekData, words: Words) -> Section:
     sentences = [words.text("judged"), words.text("frontier")]
     if data.counts.submitted:
         sentences.append(words.text("pairs", compared=data.compared, adjusted=data.adjusted, left=left, of=of))
-    return Section("method", "How it was judged", tuple(sentences))
+    return Section("method", "How it was judged", sentences=tuple(sentences))

@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from receipts.base.errors import ReceiptsError, ResourceError
 from receipts.base.resources import folder
+from receipts.publish.page import Cell, Code, Link, Mark, Part
 from receipts.publish.report import text
-from receipts.publish.report.page import Cell, Code, Link, Mark, Part, links, rule
+from receipts.publish.report.page import links, rule
 
 _FILTERS: Final[dict[str, Callable[..., str]]] = {
     "plain": text.plain,

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from receipts.base.units import GIB
+from receipts.publish.page import Cell, Column, Figure, Row, Table
 from receipts.publish.pictures import maps
 from receipts.publish.pictures.layout import layout
-from receipts.publish.report.page import Cell, Column, Figure, Row, Table, link
+from receipts.publish.report.page import link
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import gib, plain
 

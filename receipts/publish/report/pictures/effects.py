@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from receipts import metrics
+from receipts.publish.page import Figure
 from receipts.publish.pictures import forest
-from receipts.publish.report.page import Figure
 from receipts.publish.report.text import plain
 
 if TYPE_CHECKING:

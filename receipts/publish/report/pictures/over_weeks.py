@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from itertools import count, zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
+from receipts.publish.page import Cell, Column, Figure, Row, Table
 from receipts.publish.pictures import weeks as drawing
-from receipts.publish.report.page import Cell, Column, Figure, Row, Table, joined, link, numbered
+from receipts.publish.report.page import joined, link, numbered
 from receipts.publish.report.pictures.over_sequence import series
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import number, percent, plain

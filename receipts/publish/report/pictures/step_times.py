@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from receipts.publish.page import Cell, Column, Figure, Row, Table
 from receipts.publish.pictures import steps as drawing
-from receipts.publish.report.page import Cell, Column, Figure, Row, Table, link
+from receipts.publish.report.page import link
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import number, plain
 

@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.axes.shape import described
-from receipts.publish.report.page import Cell, Column, Part, Row, Section, Table, joined, link, more
+from receipts.publish.page import Cell, Column, Part, Row, Section, Table
+from receipts.publish.report.page import joined, link, more
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import model, plain
 
@@ -152,7 +153,7 @@ def section(anchor: str, lane: str, made: Ceilings) -> Section:
     several = _many(made.shapeless, "launch", "es")
     shape = "chips, sequence length, micro batch, depth"
     left = (f"Without a whole shape ({shape}): {several}.",) if made.shapeless else ()
-    return Section(anchor, "Ceilings", (says, *left), tuple(tables))
+    return Section(anchor, "Ceilings", sentences=(says, *left), tables=tuple(tables))
 
 
 def _table(caption: str, found: Iterable[Reached], left_out: int = 0) -> Table:

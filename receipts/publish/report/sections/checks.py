@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from receipts.publish.report.page import Cell, Column, Row, Section, Table
+from receipts.publish.page import Cell, Column, Row, Section, Table
 from receipts.publish.report.text import UNKNOWN, number, percent, plain
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _all(lanes: Sequence[LaneWeek]) -> SelfCheck:
     return together(SelfCheck(item.pairs, item.excluded_one, item.faster, item.slower, item.alarm, "") for item in kept)
 
 
-def section(lanes: Sequence[LaneWeek]) -> Section:
+def section(lanes: Sequence[LaneWeek]) -> Section | str:
     """Noise floors and the self-check in words."""
     says = (
         "Launches that differ in nothing (A/A pairs) should be told apart once in twenty times, as often faster as "
@@ -64,10 +64,10 @@ def section(lanes: Sequence[LaneWeek]) -> Section:
         Column("alarm"),
     )
     if not any(lane.noise.launches or lane.noise.declared for lane in lanes):
-        return Section("checks", "Noise and self-check", nothing="noise floors")
+        return "noise floors"
     rows = tuple(Row(_cells(lane)) for lane in lanes)
     table = Table("Noise floors and A/A pairs by lane", columns, rows)
-    return Section("checks", "Noise and self-check", (says, _sum(lanes)), (table,))
+    return Section("checks", "Noise and self-check", sentences=(says, _sum(lanes)), tables=(table,))
 
 
 def _sum(lanes: Sequence[LaneWeek]) -> str:

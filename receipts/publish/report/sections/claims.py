@@ -11,7 +11,8 @@ from receipts.base.errors import NotFound
 from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level
-from receipts.publish.report.page import Cell, Code, Column, Row, Section, Table, folded, joined, links, more, rule
+from receipts.publish.page import Cell, Code, Column, Row, Section, Table
+from receipts.publish.report.page import folded, joined, links, more, rule
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import NOTE, UNKNOWN, plain
 from receipts.questions.claims.judge import waits
@@ -206,12 +207,12 @@ def claims(judged: Judged) -> Claims:
     )
 
 
-def section(made: Claims) -> Section:
+def section(made: Claims) -> Section | str:
     """Claims that changed, and stale ones with the documents that quote them."""
     inner, _ = folded((_changed(made), _stale(made)))
     if not inner and not made.unjudged:
-        return Section("claims", "Claims", nothing="claims that changed or are stale")
-    return Section("claims", "Claims", tuple(_head(made)), sections=tuple(inner))
+        return "claims that changed or are stale"
+    return Section("claims", "Claims", sentences=tuple(_head(made)), sections=tuple(inner))
 
 
 def _head(made: Claims) -> Iterator[str]:
@@ -220,9 +221,9 @@ def _head(made: Claims) -> Iterator[str]:
         yield f"{made.unjudged:,} older ones were not: receipts claim check --all judges every one."
 
 
-def _changed(made: Claims) -> Section:
+def _changed(made: Claims) -> Section | str:
     if not made.changed:
-        return Section("claims-changed", "Changed", nothing="changed claims")
+        return "changed claims"
     columns = (Column("claim"), Column("it says"), Column("was"), Column("is"), Column("why"), Column("stands on"))
     rows = tuple(
         Row((
@@ -236,7 +237,7 @@ def _changed(made: Claims) -> Section:
         for item in made.changed
     )  # fmt: skip
     table = Table("Claims whose status changed", columns, rows, more(made.changed_more, "claims"))
-    return Section("claims-changed", "Changed", (), (table,))
+    return Section("claims-changed", "Changed", tables=(table,))
 
 
 def was(item: ClaimNow) -> str:
@@ -261,9 +262,9 @@ def why(reasons: Sequence[Why]) -> Cell:
     return joined(said, "; ") or ("every rule holds",)
 
 
-def _stale(made: Claims) -> Section:
+def _stale(made: Claims) -> Section | str:
     if not made.stale:
-        return Section("claims-stale", "Stale", nothing="stale claims")
+        return "stale claims"
     columns = (Column("claim"), Column("it says"), Column("if its receipts stood"), Column("why"), Column("quoted in"))
     rows = tuple(
         Row((
@@ -277,7 +278,7 @@ def _stale(made: Claims) -> Section:
     )  # fmt: skip
     table = Table("Stale claims and the documents that quote them", columns, rows, more(made.stale_more, "claims"))
     says = "Mend the documents, or say what replaces the claim: receipts claim supersede ID --by ID --reason …"
-    return Section("claims-stale", "Stale", (says,), (table,))
+    return Section("claims-stale", "Stale", sentences=(says,), tables=(table,))
 
 
 def _documents(item: ClaimNow) -> Cell:

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
-from receipts.publish.report.page import Cell, Code, Column, Row, Section, Table, link, more
+from receipts.publish.page import Cell, Code, Column, Row, Section, Table
+from receipts.publish.report.page import link, more
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import NOTE, plain
 
@@ -61,14 +62,14 @@ def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()
     return Decisions(tuple(found[:MOST]), max(0, len(found) - MOST))
 
 
-def section(made: Decisions) -> Section:
+def section(made: Decisions) -> Section | str:
     """The decisions in words."""
     if not made.made:
-        return Section("decisions", "Decisions", nothing="decisions")
+        return "decisions"
     columns = (Column("receipt"), Column("decision"), Column("reason"), Column("when, UTC"))
     rows = tuple(Row(_cells(item)) for item in made.made)
     table = Table("Decisions, the newest first", columns, rows, more(made.more, "decisions"))
-    return Section("decisions", "Decisions", (), (table,))
+    return Section("decisions", "Decisions", tables=(table,))
 
 
 def _cells(item: Decided) -> tuple[Cell, ...]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from receipts.publish.report.page import Cell, Column, Row, Section, Table, joined, link, links, more
+from receipts.publish.page import Cell, Column, Row, Section, Table
+from receipts.publish.report.page import joined, link, links, more, without_empty
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.cost import Cost, cost, spent
 from receipts.publish.report.shelf import FAILED, Item, Shelf, ref_of
@@ -139,10 +140,10 @@ def named(item: Failure) -> str:
     return f"{outcome} at {where}" if where else f"{outcome}, shape not stated"
 
 
-def section(made: Failures) -> Section:
+def section(made: Failures) -> Section | str:
     """The causes in words."""
     if not made.launches:
-        return Section("failures", "Failures", nothing="failed launches")
+        return "failed launches"
     columns = (
         Column("launches", numeric=True),
         Column("cause"),
@@ -155,7 +156,7 @@ def section(made: Failures) -> Section:
     )
     rows = tuple(Row(_cells(item)) for item in made.causes)
     table = Table("Causes, those that ended most launches first", columns, rows, more(made.more, "causes"))
-    return Section("failures", "Failures", (), (table.without_empty(),))
+    return Section("failures", "Failures", tables=(without_empty(table),))
 
 
 def _cells(item: Failure) -> tuple[Cell, ...]:

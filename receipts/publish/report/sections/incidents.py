@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Finding, Level, Question
-from receipts.publish.report.page import Cell, Code, Column, Row, Section, Table, joined, links, more, rule
+from receipts.publish.page import Cell, Code, Column, Row, Section, Table
+from receipts.publish.report.page import joined, links, more, rule, without_empty
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.cost import Cost, cost, spent
 from receipts.publish.report.shelf import Item
@@ -113,10 +114,10 @@ def _incident(group: Sequence[tuple[Finding, Item]]) -> Incident:
     )
 
 
-def section(made: Incidents) -> Section:
+def section(made: Incidents) -> Section | str:
     """The incidents in words."""
     if not made.found:
-        return Section("incidents", "Path incidents", nothing="path incidents")
+        return "path incidents"
     columns = (
         Column("launches", numeric=True),
         Column("rule"),
@@ -128,7 +129,7 @@ def section(made: Incidents) -> Section:
     )
     rows = tuple(Row(_cells(item)) for item in made.found)
     table = Table("Launches that left their path, drifted or never settled", columns, rows, more(made.more, "rules"))
-    return Section("incidents", "Path incidents", (), (table.without_empty(),))
+    return Section("incidents", "Path incidents", tables=(without_empty(table),))
 
 
 def _cells(item: Incident) -> tuple[Cell, ...]:

@@ -7,20 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from receipts.judging.verdict import Level
-from receipts.publish.report.page import (
-    Cell,
-    Code,
-    Column,
-    Row,
-    Section,
-    Table,
-    folded,
-    link,
-    links,
-    more,
-    rule,
-    without,
-)
+from receipts.publish.page import Cell, Code, Column, Row, Section, Table
+from receipts.publish.report.page import folded, link, links, more, rule, without
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import NOTE, plain
 
@@ -99,13 +87,13 @@ def _fallen(store: Store, said: Chronicle, lanes: Sequence[str]) -> tuple[tuple[
     return tuple(found[:MOST]), max(0, len(found) - MOST) + unread
 
 
-def section(made: Intake, lanes: Sequence[LaneWeek]) -> Section:
+def section(made: Intake, lanes: Sequence[LaneWeek]) -> Section | str:
     """The receipts of the stretch in words."""
     inner, nothing = folded((_offences(made), _superseded(made)))
     if not lanes and not inner:
-        return Section("intake", "Receipts by lane", nothing="receipts")
+        return "receipts"
     tables = (_lanes(lanes),) if lanes else ()
-    return Section("intake", "Receipts by lane", without(nothing), tables, sections=tuple(inner))
+    return Section("intake", "Receipts by lane", sentences=without(nothing), tables=tables, sections=tuple(inner))
 
 
 def _lanes(lanes: Sequence[LaneWeek]) -> Table:
@@ -117,9 +105,9 @@ def _lanes(lanes: Sequence[LaneWeek]) -> Table:
     return Table("Receipts by lane, as the present rules judge them", columns, rows)
 
 
-def _offences(made: Intake) -> Section:
+def _offences(made: Intake) -> Section | str:
     if not made.offences:
-        return Section("intake-invalid", "Invalid", nothing="invalid receipts")
+        return "invalid receipts"
     columns = (Column("why"), Column("receipts", numeric=True), Column("such as"))
     rows = tuple(
         Row((
@@ -130,16 +118,16 @@ def _offences(made: Intake) -> Section:
         for item in made.offences
     )  # fmt: skip
     table = Table("Rules that make receipts invalid", columns, rows)
-    return Section("intake-invalid", "Invalid", (), (table,))
+    return Section("intake-invalid", "Invalid", tables=(table,))
 
 
-def _superseded(made: Intake) -> Section:
+def _superseded(made: Intake) -> Section | str:
     if not made.fallen:
-        return Section("intake-superseded", "Superseded", nothing="retractions or supersessions")
+        return "retractions or supersessions"
     columns = (Column("receipt"), Column("replaced by"), Column("reason"))
     rows = tuple(Row(_cells(item)) for item in made.fallen)
     table = Table("Receipts that were superseded or retracted", columns, rows, more(made.fallen_more, "receipts"))
-    return Section("intake-superseded", "Superseded", (), (table,))
+    return Section("intake-superseded", "Superseded", tables=(table,))
 
 
 def _cells(item: Fallen) -> tuple[Cell, ...]:

@@ -10,7 +10,8 @@ import orjson
 
 from receipts.metrics.chips import account
 from receipts.metrics.chips.words import ordinals
-from receipts.publish.report.page import Cell, Column, Row, Section, Table, link, more
+from receipts.publish.page import Cell, Column, Row, Section, Table
+from receipts.publish.report.page import link, more, without_empty
 from receipts.publish.report.pictures import chips
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.shelf import Item, Shelf
@@ -121,10 +122,10 @@ def _headroom(item: Item) -> Headroom | None:
     )
 
 
-def section(made: Sequence[Headroom], left_out: int, drawn: Sequence[chips.Chips]) -> Section:
+def section(made: Sequence[Headroom], left_out: int, drawn: Sequence[chips.Chips]) -> Section | str:
     """The launches in words, the tightest first."""
     if not made:
-        return Section("memory", "Memory", nothing="memory by chip")
+        return "memory by chip"
     columns = (
         Column("launch"),
         Column("chips", numeric=True),
@@ -141,7 +142,7 @@ def section(made: Sequence[Headroom], left_out: int, drawn: Sequence[chips.Chips
     rows = tuple(Row(_cells(item)) for item in made)
     table = Table("Live peaks by physical chip, tightest first", columns, rows, more(left_out, "launches"))
     figures = chips.figures("memory-chips", drawn)
-    return Section("memory", "Memory", (), (table.without_empty(),), figures=figures)
+    return Section("memory", "Memory", tables=(without_empty(table),), figures=figures)
 
 
 def _cells(item: Headroom) -> tuple[Cell, ...]:

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.judging.topic import Topic
-from receipts.publish.report.page import Cell, Column, Row, Section, Table, joined, link, links, more, rule
+from receipts.publish.page import Cell, Column, Row, Section, Table
+from receipts.publish.report.page import joined, link, links, more, rule
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import UNKNOWN, plain
 
@@ -111,10 +112,10 @@ def _ref(item: Alike) -> Ref:
     return Ref(item.id, item.label or item.id[:12])
 
 
-def section(made: Repeats, rules: RuleSet) -> Section:
+def section(made: Repeats, rules: RuleSet) -> Section | str:
     """The known failures in words."""
     if not made.found:
-        return Section("repeats", "Known failures", nothing="known failures")
+        return "known failures"
     columns = (
         Column("why"),
         Column("lane"),
@@ -133,7 +134,7 @@ def section(made: Repeats, rules: RuleSet) -> Section:
         f"Code, hardware, model, parallelism, batch and features were those of a launch that had failed. What these "
         f"repeats took: {minutes(total)} minutes. Ask receipts preflight PLAN before a launch."
     )
-    return Section("repeats", "Known failures", (says,), (table,))
+    return Section("repeats", "Known failures", sentences=(says,), tables=(table,))
 
 
 def _cells(item: Repeated) -> tuple[Cell, ...]:

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
-from receipts.publish.report.page import Cell, Code, Entry, Link, Section
+from receipts.publish.page import Cell, Code, Entry, Link, Section
 from receipts.publish.report.text import plain
 
 if TYPE_CHECKING:
@@ -61,20 +61,17 @@ def section(known: Iterable[Cited], codes: Iterable[str]) -> Section:
     wanted = sorted(set(codes))
     entries = tuple(_entry(code, by_code.get(code)) for code in wanted)
     says = "What the codes of this page mean. A rule's whole page: receipts rules CODE."
-    return Section("rules", "Rules", (says if wanted else "This page cites no rule.",), entries=entries)
+    return Section("rules", "Rules", sentences=(says if wanted else "This page cites no rule.",), entries=entries)
 
 
 def _entry(code: str, item: Cited | None) -> Entry:
     if item is None:
-        facts = (("rule", ("The rule set in force holds no such rule.",)),)
-        return Entry(f"{_PREFIX}{code}", plain(code), (), facts)
+        missing = (("rule", ("The rule set in force holds no such rule.",)),)
+        return Entry(f"{_PREFIX}{code}", (plain(code),), missing)
     level = _LEVELS.get(item.level, item.level)
-    return Entry(
-        f"{_PREFIX}{item.code}",
-        f"{item.code} {item.name.replace('_', ' ')}",
-        (level,),
-        tuple((name, _spelt(plain(text, LONGEST))) for name, text in item.parts),
-    )
+    facts = tuple((name, _spelt(plain(text, LONGEST))) for name, text in item.parts)
+    title = f"{item.code} {item.name.replace('_', ' ')}"
+    return Entry(f"{_PREFIX}{item.code}", (title,), facts, line=(level,))
 
 
 def _spelt(text: str) -> Cell:

@@ -14,21 +14,9 @@ from receipts.axes import difference
 from receipts.axes.shape import target_of
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level
+from receipts.publish.page import Cell, Code, Column, Part, Row, Section, Table
 from receipts.publish.report.data import Judged, LaneWeek, Moved, Ref
-from receipts.publish.report.page import (
-    Cell,
-    Code,
-    Column,
-    Part,
-    Row,
-    Section,
-    Table,
-    folded,
-    joined,
-    links,
-    more,
-    rule,
-)
+from receipts.publish.report.page import folded, joined, links, more, rule
 from receipts.publish.report.sections.claims import ClaimNow
 from receipts.publish.report.sections.claims import Judged as JudgedClaims
 from receipts.publish.report.sections.retest import Retests, Tried, change_of, is_gain
@@ -242,7 +230,7 @@ def _words(chips: int | None, length: int | None, batch: int | None, depth: int 
     return ", ".join(f"{size:,} {what}" for size, what in sizes if size is not None) or "shape not stated"
 
 
-def section(made: Survival, rules: RuleSet) -> Section:
+def section(made: Survival, rules: RuleSet) -> Section | str:
     """The gains in words: what vanished first."""
     target = rules.about(Topic.TARGET)[:1]
     inner, _ = folded((
@@ -252,19 +240,19 @@ def section(made: Survival, rules: RuleSet) -> Section:
         _gains("held", "Held at the target", made.held, target),
     ))  # fmt: skip
     if not inner and not made.untried:
-        return Section("survival", "What did not survive", nothing="gains lost or waiting for a target")
+        return "gains lost or waiting for a target"
     says = (
         "A gain counts where the lane trains. Gains at other shapes were looked for at the lane's targets, "
         "by the same change of the same values, and what is no gain there was looked for elsewhere. Each trial stands "
         "alone: nothing here is adjusted."
     )
     left = (f"{made.untried} more comparisons were not looked for elsewhere.",) if made.untried else ()
-    return Section("survival", "What did not survive", (says, *left), sections=tuple(inner))
+    return Section("survival", "What did not survive", sentences=(says, *left), sections=tuple(inner))
 
 
-def _gains(anchor: str, title: str, found: Sequence[Gain], target: Sequence[str]) -> Section:
+def _gains(anchor: str, title: str, found: Sequence[Gain], target: Sequence[str]) -> Section | str:
     if not found:
-        return Section(f"survival-{anchor}", title, nothing=title.lower())
+        return title.lower()
     columns = (
         Column("lane"),
         Column("change"),
@@ -277,7 +265,7 @@ def _gains(anchor: str, title: str, found: Sequence[Gain], target: Sequence[str]
     )
     rows = tuple(Row(_cells(item, target)) for item in found)
     table = Table(f"{title}: gains by the change that made them", columns, rows)
-    return Section(f"survival-{anchor}", title, (), (table,))
+    return Section(f"survival-{anchor}", title, tables=(table,))
 
 
 def _cells(item: Gain, target: Sequence[str]) -> tuple[Cell, ...]:
@@ -315,9 +303,9 @@ def _why(item: Gain, target: Sequence[str]) -> Cell:
     return (f"{item.there.effect}, {item.there.status}: ", *rules)
 
 
-def _claims(made: Survival) -> Section:
+def _claims(made: Survival) -> Section | str:
     if not made.claims:
-        return Section("survival-claims", "Claims that wait for their target", nothing="waiting claims")
+        return "waiting claims"
     gains = (*made.vanished, *made.waiting, *made.held)
     fates = {item.claim: item.fate for item in gains if item.claim is not None and item.there is not None}
     columns = (
@@ -340,4 +328,4 @@ def _claims(made: Survival) -> Section:
         for item in made.claims
     )  # fmt: skip
     table = Table("Claims that hold where they were shown", columns, rows, more(made.claims_more, "claims"))
-    return Section("survival-claims", "Claims that wait for their target", (), (table,))
+    return Section("survival-claims", "Claims that wait for their target", tables=(table,))
