@@ -27,8 +27,8 @@ def of_receipt(parsed: Parsed, verdict: ReceiptVerdict) -> str:
     """The command that would decide a receipt's open verdict; empty where it is not open."""
     if verdict.status != "open":
         return ""
-    found = [item for item in verdict.findings if _is_open(item)]
-    return _amend(parsed, _leaves(found), _unseen(found)) or _repeat(parsed)
+    open_findings = [item for item in verdict.findings if _is_open(item)]
+    return _amend(parsed, _leaves(open_findings), _unseen(open_findings)) or _repeat(parsed)
 
 
 def of_pair(comparison: Comparison, a: Parsed, b: Parsed) -> str:
@@ -38,13 +38,13 @@ def of_pair(comparison: Comparison, a: Parsed, b: Parsed) -> str:
     """
     if comparison.status != "inconclusive":
         return ""
-    found = [item for item in comparison.findings if _is_open(item)]
+    open_findings = [item for item in comparison.findings if _is_open(item)]
     gaps = comparison.difference.unknown
     for side, parsed in (("a", a), ("b", b)):
-        own = [item for item in found if item.subject in (side, "pair")]
+        own = [item for item in open_findings if item.subject in (side, "pair")]
         unknown = [member.path for gap in gaps if gap.missing in (side, "both") for member in gap.members]
         stated = [path for path in (*unknown, *_leaves(own)) if not parsed.states(path)]
-        unseen = _unseen([item for item in found if item.subject == side])
+        unseen = _unseen([item for item in open_findings if item.subject == side])
         if command := _amend(parsed, stated, unseen):
             return command
     return _repeat(a if len(comparison.a) < len(comparison.b) else b)

@@ -18,7 +18,9 @@ from receipts.axes.shape import described, shape_key, target_of
 from receipts.axes.signature import name_of, parts
 from receipts.judging.envelope import standing
 from receipts.publish.report.collect import collect
+from receipts.publish.report.first import points
 from receipts.publish.report.week import Week
+from receipts.publish.report.words import Words, as_text
 from receipts.questions.ceiling import frontiers
 from receipts.receipt.patterns import family_of
 from receipts.store import Store, open_store
@@ -176,10 +178,9 @@ def test_a_sparse_model_is_first_of_itself_and_says_so(tmp_path: Path) -> None:
         ],
     )
     data = week_data(store)
-    told = [point.says for point in data.summary if point.topic == "frontier"]
-    assert len(told) == 2
-    assert ["sparse attention dsa_tilelang" in says for says in told].count(True) == 1
-    assert all("is the first accepted result of" in says for says in told)
+    sentences = dict(points(data, Words("weekly")))["new best"]
+    assert len(sentences) == 2
+    assert ["sparse attention dsa_tilelang" in as_text(words) for words in sentences].count(True) == 1
 
 
 def test_a_name_makes_no_row_of_its_own(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_check_submit_and_compare_refuse_steps_of_microseconds(shell: Shell) -> 
         said = shell(*words)
         assert said.code == 1
         assert "R103 impossible_mfu" in said.out
-    assert [line.split()[1] for line in shell("submit", good, bad).lines] == ["valid", "invalid"]
+    assert [line.split()[1] for line in shell("submit", good, bad).lines[:2]] == ["valid", "invalid"]
     assert shell("compare", good, bad).code == 1
 
 

@@ -14,9 +14,9 @@ import rule_cases as cases
 import section_store as week
 from receipts.base.errors import ResourceError
 from receipts.cli import main
+from receipts.publish.page import Cell, Link
 from receipts.publish.report import WeekData, render
 from receipts.publish.report.first import points
-from receipts.publish.page import Cell, Link
 from receipts.publish.report.words import Words, as_text
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
@@ -166,7 +166,7 @@ def test_failures_that_were_known_cost_minutes_and_a_stale_claim_names_who_quote
     with week.clock(week.MONDAY + timedelta(days=2)):
         gone = next(entry for entry in store.find() if entry.label == "local buckets")
         store.retract(gone.id, "a wrong run")
-        store.decide(gone.id, "drop", "the clock was wrong")
+        store.published.decide(gone.id, "drop", "the clock was wrong")
     data = week.report(store)
     assert said(data, "failed") == [
         "1 launch: 1 × OOM at 4,096 × micro batch 8, 8 × h200-sxm.",

@@ -16,8 +16,8 @@ import report_store as week
 import rule_cases as cases
 from receipts.cli import main
 from receipts.metrics.reading import Taint
-from receipts.publish.report import Week, WeekData, collect, moment
 from receipts.publish.page import Figure, Link
+from receipts.publish.report import Week, WeekData, collect, moment
 from receipts.publish.report.pictures import chips, over_sequence, over_weeks, step_times
 from receipts.publish.report.pictures.over_sequence import interval
 from receipts.publish.report.shelf import Item, Shelf
