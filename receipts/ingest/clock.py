@@ -1,4 +1,4 @@
-"""When a log begins, by the first time of day that it prints itself; a file's own date on the disk is no evidence."""
+"""When a log begins: by the first time that it prints, and only where there is none by the file's date on the disk."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from receipts.ingest.evidence.stream import HEAD, Source
 # Stamps lead a line; a date further on is the name of a data set or a checkpoint.
 _LEAD: Final = 96
 _LINES: Final = 4000
+_EARLIEST: Final = 2015
+STDIN: Final = "standard input"  # what is spooled from there has the date of now
 _STAMP: Final = re.compile(
     r"(?<!\d)(?P<year>20\d\d)[-/](?P<month>\d\d)[-/](?P<day>\d\d)[T ]+(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"
     r"(?:[.,](?P<part>\d{1,6})\d*)?\s?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?(?!\d)"
@@ -80,10 +82,35 @@ def last_stamp(file: FileEvidence) -> Stamp | None:
     return None
 
 
-def yearless(file: FileEvidence) -> str:
-    """A stamp without a year, as Google's loggers print it (`I1120 13:05:05`), in words; empty where there is none."""
+def yearless(file: FileEvidence) -> Stamp | None:
+    """A stamp without a year, as Google's loggers print it (`I1120 13:05:05`), in the last year before the file's date.
+
+    None where there is none, or the file has no date.
+    """
     match = _YEARLESS.search(Source(file.path, file.name).head.decode("ascii", "replace"))
-    return f"day {match['day']} of month {match['month']}, {match['time']}, and no year" if match else ""
+    date = modified(file)
+    if match is None or date is None:
+        return None
+    for year in (date.time.year, date.time.year - 1):
+        try:
+            time = datetime.fromisoformat(f"{year}-{match['month']}-{match['day']}T{match['time']}+00:00")
+        except ValueError:
+            continue
+        # A zone may lie between the log's clock and the disk's.
+        if time <= date.time + timedelta(days=1):
+            return Stamp(time, match[0].strip(), False, Place())
+    return None
+
+
+def modified(file: FileEvidence) -> Stamp | None:
+    """When the file was last written, to the second; None for standard input, and for dates before any such run."""
+    if file.name == STDIN:
+        return None
+    try:
+        time = datetime.fromtimestamp(int(file.path.stat().st_mtime), UTC)
+    except (OSError, OverflowError, ValueError):
+        return None
+    return Stamp(time, f"{time:%Y-%m-%d %H:%M:%S}", True, Place()) if time.year >= _EARLIEST else None
 
 
 def _american(file: FileEvidence) -> bool:

@@ -14,6 +14,7 @@ from typing import BinaryIO, Final
 
 from receipts.base.errors import InputError, Problem, UsageError
 from receipts.ingest.base import receipt_file
+from receipts.ingest.clock import STDIN as STDIN_NAME
 from receipts.ingest.evidence import FileEvidence, read
 from receipts.ingest.evidence.stream import CHUNK
 from receipts.ingest.mapped import map_file, mapped_file
@@ -111,7 +112,7 @@ def _spooled(stdin: BinaryIO | None, path: Path) -> Given:
     with path.open("wb") as stream:
         while block := stdin.read(CHUNK):
             stream.write(block)
-    return Given(path, "standard input")
+    return Given(path, STDIN_NAME)
 
 
 def _named(word: str, remarks: list[str]) -> Iterator[Given]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC
 from typing import Final
 
-from receipts.ingest.clock import Stamp, first_stamp, last_stamp, yearless
+from receipts.ingest.clock import Stamp, first_stamp, last_stamp, modified, yearless
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.options import Contract, Options
@@ -16,6 +16,7 @@ from receipts.receipt.accelerators import find as find_accelerator
 from receipts.receipt.route import permitted
 
 SOURCE: Final = "identity"
+FILE_CLOCK: Final = "file date"
 UNLISTED: Final = "unlisted"
 _LAUNCH: Final = ("run.host", "run.started", "run.command")
 
@@ -41,10 +42,7 @@ def _started(draft: Draft, files: Sequence[FileEvidence]) -> None:
         if stamps:
             break
     else:
-        for file in logs + others:
-            if said := yearless(file):
-                draft.tell("missing", f"the log's first stamp is {said}; state the start by --set", Where(file.name))
-                return
+        _by_files(draft, logs + others)
         return
     stamp, file = min(stamps, key=lambda pair: pair[0].time)
     where = Where(file.name, stamp.place)
@@ -52,6 +50,23 @@ def _started(draft: Draft, files: Sequence[FileEvidence]) -> None:
     _finished(draft, [file for _, file in stamps])
     if not stamp.zoned:
         draft.put("run.started_stated", f"{stamp.text} (no zone in the log; read as UTC)", where, "clock")
+
+
+def _by_files(draft: Draft, files: Sequence[FileEvidence]) -> None:
+    """The start by the dates of the files, where none prints its own; the receipt says so, and by which."""
+    printed = [(stamp, file) for file in files if (stamp := yearless(file)) is not None]
+    dated = [(stamp, file) for file in files if (stamp := modified(file)) is not None]
+    if not dated:
+        return
+    stamp, file = min(printed or dated, key=lambda pair: pair[0].time)
+    if printed:
+        says = f"{stamp.text} (no year and no zone in the log; the year is that of the file's date, read as UTC)"
+    else:
+        says = f"{stamp.text}, when {file.name} was last written, the earliest of {len(dated)}; no file prints a time"
+    where = Where(file.name)
+    draft.put("run.started", _written(stamp), where, FILE_CLOCK, stamp.text)
+    draft.put("run.started_stated", says, where, FILE_CLOCK)
+    draft.tell("note", f"run.started is {says}; --set run.started=… states a better one")
 
 
 def _finished(draft: Draft, files: Sequence[FileEvidence]) -> None:
@@ -107,7 +122,9 @@ def proposed(draft: Draft, lanes: Sequence[Contract]) -> tuple[str, str]:
 
 def _launch(draft: Draft, files: Sequence[FileEvidence]) -> tuple[str, Where, str, str]:
     """Host, start and command where all three are known, else the digests of the files in which something is known."""
-    known = [str(draft.get(path)) for path in _LAUNCH if draft.get(path) is not None]
+    # A copy of a file has another date, and is of the same launch.
+    stated = (path for path in _LAUNCH if path not in draft.found or draft.found[path].source != FILE_CLOCK)
+    known = [str(draft.get(path)) for path in stated if draft.get(path) is not None]
     if len(known) == len(_LAUNCH):
         text, where = "digest of host, start and command", Where("ingest")
     else:

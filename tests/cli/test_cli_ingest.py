@@ -150,9 +150,13 @@ def test_nothing_that_a_reader_knows_is_an_error(shell: Shell) -> None:
     assert not (shell.folder / "run.json").exists()
 
 
-def test_a_log_without_a_date_asks_for_the_start(shell: Shell) -> None:
+def test_a_log_without_a_date_has_that_of_its_file_and_from_a_pipe_asks_for_it(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (shell.folder / "run.log").write_text(LOG.replace("2026-03-02 ", ""), encoding="utf-8")
-    said = shell("ingest", "run.log")
+    assert "when run.log was last written" in " ".join(shell("ingest", "run.log").out.split())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LOG.replace("2026-03-02 ", "").encode())))
+    said = shell("ingest", "-")
     assert said.code == 2
     assert "--set run.started=" in said.err
     assert shell("ingest", "run.log", "--set", "run.started=2026-03-02T09:00:00Z").code == 0

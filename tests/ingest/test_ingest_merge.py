@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +15,7 @@ from ingest_evidence import at, file, ingested, reading, stepping, told
 from receipts.base.errors import InputError
 from receipts.ingest import Options, assemble, read_settings
 from receipts.ingest.clock import first_stamp, stamp
-from receipts.ingest.evidence import Failure, MemoryRow, Place, Reading
+from receipts.ingest.evidence import Failure, FileEvidence, MemoryRow, Place, Reading
 from receipts.ingest.evidence.reading import Remark, Report
 
 
@@ -264,10 +266,36 @@ def test_what_is_no_time_is_no_stamp(text: str) -> None:
     assert stamp(text) is None
 
 
-def test_without_a_stamp_there_is_no_start_and_no_receipt(tmp_path: Path) -> None:
-    found = ingested(file(tmp_path, stepping([1.0]), text="I0302 09:00:00.100000 7 train.py:1] go\n"))
-    assert [problem.at for problem in found.problems] == ["run.started"]
-    assert "day 02 of month 03, 09:00:00, and no year" in told(found)
+def dated(made: FileEvidence, date: str) -> FileEvidence:
+    """The file, last written at a time in UTC."""
+    seconds = datetime.fromisoformat(f"{date}+00:00").timestamp()
+    os.utime(made.path, (seconds, seconds))
+    return made
+
+
+@pytest.mark.parametrize(("date", "year"), [("2026-03-02 10:00:00", 2026), ("2026-01-05 10:00:00", 2025)])
+def test_a_stamp_without_a_year_has_the_last_one_before_the_files_date(tmp_path: Path, date: str, year: int) -> None:
+    log = file(tmp_path, stepping([1.0]), text="I0302 09:00:00.100000 7 train.py:1] go\n")
+    found = ingested(dated(log, date))
+    assert at(found, "run.started") == f"{year}-03-02T09:00:00Z"
+    assert "no year and no zone in the log" in at(found, "run.started_stated")
+
+
+def test_files_that_print_no_time_start_at_the_earliest_of_their_dates(tmp_path: Path) -> None:
+    log = dated(file(tmp_path, stepping([1.0]), text="go\n"), "2026-03-02 09:10:00")
+    other = dated(file(tmp_path, reading(), name="config.txt", text="x\n"), "2026-03-02 09:00:00")
+    found = ingested(log, other)
+    assert at(found, "run.started") == "2026-03-02T09:00:00Z"
+    stated = "2026-03-02 09:00:00, when config.txt was last written, the earliest of 2; no file prints a time"
+    assert at(found, "run.started_stated") == stated
+    assert stated in told(found)
+
+
+def test_the_date_of_a_file_is_no_part_of_the_launch(tmp_path: Path) -> None:
+    log = file(tmp_path, stepping([1.0]), text="go\n")
+    known = {"run__host": "n1", "run__command": "train"}
+    first, second = (ingested(dated(log, date), **known) for date in ("2026-03-02 09:00:00", "2026-03-03 09:00:00"))
+    assert at(first, "run.launch") == at(second, "run.launch")
 
 
 def test_the_launch_is_that_of_host_start_and_command_where_all_are_known(tmp_path: Path) -> None:
