@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,7 +61,10 @@ def _records(source: Source, entry: FileMap, reading: Reading) -> Iterator[Recor
     lines = ((at, raw.decode("utf-8", "replace")) for at, raw in enumerate(_lines(source), 1))
     if entry.form == "csv":
         rows = csv.DictReader((text for _, text in lines), delimiter=entry.delimiter)
-        yield from ((rows.line_num, {key: text for key, text in row.items() if key}) for row in rows)
+        try:
+            yield from ((rows.line_num, {key: text for key, text in row.items() if key}) for row in rows)
+        except csv.Error as error:
+            reading.remark("broken", f"the table breaks off: {error}", rows.line_num)
     elif entry.form == "text" and entry.pattern is not None:
         for at, text in lines:
             if match := entry.pattern.search(text):
@@ -133,7 +136,7 @@ class _RecordReader:
                 self._unnamed[name] += 1
         figures = {item.to: self._figure(item, record, line) for item in self._entry.steps}
         step = figures.get("step")
-        if step is not None and math.isfinite(step) and abs(step) < 2**53:
+        if step is not None and isfinite(step) and abs(step) < 2**53:
             self._step(int(step), {name: value for name, value in figures.items() if value is not None})
 
     def _step(self, step: int, figures: dict[str, float]) -> None:
@@ -150,7 +153,7 @@ class _RecordReader:
                 values["step_seconds"] = figures["step_seconds"]
             if gap > 1:
                 self._reading.steps.interval = max(self._reading.steps.interval or 1, gap)
-        if (tokens := figures.get("tokens")) is not None and tokens > 0:
+        if (tokens := figures.get("tokens")) is not None and isfinite(tokens) and tokens > 0 and len(self._tokens) < 2:
             self._tokens.add(round(tokens))
         self._reading.steps.put(step, values)
 
@@ -186,7 +189,7 @@ class _RecordReader:
         if len(self._tokens) == 1:
             self._reading.state("measurement.tokens_per_step", self._tokens.pop(), "tokens of every step")
         elif self._tokens:
-            self._reading.remark("note", f"tokens differ from step to step: {len(self._tokens):,} counts; left out")
+            self._reading.remark("note", "tokens differ from step to step: left out")
         for item in (*self._entry.steps, *self._entry.leaves):
             seen, of = self._seen[item.source], self._stepped if item in self._entry.steps else 1
             if item.source and seen < of:

@@ -131,6 +131,8 @@ class _MapReader:
             if groups is not None and item.source and item.source not in groups:
                 do = f"write (?P<{item.source}>…) in the pattern"
                 self._refuse(item.line, f"{item.to}: the pattern has no group {item.source!r}", do)
+        if len(str(table.get("delimiter", ","))) != 1:
+            self._refuse(self._at("delimiter", start), "a delimiter is one character", 'such as delimiter = ";"')
         texts = {key: str(table.get(key, default)) for key, default in (("records", ""), ("delimiter", ","))}
         return FileMap(name, form, texts["records"], pattern, texts["delimiter"], steps, found, start)
 
@@ -164,9 +166,11 @@ class _MapReader:
         self._known(words, _FIELD_KEYS, line, f"{to}.")
         if ("from" in words) == ("value" in words) or not isinstance(words.get("from", ""), str):
             self._refuse(line, f"{to} needs one of from and value", f'write {to} = "field"')
-        unit = words.get("unit", "")
+        unit = str(words.get("unit", ""))
         if unit and unit not in UNITS:
-            self._refuse(line, f"{to}: there is no unit {unit!r}{near(str(unit), UNITS)}", f"known: {_some(UNITS)}")
+            self._refuse(line, f"{to}: there is no unit {unit!r}{near(unit, UNITS)}", f"known: {_some(UNITS)}")
+        if not isinstance(words.get("map", {}), dict):
+            self._refuse(line, f"{to}: map is not a table", 'write map = { yours = "the receipt\'s" }')
         value = words.get("value")
         if leaf and value is not None and fitting(to, value) is None:
             self._refuse(line, f"{to}: {value!r} does not fit it", "receipts axes says what does")

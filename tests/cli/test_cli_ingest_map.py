@@ -169,3 +169,34 @@ def test_hostile_documents_are_read_as_far_as_they_go(shell: Shell, content: str
     (shell.folder / "x.json").write_text(content, encoding="utf-8")
     (shell.folder / "m.toml").write_text('[[files]]\nname = "x.json"\n[files.steps]\nstep = "i"\n', encoding="utf-8")
     assert shell("ingest", "x.json", "--map", "m.toml", "--set", "run.started=2026-03-02T09:00:00Z").code in (0, 2)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "i\n", "i\n" + "9" * 200_000, 'i\n"1\n2', "i,i\n1,2,3\n", "i\n\0\n1\n", "i\nnan\n1e999\n"]
+)
+def test_hostile_tables_are_read_as_far_as_they_go(shell: Shell, content: str) -> None:
+    (shell.folder / "x.csv").write_text(content, encoding="utf-8")
+    entry = '[[files]]\nname = "x.csv"\n[files.steps]\nstep = "i"\ntokens = "i"\nelapsed_seconds = "i"\n'
+    (shell.folder / "m.toml").write_text(entry, encoding="utf-8")
+    outcome = shell("ingest", "x.csv", "--map", "m.toml", "--set", "run.started=2026-03-02T09:00:00Z")
+    assert outcome.code in (0, 2), outcome.err
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        'delimiter = ";;"\n[files.steps]\nstep = "i"',
+        '[files.steps]\nstep = { from = "i", map = 3 }',
+        "[files.steps]\nstep = 3",
+        "[files.steps]\nstep = {}",
+        "steps = 3\nleaves = []",
+        "format = 3\npattern = 4",
+        '[files.leaves]\n"memory.chips" = "x"\nrun = "y"',
+        '[files.leaves]\nrun.started = { from = "t", unit = ["s"] }',
+        'name = "x.csv"',
+    ],
+)
+def test_every_malformed_entry_is_told_and_none_is_a_defect(shell: Shell, entry: str) -> None:
+    said = refused(shell, f'[[files]]\nname = "x.csv"\n{entry}\n')
+    assert said
+    assert all("line" in line for line in said)

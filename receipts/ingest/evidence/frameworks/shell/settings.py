@@ -49,16 +49,16 @@ class ShellSettings(FileReader):
 
     def read(self, source: Source) -> list[Reading]:
         """The variables, the last value of each, and what other readers know of the lines."""
-        raw = b"".join(source.chunks())
+        begun: list[bytes] = []
+        others = scan(_kept(source, begun))
         reading = Reading(self.source)
         found: dict[str, tuple[str, int]] = {}
-        for line, command in _commands(raw[:_MAX_TEXT].decode("utf-8", "replace").split("\n")):
+        for line, command in _commands(b"".join(begun).decode("utf-8", "replace").split("\n")):
             for name, value in _assigned(command):
                 if len(found) < _MOST:
                     found[name] = value, line
         for name, (value, line) in found.items():
             self._state(reading, name, value, line)
-        others = scan([raw])
         return [reading, *others] if reading.records else others
 
     def _state(self, reading: Reading, name: str, value: str, line: int) -> None:
@@ -72,6 +72,16 @@ class ShellSettings(FileReader):
             reading.remark("missing", f"{name} depends on another variable: state it by --set flags.{name}=…", line)
         elif value:
             reading.state(f"flags.{name}", _plain(value), f"{name}={_plain(value)}", line)
+
+
+def _kept(source: Source, begun: list[bytes]) -> Iterator[bytes]:
+    """The chunks of a file, the first of which are kept: a script is short, and a dump may be of any size."""
+    size = 0
+    for chunk in source.chunks():
+        if size < _MAX_TEXT:
+            begun.append(chunk)
+            size += len(chunk)
+        yield chunk
 
 
 def _commands(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
