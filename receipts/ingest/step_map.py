@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from receipts.base.errors import InputError, Problem, near
 from receipts.base.units import BYTES, SCALES, SECONDS
@@ -20,8 +20,7 @@ from receipts.ingest.evidence.steps import FIELDS
 from receipts.ingest.leaves import fitting
 from receipts.receipt.catalogue import find, leaves
 
-Form = Literal["json", "json-lines", "csv", "text"]
-FORMS: Final[Mapping[str, Form]] = {".json": "json", ".jsonl": "json-lines", ".ndjson": "json-lines", ".csv": "csv"}
+FORMS: Final[Mapping[str, str]] = {".json": "json", ".jsonl": "json-lines", ".ndjson": "json-lines", ".csv": "csv"}
 # What a step may have beside the columns that every reader fills: its number, tokens, and totals since the start.
 OWN: Final = ("step", "elapsed_seconds", "tokens", "tokens_total")
 TIMES: Final = {"unix": 1.0, "unix_ms": 1e-3}
@@ -47,7 +46,7 @@ class FileMap:
     """How the files of one name are read. ``records`` is the path of a JSON document's list of records."""
 
     name: str
-    form: Form
+    form: str
     records: str
     pattern: re.Pattern[str] | None
     delimiter: str
@@ -116,7 +115,7 @@ class _MapReader:
         if not isinstance(name, str) or not name:
             self._refuse(start, "name is missing", 'name the files, such as name = "metrics*.jsonl"')
             name = ""
-        form = table.get("format", FORMS.get(Path(name).suffix, "text"))
+        form = str(table.get("format", FORMS.get(Path(name).suffix, "text")))
         if form not in {*FORMS.values(), "text"}:
             self._refuse(self._at("format", start), f"there is no format {form!r}", "json, json-lines, csv or text")
         pattern = self._pattern(table.get("pattern"), form, start)

@@ -194,6 +194,7 @@ def test_hostile_tables_are_read_as_far_as_they_go(shell: Shell, content: str) -
         '[files.leaves]\n"memory.chips" = "x"\nrun = "y"',
         '[files.leaves]\nrun.started = { from = "t", unit = ["s"] }',
         'name = "x.csv"',
+        'format = ["csv"]',
     ],
 )
 def test_every_malformed_entry_is_told_and_none_is_a_defect(shell: Shell, entry: str) -> None:
