@@ -68,11 +68,13 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     chosen = options or Options()
     draft = _begun(base_of(files), chosen)
     others = [file for file in files if not (file.readings and file.readings[0].source == RECEIPT)]
-    if draft.base is None or any(file.readings for file in others):
+    adding = draft.base is None or any(file.readings for file in others)
+    if adding:
         _state(draft, others, chosen)
         state_evidence(draft, files)
     _remarks(draft, others)
-    _notes(draft)
+    if adding or draft.held:
+        _notes(draft)
     lane = next((item for item in chosen.lanes if item.name == draft.get("run.lane")), None)
     problems = tuple(
         Problem(path, "no file says it", "state it: --set run.started=2026-03-02T09:00:00Z")

@@ -19,7 +19,7 @@ from receipts.receipt.upcast import upcast
 
 SOURCE: Final = "receipt"
 _BEGINS: Final = re.compile(rb'\s*\{\s*"schema_version"\s*:')
-_WORDS: Final = (b'"schema_version"', b'"launch"', b'"provenance"')
+_WORDS: Final = (b'"schema_version"', b'"run"', b'"launch"', b'"outcome"', b'"provenance"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +52,24 @@ def receipt_file(path: Path, name: str) -> FileEvidence | None:
         if not raw.lstrip().startswith(b"{"):
             return None
         raw += stream.read()
-    if not (_BEGINS.match(raw) or _has_run(raw)):
+    if not _has_run(raw):
         return None
     return FileEvidence(path, name, hashlib.sha256(raw).hexdigest(), len(raw), (Reading(SOURCE, records=1),), ())
 
 
 def _has_run(raw: bytes) -> bool:
-    """Whether this is a document with the run of a receipt; its keys may be in any order."""
+    """Whether this is a document with the run of a receipt, its keys in any order, or the beginning of one.
+
+    A plan has no outcome, and a verdict, a report or a record of another program has no run.
+    """
     if not all(word in raw for word in _WORDS):
         return False
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError):
-        return False
+        return _BEGINS.match(raw) is not None
     run = document.get("run") if isinstance(document, dict) else None
-    return isinstance(run, dict) and {"launch", "provenance"} <= run.keys()
+    return isinstance(run, dict) and run.keys() >= {"launch", "outcome", "provenance"}
 
 
 def base_of(files: Iterable[FileEvidence]) -> Base | None:

@@ -144,3 +144,21 @@ def test_a_receipt_with_errors_is_refused_with_all_of_them(shell: Shell, receipt
     assert refused.code == 2
     assert "hardware.chips" in refused.err
     assert "batch.global_batch" in refused.err
+
+
+def test_records_of_other_programs_and_plans_are_no_receipts(shell: Shell, receipt: Writer) -> None:
+    own = receipt()
+    record = '{"schema_version": 1, "created_at": "2026-03-02T09:00:00Z", "startup": {"outcome": "pass"}}'
+    (shell.folder / "startup.json").write_text(record, encoding="utf-8")
+    plan = {**own, "run": {"launch": "one", "lane": "unlisted", "kind": "training", "provenance": "projected"}}
+    (shell.folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    assert ingest(shell, "run.json", "startup.json", "plan.json")["receipt"] == own
+
+
+def test_a_receipt_that_was_cut_off_is_refused(shell: Shell, receipt: Writer) -> None:
+    receipt()
+    path = shell.folder / "run.json"
+    path.write_bytes(path.read_bytes()[:-10])
+    refused = shell("ingest", "run.json")
+    assert refused.code == 2
+    assert "this is not JSON" in refused.err
