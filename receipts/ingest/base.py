@@ -74,11 +74,11 @@ def _has_run(raw: bytes) -> bool:
 
 def base_of(files: Iterable[FileEvidence]) -> Base | None:
     """The receipt among the files, or None. Raises InputError with all its errors, UsageError where it is not one."""
-    found = [file for file in files if file.readings and file.readings[0].source == SOURCE]
-    if len(found) > 1:
-        names = " and ".join(file.name for file in found[:3])
-        raise UsageError(f"{names} are {_count(len(found))} receipts; ingest takes the files of one launch")
-    for file in found:
+    receipts = [file for file in files if file.readings and file.readings[0].source == SOURCE]
+    if len(receipts) > 1:
+        names = " and ".join(file.name for file in receipts[:3])
+        raise UsageError(f"{names} are {_count(len(receipts))} receipts; ingest takes the files of one launch")
+    for file in receipts:
         parsed = parse(read(file.path))
         return Base(file.name, parsed.raw, upcast(json.loads(parsed.raw), file.name))
     return None

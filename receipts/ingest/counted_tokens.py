@@ -26,8 +26,8 @@ _SAME: Final = 0.02
 def check_rates(draft: Draft, files: Sequence[FileEvidence], steps: Series, tokens: int | None) -> int | None:
     """The tokens of a step: as stated, or as targets and rates count them alike where nothing states them.
 
-    Where the log's rate over its own time is another number of tokens, both are told and the rate is stated, so that
-    the rules judge it.
+    Where the log's rate over its own time is another number of tokens, both are reported and the rate is stated, so
+    that the rules judge it.
     """
     each, chips = _of_a_chip(steps), draft.get("hardware.chips")
     apart = _APART + _rounding(steps)

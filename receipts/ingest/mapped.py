@@ -27,13 +27,13 @@ _MOST_NAMES: Final = 1000  # a hostile file may have a name of its own in every 
 Record = tuple[int, Mapping[str, Any]]
 
 
-def map_file(made: StepMap) -> FileEvidence:
+def map_file(step_map: StepMap) -> FileEvidence:
     """The map itself: it is evidence of how its files were read, and of the values that it states."""
-    raw = made.path.read_bytes()
-    reading = Reading(MAP_FILE, records=len(made.files))
-    for item in made.constants:
+    raw = step_map.path.read_bytes()
+    reading = Reading(MAP_FILE, records=len(step_map.files))
+    for item in step_map.constants:
         reading.state(item.to, item.value, line=item.line)
-    return FileEvidence(made.path, made.path.name, sha256(raw).hexdigest(), len(raw), (reading,), ())
+    return FileEvidence(step_map.path, step_map.path.name, sha256(raw).hexdigest(), len(raw), (reading,), ())
 
 
 def mapped_file(path: Path, name: str, entry: FileMap) -> FileEvidence:
@@ -82,11 +82,11 @@ def _objects(lines: Iterable[tuple[int, str]], reading: Reading) -> Iterator[Rec
     broken: list[int] = []
     for at, text in lines:
         try:
-            found = json.loads(text) if text.strip() else {}
+            record = json.loads(text) if text.strip() else {}
         except (ValueError, RecursionError):
-            found = None
-        if isinstance(found, dict):
-            yield at, found
+            record = None
+        if isinstance(record, dict):
+            yield at, record
         else:
             broken.append(at)
     if broken:

@@ -1,6 +1,6 @@
 """A person's map of their own files: which field of a record is which figure of a step, and which leaf.
 
-`docs/ingest-map.md` explains every key. A map is checked whole when it is read; every mistake is told with its
+`docs/ingest-map.md` explains every key. A map is checked whole when it is read; every mistake is printed with its
 line.
 """
 
@@ -82,10 +82,10 @@ def read_map(path: Path) -> StepMap:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(str(path), [Problem("$", str(error), "correct the file")]) from None
     reader = _MapReader(text)
-    made = reader.whole(path, table)
+    step_map = reader.whole(path, table)
     if reader.problems:
         raise InputError(str(path), reader.problems)
-    return made
+    return step_map
 
 
 class _MapReader:
@@ -102,12 +102,12 @@ class _MapReader:
             self._refuse(1, "it maps no file", "begin with [[files]] and the name of a file")
             files = []
         starts = [at for at, line in enumerate(self._lines, 1) if line.replace(" ", "").startswith("[[files]]")]
-        made = tuple(self._file(item, at) for item, at in zip(files, starts, strict=False))
+        entries = tuple(self._file(item, at) for item, at in zip(files, starts, strict=False))
         constants = self._fields(table.get("leaves", {}), 1, leaf=True)
         for item in constants:
             if item.source:
                 self._refuse(item.line, f"{item.to}: it names a field and no file", 'write { value = … } or a "text"')
-        return StepMap(path, made, constants)
+        return StepMap(path, entries, constants)
 
     def _file(self, table: Mapping[str, Any], start: int) -> FileMap:
         self._known(table, _KEYS, start)
@@ -120,20 +120,20 @@ class _MapReader:
             self._refuse(self._at("format", start), f"there is no format {form!r}", "json, json-lines, csv or text")
         pattern = self._pattern(table.get("pattern"), form, start)
         steps = self._fields(table.get("steps", {}), start, leaf=False)
-        found = self._fields(table.get("leaves", {}), start, leaf=True)
-        if not steps and not found:
+        stated = self._fields(table.get("leaves", {}), start, leaf=True)
+        if not steps and not stated:
             self._refuse(start, "it reads nothing", "add [files.steps] or [files.leaves]")
         if steps and not any(item.to == "step" for item in steps):
             self._refuse(self._at("steps]", start), "steps have no number", 'name its field: step = "iteration"')
         groups = pattern.groupindex if pattern is not None else None
-        for item in (*steps, *found):
+        for item in (*steps, *stated):
             if groups is not None and item.source and item.source not in groups:
                 do = f"write (?P<{item.source}>…) in the pattern"
                 self._refuse(item.line, f"{item.to}: the pattern has no group {item.source!r}", do)
         if len(str(table.get("delimiter", ","))) != 1:
             self._refuse(self._at("delimiter", start), "a delimiter is one character", 'such as delimiter = ";"')
         texts = {key: str(table.get(key, default)) for key, default in (("records", ""), ("delimiter", ","))}
-        return FileMap(name, form, texts["records"], pattern, texts["delimiter"], steps, found, start)
+        return FileMap(name, form, texts["records"], pattern, texts["delimiter"], steps, stated, start)
 
     def _pattern(self, text: Any, form: str, start: int) -> re.Pattern[str] | None:
         line = self._at("pattern", start)
@@ -191,11 +191,11 @@ class _MapReader:
 
 def _flat(table: Mapping[str, Any], *, leaf: bool, prefix: str = "") -> list[tuple[str, Any]]:
     """Entries by their whole names: ``batch.global_batch = …`` is the same key with or without quotes."""
-    found: list[tuple[str, Any]] = []
+    entries: list[tuple[str, Any]] = []
     for key, entry in table.items():
         deeper = isinstance(entry, dict) and leaf and not (entry.keys() & _FIELD_KEYS)
-        found += _flat(entry, leaf=leaf, prefix=f"{prefix}{key}.") if deeper else [(f"{prefix}{key}", entry)]
-    return found
+        entries += _flat(entry, leaf=leaf, prefix=f"{prefix}{key}.") if deeper else [(f"{prefix}{key}", entry)]
+    return entries
 
 
 def _some(units: Mapping[str, float]) -> str:

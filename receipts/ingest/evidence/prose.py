@@ -38,14 +38,14 @@ def without_prose(text: str, readings: Iterable[Reading]) -> list[Reading]:
 
 def _quoted(lines: Iterable[str]) -> set[int]:
     """Numbers of the lines within fences, or indented as code is."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     fenced = False
     for number, line in enumerate(lines, 1):
         if line.lstrip().startswith(_FENCE):
             fenced = not fenced
         elif fenced or line.startswith(("    ", "\t")):
-            found.add(number)
-    return found
+            numbers.add(number)
+    return numbers
 
 
 def _is_page(lines: Iterable[str]) -> bool:

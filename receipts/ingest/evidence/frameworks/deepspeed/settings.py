@@ -36,9 +36,9 @@ class DeepSpeedSettings(FileReader):
         """What the configuration states; nothing where a log's lines merely begin like an object."""
         reading = Reading(self.source)
         document = json_document(source, reading, "a configuration")
-        if (found := _configuration(document)) is not None:
+        if (settings := _configuration(document)) is not None:
             config = DeepSpeedConfig(reading)
-            config.settings(found, 0)
+            config.settings(settings, 0)
             reading.records = config.records
         return [reading]
 
@@ -50,7 +50,7 @@ def _configuration(node: Any, depth: int = _DEPTH) -> dict[str, Any] | None:
     if any(name in node for name in _BATCH):
         return node
     inner = (_configuration(value, depth - 1) for value in node.values()) if depth else ()
-    return next((found for found in inner if found is not None), None)
+    return next((item for item in inner if item is not None), None)
 
 
 READERS = (DeepSpeedSettings,)

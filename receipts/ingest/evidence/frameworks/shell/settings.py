@@ -52,12 +52,12 @@ class ShellSettings(FileReader):
         begun: list[bytes] = []
         others = scan(_kept(source, begun))
         reading = Reading(self.source)
-        found: dict[str, tuple[str, int]] = {}
+        variables: dict[str, tuple[str, int]] = {}
         for line, command in _commands(b"".join(begun).decode("utf-8", "replace").split("\n")):
             for name, value in _assigned(command):
-                if len(found) < _MOST:
-                    found[name] = value, line
-        for name, (value, line) in found.items():
+                if len(variables) < _MOST:
+                    variables[name] = value, line
+        for name, (value, line) in variables.items():
             self._state(reading, name, value, line)
         return [reading, *others] if reading.records else others
 
