@@ -38,8 +38,13 @@ def of_pair(comparison: Comparison, a: Parsed, b: Parsed) -> str:
     """
     if comparison.status != "inconclusive":
         return ""
+    asked = {Question.COMPARABLE} if comparison.comparable == "unknown" else set()
+    asked |= {Question.PATH} if comparison.path == "unwitnessed" else set()
     open_findings = [item for item in comparison.findings if _is_open(item)]
-    gaps = comparison.difference.unknown
+    if any(path.startswith(_MEASURED) for path in _leaves(open_findings)):
+        return _repeat(a if len(comparison.a) < len(comparison.b) else b)
+    open_findings = [item for item in open_findings if item.question in asked]
+    gaps = comparison.difference.unknown if Question.COMPARABLE in asked else ()
     for side, parsed in (("a", a), ("b", b)):
         own = [item for item in open_findings if item.subject in (side, "pair")]
         unknown = [member.path for gap in gaps if gap.missing in (side, "both") for member in gap.members]
