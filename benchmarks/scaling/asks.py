@@ -107,7 +107,6 @@ class Drawn:
         yield from self._lists()
         yield from self._bridges()
         made = [sign(one, lane) for one, lane in zip(parsed, lanes, strict=True)]
-        store = self._store
         yield Ask("preflight, by signature", [partial(store.query.same_signature, one) for one in made], PREFLIGHT_MS)
         yield Ask("preflight, by base", [partial(store.query.dominating, one) for one in made], PREFLIGHT_MS)
         whole = [partial(preflight, one, lane, store) for one, lane in zip(parsed, lanes, strict=True)]
@@ -124,7 +123,6 @@ class Drawn:
         return self._rulebook.lanes.of(one.receipt.run.lane)
 
     def _near(self, parsed: Sequence[Parsed], lanes: Sequence[Lane]) -> Iterator[Ask]:
-        store = self._store
         both = [(one, configuration(one, lane)) for one, lane in zip(parsed, lanes, strict=True)]
         query = self._store.query
         yield Ask("neighbours, look-up", [partial(query.neighbours, *item, None, MOST) for item in both], NEAR_MS)

@@ -146,20 +146,25 @@ Examples:
   receipts db roles | psql postgresql://owner@db/receipts
   receipts db roles --submitter jobs --reader dashboards
 
-Then: GRANT receipts_submitter TO alice. Run it again after db upgrade, which may have added tables.
-The owner of the tables upgrades, reindexes, purges, imports and restores."""
+Then: GRANT receipts_decider TO alice; GRANT receipts_submitter TO node. Run it again after db upgrade, which may
+have added tables. The owner of the tables upgrades, reindexes, purges, imports and restores."""
 
 
 @command.command("roles", short_help="Print roles for PostgreSQL as SQL.", epilog=ROLES_EPILOG)
-@click.option("--submitter", default="receipts_submitter", show_default=True, help="Role that reads and adds rows.")
+@click.option(
+    "--submitter", default="receipts_submitter", show_default=True, help="Role that reads and submits receipts."
+)
+@click.option(
+    "--decider", default="receipts_decider", show_default=True, help="Role that also pins, retracts, decides."
+)
 @click.option("--reader", default="receipts_reader", show_default=True, help="Role that reads.")
 @click.option("--schema", "place", default="public", show_default=True, help="PostgreSQL schema of the tables.")
 @click.option("--json", "as_json", is_flag=True, help="Print the statements as a JSON list.")
-def roles(submitter: str, reader: str, place: str, as_json: bool) -> int:
+def roles(submitter: str, decider: str, reader: str, place: str, as_json: bool) -> int:
     """Print the SQL of least-privilege roles for a store on PostgreSQL. It opens no store."""
     from receipts.store.sql.roles import statements
 
-    found = list(statements(submitter, reader, place))
+    found = list(statements(submitter, decider, reader, place))
     if as_json:
         output.as_json(found)
     else:

@@ -19,7 +19,7 @@ from receipts.base.errors import StoreError
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.store import open_store
-from receipts.store.sql.roles import OWNERS, quoted, statements
+from receipts.store.sql.roles import OWNERS, SUBMITTED, quoted, statements
 from receipts.store.tables import metadata
 from receipts.workflows.submit import submit
 from store_receipts import publish, raw
@@ -34,6 +34,7 @@ class Urls(NamedTuple):
 
     owner: str
     submitter: str
+    decider: str
     reader: str
 
 
@@ -41,7 +42,7 @@ class Urls(NamedTuple):
 def urls(postgres_store: str) -> Iterator[Urls]:
     """A store whose roles may log in; they are dropped afterwards, because a server's databases share them."""
     open_store(postgres_store).close()
-    names = [f"jobs {uuid.uuid4().hex[:8]}", f"dashboards_{uuid.uuid4().hex[:8]}"]
+    names = [f"{name}{uuid.uuid4().hex[:8]}" for name in ("jobs ", "people_", "dashboards_")]
     engine = create_engine(postgres_store)
     for _ in range(2):  # they can be run again
         with engine.begin() as connection:
@@ -58,14 +59,13 @@ def urls(postgres_store: str) -> Iterator[Urls]:
     engine.dispose()
 
 
-def test_a_submitter_submits_compares_lists_records_and_seals(urls: Urls, shell: Shell) -> None:
+def test_a_submitter_submits_compares_lists_and_records(urls: Urls, shell: Shell) -> None:
     a, b = shell.write("one"), shell.write("two", batch__micro_batch=4)
     for words in (
         ["submit", a, b],
         ["list"],
         ["show", "one"],
         ["compare", "one", "two", "--record"],
-        ["audit", "--seal"],
     ):
         assert shell("--store", urls.submitter, *words).code in (0, 1, 3), words
     assert shell("--store", urls.submitter, "db", "check").code == 0
@@ -74,16 +74,52 @@ def test_a_submitter_submits_compares_lists_records_and_seals(urls: Urls, shell:
     for number in range(150):
         (many / f"{number}.json").write_bytes(raw())
     assert shell("--store", urls.submitter, "submit", "many").code == 0
+    supersedes = {"target": "again", "reason": "a longer window"}
+    for extra in ({}, {"run__supersedes": supersedes}):
+        path = shell.write("again", run__launch="again", run__label=f"again {len(extra)}", **extra)
+        assert shell("--store", urls.submitter, "submit", path).code == 0
     with open_store(urls.submitter, create=False) as store:
+        assert len(store.supersessions()) == 1
+
+
+def test_a_credential_of_a_node_withdraws_nothing_and_moves_no_pin(urls: Urls, shell: Shell) -> None:
+    assert shell("--store", urls.submitter, "submit", shell.write("one"), shell.write("two")).code == 0
+    with open_store(urls.decider, create=False) as store:
+        one, two = store.resolve("one"), store.resolve("two")
+        store.pin("@golden", one)
+    with open_store(urls.submitter, create=False) as store:
+        for forbidden in (
+            lambda: store.pin("@golden", two),
+            lambda: store.pin("@golden", None),
+            lambda: store.retract(one, "never mind"),
+            lambda: store.published.decide(one, "drop", "never mind"),
+            lambda: publish(store, two),
+            lambda: store.published.quote("README.md", [(two, "the best")]),
+        ):
+            with pytest.raises(StoreError, match="the role may not do this"):
+                forbidden()
+        assert store.resolve("@golden") == one
+        assert store.entry(one).stands
+    engine = create_engine(urls.submitter)
+    row = "INSERT INTO supersessions (receipt, successor, reason, at) VALUES (:one, :two, 'x', now())"
+    with pytest.raises(ProgrammingError, match="permission denied to withdraw"), engine.begin() as connection:
+        connection.execute(text(row), {"one": one, "two": two})
+    engine.dispose()
+
+
+def test_a_decider_pins_retracts_decides_publishes_and_seals(urls: Urls, shell: Shell) -> None:
+    assert shell("--store", urls.decider, "submit", shell.write("one"), shell.write("two")).code == 0
+    with open_store(urls.decider, create=False) as store:
         one = store.resolve("one")
         publish(store, one)
         store.pin("@golden", one)
+        store.published.decide(one, "ship", "fastest")
         store.retract(store.resolve("two"), "a wrong clock")
         assert store.seal()
-    assert shell("--store", urls.submitter, "audit").code == 0
+    assert shell("--store", urls.decider, "audit").code == 0
 
 
-@pytest.mark.parametrize("role", ["submitter", "reader"])
+@pytest.mark.parametrize("role", ["submitter", "decider", "reader"])
 def test_no_role_but_the_owner_changes_or_takes_away_anything(urls: Urls, role: str) -> None:
     with open_store(urls.owner) as store:
         every = [Document(item.raw, item.source) for item in cases.group(cases.build({}), "a", 1)]
@@ -101,7 +137,7 @@ def test_no_role_but_the_owner_changes_or_takes_away_anything(urls: Urls, role: 
             f"DROP TABLE {table.name} CASCADE",
             f"ALTER TABLE {table.name} DISABLE TRIGGER ALL",
         ]
-        if role == "reader" or table in OWNERS:
+        if role == "reader" or table in OWNERS or (role == "submitter" and table not in SUBMITTED):
             names = ", ".join(item.name for item in table.columns)
             forbidden.append(f"INSERT INTO {table.name} ({names}) SELECT {names} FROM {table.name}")
         for statement in forbidden:
@@ -150,5 +186,7 @@ def test_the_command_prints_sql_that_names_every_table(shell: Shell) -> None:
     assert all(f'"public"."{table.name}"' in said.out for table in metadata.sorted_tables)
     assert "rolname = 'it''s'" in said.out
     assert all(line.endswith(";") for line in said.lines)
-    assert shell("db", "roles", "--json").json == list(statements("receipts_submitter", "receipts_reader"))
+    assert shell("db", "roles", "--json").json == list(
+        statements("receipts_submitter", "receipts_decider", "receipts_reader")
+    )
     assert shell("db", "roles", "--reader", "").code == 2

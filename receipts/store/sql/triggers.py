@@ -82,6 +82,28 @@ BEGIN
 END
 $$"""
 
+# A role that may set pins may withdraw receipts; any other only by a later receipt of the same launch that says so.
+# With the schema's name, because a session may have temporary tables of the same names.
+_WITHDRAWN = """\
+CREATE FUNCTION receipts_withdrawn() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    replaced boolean;
+BEGIN
+    IF has_table_privilege(current_user, format('%I.pins', TG_TABLE_SCHEMA), 'INSERT') THEN
+        RETURN NEW;
+    END IF;
+    EXECUTE format(
+        'SELECT EXISTS (SELECT 1 FROM %1$I.receipts AS earlier JOIN %1$I.receipts AS later '
+        'ON later.launch = earlier.launch WHERE earlier.id = $1 AND later.id = $2 '
+        'AND later.supersedes IN (earlier.id, earlier.launch))', TG_TABLE_SCHEMA
+    ) INTO replaced USING NEW.receipt, NEW.successor;
+    IF NOT replaced THEN
+        RAISE EXCEPTION 'permission denied to withdraw %', NEW.receipt USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    RETURN NEW;
+END
+$$"""
+
 _DELETE = """\
 CREATE FUNCTION {table}_delete() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -122,6 +144,11 @@ def postgresql() -> Iterator[str]:
     yield _ERASED
     yield (
         "CREATE TRIGGER receipts_no_replace BEFORE INSERT ON receipts FOR EACH ROW EXECUTE FUNCTION receipts_erased()"
+    )
+    yield _WITHDRAWN
+    yield (
+        "CREATE TRIGGER supersessions_of_launch BEFORE INSERT ON supersessions "
+        "FOR EACH ROW EXECUTE FUNCTION receipts_withdrawn()"
     )
     for table in TABLES:
         yield (
