@@ -124,7 +124,7 @@ class Drawn:
 
     def _near(self, parsed: Sequence[Parsed], lanes: Sequence[Lane]) -> Iterator[Ask]:
         both = [(one, configuration(one, lane)) for one, lane in zip(parsed, lanes, strict=True)]
-        query = self._store.query
+        store, query = self._store, self._store.query
         yield Ask("neighbours, look-up", [partial(query.neighbours, *item, None, MOST) for item in both], NEAR_MS)
         yield Ask(ALIKE_NAME, [partial(query.neighbours, *item, None, ALIKE) for item in both], NEAR_MS)
         yield Ask("neighbours in the code alone", [partial(query.neighbours, *item, "code") for item in both], NEAR_MS)
