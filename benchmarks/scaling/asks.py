@@ -107,6 +107,7 @@ class Drawn:
         yield from self._lists()
         yield from self._bridges()
         made = [sign(one, lane) for one, lane in zip(parsed, lanes, strict=True)]
+        store = self._store
         yield Ask("preflight, by signature", [partial(store.query.same_signature, one) for one in made], PREFLIGHT_MS)
         yield Ask("preflight, by base", [partial(store.query.dominating, one) for one in made], PREFLIGHT_MS)
         whole = [partial(preflight, one, lane, store) for one, lane in zip(parsed, lanes, strict=True)]

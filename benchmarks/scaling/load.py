@@ -124,14 +124,14 @@ class Writer:
         rows, axes = [], []
         for seq, item in enumerate(new, first):
             lane, members = cut(index.column_text(item.lane)), index.members(item, self._values)
-            rows.append((seq, item.digest, 0, item.catalogue, lane, item.anchor, item.whole, members))
+            rows.append((seq, item.digest, 0, item.catalogue, lane, item.anchor, item.line, item.whole, members))
             for part in item.parts.values():
                 value = self._values[part]
                 axes.append((value.seq, seq, index._left(item, part, value)))
         driver: Any = connection.connection.driver_connection
         driver.executemany(
-            "INSERT INTO configurations (seq, digest, twin, catalogue, lane, anchor, whole, members) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO configurations (seq, digest, twin, catalogue, lane, anchor, line, whole, members) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
         axes.sort(key=itemgetter(0, 1))

@@ -34,6 +34,10 @@ class AxisPart(NamedTuple):
     digest: int
 
 
+# What changes from week to week while the experiment stays: code, wheels, container image, driver.
+LINEAGE: Final = frozenset({"code", "wheels", "platform"})
+
+
 @dataclass(frozen=True)
 class Configuration:
     """The parts of one receipt by their axes, under one lane and one catalogue of axes.
@@ -90,6 +94,19 @@ class Configuration:
         left_out = {axis, *self.followers(axis)}
         total = self._sum - sum(self.parts[name].digest for name in left_out if name in self.parts)
         if self.unstated <= left_out:
+            total -= self._anchored
+        elif self.own:
+            return None
+        return _signed(total)
+
+    @property
+    def line(self) -> int | None:
+        """The digest without its lineage: equal for what is run again with other code, wheels, image and driver.
+
+        None where what else is unstated is this receipt's alone.
+        """
+        total = self._sum - sum(self.parts[name].digest for name in LINEAGE if name in self.parts)
+        if self.unstated <= LINEAGE:
             total -= self._anchored
         elif self.own:
             return None

@@ -256,6 +256,14 @@ def colliding(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("colliding")
+def test_lines_whose_digests_collide_are_told_apart(store: Store) -> None:
+    one = put(store, numerics__learning_rate=1)
+    put(store, numerics__learning_rate=2)
+    ran = configuration(one, LANES.of("cpu-torch"))
+    assert [row.id for row in store.query.line(ran, "training")] == [one.id]
+
+
+@pytest.mark.usefixtures("colliding")
 def test_digests_that_collide_are_told_apart(store: Store) -> None:
     one, other = put(store), put(store, numerics__learning_rate=99)
     far = put(store, numerics__learning_rate=99, batch__micro_batch=4)
@@ -267,6 +275,34 @@ def test_digests_that_collide_are_told_apart(store: Store) -> None:
     assert set(near(store, far, limit=500)) == {("batch.micro_batch", again.id)}
     lane = LANES.of("cpu-torch")
     assert [item.id for item in with_replicates(store, [other], lane, [])] == [other.id, again.id]
+
+
+def test_a_line_is_what_ran_with_other_code_wheels_image_or_driver(store: Store) -> None:
+    days = iter(range(1, 20))
+
+    def ran(**leaves: Any) -> Parsed:
+        at = {"run__started": f"2026-03-{next(days):02d}T09:00:00+00:00", "run__finished": None}
+        return put(store, **at, **leaves)
+
+    first = ran()
+    again = ran(run__label="again")
+    others = [
+        ran(code__commit="b" * 40, code__imported_digest="d" * 64),
+        ran(wheels={"complete": True, "torch": {"version": "9.9"}}),
+        ran(platform__driver="999.1"),
+        ran(code__commit="c" * 40, code__imported_digest="e" * 64, platform__driver="999.2"),
+    ]
+    ran(numerics__learning_rate=99)
+    ran(run__kind="profile")
+    store.retract(ran(run__label="gone").id, "wrong")
+    line = [first.id, again.id, *(item.id for item in others)]
+    of = configuration(others[2], LANES.of("cpu-torch"))
+    assert [row.id for row in store.query.line(of, "training")] == line
+    (second,) = (row for row in store.find() if row.id == again.id)
+    assert [row.id for row in store.query.line(of, "training", until=second.started)] == line[:2]
+    unstored = configuration(parsed(platform__driver="nobody's"), LANES.of("cpu-torch"))
+    assert len(store.query.line(unstored, "training")) == len(line)
+    assert store.query.line(configuration(parsed(batch__micro_batch=77), LANES.of("cpu-torch")), "training") == []
 
 
 def test_a_purge_takes_the_values_that_a_receipt_alone_had(store: Store) -> None:

@@ -21,7 +21,8 @@ from receipts.store.write.index import OF_VALUE, Interned, by_sums, column_text,
 from receipts.store.write.listing import OF_FACET, facet
 
 _ROWS: Final = Lookup(
-    [configurations.c.seq], [configurations.c[name] for name in ("seq", "digest", "lane", "anchor", "whole", "members")]
+    [configurations.c.seq],
+    [configurations.c[name] for name in ("seq", "digest", "lane", "anchor", "line", "whole", "members")],
 )
 _AXES: Final = Lookup([axes.c.value, axes.c.configuration], [axes.c.value, axes.c.configuration, axes.c.leave_one_out])
 
@@ -75,11 +76,12 @@ class Soundness:
         there: Mapping[tuple[int, int], int | None],
         values: Mapping[AxisPart, Interned],
     ) -> bool:
-        _, digest, lane, anchor, _, members = row
+        _, digest, lane, anchor, line, _, members = row
         ran = item.ran
         return (
             wanted is not None
-            and (digest, lane, anchor) == (ran.digest, cut(column_text(ran.lane)), column_text(ran.anchor))
+            and (digest, lane, anchor, line)
+            == (ran.digest, cut(column_text(ran.lane)), column_text(ran.anchor), ran.line)
             and bytes(members) == index.members(ran, dict(values))
             and self._counts.get(item.number, 0) == len(wanted)
             and all(key in there and there[key] == left for key, left in wanted.items())
@@ -87,7 +89,7 @@ class Soundness:
 
 
 def _whole(row: Any) -> bytes | None:
-    return None if row is None else bytes(row[4])
+    return None if row is None else bytes(row[5])
 
 
 def _values(connection: Connection, parts: Iterable[AxisPart]) -> dict[AxisPart, Interned]:
@@ -127,7 +129,7 @@ def mend(connection: Connection, unsound: Sequence[Placed]) -> None:
         number = index.numbers(connection, [item.ran])[item.ran.whole]
         moved = update(placements).where(placements.c.configuration == item.number).values(configuration=number)
         connection.execute(moved)
-        members = _read(bytes(row[5]))
+        members = _read(bytes(row[6]))
         index.drop_axes(connection, ((value, item.number) for value in members))
         connection.execute(delete(configurations).where(configurations.c.seq == item.number))
 

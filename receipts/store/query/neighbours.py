@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, func, literal, or_, select
 
 from receipts.axes.catalogue import EDITIONS, edition
-from receipts.axes.configuration import Configuration
+from receipts.axes.configuration import AxisPart, Configuration
 from receipts.axes.effective import OPEN_MAPS
 from receipts.metrics.reading import Taint
 from receipts.receipt import Parsed
@@ -131,7 +131,7 @@ def _apart(connection: Connection, of: Configuration, found: Iterable[int], axis
 
     Compared by the values themselves: equal digests are only a hint.
     """
-    own = {number: part.axis for number, part in _own(connection, of)}
+    own = {number: part.axis for number, part in own_values(connection, of)}
     unheld = set(of.parts) - set(own.values())
     differing: dict[int, tuple[frozenset[int], set[str]]] = {}
     for number, members in _MEMBERS.read(connection, ((number,) for number in found)):
@@ -148,7 +148,7 @@ def _apart(connection: Connection, of: Configuration, found: Iterable[int], axis
     return made
 
 
-def _own(connection: Connection, of: Configuration) -> Iterator[tuple[int, Any]]:
+def own_values(connection: Connection, of: Configuration) -> Iterator[tuple[int, AxisPart]]:
     """Numbers of a configuration's values, with their parts, as far as the store holds them."""
     by_key = {(column_text(part.axis), part.digest): part for part in of.parts.values()}
     for seq, axis, digest, _twin, _early, value in OF_VALUE.read(connection, by_key):

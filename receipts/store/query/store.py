@@ -12,6 +12,7 @@ from receipts.axes.signature import Signature
 from receipts.judging.facts import EarlierFailure, Facts
 from receipts.receipt import Parsed
 from receipts.store.database import Database
+from receipts.store.entries import Entry
 from receipts.store.query import facts as facts_module
 from receipts.store.query import neighbours as near
 from receipts.store.query import replicates
@@ -111,6 +112,13 @@ class Queries:
         with self._database.reading() as connection:
             look = between.detours if beyond else between.mixtures
             return look(connection, a, b, differing, kind)
+
+    def line(self, ran: Configuration, kind: str, until: datetime | None = None) -> list[Entry]:
+        """Launches that differ from a configuration in code, wheels, image and driver alone, the oldest first."""
+        from receipts.store.query import lines
+
+        with self._database.reading() as connection:
+            return lines.launches(connection, ran, kind, until)
 
     def holds_lane(self, ran: Configuration) -> bool:
         """Whether the axis index holds every receipt of a configuration's lane, as it is read now."""

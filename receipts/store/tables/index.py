@@ -60,6 +60,7 @@ configurations = Table(
     words(
         "anchor", "What stands for all that is unstated: the context, else the receipt's own id; null where nothing is"
     ),
+    number("line", "Digest without code, wheels, image and driver; null where what else is unstated is one receipt's"),
     Column("whole", LargeBinary, nullable=False, comment="16 bytes of SHA-256 over all of it, compared on every hit"),
     Column(
         "members", LargeBinary, nullable=False, comment="Numbers of its axis values, ascending, as varints of the gaps"
@@ -163,6 +164,7 @@ def _restrict(_table: Table, connection: Connection, **_options: Any) -> None:
 
 # With their numbers, so that PostgreSQL reads those of a lane without their rows.
 Index("configurations_lane", *(configurations.c[name] for name in ("lane", "catalogue", "seq")))
+Index("configurations_line", configurations.c.line, configurations.c.seq)
 # With all that lists choose by, so that the newest few of many are found without a row of the table.
 Index("placements_configuration", *(placements.c[name] for name in ("configuration", "receipt", "facet", "at")))
 Index("placements_facet", *(placements.c[name] for name in ("facet", "at", "receipt", "configuration")))

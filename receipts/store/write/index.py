@@ -66,7 +66,7 @@ _DROP_VALUE: Final = Statement(
     )
 )
 _NEW_CONFIGURATIONS: Final = Insertion(
-    [configurations.c[name] for name in ("digest", "twin", "catalogue", "lane", "anchor", "whole", "members")]
+    [configurations.c[name] for name in ("digest", "twin", "catalogue", "lane", "anchor", "line", "whole", "members")]
 )
 _NEW_VALUES: Final = Insertion([axis_values.c[name] for name in ("axis", "digest", "twin", "early", "value")])
 _NEW_AXES: Final = Insertion([axes.c.value, axes.c.configuration, axes.c.leave_one_out])
@@ -161,6 +161,7 @@ def _write(
             item.catalogue,
             cut(column_text(item.lane)),
             column_text(item.anchor),
+            item.line,
             item.whole,
             members(item, values),
         )
