@@ -1,7 +1,7 @@
-"""The file by which the recorder knows leaves and lanes without the engine: ``receipts/emit/contract.json``.
+"""The files by which the recorder knows leaves, lanes and Megatron's names without the engine.
 
-It holds what each leaf may be, read off the published schema, and what each lane asks of a launch, found by judging a
-receipt of that lane in which nothing is stated but its steps.
+``receipts/emit/contract.json`` holds what each leaf may be, read off the published schema, and what each lane asks of a
+launch, found by judging a receipt of that lane in which nothing is stated but its steps.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from schemas import receipt_schema
 
+from receipts.ingest.evidence.vocabulary import table
 from receipts.judging.rulebook import builtin
 from receipts.judging.topic import Topic
 from receipts.receipt.entries import COLLECTIONS
@@ -32,6 +33,15 @@ def recorder_contract() -> str:
         "lanes": dict(_lanes()),
     }
     return _text(document, 0) + "\n"
+
+
+def megatron_names() -> str:
+    """The text of ``receipts/emit/megatron.json``: names that the recorder shares with the reader of logs."""
+    parts = []
+    for part in ("arguments", "features", "lists", "words"):
+        rows = [f"    {json.dumps(name)}: {json.dumps(item)}" for name, item in table("megatron")[part].items()]
+        parts.append(f"  {json.dumps(part)}: {{\n" + ",\n".join(rows) + "\n  }")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def _leaves(node: Node, defs: Mapping[str, Node], before: str) -> Iterator[tuple[str, list[Any]]]:

@@ -8,61 +8,33 @@ Sources: `megatron/training/arguments.py`, `global_vars.py`, core 0.9 to 0.20.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from receipts.emit.contract import contract
 from receipts.emit.probes import loaded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from receipts.emit.stated import Stated
 
 NAME = "megatron"
 _GLOBALS = ("megatron.training.global_vars", "megatron.global_vars")
-_WHOLE = {
-    "hardware.chips": ("world_size",),
-    "parallelism.tensor": ("tensor_model_parallel_size",),
-    "parallelism.pipeline": ("pipeline_model_parallel_size",),
-    "parallelism.context": ("context_parallel_size",),
-    "parallelism.expert": ("expert_model_parallel_size",),
-    "parallelism.expert_tensor": ("expert_tensor_parallel_size",),
-    "parallelism.data": ("data_parallel_size",),
-    "batch.micro_batch": ("micro_batch_size",),
-    "batch.global_batch": ("global_batch_size",),
-    "batch.sequence_length": ("seq_length", "encoder_seq_length"),
-    "model.depth": ("num_layers", "encoder_num_layers"),
-    "model.hidden": ("hidden_size",),
-    "model.heads": ("num_attention_heads",),
-    "model.head_dim": ("kv_channels",),
-    "model.ffn": ("ffn_hidden_size",),
-    "model.vocabulary": ("padded_vocab_size",),
-    "model.ssm_state": ("mamba_state_dim",),
-    "model.ssm_heads": ("mamba_num_heads",),
-    "model.ssm_groups": ("mamba_num_groups",),
-}
-_MAMBA = ("model.ssm_state", "model.ssm_heads", "model.ssm_groups")
-_OVERLAPS = (
-    *("overlap_grad_reduce", "overlap_param_gather", "overlap_param_gather_with_optimizer_step", "tp_comm_overlap"),
-    *("overlap_p2p_comm", "overlap_moe_expert_parallel_comm", "delay_wgrad_compute", "moe_shared_expert_overlap"),
-)
-_FEATURES = (
-    *("add_bias_linear", "apply_rope_fusion", "attention_dropout", "attention_softmax_in_fp32", "bias_dropout_fusion"),
-    *("bias_gelu_fusion", "bias_swiglu_fusion", "calculate_per_token_loss", "clip_grad", "cp_comm_type"),
-    *("cpu_offloading", "ddp_average_in_collective", "ddp_bucket_size", "ddp_num_buckets", "deterministic_mode"),
-    *("gradient_accumulation_fusion", "hidden_dropout", "manual_gc", "masked_softmax_fusion", "nccl_ub"),
-    *("multi_latent_attention", "normalization", "num_distributed_optimizer_instances", "optimizer_cpu_offload"),
-    *("position_embedding_type", "qk_layernorm", "rampup_batch_size", "use_precision_aware_optimizer", "window_size"),
-)
-_EXPERT_FEATURES = (
-    *("moe_grouped_gemm", "moe_pad_expert_input_to_capacity", "moe_permute_fusion", "moe_router_force_load_balancing"),
-    *("moe_router_fusion", "moe_router_load_balancing_type", "moe_layer_freq"),
-)
-_FP8_FEATURES = (
-    *("fp8_param_gather", "fp8_wgrad", "fp8_output_proj", "fp8_dot_product_attention", "fp8_multi_head_attention"),
-)
-_TE_ATTENTION = {"flash": "te_flash", "fused": "te_fused", "unfused": "te_unfused", "local": "math"}
-_LOCAL_ATTENTION = {"flash": "flash2", "unfused": "math", "local": "math"}
-_DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "uint8": "fp8", "float8_e4m3fn": "fp8"}
-_STRATEGIES = {"optim": "zero1", "optim_grads": "zero2", "optim_grads_params": "zero3", "no_shard": "ddp"}
+# How this reads what the vocabulary calls a kind.
+_FP8 = {"uint8": "fp8", "float8_e4m3fn": "fp8"}
+
+
+@lru_cache(maxsize=1)
+def names() -> Mapping[str, Any]:
+    """Megatron's names, as the reader of its logs knows them: the generated ``megatron.json`` of this package."""
+    import json
+    import os
+
+    with open(os.path.join(os.path.dirname(os.path.dirname(__file__)), "megatron.json"), encoding="utf-8") as stream:
+        found: Mapping[str, Any] = json.load(stream)
+    return found
 
 
 class Arguments:
@@ -101,7 +73,20 @@ class Arguments:
     def dtype(self, name: str) -> str | None:
         """A torch type in short."""
         word = self.word(name)
-        return None if word is None else _DTYPES.get(word, word if word in _DTYPES.values() else None)
+        known = contract().names
+        found = _FP8.get(word or "") or known.get(word or "", word)
+        return found if found in {*known.values(), *_FP8.values()} else None
+
+    def read(self, kind: str, names: list[str]) -> Any:
+        """The first of some arguments that says something, as the kind that the vocabulary gives it."""
+        value = self.get(*names)
+        if kind == "count":
+            return self.whole(*names)
+        if kind in ("switch", "dtype"):
+            return self.flag(names[0]) if kind == "switch" else self.dtype(names[0])
+        if kind == "word" and not isinstance(value, list | tuple):
+            return self.word(*names)
+        return " ".join(map(str, value)) if kind == "word" else value
 
     def __repr__(self) -> str:
         return f"Arguments({len(self.found)})"
@@ -122,7 +107,7 @@ def arguments() -> Any:
 
 def state(stated: Stated, given: Arguments) -> None:
     """State every leaf that these arguments give."""
-    readings = (_layout, _model, _experts, _precision, _optimisation, _recompute, _path, _graphs, _features, _host)
+    readings = (_plain, _layout, _model, _experts, _precision, _schedule, _recompute, _path, _graphs, _features, _host)
     for reading in readings:
         try:
             reading(stated, given)
@@ -138,12 +123,22 @@ def _host(stated: Stated, given: Arguments) -> None:
         stated.put("path.witnessed.cuda_graphs", bool(getattr(graphs, "cudagraph_created", False)))
 
 
-def _layout(stated: Stated, given: Arguments) -> None:
+def _idle(given: Arguments) -> dict[str, bool]:
+    """What the arguments of a kind are idle without: experts, FP8, layers of several kinds."""
     hybrid = given.get("hybrid_layer_pattern", "hybrid_override_pattern") or given.flag("is_hybrid_model")
-    for path, names in _WHOLE.items():
-        if path not in _MAMBA or hybrid:
-            stated.put(path, given.whole(*names))
-    stated.put("parallelism.sequence", given.flag("sequence_parallel"))
+    experts = given.whole("num_experts", "num_moe_experts")
+    return {"experts": not experts, "fp8": not given.get("fp8", "fp8_format"), "hybrid": not hybrid}
+
+
+def _plain(stated: Stated, given: Arguments) -> None:
+    """The leaves that one argument states."""
+    idle = _idle(given)
+    for path, entry in names()["arguments"].items():
+        if not idle.get(entry.get("idle_unless", ""), False):
+            stated.put(path, given.read(entry["kind"], entry["names"]))
+
+
+def _layout(stated: Stated, given: Arguments) -> None:
     size, layers = "virtual_pipeline_model_parallel_size", given.whole("num_layers_per_virtual_pipeline_stage")
     stages, depth = given.whole("pipeline_model_parallel_size"), given.whole("num_layers")
     if given.whole(size):
@@ -157,7 +152,7 @@ def _layout(stated: Stated, given: Arguments) -> None:
     if given.flag("use_torch_fsdp2"):
         stated.put("parallelism.strategy", "fsdp2")
     elif given.flag("use_megatron_fsdp") or given.flag("use_custom_fsdp"):
-        kind = _STRATEGIES.get(given.word("data_parallel_sharding_strategy") or "", "")
+        kind = names()["words"]["sharding"].get(given.word("data_parallel_sharding_strategy") or "", "")
         stated.put("parallelism.strategy", f"megatron_fsdp_{kind}".rstrip("_"))
     elif (sharded := given.flag("use_distributed_optimizer")) is not None:
         stated.put("parallelism.strategy", "zero1" if sharded else "ddp")
@@ -184,9 +179,6 @@ def _model(stated: Stated, given: Arguments) -> None:
         stated.put("model.alphabet", "nemo")
     untied = given.flag("untie_embeddings_and_output_weights")
     stated.put("model.tied_embeddings", None if untied is None else not untied)
-    spec = given.get("spec")
-    stated.put("model.spec", " ".join(spec) if isinstance(spec, list | tuple) else spec)
-    stated.put("model.sparse_attention", given.word("experimental_attention_variant"))
 
 
 def _experts(stated: Stated, given: Arguments) -> None:
@@ -197,8 +189,6 @@ def _experts(stated: Stated, given: Arguments) -> None:
     if experts is None:
         return
     stated.put("model.experts", experts)
-    stated.put("model.top_k", given.whole("moe_router_topk"))
-    stated.put("model.capacity_factor", given.get("moe_expert_capacity_factor"))
     stated.put("model.expert_ffn", given.whole("moe_ffn_hidden_size", "ffn_hidden_size"))
     shared = "moe_shared_expert_intermediate_size"
     stated.put("model.shared_expert_ffn", 0 if given.off(shared) else given.whole(shared))
@@ -222,7 +212,6 @@ def _precision(stated: Stated, given: Arguments) -> None:
         stated.put("numerics.compute_dtype", halves[0])
     elif given.flag("bf16") is False and given.flag("fp16") is False:
         stated.put("numerics.compute_dtype", "fp32")
-    stated.put("numerics.parameter_dtype", given.dtype("params_dtype"))
     full = given.flag("accumulate_allreduce_grads_in_fp32")
     if given.flag("grad_reduce_in_bf16"):
         stated.put("numerics.reduction_dtype", "bf16")
@@ -230,16 +219,11 @@ def _precision(stated: Stated, given: Arguments) -> None:
         stated.put("numerics.reduction_dtype", "fp32" if full else given.dtype("params_dtype"))
 
 
-def _optimisation(stated: Stated, given: Arguments) -> None:
-    stated.put("numerics.optimizer", given.word("optimizer"))
-    stated.put("numerics.optimizer_state_dtype", given.dtype("exp_avg_dtype"))
-    stated.put("numerics.learning_rate", given.get("lr"))
-    stated.put("numerics.seed", given.get("seed"))
+def _schedule(stated: Stated, given: Arguments) -> None:
     style = given.word("lr_decay_style")
     if style is not None:
-        names = ["lr_warmup_iters", "lr_warmup_samples", "lr_warmup_fraction", "lr_decay_iters", "lr_decay_samples"]
-        names += ["lr_wsd_decay_style", "min_lr"] if style.upper() == "WSD" else ["min_lr"]
-        rest = [f"{name}={given.get(name)}" for name in names if given.get(name) is not None]
+        kept = [name for name in names()["lists"]["schedule"] if style.upper() == "WSD" or "wsd" not in name]
+        rest = [f"{name}={given.get(name)}" for name in kept if given.get(name) is not None]
         stated.put("numerics.schedule", " ".join([style, *rest]))
     if given.flag("mock_data"):
         stated.put("data.dataset", "mock")
@@ -269,7 +253,7 @@ def _path(stated: Stated, given: Arguments) -> None:
     if te or implementation == "local":
         stated.put("path.intended.gemm", "te" if te else "cublas")
     backend = given.word("attention_backend") or ""
-    known = _LOCAL_ATTENTION if implementation == "local" else _TE_ATTENTION
+    known = names()["words"]["attention_local" if implementation == "local" else "attention"]
     if backend == "auto":
         # It permits the unfused backend too, so it names no path.
         stated.put("features.attention_backend", "auto")
@@ -277,7 +261,7 @@ def _path(stated: Stated, given: Arguments) -> None:
         stated.put("path.intended.attention", known[backend])
     elif given.flag("use_flash_attn"):
         stated.put("path.intended.attention", "te_flash" if te else "flash2")
-    asked = {name: given.flag(name) for name in _OVERLAPS if given.flag(name) is not None}
+    asked = {name: given.flag(name) for name in names()["lists"]["overlaps"] if given.flag(name) is not None}
     if asked:
         stated.put("path.intended.overlap", "+".join(name for name, on in asked.items() if on) or "none")
     fused = given.flag("cross_entropy_loss_fusion")
@@ -303,12 +287,8 @@ def _graphs(stated: Stated, given: Arguments) -> None:
 
 
 def _features(stated: Stated, given: Arguments) -> None:
-    names = list(_FEATURES)
-    if given.whole("num_experts", "num_moe_experts"):
-        names += _EXPERT_FEATURES
-    if given.get("fp8", "fp8_format"):
-        names += _FP8_FEATURES
-    for name in names:
+    idle = _idle(given)
+    for name in (name for unless, kept in names()["features"].items() if not idle.get(unless, False) for name in kept):
         value = given.get(name)
         if isinstance(value, bool | int | float | str):
             stated.put(f"features.{name}", value)

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import tomllib
+import types
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import jsonschema
 import pytest
 
-from receipts.ingest.evidence import vocabulary
+from receipts.emit.contract import contract
+from receipts.emit.probes import megatron as probe
+from receipts.ingest.evidence import Reading, vocabulary
+from receipts.ingest.evidence.frameworks.megatron import configuration
 from receipts.ingest.evidence.steps import FIELDS
+
+if TYPE_CHECKING:
+    from receipts.emit.stated import Stated
 
 FOLDER = Path(vocabulary.__file__).parent
 TABLES = sorted(place.stem for place in FOLDER.glob("*.toml"))
@@ -32,3 +39,42 @@ def test_a_table_follows_the_schema(name: str) -> None:
 def test_a_line_has_a_field_of_a_step(name: str) -> None:
     fields = {label.field for label in vocabulary.line(name).values()}
     assert not fields or fields & set(FIELDS)
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if "arguments" in table(name)])
+def test_arguments_state_leaves_of_the_receipt_and_each_name_one(name: str) -> None:
+    arguments = table(name)["arguments"]
+    assert arguments.keys() <= contract().leaves.keys()
+    names = [spelling for entry in arguments.values() for spelling in entry["names"]]
+    assert len(names) == len(set(names))
+
+
+def test_the_recorder_and_the_reader_of_logs_state_the_same_leaves_of_the_same_arguments() -> None:
+    given: dict[str, Any] = {
+        name: 2 for entry in table("megatron")["arguments"].values() for name in entry["names"][:1]
+    }
+    given |= {"params_dtype": "torch.bfloat16", "exp_avg_dtype": "torch.float32", "sequence_parallel": True}
+    given |= {"optimizer": "adam", "lr": 0.5, "num_experts": 8, "hybrid_layer_pattern": "M*", "spec": "a"}
+    given |= {"use_distributed_optimizer": True, "attention_backend": "fused", "transformer_impl": "transformer_engine"}
+    reading = Reading("megatron")
+    configuration.state(reading, {name: (str(value), 1) for name, value in given.items()})
+    recorded: dict[str, Any] = {}
+    probe.state(cast("Stated", _Stated(recorded)), probe.Arguments(types.SimpleNamespace(**given)))
+    logged = {path: stated.value for path, stated in reading.stated.items() if not path.startswith("model.kv_heads")}
+    assert {path: recorded.get(path) for path in logged if path in table("megatron")["arguments"]} == {
+        path: value for path, value in logged.items() if path in table("megatron")["arguments"]
+    }
+
+
+class _Stated:
+    """What a probe states, without the contract's checks."""
+
+    def __init__(self, into: dict[str, Any]) -> None:
+        self._into = into
+
+    def put(self, path: str, value: Any) -> None:
+        if value is not None:
+            self._into[path] = value
+
+    def note(self, text: str) -> None:
+        raise AssertionError(text)

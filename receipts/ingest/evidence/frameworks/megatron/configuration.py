@@ -9,102 +9,37 @@ from __future__ import annotations
 
 from typing import Final
 
+from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.arguments import Arguments, Leaves
 from receipts.ingest.evidence.frameworks.megatron import model as megatron_model
 from receipts.ingest.evidence.frameworks.megatron import path as megatron_path
-from receipts.ingest.evidence.frameworks.megatron.values import Arguments, Leaves
 from receipts.ingest.evidence.reading import Reading
 
-_LAYOUT: Final = {
-    "hardware.chips": ("world_size",),
-    "parallelism.tensor": ("tensor_model_parallel_size", "model_parallel_size"),
-    "parallelism.pipeline": ("pipeline_model_parallel_size",),
-    "parallelism.context": ("context_parallel_size",),
-    "parallelism.expert": ("expert_model_parallel_size",),
-    "parallelism.expert_tensor": ("expert_tensor_parallel_size",),
-    "parallelism.data": ("data_parallel_size",),
-    "batch.micro_batch": ("micro_batch_size",),
-    "batch.global_batch": ("global_batch_size",),
-    "batch.sequence_length": ("seq_length", "encoder_seq_length", "sequence_length"),
-}
-# Switches with a place of their own in no section of the receipt; only those that move speed, memory or the model.
-_FEATURES: Final = (
-    "add_bias_linear",
-    "align_grad_reduce",
-    "apply_rope_fusion",
-    "attention_dropout",
-    "attention_softmax_in_fp32",
-    "bias_activation_fusion",
-    "bias_dropout_fusion",
-    "bias_gelu_fusion",
-    "bias_swiglu_fusion",
-    "calculate_per_token_loss",
-    "clip_grad",
-    "cp_comm_type",
-    "cpu_offloading",
-    "ddp_average_in_collective",
-    "ddp_bucket_size",
-    "ddp_num_buckets",
-    "deterministic_mode",
-    "fine_grained_activation_offloading",
-    "fp8_output_proj",
-    "fp8_param_gather",
-    "fp8_wgrad",
-    "fp8_dot_product_attention",
-    "fp8_multi_head_attention",
-    "gradient_accumulation_fusion",
-    "hidden_dropout",
-    "manual_gc",
-    "masked_softmax_fusion",
-    "moe_grouped_gemm",
-    "moe_pad_expert_input_to_capacity",
-    "moe_permute_fusion",
-    "moe_router_force_load_balancing",
-    "moe_router_fusion",
-    "moe_router_load_balancing_type",
-    "moe_layer_freq",
-    "multi_latent_attention",
-    "nccl_ub",
-    "normalization",
-    "num_distributed_optimizer_instances",
-    "optimizer_cpu_offload",
-    "position_embedding_type",
-    "qk_layernorm",
-    "rampup_batch_size",
-    "use_precision_aware_optimizer",
-    "use_te_rng_tracker",
-    "te_rng_tracker",
-    "window_size",
-)
-_SCHEDULE: Final = (
-    "lr_warmup_iters",
-    "lr_warmup_samples",
-    "lr_warmup_fraction",
-    "lr_decay_iters",
-    "lr_decay_samples",
-    "lr_wsd_decay_style",
-    "min_lr",
-)
+_TABLE: Final = vocabulary.table("megatron")
 
 
-def state(reading: Reading, found: dict[str, tuple[str, int]]) -> Arguments:
+def state(reading: Reading, found: dict[str, tuple[str, int]], record: str = "") -> Arguments:
     """State every leaf that the arguments give; ``found`` maps a name to its text and its line."""
     arguments = Arguments(found)
-    leaves = Leaves(reading, arguments)
-    for path, names in _LAYOUT.items():
-        leaves.whole(path, *names)
-    leaves.switch("parallelism.sequence", "sequence_parallel")
+    leaves = Leaves(reading, arguments, record)
+    idle = {
+        "experts": not megatron_model.has_experts(arguments),
+        "fp8": not _eight(arguments),
+        "hybrid": not megatron_model.is_hybrid(arguments),
+    }
+    for path, entry in _TABLE["arguments"].items():
+        if not idle.get(entry.get("idle_unless"), False):
+            leaves.read(path, entry["kind"], entry["names"])
     _virtual_pipeline(leaves)
     _sharding(leaves)
     megatron_model.state(leaves)
     _precision(leaves)
-    _optimisation(leaves)
+    _schedule(leaves)
     _recompute(leaves)
     megatron_path.state(leaves)
     _data(leaves)
-    experts, eight = megatron_model.has_experts(arguments), _eight(arguments)
-    for name in _FEATURES:
-        idle = (name.startswith("moe_") and not experts) or (name.startswith("fp8_") and not eight)
-        if not idle:
+    for unless, names in _TABLE["features"].items():
+        for name in names if not idle.get(unless, False) else ():
             leaves.put(f"features.{name}", arguments.scalar(name), name)
     return arguments
 
@@ -126,7 +61,7 @@ def _virtual_pipeline(leaves: Leaves) -> None:
 
 def _sharding(leaves: Leaves) -> None:
     arguments = leaves.arguments
-    level = {"optim": "zero1", "optim_grads": "zero2", "optim_grads_params": "zero3", "no_shard": "ddp"}
+    level = _TABLE["words"]["sharding"]
     stage = arguments.real("zero_stage")
     fsdp = next((name for name in ("use_megatron_fsdp", "use_custom_fsdp") if arguments.flag(name)), None)
     if arguments.flag("use_torch_fsdp2"):
@@ -157,7 +92,6 @@ def _precision(leaves: Leaves) -> None:
         leaves.put("numerics.compute_dtype", halves[0], halves[0])
     elif arguments.flag("bf16") is False and arguments.flag("fp16") is False:
         leaves.put("numerics.compute_dtype", "fp32", "bf16")
-    leaves.put("numerics.parameter_dtype", arguments.dtype("params_dtype"), "params_dtype")
     full = arguments.flag("accumulate_allreduce_grads_in_fp32")
     if arguments.flag("grad_reduce_in_bf16"):
         leaves.put("numerics.reduction_dtype", "bf16", "grad_reduce_in_bf16")
@@ -172,21 +106,13 @@ def _eight(arguments: Arguments) -> str | None:
     return name if name and arguments.flag(name) is not False else None
 
 
-def _optimisation(leaves: Leaves) -> None:
+def _schedule(leaves: Leaves) -> None:
     arguments = leaves.arguments
-    name = arguments.name("optimizer")
-    if name:
-        leaves.put("numerics.optimizer", arguments.text(name), name)
-        leaves.put("numerics.optimizer_state_dtype", arguments.dtype("exp_avg_dtype"), "exp_avg_dtype")
-        if "muon" in (arguments.text(name) or ""):
-            leaves.put("numerics.optimizer_other", arguments.text("muon_scalar_optimizer"), "muon_scalar_optimizer")
-    rate = arguments.real("lr")
-    if rate is not None and rate >= 0:
-        leaves.put("numerics.learning_rate", rate, "lr")
-    leaves.whole("numerics.seed", "seed", least=0)
+    if "muon" in (arguments.text("optimizer") or ""):
+        leaves.put("numerics.optimizer_other", arguments.text("muon_scalar_optimizer"), "muon_scalar_optimizer")
     style = arguments.name("lr_decay_style")
     if style:
-        words = [word for word in _SCHEDULE if arguments.name(word)]
+        words = [word for word in _TABLE["lists"]["schedule"] if arguments.name(word)]
         wsd = (arguments.text(style) or "").upper() == "WSD"
         rest = [f"{word}={arguments.text(word)}" for word in words if wsd or "wsd" not in word]
         leaves.put("numerics.schedule", " ".join([arguments.text(style) or "", *rest]), style)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from receipts.ingest.evidence.frameworks.megatron.values import Arguments, Leaves
+from typing import Final
+
+from receipts.ingest.evidence.arguments import Arguments, Leaves
+
+_PATTERNS: Final = ("hybrid_layer_pattern", "hybrid_override_pattern")
 
 
 def state(leaves: Leaves) -> None:
     """State the leaves of `model` that the arguments give."""
     arguments = leaves.arguments
-    leaves.whole("model.depth", "num_layers", "encoder_num_layers")
-    leaves.whole("model.hidden", "hidden_size")
-    heads = leaves.whole("model.heads", "num_attention_heads")
-    leaves.whole("model.head_dim", "kv_channels")
-    leaves.whole("model.ffn", "ffn_hidden_size")
-    leaves.whole("model.vocabulary", "padded_vocab_size")
-    _key_value_heads(leaves, heads)
+    _key_value_heads(leaves, arguments.integer("num_attention_heads"))
     _projections(leaves)
     _experts(leaves)
     _prediction(leaves)
@@ -24,11 +22,6 @@ def state(leaves: Leaves) -> None:
         leaves.put("model.tied_embeddings", not untied, "untie_embeddings_and_output_weights")
     shared = arguments.flag("share_embeddings_and_output_weights")
     leaves.put("model.tied_embeddings", shared, "share_embeddings_and_output_weights")
-    if arguments.name("spec"):
-        leaves.put("model.spec", arguments.text("spec"), "spec")
-    if arguments.name("experimental_attention_variant"):
-        name = "experimental_attention_variant"
-        leaves.put("model.sparse_attention", arguments.text(name), name)
 
 
 def has_experts(arguments: Arguments) -> bool | None:
@@ -39,6 +32,11 @@ def has_experts(arguments: Arguments) -> bool | None:
             text = (arguments.text(name) or "").strip("[]")
             return not arguments.off(name) and text not in {"0", "1"}
     return None
+
+
+def is_hybrid(arguments: Arguments) -> bool:
+    """Whether layers of several kinds alternate."""
+    return arguments.name(*_PATTERNS) is not None or arguments.flag("is_hybrid_model") is True
 
 
 def _key_value_heads(leaves: Leaves, heads: int | None) -> None:
@@ -72,10 +70,6 @@ def _experts(leaves: Leaves) -> None:
         return
     text = (arguments.text(name) or "").strip("[]")
     leaves.put("model.experts", int(text) if text.isdigit() and len(text) < 10 else None, name)
-    leaves.whole("model.top_k", "moe_router_topk", "topk")
-    capacity = arguments.real("moe_expert_capacity_factor")
-    if capacity is not None and capacity >= 0:
-        leaves.put("model.capacity_factor", capacity, "moe_expert_capacity_factor")
     if leaves.whole("model.expert_ffn", "moe_ffn_hidden_size") is None and arguments.off("moe_ffn_hidden_size"):
         leaves.put("model.expert_ffn", arguments.integer("ffn_hidden_size"), "ffn_hidden_size")
     shared = "moe_shared_expert_intermediate_size"
@@ -98,12 +92,7 @@ def _prediction(leaves: Leaves) -> None:
 
 def _hybrid(leaves: Leaves) -> None:
     arguments = leaves.arguments
-    name = arguments.name("hybrid_layer_pattern", "hybrid_override_pattern")
-    if name is None and not arguments.flag("is_hybrid_model"):
-        return
+    name = arguments.name(*_PATTERNS)
     if name is not None:
         leaves.put("model.pattern", arguments.text(name), name)
         leaves.put("model.alphabet", "nemo", name)
-    leaves.whole("model.ssm_state", "mamba_state_dim")
-    leaves.whole("model.ssm_heads", "mamba_num_heads")
-    leaves.whole("model.ssm_groups", "mamba_num_groups")

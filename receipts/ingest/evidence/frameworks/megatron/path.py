@@ -5,23 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.arguments import Arguments, Leaves
 from receipts.ingest.evidence.frameworks.megatron.model import has_experts
-from receipts.ingest.evidence.frameworks.megatron.values import Arguments, Leaves
 
-# `auto` permits the unfused backend, so it names no path and is stated as a feature.
-_TE_ATTENTION: Final = {"flash": "te_flash", "fused": "te_fused", "unfused": "te_unfused", "local": "math"}
-_LOCAL_ATTENTION: Final = {"flash": "flash2", "unfused": "math", "local": "math"}
-_OVERLAPS: Final = (
-    "overlap_grad_reduce",
-    "overlap_param_gather",
-    "overlap_param_gather_with_optimizer_step",
-    "tp_comm_overlap",
-    "ub_tp_comm_overlap",
-    "overlap_p2p_comm",
-    "overlap_moe_expert_parallel_comm",
-    "delay_wgrad_compute",
-    "moe_shared_expert_overlap",
-)
+_TABLE: Final = vocabulary.table("megatron")
 _SCOPE: Final = re.compile(r"[A-Za-z_][\w.]{0,60}")
 
 
@@ -31,7 +19,7 @@ def state(leaves: Leaves) -> None:
     _kernels(leaves)
     _dispatch(leaves)
     _graphs(leaves)
-    asked = [name for name in _OVERLAPS if arguments.flag(name) is not None]
+    asked = [name for name in _TABLE["lists"]["overlaps"] if arguments.flag(name) is not None]
     if asked:
         on = [name for name in asked if arguments.flag(name)]
         leaves.put("path.intended.overlap", "+".join(on) or "none", (on or asked)[0])
@@ -53,7 +41,7 @@ def _kernels(leaves: Leaves) -> None:
     backend = (arguments.text("attention_backend") or "").rsplit(".", 1)[-1]
     # NeMo prints the member of the enumeration whole: <AttnBackend.fused: 2>.
     backend = backend.split(":")[0].strip("<>' ")
-    known = _LOCAL_ATTENTION if text == "local" else _TE_ATTENTION
+    known = _TABLE["words"]["attention_local" if text == "local" else "attention"]
     if backend == "auto":
         leaves.put("features.attention_backend", "auto", "attention_backend")
     elif backend in known:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Container
 from typing import Final
 
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.frameworks.megatron import configuration as megatron_config
 from receipts.ingest.evidence.reading import Reading
 
@@ -25,12 +26,17 @@ _OF_OPTIMIZER: Final = frozenset(
     ("optimizer", "lr", "min_lr", "bf16", "fp16", "params_dtype", "use_distributed_optimizer")
 )
 _ARGUMENT: Final = re.compile(r"\b([a-z_0-9]{2,60})=('[^']{0,80}'|[\w.+\-]{1,60})")
-_MODEL_ARGUMENTS: Final = re.compile(
-    r"\b(tensor_model_parallel_size|pipeline_model_parallel_size|context_parallel_size|expert_model_parallel_size"
-    r"|expert_tensor_parallel_size|virtual_pipeline_model_parallel_size|sequence_parallel|micro_batch_size"
-    r"|global_batch_size|seq_length|num_layers|hidden_size|num_attention_heads|ffn_hidden_size|num_query_groups"
-    r")[=:] ?(\w{1,20})\b"
+# Those of Megatron's arguments that shape the run, and the two that have no leaf of their own.
+_NAMES: Final = (
+    *(
+        name
+        for path, entry in vocabulary.table("megatron")["arguments"].items()
+        if path.startswith(("parallelism.", "batch.", "model."))
+        for name in entry["names"]
+    ),
+    *("virtual_pipeline_model_parallel_size", "num_query_groups"),
 )
+_MODEL_ARGUMENTS: Final = re.compile(rf"\b({'|'.join(_NAMES)})[=:] ?(\w{{1,20}})\b")
 
 
 class Layout:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 from receipts.ingest.evidence.numbers import number
@@ -79,10 +80,11 @@ class Arguments:
 class Leaves:
     """States leaves in a reading, each in the words ``argument = value`` and with the argument's line."""
 
-    __slots__ = ("arguments", "reading")
+    __slots__ = ("arguments", "reading", "record")
 
-    def __init__(self, reading: Reading, arguments: Arguments) -> None:
+    def __init__(self, reading: Reading, arguments: Arguments, record: str = "") -> None:
         self.reading = reading
+        self.record = record
         self.arguments = arguments
 
     def put(self, path: str, value: Any, name: str) -> None:
@@ -90,7 +92,24 @@ class Leaves:
         if value is None:
             return
         text, line = self.arguments.found.get(name, ("", 0))
-        self.reading.state(path, value, f"{name} = {text}", line)
+        self.reading.state(path, value, f"{name} = {text}", line, self.record)
+
+    def read(self, path: str, kind: str, names: Sequence[str]) -> None:
+        """State a leaf as the vocabulary has it: by the first of its names that is there, read as its kind."""
+        if kind in {"count", "ordinal"}:
+            self.whole(path, *names, least=1 if kind == "count" else 0)
+            return
+        name = self.arguments.name(*names)
+        if name is None:
+            return
+        amount = self.arguments.real(name) if kind == "amount" else None
+        value = {
+            "switch": self.arguments.flag(name),
+            "amount": amount if amount is not None and amount >= 0 else None,
+            "word": self.arguments.text(name),
+            "dtype": self.arguments.dtype(name),
+        }[kind]
+        self.put(path, value, name)
 
     def whole(self, path: str, *names: str, least: int = 1) -> int | None:
         """State a leaf from the first of some arguments that is a whole number of at least ``least``."""
@@ -100,9 +119,3 @@ class Leaves:
                 self.put(path, value, name)
                 return value
         return None
-
-    def switch(self, path: str, name: str) -> bool | None:
-        """State a leaf from a switch."""
-        value = self.arguments.flag(name)
-        self.put(path, value, name)
-        return value
