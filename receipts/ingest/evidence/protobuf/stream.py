@@ -13,34 +13,52 @@ _PIECE: Final = 1 << 16
 
 
 class Bytes:
-    """Reads exact counts from a source. ``broken`` says why it ended where that was not its end."""
+    """Reads exact counts from a source. ``at`` counts the bytes taken; ``broken`` says why they end early."""
+
+    __slots__ = ("_buffer", "_offset", "_source", "_stream", "at", "broken")
 
     def __init__(self, source: Source, stream: Stream) -> None:
         self._source = source
         self._stream = stream
+        self._buffer = b""
+        self._offset = 0
         self.at = 0
         self.broken = ""
 
     def take(self, count: int) -> bytes:
         """The next ``count`` bytes, or fewer at the end."""
         found = bytearray()
-        try:
-            while len(found) < count and (piece := self._stream.read(min(count - len(found), _PIECE))):
-                found += piece
-        except BROKEN as error:
-            self.broken = f"breaks off after {self.at + len(found):,} bytes: {error}"
-        self.at += len(found)
-        self._source.bytes_read += len(found)
+        while len(found) < count and not self.ended():
+            piece = self._buffer[self._offset : self._offset + count - len(found)]
+            found += piece
+            self._pass(len(piece))
         return bytes(found)
 
     def skip(self, count: int) -> bool:
         """Pass over bytes; False where the file ends before."""
-        while count > 0:
-            passed = len(self.take(min(count, _PIECE)))
-            if not passed:
-                return False
-            count -= passed
-        return True
+        while count > 0 and not self.ended():
+            step = min(count, len(self._buffer) - self._offset)
+            self._pass(step)
+            count -= step
+        return count <= 0
+
+    def ended(self) -> bool:
+        """Whether nothing is left; reads on where something is."""
+        if self._offset < len(self._buffer):
+            return False
+        try:
+            # One read of what lies below: what came before a break must not be lost with it.
+            self._buffer = self._stream.read1(_PIECE)
+        except BROKEN as error:
+            self.broken = f"breaks off after {self.at:,} bytes: {error}"
+            self._buffer = b""
+        self._offset = 0
+        self._source.bytes_read += len(self._buffer)
+        return not self._buffer
+
+    def _pass(self, count: int) -> None:
+        self._offset += count
+        self.at += count
 
 
 @cache

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from receipts.ingest.evidence.protobuf.wire import BYTES, Torn, Wire
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source
 from receipts.ingest.evidence.witnesses.jax_profiler_events import Profile
-from receipts.ingest.evidence.witnesses.xplane_wire import BYTES, Torn, Wire
 
 MAX_KINDS: Final = 500_000
 MAX_EVENTS: Final = 20_000_000
@@ -40,16 +40,17 @@ class Xplane(FileReader):
         """One reading; the file is streamed, and a broken one is read as far as it goes."""
         reading, profile = Reading(self.source), Profile()
         with source.open() as stream:
-            wire = Wire(stream, source)
+            wire = Wire(source, stream)
             try:
                 for number, kind, value in wire.fields(None):
                     if number == 1 and kind == BYTES:
                         _plane(wire, wire.at + value, profile)
                     elif kind == BYTES:
-                        wire.skip(value)
+                        wire.leap(value)
             except Torn as error:
                 profile.cut = True
                 reading.remark("broken", f"{error}; what stands before it was read")
+            source.broken = source.broken or wire.broken
         if profile.cut and not reading.remarks:
             reading.remark("missing", f"more than {MAX_EVENTS:,} events: the rest was not counted")
         profile.describe(reading)
@@ -70,7 +71,7 @@ def _plane(wire: Wire, stop: int, profile: Profile) -> None:
             elif number == 4 and len(names) < MAX_KINDS:
                 _metadata(wire, wire.at + value, names)
             else:
-                wire.skip(value)
+                wire.leap(value)
     finally:
         for (line, identity), (count, spent) in counts.items():
             told = names.get(identity, "")
@@ -98,7 +99,7 @@ def _line(wire: Wire, stop: int, counts: Counts, profile: Profile) -> None:
                     mine[identity] = before + times, total + spent, start + spent
         else:
             profile.cut = profile.cut or number == 4
-            wire.skip(value)
+            wire.leap(value)
     for identity, (times, spent, _) in mine.items():
         if (name, identity) in counts or len(counts) < MAX_KINDS:
             before, total = counts.get((name, identity), (0, 0))
@@ -110,7 +111,7 @@ def _event(wire: Wire, stop: int) -> tuple[int, int, int, int]:
     identity, times, start, spent = 0, 1, 0, 0
     for number, kind, value in wire.fields(stop):
         if kind == BYTES:
-            wire.skip(value)
+            wire.leap(value)
         elif number == 1:
             identity = value
         elif number == 2:
@@ -136,9 +137,9 @@ def _metadata(wire: Wire, stop: int, names: dict[int, str]) -> None:
                 elif inner == 2:
                     names[identity] = wire.text(length, MAX_NAME)
                 else:
-                    wire.skip(length)
+                    wire.leap(length)
         else:
-            wire.skip(value)
+            wire.leap(value)
 
 
 READERS = (Xplane,)

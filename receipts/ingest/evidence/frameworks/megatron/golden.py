@@ -7,17 +7,17 @@ step is the text ``nan``, so that only a loss that is NaN means anything.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import steady as megatron_steady
+from receipts.ingest.evidence.documents import json_document
 from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 from receipts.ingest.evidence.steps import MAX_STEPS
-from receipts.ingest.evidence.stream import MAX_DOCUMENT, Source
+from receipts.ingest.evidence.stream import Source
 
 _METRICS: Final = {
     "lm loss": "loss",
@@ -44,18 +44,10 @@ class Golden(FileReader):
     def read(self, source: Source) -> list[Reading]:
         """One reading; what is too large or is no JSON is told in a remark."""
         reading = Reading(self.source)
-        document = source.document()
-        if document is None:
-            reading.remark("broken", f"larger than {MAX_DOCUMENT >> 20} MiB; golden values are far smaller")
-            return [reading]
-        try:
-            found = json.loads(document)
-        except (ValueError, RecursionError) as error:
-            reading.remark("broken", f"no JSON: {str(error)[:200]}; fetch the file again")
-            return [reading]
+        found = json_document(source, reading, "golden values")
         if isinstance(found, dict):
             self._metrics(reading, found)
-        reading.complete = True
+            reading.complete = True
         return [reading]
 
     def _metrics(self, reading: Reading, found: dict[str, Any]) -> None:

@@ -22,7 +22,6 @@ from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.records import Record, RecordReader, Rows
 from receipts.ingest.evidence.rows import rising
-from receipts.ingest.evidence.steps import ABSENT
 from receipts.ingest.evidence.vocabulary import Label
 
 _STARTED: Final = re.compile(r"\[before the start of training step\]|^\W*training \.\.\.")
@@ -183,16 +182,18 @@ class Megatron(RecordReader):
 
     def _paired(self, rows: Rows, times: list[tuple[float, float]] | None) -> list[float]:
         """TFLOP/s by step times of the first rank; those that the record prints stand."""
-        seconds = [time if time != ABSENT else -1.0 for time in rows.values("step_seconds")]
-        own = rows.values(_RATE)
+        seconds = rows.values("step_seconds")
         if times is None and not len(self._times):
             # A step time that follows is the last one's.
             self._times.rate(rows.steps[-1], seconds[-1])
-            return own
+            return rows.values(_RATE)
         first = next(iter(rows.columns.names)) == line.FIRST_RANK
         records = zip(rows.steps, seconds, strict=True)
         rates = self._times.pairs(self.reading, records, times or repeat(None), first=first)
-        return [printed if printed > 0 else rate for printed, rate in zip(own, rates, strict=True)]
+        if _RATE not in rows.figures:
+            return rates
+        own = zip(rows.figures[_RATE], rates, strict=True)
+        return [printed if printed > 0 else rate for printed, rate in own]
 
     def _look(self, rows: Rows) -> None:
         """What the words of a record show of the program that printed it."""

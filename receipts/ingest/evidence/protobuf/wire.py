@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from receipts.ingest.evidence.stream import BROKEN, CHUNK, Source, Stream
+from receipts.ingest.evidence.protobuf.stream import Bytes
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 MAX_FIELD: Final = (1 << 29) - 1
@@ -15,17 +15,10 @@ class Torn(Exception):
     """The message ends in the middle, or is none."""
 
 
-class Wire:
-    """Fields of nested messages. ``at`` counts the bytes taken, and bounds nested messages."""
+class Wire(Bytes):
+    """Fields of nested messages; ``at`` bounds them."""
 
-    __slots__ = ("_buffer", "_offset", "_source", "_stream", "at")
-
-    def __init__(self, stream: Stream, source: Source) -> None:
-        self._stream = stream
-        self._source = source
-        self._buffer = b""
-        self._offset = 0
-        self.at = 0
+    __slots__ = ()
 
     def fields(self, stop: int | None) -> Iterator[tuple[int, int, int]]:
         """Number, wire type and value or length of each field up to ``stop`` (None: the file's end).
@@ -34,7 +27,7 @@ class Wire:
         Raises Torn where the bytes are no message.
         """
         while stop is None or self.at < stop:
-            if stop is None and self._ended():
+            if stop is None and self.ended():
                 return
             tag = self.varint()
             number, kind = tag >> 3, tag & 7
@@ -48,7 +41,7 @@ class Wire:
                     raise Torn(f"a field of {length:,} bytes at byte {self.at:,} is longer than its message")
                 yield number, kind, length
             elif kind in (FIXED64, FIXED32):
-                self.skip(8 if kind == FIXED64 else 4)
+                self.leap(8 if kind == FIXED64 else 4)
             else:
                 raise Torn(f"wire type {kind} at byte {self.at:,}")
 
@@ -56,8 +49,8 @@ class Wire:
         """The next integer, unsigned."""
         value = shift = 0
         while shift < 70:
-            if self._offset >= len(self._buffer) and self._ended():
-                raise Torn(f"the file ends at byte {self.at:,}, inside a message")
+            if self._offset >= len(self._buffer) and self.ended():
+                raise self._torn()
             byte = self._buffer[self._offset]
             self._offset += 1
             self.at += 1
@@ -67,38 +60,19 @@ class Wire:
             shift += 7
         raise Torn(f"no integer at byte {self.at:,}")
 
-    def skip(self, count: int) -> None:
-        """Pass over bytes."""
-        while count > 0:
-            if self._offset >= len(self._buffer) and self._ended():
-                raise Torn(f"the file ends at byte {self.at:,}, inside a message")
-            step = min(count, len(self._buffer) - self._offset)
-            self._offset += step
-            self.at += step
-            count -= step
+    def leap(self, count: int) -> None:
+        """Pass over bytes of a message. Raises Torn where the file ends before."""
+        if not self.skip(count):
+            raise self._torn()
 
     def text(self, length: int, keep: int) -> str:
         """A string field's first ``keep`` bytes; the rest is passed over."""
-        wanted, found = min(length, keep), bytearray()
-        while len(found) < wanted:
-            if self._offset >= len(self._buffer) and self._ended():
-                raise Torn(f"the file ends at byte {self.at:,}, inside a message")
-            piece = self._buffer[self._offset : self._offset + wanted - len(found)]
-            found += piece
-            self._offset += len(piece)
-            self.at += len(piece)
-        self.skip(length - wanted)
+        wanted = min(length, keep)
+        found = self.take(wanted)
+        if len(found) < wanted:
+            raise self._torn()
+        self.leap(length - wanted)
         return found.decode("utf-8", "replace")
 
-    def _ended(self) -> bool:
-        """Whether nothing is left; reads on where something is."""
-        if self._offset < len(self._buffer):
-            return False
-        try:
-            self._buffer = self._stream.read(CHUNK)
-        except BROKEN as error:
-            self._source.broken = f"breaks off after {self.at:,} bytes: {error}"
-            self._buffer = b""
-        self._offset = 0
-        self._source.bytes_read += len(self._buffer)
-        return not self._buffer
+    def _torn(self) -> Torn:
+        return Torn(f"the file ends at byte {self.at:,}, inside a message")
