@@ -8,12 +8,14 @@ import click
 
 from receipts.base.errors import NotFound, near
 from receipts.cli import output
+from receipts.publish.page import Column
 
 EPILOG = """\b
 Examples:
   receipts axes
   receipts axes --role axis
   receipts axes parallelism
+  receipts axes batch.micro_batch
   receipts axes --json"""
 
 
@@ -26,25 +28,33 @@ Examples:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the leaves as JSON.")
 def command(prefix: str | None, role: str | None, as_json: bool) -> int:
-    """List every leaf of a receipt: its meaning, and the axis it counts under."""
+    """List every leaf of a receipt: its meaning, and the axis it counts under; of one leaf also what it takes."""
     from receipts.receipt.catalogue import leaves
 
-    found = [
+    matching = [
         leaf
         for leaf in leaves()
         if (role is None or leaf.role == role)
         and (prefix is None or leaf.path == prefix or leaf.path.startswith(f"{prefix}.") or leaf.axis == prefix)
     ]
-    if not found:
+    if not matching:
         of_role = f" of role {role}" if role else ""
         hint = near(prefix or "", [leaf.path for leaf in leaves()])
         raise NotFound(f"no leaf{of_role} starts with {prefix!r}; see: receipts axes{hint}")
     if as_json:
-        output.as_json([asdict(leaf) for leaf in found])
+        output.as_json([asdict(leaf) for leaf in matching])
+        return 0
+    if len(matching) == 1:
+        from receipts.ingest.leaves import taken
+        from receipts.publish.leaf import page
+
+        (leaf,) = matching
+        output.show(page(leaf, taken(leaf.path.replace("*", "NAME"))))
         return 0
     rows = []
-    for leaf in found:
+    for leaf in matching:
         counts = (leaf.axis or "").replace("path.intended.", "path.")
         rows.append((leaf.path, leaf.role.value, "itself" if counts == leaf.path else counts or "-", leaf.description))
-    output.table(("leaf", "role", "axis", "what it is"), rows)
+    columns = (Column("leaf"), Column("role"), Column("axis", rank=1), Column("what it is"))
+    output.table(columns, rows)
     return 0

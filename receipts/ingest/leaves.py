@@ -8,11 +8,13 @@ import types
 import typing
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from shlex import quote
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from receipts.base.errors import InputError, Problem, near
+from receipts.ingest.takes import Takes, takes
 from receipts.receipt import Receipt
 from receipts.receipt.accelerators import find as find_accelerator
 from receipts.receipt.catalogue import find, leaves
@@ -175,5 +177,12 @@ def read_setting(path: str, text: str) -> tuple[Problem | None, Any]:
     for candidate in (value, text):
         if _accepts(adapter, candidate):
             return None, candidate
-    leaf = find(path)
-    return Problem(path, f"{text!r} is no value for it", leaf.description if leaf else ""), None
+    accepted = takes(path, adapter)
+    advice = f"it takes {accepted}; such as --set {quote(f'{path}={accepted.example}')}"
+    return Problem(path, f"{text!r} is not a value for it", advice), None
+
+
+def taken(path: str) -> Takes | None:
+    """What the leaf at a path takes; None if a person cannot state it as a leaf of its own."""
+    adapter = _adapter(path)
+    return None if adapter is None else takes(path, adapter)
