@@ -185,7 +185,7 @@ def compare_(session: Session, asked: ComparisonOptions, out: Path, as_json: boo
                 dict.fromkeys(name for item in (*left, *right) for name in store.published.claims_on(item.id))
             )
     data = pair(left, right, verdict, session.rulebook, facts, decided, claims)
-    files = render_pair(data, session.config.reports)
+    files = render_pair(data, session.rulebook.rules, session.config.reports)
     _keep(session, files, out, [item.receipt for item in data.receipts] if stored else [])
     if as_json:
         output.line(files["report.json"].decode().rstrip("\n"))
@@ -215,7 +215,7 @@ def claim_(session: Session, claim_id: str, out: Path, as_of: str | None, as_jso
 
     with session.open_store() as store:
         data = claim(store, claim_id, session.rulebook, moment(as_of))
-    files = render_claim(data, session.config.reports)
+    files = render_claim(data, session.rulebook.rules, session.config.reports)
     _keep(session, files, out, [item.receipt for item in data.receipts])
     if as_json:
         output.line(files["report.json"].decode().rstrip("\n"))

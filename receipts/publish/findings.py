@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, Question
-from receipts.publish.page import Cell, Entry, Mark, State
+from receipts.publish.page import Cell, Entry, Link, Mark, State
 from receipts.publish.readings import leaf
 
 STATES: Mapping[Level, State] = {Level.ERROR: "no", Level.OPEN: "open", Level.SHOWN: "shown"}
@@ -82,7 +82,9 @@ def entry(group: Sequence[Finding], *, sides: bool = False) -> Entry:
     first = group[0]
     title = (
         Mark(STATES[first.level], first.level.value),
-        f" {first.code} {first.name}{on_sides(group) if sides else ''}",
+        " ",
+        Link(f"{first.code} {first.name}", f"rule-{first.code}"),
+        on_sides(group) if sides else "",
     )
     facts: list[tuple[str, Cell]]
     expected = list(dict.fromkeys(item.expected for item in group))
@@ -91,7 +93,9 @@ def entry(group: Sequence[Finding], *, sides: bool = False) -> Entry:
     else:
         lines = dict.fromkeys(f"{item.at}: {item.found}; expected {item.expected}" for item in group)
         facts = [("", (line,)) for line in lines]
-    return Entry("", title, (*facts, *(("→", (text,)) for text in actions(group))))
+    return Entry(
+        f"finding-{first.code}-{first.level.value}", title, (*facts, *(("→", (text,)) for text in actions(group)))
+    )
 
 
 def warning(group: Sequence[Finding]) -> tuple[str, tuple[Cell, ...]]:
@@ -104,7 +108,7 @@ def missing(waiting: Mapping[str, Sequence[Finding]], *, sides: bool) -> Entry:
     """The facts that rules wait for, as one item: a bare receipt lacks dozens."""
     title = (Mark("open", "I"), " unjudged, for facts that are not stated")
     advice = "state them; receipts rules CODE says what each is needed for"
-    return Entry("", title, (("", (waiting_text(waiting, sides=sides),)), ("→", (advice,))))
+    return Entry("finding-unjudged", title, (("", (waiting_text(waiting, sides=sides),)), ("→", (advice,))))
 
 
 def places(findings: Sequence[Finding]) -> list[str]:

@@ -40,7 +40,7 @@ def test_every_form_ends_with_the_same_verdict(pair: Shell) -> None:
 
 
 def test_both_values_of_what_changed_are_shown(pair: Shell) -> None:
-    (line,) = [line for line in pair("compare", "base.json", "cand.json").lines if "counts" in line]
+    (line,) = [line for line in pair("compare", "base.json", "cand.json").lines if line.endswith("counts")]
     assert line.split() == ["numerics.learning_rate", "0.0003", "0.001", "counts"]
 
 
@@ -187,7 +187,7 @@ def test_markdown_lets_nothing_of_a_label_become_markup(shell: Shell) -> None:
 def test_markdown_names_hosts_and_what_is_unknown(shell: Shell) -> None:
     other = shell.write("cand", run__host="elsewhere", numerics__learning_rate=None)
     said = shell("compare", shell.write("base"), other, "--format", "markdown")
-    assert re.search(r"^\| run\.host \|.*\| elsewhere \| block: never counted \|$", said.out, re.MULTILINE)
+    assert re.search(r"^\| `run\.host` \|.*\| elsewhere \| block: never counted \|$", said.out, re.MULTILINE)
     assert "\n\n- stated on A only: numerics.learning_rate\n" in said.out
 
 

@@ -14,7 +14,8 @@ import rule_cases as cases
 import section_store as week
 from receipts.cli import main
 from receipts.judging.verdict import Finding, Level, Question, Subject
-from receipts.publish.report.pair_page import _told
+from receipts.publish.findings import entries
+from receipts.publish.page import text as as_text
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
 
@@ -76,8 +77,9 @@ def test_the_page_of_a_comparison_says_what_changed_and_what_the_effect_is(place
     text = made["report.md"]
     assert text.startswith("# Comparison of local buckets against local base\n")
     assert "accepted: comparable yes · path witnessed · effect faster on tokens_per_second" in text
-    assert "`parallelism.bucket_bytes` | 40000000 | 80000000 | parallelism.bucket_bytes | counts |" in text
-    assert "+11.10 | +10.85 to +11.34 | faster | 3 and 3 | steps" in text
+    assert "**✓ ACCEPTED  B is 11.1 % faster (95 % 10.9 … 11.3): bucket_bytes 40000000 → 80000000, " in text
+    assert "| `parallelism.bucket_bytes` | 40000000 | 80000000 | counts | " in text
+    assert "+11.10 % | +10.85 … +11.34 % | faster | " in text
     assert "| compile amortised? |" in text
     assert "| ✓ yes |" in text
     assert "Claims that stand on these receipts: buckets." in text
@@ -87,36 +89,36 @@ def test_the_page_of_a_comparison_says_what_changed_and_what_the_effect_is(place
     assert len(tree["receipts"]) == 6
 
 
-def test_the_page_of_a_refused_comparison_prints_no_change_and_explains_its_rules(place: Path, tmp_path: Path) -> None:
+def test_the_page_of_a_refused_comparison_names_no_effect_and_explains_its_rules(place: Path, tmp_path: Path) -> None:
     text = run(place, tmp_path / "out", "compare", "label=local base", "label=long")["report.md"]
     assert "rejected: comparable no" in text
-    effects = text[text.index("## Effects") : text.index("## Memory by chip")]
-    assert "It is refused, since 2 axes moved together (batch.global_batch, batch.sequence_length): " in text
-    assert text.index("## Why") < text.index("## Effects")
-    why = text[text.index("## Why") : text.index("## Effects")]
-    assert len(re.findall(r"C101 many axes", why)) == 1
-    assert "It is refused, so that no change is printed" in effects
-    assert not re.search(r"[+−]\d", effects)
-    assert "[C101 many axes](#rule-C101)" in text
+    (headline,) = [line for line in text.splitlines() if "REJECTED" in line]
+    assert "2 settings changed, 1 may: global" in headline.replace("\\_", "_")
+    assert "%" not in headline
+    assert "| refused | " in text
+    assert "| faster | " not in text
+    why = text[text.index("## Why it is rejected") : text.index("## Findings")]
+    assert len(re.findall(r"\[C101 many_axes\]\(#rule-C101\)", why.replace("\\_", "_"))) == 1
     assert "When two settings change at once, the difference cannot be credited to either." in text
 
 
-def test_what_a_rule_says_of_both_sides_stands_once() -> None:
+def test_what_a_rule_says_of_both_sides_is_one_item() -> None:
     def of(side: Subject, at: str = "run.host") -> Finding:
         return Finding("R999", "rule", Level.SHOWN, Question.NONE, (), at, "found", "expected", "do", side, None)
 
-    findings = [of("a"), of("b"), of("a", "run.site"), of("pair")]
-    assert [(sides, [item.at for item in group]) for sides, group in _told(findings)] == [
-        ([], ["run.host"]),
-        (["A"], ["run.host", "run.site"]),
-        (["B"], ["run.host"]),
-    ]
-    assert [sorted(sides) for sides, _ in _told([of("b"), of("pair"), of("a")])] == [[], ["A", "B"]]
+    (item,) = entries([of("a"), of("b"), of("a", "run.site")], sides=True)
+    assert as_text(item.title) == "W R999 rule on A and B"
+    assert item.facts == (
+        ("", ("run.host: found",)),
+        ("", ("run.site: found",)),
+        ("expected", ("expected",)),
+        ("→", ("do",)),
+    )
 
 
 def test_two_files_are_compared_without_a_store(files: list[str], tmp_path: Path) -> None:
     text = run(tmp_path / "nothing.sqlite", tmp_path / "out", "compare", *files)["report.md"]
-    assert "No axis changed: the two are repeats of one configuration." in text
+    assert "no axis: the two are repeats of one configuration" in text
     assert not (tmp_path / "nothing.sqlite").exists()
 
 
@@ -128,7 +130,8 @@ def test_a_page_takes_further_launches_of_a_side(tmp_path: Path) -> None:
     ]
     text = run(tmp_path / "no.sqlite", tmp_path / "out", "compare", base[0], other[0], *also)["report.md"]
     assert "- verdict: accepted" in text
-    assert "| faster | 3 and 3 | steps |" in text
+    assert "| faster | " in text
+    assert "3 + 3 launches" in text
     alone = run(tmp_path / "no.sqlite", tmp_path / "alone", "compare", base[0], other[0])["report.md"]
     assert "- verdict: inconclusive" in alone
 

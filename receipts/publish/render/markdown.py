@@ -75,7 +75,7 @@ def _entry(entry: Entry) -> str:
 def _cell(cell: Cell) -> str:
     parts = []
     for part in cell:
-        if isinstance(part, Code) and "`" not in part.text:
+        if isinstance(part, Code) and part.text.isprintable() and "`" not in part.text:
             parts.append(f"`{part.text}`")
         elif isinstance(part, Mark):
             parts.append(escaped(part.text))

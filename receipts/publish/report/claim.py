@@ -26,7 +26,8 @@ from receipts.questions.claims.footnote import footnote
 from receipts.questions.claims.judge import judge
 
 if TYPE_CHECKING:
-    from receipts.judging.rulebook import Rulebook
+    from receipts.judging.rulebook import Rulebook, RuleSet
+    from receipts.judging.verdict import Finding
     from receipts.store import Store
 
 SCHEMA = "1.0"
@@ -121,10 +122,10 @@ def _judged_before(store: Store, claim_id: str, until: datetime) -> tuple[Past, 
     )
 
 
-def page(data: ClaimData) -> Page:
+def page(data: ClaimData, rule_set: RuleSet) -> Page:
     """The whole page."""
     made = data.verdict
-    sections = _sections(data)
+    sections = _sections(data, rule_set)
     facts: list[tuple[str, Cell]] = [
         ("verdict", (_status(made),)),
         ("kind", (f"{made.kind} on {made.metric}{f', {made.effect}' if made.effect else ''}",)),
@@ -151,10 +152,10 @@ def _status(made: ClaimVerdict) -> str:
     return made.status if made.otherwise == made.status else f"{made.status} (otherwise {made.otherwise})"
 
 
-def _sections(data: ClaimData) -> list[Section]:
+def _sections(data: ClaimData, rule_set: RuleSet) -> list[Section]:
     made = [_why(data), _past(data.past)]
     if data.comparison is not None:
-        made += [_named(item) for item in pair_page.body(data.comparison) if item.id != "decisions"]
+        made += [_named(item) for item in pair_page.body(data.comparison, rule_set) if item.id != "decisions"]
     elif data.answers:
         made.append(_stands_on(data))
     return [*made, _decisions(data.decisions), _documents(data)]
@@ -173,7 +174,7 @@ def _why(data: ClaimData) -> Section:
         Row((
             (rule(item.code, item.name),),
             (weights[item.level],),
-            pair_page.found(item),
+            _place(item),
             (plain(item.expected, NOTE),),
             (plain(item.do, NOTE),),
         ))
@@ -185,6 +186,12 @@ def _why(data: ClaimData) -> Section:
         "footnote", "Footnote", sentences=tuple(plain(line, MOST_OF_NOTE) for line in data.footnote.splitlines())
     )
     return Section("why", "Why", sentences=(says,), tables=(table,) if rows else (), sections=(note,))
+
+
+def _place(item: Finding) -> Cell:
+    """Where a finding is and what it is, which may begin with the place."""
+    at, text = plain(item.at), plain(item.found, NOTE)
+    return (text,) if text.startswith(at) else (Code(at), f" {text}")
 
 
 def _past(past: Sequence[Past]) -> Section:

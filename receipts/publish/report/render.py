@@ -53,14 +53,14 @@ def render_lane(data: WeekData, name: str, rules: RuleSet, folders: Sequence[Pat
     return files(replace(shown, title=f"Lane {plain(name)}, {data.week}"), data, "lane", folders)
 
 
-def render_pair(data: PairData, folders: Sequence[Path] = ()) -> dict[str, bytes]:
+def render_pair(data: PairData, rules: RuleSet, folders: Sequence[Path] = ()) -> dict[str, bytes]:
     """The files of the page of one comparison."""
-    return files(pair_page(data), data, "compare", folders)
+    return files(pair_page(data, rules), data, "compare", folders)
 
 
-def render_claim(data: ClaimData, folders: Sequence[Path] = ()) -> dict[str, bytes]:
+def render_claim(data: ClaimData, rules: RuleSet, folders: Sequence[Path] = ()) -> dict[str, bytes]:
     """The files of the page of one claim."""
-    return files(claim_page(data), data, "claim", folders)
+    return files(claim_page(data, rules), data, "claim", folders)
 
 
 def files(shown: Page, data: object, kind: str, folders: Sequence[Path] = ()) -> dict[str, bytes]:

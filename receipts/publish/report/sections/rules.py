@@ -48,8 +48,9 @@ def cited(sections: Iterable[Section]) -> Iterator[str]:
     """Codes that the cells of some sections lead to."""
     for item in sections:
         cells = (cell for table in item.tables for row in table.rows for cell in row.cells)
-        told = (cell for _, found in item.points for cell in found)
-        for part in chain.from_iterable((*cells, *told)):
+        points = (cell for _, several in item.points for cell in several)
+        titles = (entry.title for entry in item.entries)
+        for part in chain.from_iterable((*cells, *points, *titles)):
             if isinstance(part, Link) and part.anchor.startswith(_PREFIX):
                 yield part.anchor.removeprefix(_PREFIX)
         yield from cited(item.sections)
