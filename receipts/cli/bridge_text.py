@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from receipts.cli import output
 from receipts.publish.readings import effect_word, value
+from receipts.publish.words import words
 from receipts.questions.bridge import Bridge, BridgePoint, Chain, Hop, HopGain, Interaction, MissingRun, Route
 from receipts.questions.bridge.data import percent
 
@@ -19,7 +20,11 @@ ORDERED = ("turns", "paired")  # designs that take the order of launches into ac
 
 
 def print_bridge(bridge: Bridge, plans: Sequence[str], folder: str | None) -> None:
-    """Print the whole answer; ``plans`` are the files that were written."""
+    """Print the whole answer, its conclusion first; ``plans`` are the files that were written."""
+    state = {"refused": "rejected", "open": "inconclusive"}.get(bridge.status, "accepted")
+    first, *rest = output.terminal().wrapped(_answer(bridge), 0, 2)
+    status, gap, text = first.partition("  ")
+    output.lines([f"{output.paint(status, state)}{gap}{text}", *rest])
     for letter, point in (("A", bridge.a), ("B", bridge.b)):
         output.line(f"{letter}  {output.clean(point.name)}  {point.parsed.id[:12]}  {_launches(point)}")
     lane = output.clean(bridge.a.parsed.receipt.run.lane)
@@ -37,6 +42,18 @@ def print_bridge(bridge: Bridge, plans: Sequence[str], folder: str | None) -> No
     _end(bridge, folder)
     if not bridge.indexed:
         output.note("the index does not hold every receipt of this lane as it is read now; run: receipts db reindex")
+
+
+def _answer(bridge: Bridge) -> str:
+    """The conclusion in a sentence: what each step gave, or why there is no chain."""
+    say = words("bridge")
+    if not bridge.chains:
+        return say("refused" if bridge.status == "refused" else "open", why=_why(bridge))
+    hops = bridge.chains[0]
+    if not hops:
+        return say("same")
+    axes = ", ".join(f"{hop.axis} {_gain(hop.gain)}" for hop in hops)
+    return say("bridged", n=len(hops), gain=_gain(bridge.total), metric=bridge.metric, axes=axes)
 
 
 def _axes(bridge: Bridge) -> None:
@@ -225,7 +242,6 @@ def _end(bridge: Bridge, folder: str | None) -> None:
         counted = f"{len(hops)} accepted hop{'s' if len(hops) != 1 else ''}"
         output.line(f"{output.paint('bridged', 'accepted')}: {counted}, {_gain(bridge.total)} on {bridge.metric}")
         return
-    output.wrapped(_why(bridge), 0)
     if bridge.route is not None and folder is None:
         ends = f"{bridge.a.parsed.id[:12]} {bridge.b.parsed.id[:12]}"
         output.wrapped(f"the plans are written by: receipts bridge {ends} --plan DIR", 0)

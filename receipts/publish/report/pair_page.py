@@ -47,12 +47,12 @@ def body(data: PairData, rule_set: RuleSet) -> list[Section]:
     shown = comparison.page(data.comparison, rule_set, memory=data.memory).sections
     figures = step_times.figures("steps", (data.timed,) if data.timed is not None else ())
     sections = [replace(item, figures=figures) if item.id == "effect" else item for item in shown]
-    return [_sides(data), *sections, _decided(data.decisions, data.claims)]
+    return [*sections[:2], _sides(data), *sections[2:], _decided(data.decisions, data.claims)]
 
 
 def _sides(data: PairData) -> Section:
     columns = (
-        *(Column("side"), Column("lane"), Column("judged"), Column("path")),
+        *(Column("side"), Column("lane"), Column("judged")),
         *(Column(one.question) for one in data.a.answers),
     )
     rows = tuple(
@@ -60,7 +60,6 @@ def _sides(data: PairData) -> Section:
             (f"{side.letter}: ", *links(side.receipts, 6)),
             (plain(side.lane),),
             (side.status,),
-            (side.path,),
             *map(answered, side.answers),
         ))
         for side in (data.a, data.b)
