@@ -168,7 +168,7 @@ def compare() -> list[dict[str, Any]]:
                 "estimated": made.total_bytes,
                 "compiled": total,
                 "error": made.total_bytes / total - 1 if total else None,
-                "estimate_fits": made.fits,
+                "estimate_fits": (made.headroom_bytes or 0.0) >= 0,
                 "compiler_fits": known["fits"],
                 "whole": known.get("whole"),
                 "moment": made.moment,

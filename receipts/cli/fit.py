@@ -24,6 +24,7 @@ Examples:
   receipts fit plan.json
   receipts fit plan.json --svg plan.svg --json
   receipts fit before.json after.json       # which bucket grows
+  receipts fit plan.json --against 3f9c     # the same from a launch, beside its measured peak
   receipts fit 3f9c --calibrate             # by the lane's own measured peaks
   receipts fit plan.json --aot              # ask the TPU compiler as well
 
@@ -35,6 +36,7 @@ does not, 2 wrong call or input, 3 too little is stated to decide."""
 @click.command("fit", epilog=EPILOG)
 @click.argument("plan")
 @click.argument("other", required=False)
+@click.option("--against", metavar="RECEIPT", help="Show which part grows from RECEIPT to PLAN, beside measured peaks.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--svg", type=click.Path(dir_okay=False), help="Write the stacked bar as SVG.")
 @click.option(
@@ -51,6 +53,7 @@ def command(
     session: Session,
     plan: str,
     other: str | None,
+    against: str | None,
     as_json: bool,
     svg: str | None,
     calibrate: bool,
@@ -66,6 +69,10 @@ def command(
 
     if oom is not None and not aot:
         raise UsageError("--oom writes what the compiler refuses; give --aot with it")
+    if against is not None:
+        if other is not None:
+            raise UsageError("fit A B compares the two already; leave out --against, or name one plan")
+        plan, other = against, plan
     if aot and other is not None:
         raise UsageError("--aot compiles one plan; give one, and compare the two without it")
     lanes = session.rulebook.lanes

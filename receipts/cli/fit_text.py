@@ -81,6 +81,14 @@ def answer(item: MemoryEstimate) -> str:
     left = item.headroom_bytes or 0.0
     share = abs(left) / item.budget.bytes
     total = f"{_amount(item.total_bytes)} of {_amount(item.budget.bytes)}"
+    if item.fits is None and not item.uncounted:
+        return (
+            f"unknown: {total}, and {_amount(item.least_bytes)} where the compiler is short of memory; "
+            f"ask it with --aot, or launch{assumed}"
+        )
+    if item.fits is None:
+        parts = "part has" if len(item.uncounted) == 1 else "parts have"
+        return f"unknown: {len(item.uncounted)} {parts} no formula of its own; counted as listed, {total}{assumed}"
     if not item.fits:
         return f"does not fit: {total}, {_amount(-left)} too much{assumed}"
     tight = f", less than the {item.headroom_wanted:.0%} that the lane keeps free" if item.tight else ""
@@ -158,7 +166,7 @@ def _breakdown(item: MemoryEstimate) -> None:
 
 
 def _fits(item: MemoryEstimate, total: float) -> str:
-    return "~" if item.budget is None else "yes" if total <= item.budget.bytes else "no"
+    return "~" if item.budget is None or item.uncounted else "yes" if total <= item.budget.bytes else "no"
 
 
 def calibration_says(found: Calibration | None, lane: str) -> str:
@@ -190,20 +198,23 @@ def _tell_two(a: MemoryEstimate, b: MemoryEstimate) -> None:
         return
     output.heading("Which bucket grows")
     like = max(a.total_bytes or 0.0, b.total_bytes or 0.0)
-    rows = [
-        (
-            row.name.value,
-            _amount(row.a, like),
-            _amount(row.b, like),
-            f"{'−' if row.bytes < 0 else '+'}{_amount(abs(row.bytes), like)}",
-        )
-        for row in growth(a, b)
-    ]
+    rows = [_side_by_side(row.name.value, row.a, row.b, like) for row in growth(a, b)]
+    rows += [_side_by_side("estimated live peak", a.live_bytes, b.live_bytes, like)]
+    if a.measured is not None or b.measured is not None:
+        sizes = [item.measured.bytes if item.measured is not None else None for item in (a, b)]
+        rows += [_side_by_side("measured peak", sizes[0], sizes[1], like)]
     output.table(("surface", "A", "B", "B − A"), rows, right=(1, 2, 3), empty="none: the two are alike")
     _bar([a, b])
     beside = {(each.path, each.value) for each in a.assumed} ^ {(each.path, each.value) for each in b.assumed}
     for path, value in sorted(beside):
         output.wrapped(f"assumed in one of them only: {path} = {value}", 2, 4)
+
+
+def _side_by_side(name: str, a: float | None, b: float | None, like: float) -> tuple[str, str, str, str]:
+    """A row of the table of growth; a side that has no such figure is ``~``."""
+    if a is None or b is None:
+        return name, _amount(a, like), _amount(b, like), "~"
+    return name, _amount(a, like), _amount(b, like), f"{'−' if b < a else '+'}{_amount(abs(b - a), like)}"
 
 
 def _drawn(item: MemoryEstimate) -> Bar:
@@ -248,6 +259,7 @@ def _data(item: MemoryEstimate, *, calibrated: bool) -> dict[str, Any]:
         "tight": item.tight,
         "total_bytes": item.total_bytes,
         "live_bytes": item.live_bytes,
+        "least_bytes": item.least_bytes,
         "budget_bytes": item.budget_bytes,
         "budget_source": item.budget.source if item.budget else None,
         "physical_bytes": item.budget.physical if item.budget else None,

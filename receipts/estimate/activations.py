@@ -14,6 +14,7 @@ from receipts.receipt.alphabets import BlockKind
 
 # Rows of logits that a chunked cross-entropy makes at once (Liger-Kernel, ops/fused_linear_cross_entropy.py).
 _LOSS_CHUNK = 1024
+_PRESSED_LOGIT = 4.0  # bytes: one fp32 array, or 16-bit logits and their gradient
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,8 @@ def activations(setup: Setup, which: Sequence[Layer], stage: int, *, last: bool)
         return Activations(0.0, working, logits if last else 0.0, routing_working=scratch.total if scratch else 0.0)
     flight = in_flight(setup, stage)
     stored = sum(number * survives(setup.recompute, saved_tensors(setup, kind)) for kind, number in count.items())
+    if setup.pressed and setup.recompute >= FULL:
+        stored = sum(survives(setup.recompute, saved_tensors(setup, layer[0])) for layer in which)
     if last:
         # The final norm's input and output feed the head.
         stored += 2 * stream_bytes(setup) / flight
@@ -98,9 +101,10 @@ def _loss(setup: Setup) -> float:
     the hidden states' gradient and a chunk of logits (Hsu et al. 2024, Liger Kernel, arXiv:2410.10989, section 3.2).
     """
     width = setup.model.vocabulary / setup.layout.tensor
+    logit = _PRESSED_LOGIT if setup.pressed else setup.framework.loss_bytes
     if setup.chunked_loss:
-        return min(_LOSS_CHUNK, setup.tokens) * width * setup.framework.loss_bytes + stream_bytes(setup)
-    return setup.tokens * width * setup.framework.loss_bytes
+        return min(_LOSS_CHUNK, setup.tokens) * width * logit + stream_bytes(setup)
+    return setup.tokens * width * logit
 
 
 def _kept_logits(setup: Setup) -> float:
@@ -111,5 +115,5 @@ def _kept_logits(setup: Setup) -> float:
 def _feature(setup: Setup) -> float:
     """One MTP depth: its layers, its two norms and the joined input of its projection (arXiv:2412.19437, 2.2)."""
     layers = sum(survives(setup.recompute, saved_tensors(setup, kind)) for layer in setup.model.mtp for kind in layer)
-    joined = 0.0 if setup.recompute == FULL else 4 * stream_bytes(setup)
+    joined = 0.0 if setup.recompute >= FULL else 4 * stream_bytes(setup)
     return layers + joined

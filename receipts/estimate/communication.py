@@ -23,6 +23,8 @@ def communication(setup: Setup, which: Sequence[Layer]) -> float:
     """
     total = 0.0
     if setup.layout.zero >= 3 and not setup.serving:
+        if setup.pressed:
+            return max((_matrix(setup, layer) for layer in set(which)), default=0.0) * 2 * setup.types.compute
         widest = max((_elements(setup, layer) for layer in set(which)), default=0.0)
         total += widest * (_WHOLE * setup.types.compute + setup.types.compute)
     if setup.layout.sequence_parallel and setup.layout.tensor > 1:
@@ -40,3 +42,12 @@ def _elements(setup: Setup, layer: Layer) -> float:
             ways = setup.layout.expert_shard if tensor.owner is Owner.EXPERT else setup.layout.shard
             total += tensor.elements if ways > 1 else 0.0
     return total
+
+
+def _matrix(setup: Setup, layer: Layer) -> float:
+    """Elements of the widest matrix of a layer; a feed-forward is several of one size."""
+    return max(
+        tensor.elements / (setup.model.projections if tensor.name in ("mlp", "experts", "shared expert") else 1)
+        for kind in layer
+        for tensor in block(setup.model, setup.layout, kind)
+    )

@@ -9,6 +9,9 @@ from receipts.estimate.saved_tensors import SavedTensor
 
 NONE: frozenset[str] = frozenset()
 FULL = frozenset({"full"})
+# Every block input lies in host memory between forward and backward.
+INPUT_OFFLOADED = "input offloaded"
+_INPUTS = {"decoder_layer_input", "layer_input", "block_input"}
 # Modules of Megatron-Core's `recompute_modules`, MaxText's policies and everyday words, and the tensors they drop.
 # core_attn: section 5 of arXiv:2205.05198 (the scores). moe_act, mlp, layernorm: transformer_config.py.
 _DROPS: dict[str, tuple[str, ...]] = {
@@ -40,12 +43,17 @@ _WORDS = {
 def policy_of(text: str) -> frozenset[str] | None:
     """The policy that a text means: ``none``, ``full``, ``selective: moe_act mlp``; None where it cannot be told.
 
-    ``selective`` alone is the paper's: the scores of attention. ``grad checkpoint`` is full.
+    ``selective`` alone is the paper's: the scores of attention. ``grad checkpoint`` is full. Tensors that a policy
+    offloads to the host take no memory of the chip: ``custom, offload decoder_layer_input query_proj`` and
+    ``minimal_offloaded`` keep what ``full`` keeps, and without ``decoder_layer_input`` its input (MaxText,
+    configs/base.yml, remat_policy).
     """
     lowered = text.strip().lower()
     if lowered in ("none", "no", "off", "false"):
         return NONE
     words = [word for word in re.split(r"[^a-z_]+", lowered.replace("layer norm", "layernorm")) if word]
+    if any("offload" in word for word in words):
+        return FULL | ({INPUT_OFFLOADED} if _INPUTS & set(words) else set())
     modules = {_WORDS.get(word, word) for word in words}
     named = frozenset(modules & _DROPS.keys())
     if named:
@@ -57,12 +65,13 @@ def policy_of(text: str) -> frozenset[str] | None:
 
 def survives(policy: frozenset[str], saved: Iterable[SavedTensor]) -> float:
     """Bytes that a block keeps under a policy. A fully recomputed block keeps its input (arXiv:2205.05198, 5)."""
-    if policy == FULL:
-        return sum(item.bytes for item in saved if item.name == "block input")
+    if policy >= FULL:
+        kept = () if INPUT_OFFLOADED in policy else ("block input",)
+        return sum(item.bytes for item in saved if item.name in kept)
     dropped = {name for module in policy for name in _DROPS.get(module, ())}
     return sum(item.bytes for item in saved if item.name not in dropped)
 
 
 def drops(policy: frozenset[str], name: str) -> bool:
     """Whether a policy recomputes the tensor of that name."""
-    return policy == FULL or any(name in _DROPS.get(module, ()) for module in policy)
+    return policy >= FULL or any(name in _DROPS.get(module, ()) for module in policy)

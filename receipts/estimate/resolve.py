@@ -17,6 +17,12 @@ from receipts.receipt.accelerators import find
 from receipts.receipt.dtypes import DTYPES, dtype_of
 
 _UNFUSED = ("math", "unfused", "dot_product", "eager", "naive")
+_RECOMPUTE = ("numerics.recompute_applied", "numerics.recompute")
+# Features by which lanes and readers say that a state lies in host memory.
+_OFFLOADED = {
+    "optimizer": ("optimizer_offload", "zero_offload_optimizer"),
+    "parameters": ("parameter_offload", "zero_offload_param"),
+}
 _CHUNKED = ("liger", "linear", "chunk", "cce", "fused_linear")
 
 
@@ -45,7 +51,10 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
     model, uncounted = architecture(facts)
     placed = layout(facts, model, framework, circumstances.convention)
     types = _types(facts, framework, serving=serving)
-    matrix, other = _optimizers(facts, serving=serving)
+    matrix, other = _optimizers(facts, types, serving=serving)
+    recompute = NONE if serving else _recompute(facts)
+    if recompute is None:
+        uncounted += (f"recompute policy {facts.word(*_RECOMPUTE)!r} is counted as none",)
     setup = Setup(
         model=model,
         layout=placed,
@@ -55,11 +64,12 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
         types=types,
         matrix_optimizer=matrix,
         other_optimizer=other,
-        recompute=NONE if serving else _recompute(facts),
+        recompute=recompute or NONE,
         framework=framework,
         fused_attention=_fused(facts),
         chunked_loss=any(word in facts.word(*_paths("cross_entropy")) for word in _CHUNKED),
         serving=serving,
+        offload=_offload(facts),
     )
     if facts.missing:
         # What was taken on the way stands on values that are not there: heads of no width, one key-value head.
@@ -114,14 +124,17 @@ def _type(facts: EstimateInputs, path: str, otherwise: str, because: str) -> flo
     return DTYPES[named].bytes
 
 
-def _optimizers(facts: EstimateInputs, *, serving: bool) -> tuple[OptimizerKind, OptimizerKind]:
+def _optimizers(facts: EstimateInputs, types: Types, *, serving: bool) -> tuple[OptimizerKind, OptimizerKind]:
     if serving:
         nothing = OptimizerKind("none", 0, 0.0)
         return nothing, nothing
     state_dtype = facts.word("numerics.optimizer_state_dtype")
-    size = DTYPES[dtype_of(state_dtype) or "fp32"].bytes
+    # Moments are made like the parameter that is updated: a 16-bit one, or its fp32 copy (optax.adamw, torch.optim).
+    narrow = types.parameter < 4.0 and not types.master
+    size = DTYPES[dtype_of(state_dtype) or ("bf16" if narrow else "fp32")].bytes
     if not state_dtype:
-        facts.assume("numerics.optimizer_state_dtype", "fp32", "the type of every optimizer's states unless it is told")
+        because = "moments have the type of the parameter that is updated"
+        facts.assume("numerics.optimizer_state_dtype", "bf16" if narrow else "fp32", because)
     matrix = optimizer_of(facts.word("numerics.optimizer"), size)
     if matrix is None:
         facts.assume("numerics.optimizer", "adamw", "two moments, the usual pretraining optimizer")
@@ -149,14 +162,22 @@ def _accumulation(facts: EstimateInputs, *, serving: bool) -> int:
     return 1
 
 
-def _recompute(facts: EstimateInputs) -> frozenset[str]:
-    policy = facts.word("numerics.recompute_applied", "numerics.recompute")
-    recompute = policy_of(policy) if policy else None
-    if recompute is None:
-        why = f"{policy!r} names no known policy" if policy else "frameworks recompute nothing unless asked to"
-        facts.assume("numerics.recompute", "none", why)
-        return NONE
-    return recompute
+def _recompute(facts: EstimateInputs) -> frozenset[str] | None:
+    """The policy; None where one is stated that has no formula here."""
+    policy = facts.word(*_RECOMPUTE)
+    if policy:
+        return policy_of(policy)
+    facts.assume("numerics.recompute", "none", "frameworks recompute nothing unless asked to")
+    return NONE
+
+
+def _offload(facts: EstimateInputs) -> frozenset[str]:
+    """What lies in host memory between uses: ``optimizer`` states, ``parameters``."""
+    return frozenset(
+        kind
+        for kind, words in _OFFLOADED.items()
+        if facts.word(*(f"features.{word}" for word in words)) not in ("", "none", "off", "no", "false")
+    )
 
 
 def _fused(facts: EstimateInputs) -> bool:

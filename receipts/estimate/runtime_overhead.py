@@ -24,7 +24,7 @@ def compile_peak(setup: Setup, which: Sequence[Layer], elements: float) -> float
     if not setup.framework.static:
         return 0.0
     code = _CODE + _CODE_A_KIND * len({kind for layer in which for kind in layer})
-    narrower = setup.types.compute < setup.types.parameter and not setup.serving
+    narrower = setup.types.compute < setup.types.parameter and not setup.serving and not setup.pressed
     return code + (elements * setup.types.compute if narrower else 0.0)
 
 

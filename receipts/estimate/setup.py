@@ -81,7 +81,10 @@ class Types:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Everything that an estimate reads."""
+    """Everything that an estimate reads. ``offload`` are states kept in host memory: *optimizer*, *parameters*.
+
+    ``pressed`` asks for the least that a compiler reaches when memory is short (`receipts.estimate.estimate.least`).
+    """
 
     model: Architecture
     layout: ParallelLayout
@@ -94,6 +97,8 @@ class Setup:
     fused_attention: bool = True
     chunked_loss: bool = False
     serving: bool = False
+    offload: frozenset[str] = frozenset()
+    pressed: bool = False
 
     def layers_of(self, stage: int) -> tuple[Layer, ...]:
         """The layers of a pipeline stage."""

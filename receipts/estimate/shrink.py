@@ -43,7 +43,7 @@ def _others(setup: Setup) -> Iterator[tuple[str, str, Setup]]:
         yield from _layouts(setup)
         return
     for policy, title in ((frozenset({"activations"}), "selective: activations"), (FULL, "full")):
-        if setup.recompute not in (policy, FULL):
+        if setup.recompute != policy and not setup.recompute >= FULL:
             yield "numerics.recompute", title, replace(setup, recompute=policy)
     if not setup.chunked_loss:
         yield "path.intended.cross_entropy", "chunked (fused with the head)", replace(setup, chunked_loss=True)

@@ -39,21 +39,23 @@ def states(setup: Setup, tensors: Iterable[Tensor]) -> States:
 
     Parameters in their stored type; gradients in theirs; optimizer by tensor type (Muon takes hidden matrices, AdamW
     the rest), with an fp32 master copy where the framework keeps one: Micikevicius et al. 2018, arXiv:1710.03740,
-    section 3.1, and 2 + 2 + 12 bytes of ZeRO's section 3.1.
+    section 3.1, and 2 + 2 + 12 bytes of ZeRO's section 3.1. States in host memory count nothing (Ren et al. 2021,
+    ZeRO-Offload, arXiv:2101.06840).
     """
     held = dict.fromkeys(Owner, 0.0)
     gradients = matrix = other = elements = largest = 0.0
     types = setup.types
     for tensor in tensors:
         elements += tensor.elements
-        held[tensor.owner] += sharded(tensor.elements, setup, tensor.owner, 3) * types.parameter
+        if "parameters" not in setup.offload:
+            held[tensor.owner] += sharded(tensor.elements, setup, tensor.owner, 3) * types.parameter
         if setup.serving:
             continue
         gradients += sharded(tensor.elements, setup, tensor.owner, 2) * types.gradient
         mine = sharded(tensor.elements, setup, tensor.owner, 1)
         takes = tensor.matrix or not setup.matrix_optimizer.matrices_only
         kind = setup.matrix_optimizer if takes else setup.other_optimizer
-        bytes_ = mine * (kind.bytes_per_element + types.master)
+        bytes_ = 0.0 if "optimizer" in setup.offload else mine * (kind.bytes_per_element + types.master)
         if takes and setup.matrix_optimizer.matrices_only:
             matrix += bytes_
             largest = max(largest, kind.workspace * 2.0 * tensor.elements)

@@ -360,3 +360,19 @@ def test_an_accelerator_of_which_no_memory_is_known_is_named(shell: Shell) -> No
     assert "what 'M4 Max' lets a launch hold is not known" in " ".join(said.out.split())
     none = shell("fit", plan(shell.folder, "none", hardware__accelerator=None))
     assert "state hardware.accelerator" in " ".join(none.out.split())
+
+
+def test_growth_lies_beside_measured_peaks_and_against_a_receipt_is_the_same(shell: Shell) -> None:
+    before = parsed()
+    place = shell.folder / "launch.json"
+    place.write_bytes(before.raw)
+    after = plan(shell.folder, model__experts=16)
+    two, against = shell("fit", str(place), after), shell("fit", after, "--against", str(place))
+    assert against.out == two.out
+    rows = {line.strip().split("  ")[0]: line for line in two.lines}
+    assert rows["measured peak"].rstrip().endswith("~"), "only the launch was measured"
+    assert "GiB" in rows["estimated live peak"]
+    assert "expert-sharded parameters" in rows
+    both = shell("fit", after, str(place), "--against", str(place))
+    assert both.code == 2
+    assert "leave out --against" in both.err

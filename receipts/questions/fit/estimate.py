@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.axes.lane import Lane
 from receipts.estimate.breakdown import ParameterFamily, parameter_families, routing_block
-from receipts.estimate.estimate import fullest
+from receipts.estimate.estimate import fullest, least
 from receipts.estimate.inputs import Assumed
 from receipts.estimate.resolve import Circumstances, resolve
 from receipts.estimate.routing import RoutingScratch
@@ -52,10 +52,10 @@ class MemoryEstimate:
 
     ``surfaces`` in bytes; empty where ``missing`` names what must be stated first. ``live_bytes`` is what an allocator
     would call live at the peak, ``total_bytes`` with the runtime's reserve and the allocator's overhead, both times the
-    calibration's factor where there is one. ``fits`` is None where nothing can be said. ``stage`` is the pipeline stage
-    and ``moment`` the part of the step that decide. ``assumed`` are unstated values with what was taken instead,
-    ``uncounted`` what has no formula of its own. ``families`` are the parameters on the deciding stage, ``routing`` the
-    scratch of one expert block there.
+    calibration's factor where there is one; ``least_bytes`` what a compiler reaches when memory is short. ``fits`` is
+    None where nothing can be said. ``stage`` is the pipeline stage and ``moment`` the part of the step that decide.
+    ``assumed`` are unstated values with what was taken instead, ``uncounted`` what has no formula of its own.
+    ``families`` are the parameters on the deciding stage, ``routing`` the scratch of one expert block there.
     """
 
     name: str
@@ -63,6 +63,7 @@ class MemoryEstimate:
     surfaces: tuple[Surface, ...] = ()
     live_bytes: float | None = None
     total_bytes: float | None = None
+    least_bytes: float | None = None
     accelerator: str | None = None
     budget: Budget | None = None
     headroom_wanted: float = 0.0
@@ -92,8 +93,13 @@ class MemoryEstimate:
 
     @property
     def fits(self) -> bool | None:
-        """Whether it fits the budget; None where too little is stated to say."""
-        return None if self.headroom_bytes is None else self.headroom_bytes >= 0
+        """Whether it fits; None where too little is stated, a part has no formula, or only the compiler can tell."""
+        if self.total_bytes is None or self.budget is None or self.uncounted:
+            return None
+        if self.total_bytes <= self.budget.bytes:
+            return True
+        least_bytes = self.total_bytes if self.least_bytes is None else self.least_bytes
+        return False if least_bytes > self.budget.bytes else None
 
     @property
     def tight(self) -> bool:
@@ -159,11 +165,13 @@ def estimate(parsed: Parsed, lane: Lane, calibration: Calibration | None = None)
     surfaces = stage.surfaces()
     factor = calibration.factor if calibration is not None else 1.0
     live = stage.live * factor
+    outside = sum(item.peak_bytes for item in surfaces if item.name in OUTSIDE)
     return replace(
         result,
         surfaces=surfaces,
         live_bytes=live,
-        total_bytes=live + sum(item.peak_bytes for item in surfaces if item.name in OUTSIDE),
+        total_bytes=live + outside,
+        least_bytes=min(live + outside, least(inputs.setup)) if calibration is None else live + outside,
         stage=stage.stage,
         stages=inputs.setup.layout.pipeline,
         moment=stage.peak,

@@ -1,0 +1,133 @@
+"""Published TPU v6e shapes that ran: no estimate calls one of them impossible."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from receipts.base.resources import folder
+from receipts.estimate.recompute import policy_of, survives
+from receipts.estimate.saved_tensors import SavedTensor
+from receipts.judging.rulebook import Rulebook
+from receipts.questions.fit import MemoryEstimate, estimate, predicted
+from receipts.questions.plan import plan_of
+from receipts.questions.preflight.look import estimated
+from receipts.receipt import Document, Parsed, parse
+
+LANE = Rulebook(()).lanes.of("tpu-maxtext")
+LLAMA_8B = {"depth": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "ffn": 14336, "vocabulary": 128256}
+LLAMA_70B = {"depth": 80, "hidden": 8192, "heads": 64, "kv_heads": 8, "ffn": 28672, "vocabulary": 128256}
+LLAMA2_70B = {**LLAMA_70B, "vocabulary": 32000}
+GPT3 = {"depth": 96, "hidden": 12288, "heads": 96, "ffn": 49152, "vocabulary": 50304, "ffn_projections": 2,
+        "tied_embeddings": True}  # fmt: skip
+GEMMA3 = {"depth": 48, "hidden": 3840, "heads": 16, "kv_heads": 8, "head_dim": 256, "ffn": 15360,
+          "vocabulary": 262144, "tied_embeddings": True}  # fmt: skip
+MIXTRAL_7B = {"family": "moe", "depth": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "expert_ffn": 14336,
+              "vocabulary": 32000, "experts": 8, "top_k": 2, "capacity_factor": 1.25}  # fmt: skip
+MIXTRAL_22B = {**MIXTRAL_7B, "depth": 56, "hidden": 6144, "heads": 48, "expert_ffn": 16384}
+OFFLOAD = "custom, offload decoder_layer_input out_proj query_proj key_proj value_proj"
+# AI-Hypercomputer/tpu-recipes, training/trillium: model, chips, batch a chip, tokens, policy, more.
+RECIPES: dict[str, tuple[dict[str, Any], int, int, int, str, dict[str, Any]]] = {
+    "Llama3.1-8B v6e-8": (LLAMA_8B, 8, 3, 8192, OFFLOAD, {}),
+    "Llama3.1-8B v6e-16": (LLAMA_8B, 16, 3, 8192, OFFLOAD, {}),
+    "Llama3.1-8B v6e-64": (LLAMA_8B, 64, 5, 8192, OFFLOAD, {}),
+    "Llama3.1-8B v6e-256": (LLAMA_8B, 256, 4, 8192, OFFLOAD, {}),
+    "Llama3.1-70B v6e-32": (LLAMA_70B, 32, 2, 8192, OFFLOAD, {"parameter_dtype": "bf16"}),
+    "Llama3.1-70B v6e-128": (LLAMA_70B, 128, 4, 8192, OFFLOAD, {}),
+    "Llama2-70B v6e-256": (LLAMA2_70B, 256, 3, 4096, "qkv_proj_offloaded", {}),
+    "GPT3-175B v6e-256": (GPT3, 256, 3, 2048, "full", {}),
+    "GPT3-175B v6e-256 fp8": (GPT3, 256, 3, 2048, "full", {"compute_dtype": "fp8"}),
+    "Gemma3-12B v6e-256": (GEMMA3, 256, 1, 32768, "full", {"loss": "vocabulary tiled in 16 chunks"}),
+    "Mixtral-8x7B v6e-256": (MIXTRAL_7B, 256, 12, 4096, OFFLOAD, {}),
+    "Mixtral-8x22B v6e-256": (MIXTRAL_22B, 256, 8, 4096, OFFLOAD, {}),
+}
+
+
+def _plan(name: str) -> Parsed:
+    model, chips, batch, tokens, policy, more = RECIPES[name]
+    tree = {
+        "schema_version": "1.0",
+        "run": {"lane": "tpu-maxtext", "kind": "training", "label": name},
+        "hardware": {"accelerator": "TPU v6e", "chips": chips},
+        "model": model,
+        "parallelism": {"data": chips, "shard": chips, "strategy": "fsdp"},
+        "batch": {"micro_batch": batch, "global_batch": batch * chips, "sequence_length": tokens, "accumulation": 1},
+        "numerics": {"recompute": policy, "compute_dtype": more.get("compute_dtype", "bf16"),
+                     "parameter_dtype": more.get("parameter_dtype", "fp32")},
+        "path": {"intended": {"framework": "maxtext", "attention": "pallas_splash",
+                              "cross_entropy": more.get("loss", "xla")}},
+    }  # fmt: skip
+    return plan_of(tree, name)
+
+
+def _estimate(name: str) -> MemoryEstimate:
+    return estimate(_plan(name), LANE)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_published_shape_that_ran_is_never_called_impossible(name: str) -> None:
+    item = _estimate(name)
+    assert not item.missing
+    assert item.fits is not False, f"{(item.total_bytes or 0) / 2**30:.1f} GiB"
+
+
+def test_an_estimate_that_a_pressed_compiler_may_halve_is_no_veto() -> None:
+    plan = _plan("GPT3-175B v6e-256")
+    item = estimate(plan, LANE)
+    assert item.fits is None
+    assert item.budget_bytes is not None
+    assert (item.least_bytes or 0) <= item.budget_bytes < (item.total_bytes or 0)
+    assert estimated(plan, LANE) is None
+
+
+def test_a_shape_beyond_the_least_estimate_does_not_fit() -> None:
+    model, chips, batch, tokens, policy, more = RECIPES["GPT3-175B v6e-256"]
+    RECIPES["too large"] = (model, chips, 8 * batch, tokens, policy, more)
+    assert _estimate("too large").fits is False
+    del RECIPES["too large"]
+
+
+@pytest.mark.parametrize("name", ["nam56r-h200-megatron", "nam56r-v6e-torch-xla"])
+def test_a_shipped_example_lies_near_its_estimate_and_vetoes_nothing(name: str) -> None:
+    path = folder("schema") / "examples" / f"{name}.json"
+    parsed = parse(Document(path.read_bytes(), name))
+    item = estimate(parsed, Rulebook(()).lanes.of(parsed.receipt.run.lane))
+    assert item.delta is not None
+    assert abs(item.delta) < 0.10
+    assert item.uncounted
+    assert item.fits is None
+    stated = parsed.receipt.memory
+    assert stated is not None
+    assert [row.surface for row in stated.predicted or ()] == [row["surface"] for row in predicted(item)]
+
+
+def test_states_in_host_memory_take_none_of_the_chip() -> None:
+    plan = _plan("Llama3.1-8B v6e-16")
+    held = {each.name.value: each.bytes for each in estimate(plan, LANE).surfaces}
+    moved = estimate(plan_of(json.loads(plan.raw) | {"features": {"optimizer_offload": "cpu"}}, "offloaded"), LANE)
+    after = {each.name.value: each.bytes for each in moved.surfaces}
+    assert held["other optimizer"] > 0
+    assert after["other optimizer"] == 0
+    assert after["gradients"] == held["gradients"]
+
+
+@pytest.mark.parametrize(
+    ("text", "input_kept"),
+    [("qkv_proj_offloaded", True), ("minimal_offloaded", True), ("custom, offload decoder_layer_input", False)],
+)
+def test_tensors_offloaded_to_the_host_are_not_kept(text: str, input_kept: bool) -> None:
+    policy = policy_of(text)
+    assert policy is not None
+    kept = survives(policy, [SavedTensor("block input", "input", 3.0), SavedTensor("mlp hidden", "projection", 5.0)])
+    assert kept == (3.0 if input_kept else 0.0)
+
+
+def test_a_policy_without_a_formula_leaves_the_answer_unknown() -> None:
+    model, chips, batch, tokens, _, more = RECIPES["GPT3-175B v6e-256"]
+    RECIPES["own"] = (model, chips, 8 * batch, tokens, "a policy of our own", more)
+    item = _estimate("own")
+    del RECIPES["own"]
+    assert item.fits is None
+    assert "'a policy of our own' is counted as none" in item.uncounted[0]
