@@ -80,6 +80,8 @@ def command(
         with session.open_store() as store:
             store.record(verdict)
     print_comparison(gathered, session.rulebook.rules, form, opened=opened)
+    if form == "text":
+        _note_payback(gathered, session, verdict.metric)
     if require is None:
         return verdict.exit_code
     from receipts.cli.requirement import required
@@ -88,6 +90,16 @@ def command(
     margin = f"={100 * require.margin:g}%" if require.margin is not None else ""
     output.note(f"--require {require.kind}{margin}: {gate.why}")
     return gate.exit_code
+
+
+def _note_payback(gathered: GatheredSides, session: Session, metric: str) -> None:
+    """What a cold cache costs beside a warm one; with ``--metric compile_seconds`` any longer compile."""
+    from receipts.questions.payback import payback
+
+    a, b = (session.rulebook.launch(side[0]) for side in (gathered.sides.a, gathered.sides.b))
+    answer = payback(a, b)
+    if answer is not None and (answer.of_caches or metric == "compile_seconds"):
+        output.note(str(answer))
 
 
 def _memory(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> tuple[list[str], Pressure]:

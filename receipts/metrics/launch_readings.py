@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from receipts.metrics.amortization import goodput, goodput_shown
 from receipts.metrics.chips import highest
 from receipts.metrics.reading import MetricReading
 
@@ -102,6 +103,11 @@ def _compile(launch: Launch, _metric: Metric) -> MetricReading:
     return MetricReading(value, 1, "stated") if value is not None else NOTHING
 
 
+def _goodput(launch: Launch, _metric: Metric) -> MetricReading:
+    value = goodput(launch)
+    return MetricReading(value, 1, "stated", goodput_shown(launch)) if value is not None else NOTHING
+
+
 def _loss(launch: Launch, metric: Metric) -> MetricReading:
     paths = {
         "loss_last": "measurement.loss.last",
@@ -123,6 +129,7 @@ READERS: Mapping[str, Callable[[Launch, Metric], MetricReading]] = {
     "rate": _rate,
     "memory": _memory,
     "compile": _compile,
+    "goodput": _goodput,
     "loss": _loss,
     "outcome": _outcome,
 }

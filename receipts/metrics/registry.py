@@ -27,7 +27,7 @@ class Metric(NamedTuple):
     """One number that people compare.
 
     ``summary`` names the launch summary that it is read from: `step` (the median steady step), `rate` (tokens a
-    step over that median, so that both agree in one verdict), `memory`, `compile`, `loss`, `outcome`.
+    step over that median, so that both agree in one verdict), `memory`, `compile`, `goodput`, `loss`, `outcome`.
     ``regimes`` and ``equal_work`` are leaf paths.
     """
 
@@ -36,7 +36,7 @@ class Metric(NamedTuple):
     unit: str
     better: Better
     taint: Taint
-    summary: Literal["step", "rate", "memory", "compile", "loss", "outcome"]
+    summary: Literal["step", "rate", "memory", "compile", "goodput", "loss", "outcome"]
     exact: bool = False
     regimes: tuple[str, ...] = ()
     equal_work: tuple[str, ...] = ()
@@ -123,6 +123,17 @@ METRICS: Mapping[str, Metric] = {
             "compile",
             regimes=("compile.cache_state",),
             shown_unit="s",
+        ),
+        Metric(
+            "goodput",
+            "goodput",
+            "fraction",
+            "higher",
+            Taint.GOODPUT,
+            "goodput",
+            regimes=("compile.cache_state",),
+            scale=100,
+            shown_unit="%",
         ),
         Metric("outcome", "outcome", "", "neither", Taint.NONE, "outcome", True, indifferent=(_GLOBAL_BATCH,)),
         # No number: it asks only whether two launches are one experiment.

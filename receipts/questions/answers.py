@@ -13,6 +13,7 @@ from receipts.judging.rule import Case
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.metrics import Launch
+from receipts.metrics.amortization import amortization, goodput_shown
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
 
@@ -46,12 +47,13 @@ class Answers:
         """The answers with their states: open where a part of the answer is not stated or not shown."""
         states: tuple[State, ...] = (
             "open" if NOT_STATED in self.topology or self.topology.startswith("?") else "yes",
-            "yes" if self.amortised == "yes" else "no" if self.amortised.startswith("no:") else "open",
+            "yes" if self.amortised.startswith("yes") else "no" if self.amortised.startswith("no:") else "open",
             "open" if NOT_STATED in self.workload or self.workload.startswith("?") else "yes",
             "yes" if self.path.startswith("witnessed") else "no" if self.path.startswith("left") else "open",
             _at_target(self.target),
         )
-        briefs = (self.topology, self.amortised, self.workload, self.path, _brief_target(self.target))
+        amortised = "yes" if self.amortised.startswith("yes") else self.amortised
+        briefs = (self.topology, amortised, self.workload, self.path, _brief_target(self.target))
         rows = zip(self.rows(), states, briefs, strict=True)
         return tuple(Answered(*row, state, brief) for row, state, brief in rows)
 
@@ -70,7 +72,7 @@ def answers(parsed: Parsed, lane: Lane, verdict: ReceiptVerdict, facts: Facts | 
     """The five answers of one receipt under its lane and the rules that it was judged by."""
     return Answers(
         topology=topology(parsed),
-        amortised=_amortised(parsed, verdict, rules),
+        amortised=_amortised(Launch(parsed, lane), verdict, rules),
         workload=_workload(parsed),
         path=_path(Case(Launch(parsed, lane), lane, facts), verdict),
         target=_target(parsed, lane, facts),
@@ -104,7 +106,18 @@ def topology(parsed: Parsed) -> str:
     return f"{chips if chips is not None else '?'} × {name}{shape}" + (f" · {degrees}" if degrees else "")
 
 
-def _amortised(parsed: Parsed, verdict: ReceiptVerdict, rules: RuleSet) -> str:
+def _amortised(launch: Launch, verdict: ReceiptVerdict, rules: RuleSet) -> str:
+    """Yes, no or not shown, with what compiling cost and where the wall time went, as far as they are stated."""
+    judged = _amortised_by_rules(launch.parsed, verdict, rules)
+    if launch.parsed.receipt.run.outcome != "ok":
+        return judged
+    cost = amortization(launch)
+    figures = [str(cost) if cost is not None else None, goodput_shown(launch)]
+    shown = "; ".join(text for text in figures if text is not None)
+    return f"{judged}{'; ' if ':' in judged else ': '}{shown}" if shown else judged
+
+
+def _amortised_by_rules(parsed: Parsed, verdict: ReceiptVerdict, rules: RuleSet) -> str:
     if not any(path.startswith(("measurement.stated.", "measurement.step_durations")) for path in parsed.stated):
         return "nothing was measured"
     outcome = parsed.receipt.run.outcome

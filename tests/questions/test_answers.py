@@ -18,7 +18,7 @@ def amortised(**run: str) -> str:
 
 
 def test_a_launch_that_ended_well_and_compiled_before_its_window_is_amortised() -> None:
-    assert amortised() == "yes"
+    assert amortised().startswith("yes: 0 s of compiling; goodput ")
 
 
 @pytest.mark.parametrize("outcome", ["nan", "crash", "preempted"])

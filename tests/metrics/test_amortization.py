@@ -1,0 +1,59 @@
+"""Compile amortization and goodput: seconds, shares of the wall time, and steps until compiling is one percent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import rule_cases
+from receipts import metrics
+from receipts.judging.judge import judge_receipt
+from receipts.metrics.amortization import amortization, goodput_shown
+from receipts.questions.answers import answers
+
+SPENT = {"step": 900.0, "compile": 60.0, "checkpoint": 30.0, "data": 10.0}
+
+
+def _launch(**leaves: Any) -> metrics.Launch:
+    table = {"steps": {"seconds": 0.5, "seed": 3}, "drop": ["measurement.goodput"], "set": leaves}
+    tree = rule_cases.build(table, "cpu", None)
+    return rule_cases.rulebook().launch(rule_cases.parsed(tree))
+
+
+def _spent() -> dict[str, float]:
+    return {f"measurement.goodput.{name}_seconds": value for name, value in SPENT.items()}
+
+
+def test_compiling_has_seconds_a_share_and_the_steps_until_it_is_one_percent() -> None:
+    launch = _launch(**{"compile.compile_seconds": 60.0, **_spent()})
+    cost = amortization(launch)
+    assert cost is not None
+    assert (cost.seconds, cost.share) == (60.0, pytest.approx(0.06))
+    assert launch.step_seconds is not None
+    assert cost.steps is not None
+    at = cost.steps * launch.step_seconds
+    assert 60.0 / (60.0 + at) <= 0.01 < 60.0 / (60.0 + at - launch.step_seconds)
+
+
+def test_goodput_is_the_share_of_steps_and_names_where_the_rest_went() -> None:
+    launch = _launch(**_spent())
+    assert launch.read(metrics.get("goodput")).value == pytest.approx(0.9)
+    assert goodput_shown(launch) == "goodput 90.0% (compile 6.0%, checkpoint 3.0%, data 1.0%)"
+
+
+def test_steps_alone_are_no_goodput() -> None:
+    launch = _launch(**{"measurement.goodput.step_seconds": 900.0})
+    assert launch.read(metrics.get("goodput")).value is None
+    assert goodput_shown(launch) is None
+
+
+def test_the_answer_on_amortization_carries_the_figures() -> None:
+    launch = _launch(**{"compile.compile_seconds": 60.0, **_spent()})
+    book = rule_cases.rulebook()
+    verdict = judge_receipt(launch.parsed, launch.lane, book.rules)
+    found = answers(launch.parsed, launch.lane, verdict, None, book.rules)
+    assert "60 s of compiling, 6.0% of the wall time, 1% after " in found.amortised
+    assert "goodput 90.0%" in found.amortised
+    row = next(item for item in found.states() if item.question == "compile amortised?")
+    assert row.brief in ("yes", row.answer)
