@@ -14,7 +14,6 @@ import pytest
 import rule_cases as cases
 import section_store as week
 from receipts.publish.report import WeekData, render
-from receipts.publish.report.sections.regime import said
 from receipts.publish.report.text import plain
 from receipts.receipt import Parsed
 from receipts.store import Entry, Store, open_store
@@ -292,7 +291,6 @@ def test_a_chip_that_keeps_too_little_is_memory_limited_and_a_missing_fact_is_na
     made = work(_item(small))
     assert made.regimes == ("memory-limited",)
     assert made.missing == ("exposed communication",)
-    assert said(made) == "memory-limited (5.0 % of the tightest chip left of 10 %) · not stated: exposed communication"
 
 
 def test_steps_that_never_settle_are_unstable(small: Store) -> None:

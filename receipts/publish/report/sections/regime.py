@@ -15,7 +15,7 @@ from receipts import metrics
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level, Question
 from receipts.publish.report.shelf import Item
-from receipts.publish.report.text import UNKNOWN, number, percent
+from receipts.publish.report.text import number
 
 HEAVY: Final = 0.20  # share of a step from which exposed communication is what a launch waits for
 
@@ -92,20 +92,6 @@ def _tokens(item: Item) -> float | None:
         batch, length = stated.get("batch.global_batch"), stated.get("batch.sequence_length")
         tokens = batch * length if batch is not None and length is not None else None
     return tokens / chips if tokens is not None and chips else None
-
-
-def said(made: Work) -> str:
-    """The regime in words, with the figures behind it and the facts that are missing."""
-    shown = {
-        "communication-heavy": f"{percent(made.exposed, 0)} % of a step exposed",
-        "memory-limited": f"{percent(made.left)} % of the tightest chip left of {percent(made.wanted, 0)} %",
-        "unstable": "its steps did not settle",
-    }
-    missing = f"not stated: {', '.join(made.missing)}" if made.missing else ""
-    if not made.regimes:
-        return f"{UNKNOWN} ({missing})"
-    parts = [f"{name} ({shown[name]})" if name in shown else name for name in made.regimes]
-    return " · ".join([*parts, *([missing] if missing else [])])
 
 
 def tokens(made: Work) -> str:
