@@ -49,9 +49,9 @@ class Figures(NamedTuple):
 def described(parsed: Parsed, verdict: ReceiptVerdict, figures: Figures, facts: Facts | None = None) -> Described:
     """A receipt as the appendix has it; facts say whether it stands."""
     run = parsed.receipt.run
-    said = facts.superseded.get(parsed.id) if facts is not None else None
+    superseded = facts.superseded.get(parsed.id) if facts is not None else None
     notes = [(key, value) for key, value in (parsed.receipt.notes or {}).items() if isinstance(value, str)]
-    errors = dict.fromkeys(found.code for found in verdict.findings if found.level is Level.ERROR)
+    errors = dict.fromkeys(finding.code for finding in verdict.findings if finding.level is Level.ERROR)
     return Described(
         receipt=ref_of(parsed),
         launch=run.launch,
@@ -68,7 +68,7 @@ def described(parsed: Parsed, verdict: ReceiptVerdict, figures: Figures, facts: 
         context=run.context,
         notes=tuple(notes[:MOST_NOTES]),
         errors=tuple(errors),
-        superseded_by=said[0] if said is not None else None,
+        superseded_by=superseded[0] if superseded is not None else None,
     )
 
 

@@ -46,32 +46,32 @@ def points(data: WeekData, words: Words) -> Points:
         ("decisions", _decisions(data, words)),
         ("next", islice(_next(data, words), STEPS)),
     )
-    made = ((topic, tuple(cells)) for topic, cells in topics)
-    return tuple((topic, cells) for topic, cells in made if cells)
+    shown = ((topic, tuple(cells)) for topic, cells in topics)
+    return tuple((topic, cells) for topic, cells in shown if cells)
 
 
 def badges(data: WeekData, words: Words) -> tuple[Badge, ...]:
     """The numbers that stand largest."""
     counts = data.counts
     failed = data.sections.failures.launches
-    made = [Badge(f"{counts.submitted:,}", words.text("runs", count=counts.submitted))]
-    made += [Badge(f"{failed:,}", "failed", "no")] if failed else []
-    made.append(Badge(f"{counts.valid:,}", "valid", "yes" if counts.valid else "open"))
-    made += [Badge(f"{counts.open:,}", "open", "open")] if counts.open else []
-    made += [Badge(f"{counts.invalid:,}", "invalid", "no")] if counts.invalid else []
+    numbers = [Badge(f"{counts.submitted:,}", words.text("runs", count=counts.submitted))]
+    numbers += [Badge(f"{failed:,}", "failed", "no")] if failed else []
+    numbers.append(Badge(f"{counts.valid:,}", "valid", "yes" if counts.valid else "open"))
+    numbers += [Badge(f"{counts.open:,}", "open", "open")] if counts.open else []
+    numbers += [Badge(f"{counts.invalid:,}", "invalid", "no")] if counts.invalid else []
     for lane in data.lanes[:FEW_LANES]:
         best = _best(lane.frontier) or _best(lane.stated)
         if best is not None:
             sentence = "fastest_proven" if lane.frontier else "fastest_reported"
             label = words.text(sentence, item=best, machine=_machine(best))
             state = "yes" if lane.frontier else "open"
-            made.append(Badge(number(best.tokens_per_second_per_chip), label, state))  # type: ignore[arg-type]
+            numbers.append(Badge(number(best.tokens_per_second_per_chip), label, state))  # type: ignore[arg-type]
     if data.compared:
         accepted, refused, undecided = totals(data)
-        made.append(Badge(f"{accepted:,}", "accepted", "yes"))
-        made.append(Badge(f"{refused:,}", "refused", "no"))
-        made.append(Badge(f"{undecided:,}", "undecided", "open"))
-    return tuple(made)
+        numbers.append(Badge(f"{accepted:,}", "accepted", "yes"))
+        numbers.append(Badge(f"{refused:,}", "refused", "no"))
+        numbers.append(Badge(f"{undecided:,}", "undecided", "open"))
+    return tuple(numbers)
 
 
 def totals(data: WeekData) -> tuple[int, int, int]:
@@ -190,14 +190,14 @@ def missing(data: WeekData) -> list[Waiting]:
     """What undecided comparisons of all lanes wait for, what most of them wait for first."""
     from dataclasses import replace
 
-    found: dict[str, Waiting] = {}
+    lacks: dict[str, Waiting] = {}
     for lane in data.lanes:
         for item in lane.waiting:
-            held = found.get(item.code)
+            held = lacks.get(item.code)
             # The remedy of the lane where it would settle most.
             kept = item if held is None or item.pairs > held.pairs else held
-            found[item.code] = replace(kept, pairs=item.pairs + (held.pairs if held is not None else 0))
-    return sorted(found.values(), key=lambda item: (-item.pairs, effort(item.do)))
+            lacks[item.code] = replace(kept, pairs=item.pairs + (held.pairs if held is not None else 0))
+    return sorted(lacks.values(), key=lambda item: (-item.pairs, effort(item.do)))
 
 
 def effort(do: str) -> int:
@@ -227,9 +227,11 @@ def _lost(data: WeekData, words: Words) -> Iterator[Cell]:
 
 
 def _path(data: WeekData, words: Words) -> Iterator[Cell]:
-    made = data.sections.incidents
-    if made.found:
-        yield words("incidents", found=made.found[: 2 * MOST], more=len(made.found[2 * MOST :]) + made.more)
+    incidents = data.sections.incidents
+    if incidents.found:
+        yield words(
+            "incidents", found=incidents.found[: 2 * MOST], more=len(incidents.found[2 * MOST :]) + incidents.more
+        )
 
 
 def _memory(data: WeekData, words: Words) -> Iterator[Cell]:
@@ -241,12 +243,12 @@ def _memory(data: WeekData, words: Words) -> Iterator[Cell]:
 
 
 def _failed(data: WeekData, words: Words) -> Iterator[Cell]:
-    made = data.sections.failures
-    if not made.launches:
+    failed = data.sections.failures
+    if not failed.launches:
         return
-    causes = [(item.launches, failures.named(item)) for item in made.causes[: 2 * MOST]]
-    left = made.launches - sum(many for many, _ in causes)
-    yield words("failed", total=made.launches, causes=causes, more=left)
+    causes = [(item.launches, failures.named(item)) for item in failed.causes[: 2 * MOST]]
+    left = failed.launches - sum(many for many, _ in causes)
+    yield words("failed", total=failed.launches, causes=causes, more=left)
     again = data.sections.repeats.found
     if again:
         times = sum(len(item.again) + item.again_more for item in again)
@@ -255,21 +257,21 @@ def _failed(data: WeekData, words: Words) -> Iterator[Cell]:
 
 
 def _claims(data: WeekData, words: Words) -> Iterator[Cell]:
-    made = data.sections.claims
-    for item in made.stale[:MOST]:
+    known = data.sections.claims
+    for item in known.stale[:MOST]:
         yield words("stale", item=item)
-    stale = {item.id for item in made.stale}
-    changed = [item for item in made.changed if item.id not in stale]
+    stale = {item.id for item in known.stale}
+    changed = [item for item in known.changed if item.id not in stale]
     if changed:
         shown = [(item.id, claims.was(item), claims.now(item)) for item in changed[:MOST]]
-        yield words("claims", items=shown, more=len(changed) - len(shown) + made.changed_more)
+        yield words("claims", items=shown, more=len(changed) - len(shown) + known.changed_more)
 
 
 def _decisions(data: WeekData, words: Words) -> Iterator[Cell]:
-    made = data.sections.decisions
-    for item in made.made[:MOST]:
+    decisions = data.sections.decisions
+    for item in decisions.made[:MOST]:
         yield words("decided", item=item)
-    left = len(made.made[MOST:]) + made.more
+    left = len(decisions.made[MOST:]) + decisions.more
     if left:
         yield words("more_decided", count=left)
 

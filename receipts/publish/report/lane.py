@@ -55,10 +55,10 @@ def lane_section(
 
 def place(name: str, part: str = "") -> str:
     """Where a lane stands on the page, or a part of it: a lane's name may be anything that somebody wrote."""
-    made = re.sub(r"[^a-z0-9-]+", "-", name.lower())
-    if made != name:
-        made = f"{made[:40]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    return f"lane-{made}-{part}" if part else f"lane-{made}"
+    slug = re.sub(r"[^a-z0-9-]+", "-", name.lower())
+    if slug != name:
+        slug = f"{slug[:40]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return f"lane-{slug}-{part}" if part else f"lane-{slug}"
 
 
 def _results(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn, words: Words, *, weeks: bool) -> Section:
@@ -120,11 +120,11 @@ def _common(reported: tuple[Result, ...]) -> tuple[str, ...]:
 
 
 def _figures(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn, *, weeks: bool) -> tuple[Figure, ...]:
-    made = (
+    figures = (
         over_sequence.figure(place(lane.name, "sequence"), lane, drawn.repeated, reached),
         over_weeks.figure(place(lane.name, "weeks"), lane.name, drawn.courses, drawn.week) if weeks else None,
     )
-    return tuple(item for item in made if item is not None)
+    return tuple(item for item in figures if item is not None)
 
 
 def _numbers(item: Result) -> tuple[Cell, ...]:
@@ -171,13 +171,13 @@ def _source(item: Result) -> str:
 
 def _since(item: Result) -> Cell:
     """The change of the best of its shape since the interval began, with its interval, or why there is none."""
-    made = item.change
-    if made is None or made.was is None:
-        return ("new best",) if made is not None and made.state == "new" else ("~",)
-    if made.state == "same":
+    since = item.change
+    if since is None or since.was is None:
+        return ("new best",) if since is not None and since.state == "new" else ("~",)
+    if since.state == "same":
         return ("none",)
-    shown = (*numbered(change(made.ratio), made.was), f" ({span(made.low, made.high)})")
-    if made.comparable is None:
+    shown = (*numbered(change(since.ratio), since.was), f" ({span(since.low, since.high)})")
+    if since.comparable is None:
         return (*shown, ", the same configuration")
-    moved = f", {', '.join(map(plain, made.moved))}" if made.moved else ""
-    return (*shown, moved if made.comparable == "yes" else f", no comparison{moved and f': {moved[2:]}'}")
+    moved = f", {', '.join(map(plain, since.moved))}" if since.moved else ""
+    return (*shown, moved if since.comparable == "yes" else f", no comparison{moved and f': {moved[2:]}'}")

@@ -32,19 +32,19 @@ def without(names: Sequence[str]) -> tuple[str, ...]:
 
 def link(ref: Ref) -> Cell:
     """A receipt by its name and the start of its id."""
-    said = plain(ref.name).strip()
-    name = () if said in ("", ref.short) else (f" {said}",)
+    called = plain(ref.name).strip()
+    name = () if called in ("", ref.short) else (f" {called}",)
     return (Link(ref.short, ref.anchor), *name)
 
 
 def links(refs: Iterable[Ref], most: int = 3, more: int = 0) -> Cell:
     """Receipts by the starts of their ids, the first of them by its name as well."""
-    found = list(refs)
+    listed = list(refs)
     parts: list[Part] = []
-    for index, ref in enumerate(found[:most]):
+    for index, ref in enumerate(listed[:most]):
         parts += [", "] if index else []
         parts += link(ref) if index == 0 else (Link(ref.short, ref.anchor),)
-    left = max(0, len(found) - most) + more
+    left = max(0, len(listed) - most) + more
     return (*parts, f" and {left} more") if left else tuple(parts)
 
 

@@ -34,18 +34,21 @@ if TYPE_CHECKING:
 
 def page(data: WeekData, rules: RuleSet, words: Words) -> Page:
     """The whole report; ``rules`` are those that it was judged by."""
-    made = data.sections
+    parts = data.sections
     frontier, where = _frontier(data)
     every: list[Section | str] = [
         lane_section(
-            *(lane, made.ceilings[lane.name], data.drawn.lanes[lane.name], rules, words), weeks=lane.name != where
+            *(lane, parts.ceilings[lane.name], data.drawn.lanes[lane.name], rules, words), weeks=lane.name != where
         )
         for lane in data.lanes
     ]
-    every += [survival.section(made.survival, rules), decisions.section(made.decisions), claims.section(made.claims)]
-    every += [failures.section(made.failures), incidents.section(made.incidents)]
-    every += [repeats.section(made.repeats, rules), memory.section(data.headroom, data.headroom_more, data.drawn.chips)]
-    every += [checks.section(data.lanes), intake.section(made.intake, data.lanes)]
+    every += [survival.section(parts.survival, rules), decisions.section(parts.decisions), claims.section(parts.claims)]
+    every += [failures.section(parts.failures), incidents.section(parts.incidents)]
+    every += [
+        repeats.section(parts.repeats, rules),
+        memory.section(data.headroom, data.headroom_more, data.drawn.chips),
+    ]
+    every += [checks.section(data.lanes), intake.section(parts.intake, data.lanes)]
     sections, nothing = folded(every)
     shown = first_screen(data, words, nothing)
     sections = [replace(shown.sections[0], figures=frontier), *sections]
@@ -86,9 +89,9 @@ def interval(data: WeekData) -> str:
 def _frontier(data: WeekData) -> tuple[tuple[Figure, ...], str | None]:
     """The frontier over the weeks of the first lane that has one to draw, and that lane; the others have theirs."""
     for name, lane in data.drawn.lanes.items():
-        made = over_weeks.figure("frontier-weeks", name, lane.courses, lane.week)
-        if made is not None:
-            return (made,), name
+        figure = over_weeks.figure("frontier-weeks", name, lane.courses, lane.week)
+        if figure is not None:
+            return (figure,), name
     return (), None
 
 

@@ -24,7 +24,7 @@ _FILTERS: Final[dict[str, Callable[..., str]]] = {
     "percent": text.percent,
     "change": text.change,
     "amount": text.amount,
-    "sentence": lambda said: f"{str(said)[:1].upper()}{str(said)[1:]}",
+    "sentence": lambda name: f"{str(name)[:1].upper()}{str(name)[1:]}",
     "words": lambda name: str(name).replace("_", " "),
 }
 
@@ -53,10 +53,10 @@ class Words:
             named=lambda ref: self._fill((Link(text.plain(ref.name).strip() or ref.short, ref.anchor),)),
             links=lambda refs, most=3, more=0: self._fill(links(refs, most, more)),
             rule=lambda code, name="": self._fill((rule(code, name),)),
-            code=lambda said: self._fill((Code(text.plain(said)),)),
-            command=lambda said: self._fill((Code(text.plain(said), command=True),)),
-            to=lambda said, anchor: self._fill((Link(text.plain(said), anchor),)),
-            mark=lambda state, said="": self._fill((Mark(state, said),)),
+            code=lambda name: self._fill((Code(text.plain(name)),)),
+            command=lambda name: self._fill((Code(text.plain(name), command=True),)),
+            to=lambda name, anchor: self._fill((Link(text.plain(name), anchor),)),
+            mark=lambda state, fact="": self._fill((Mark(state, fact),)),
         )
         try:
             self._macros = environment.get_template(self._name).module
@@ -66,12 +66,12 @@ class Words:
     def __call__(self, sentence: str, **values: Any) -> Cell:
         """A sentence as the parts of a cell, its white space as one blank each."""
         try:
-            said = str(getattr(self._macros, sentence)(**values))
+            sentence_text = str(getattr(self._macros, sentence)(**values))
         except ReceiptsError:
             raise
         except Exception as error:  # a template is somebody's file: whatever it raises is that file's fault
             raise self._fault(error) from error
-        pieces = self._slot.split(re.sub(r"[ \n]+", " ", said).strip())
+        pieces = self._slot.split(re.sub(r"[ \n]+", " ", sentence_text).strip())
         parts: list[Part] = []
         for at, piece in enumerate(pieces):
             if at % 2:

@@ -97,7 +97,7 @@ def chips(shelf: Shelf, listed: Sequence[Headroom]) -> tuple[Chips, ...]:
     """The chips of the first of these launches."""
     shown = listed[:MOST]
     rows = {row.id: row for row in shelf.stored.entries([item.receipt.id for item in shown])} if shown else {}
-    found = []
+    launches = []
     for item in shown:
         launch = shelf.launch(rows[item.receipt.id])
         phase = launch.account.get(item.phase)
@@ -105,7 +105,7 @@ def chips(shelf: Shelf, listed: Sequence[Headroom]) -> tuple[Chips, ...]:
             continue
         hardware = launch.parsed.receipt.hardware
         figures = tuple(OneChip(one.chip, one.used, one.peak, one.pool, one.limit) for one in phase.chips)
-        found.append(
+        launches.append(
             Chips(
                 *(item.receipt, item.lane, item.phase, item.wanted, figures),
                 count=launch.account.stated,
@@ -114,36 +114,36 @@ def chips(shelf: Shelf, listed: Sequence[Headroom]) -> tuple[Chips, ...]:
                 accelerator=hardware.accelerator if hardware else None,
             )
         )
-    return tuple(found)
+    return tuple(launches)
 
 
-def figures(anchor: str, found: Sequence[Chips]) -> tuple[Figure, ...]:
+def figures(anchor: str, launches: Sequence[Chips]) -> tuple[Figure, ...]:
     """Pictures of so many launches each, the tightest first, of those with two chips or more."""
-    drawn = [item for item in found if len(item.map.shares) >= maps.FEWEST]
+    drawn = [item for item in launches if len(item.map.shares) >= maps.FEWEST]
     parts = [drawn[at : at + TOGETHER] for at in range(0, len(drawn), TOGETHER)]
     return tuple(_figure(f"{anchor}-{index}", part) for index, part in enumerate(parts, 1))
 
 
-def _figure(anchor: str, found: Sequence[Chips]) -> Figure:
+def _figure(anchor: str, launches: Sequence[Chips]) -> Figure:
     title = "Memory by chip"
 
     def draw(name: str) -> str | None:
-        return maps.picture([item.map for item in found], name=name, title=title)
+        return maps.picture([item.map for item in launches], name=name, title=title)
 
-    return Figure(anchor, _caption(title, found), draw, _table(title, found))
+    return Figure(anchor, _caption(title, launches), draw, _table(title, launches))
 
 
-def _caption(title: str, found: Sequence[Chips]) -> Cell:
-    thin = " Red with !: less is left than the lane wants." if any(item.map.thin for item in found) else ""
-    outlined = " Outlined: the fullest." if any(item.map.leaders for item in found) else ""
+def _caption(title: str, launches: Sequence[Chips]) -> Cell:
+    thin = " Red with !: less is left than the lane wants." if any(item.map.thin for item in launches) else ""
+    outlined = " Outlined: the fullest." if any(item.map.leaders for item in launches) else ""
     says = (
         f"{title} in the phase in which its launch is tightest; the darker, the nearer to its limit.{thin}{outlined} "
     )
-    named = [part for item in found for part in (*link(item.receipt), "; ")]
+    named = [part for item in launches for part in (*link(item.receipt), "; ")]
     return (says, *named[:-1], ".")
 
 
-def _table(title: str, found: Iterable[Chips]) -> Table:
+def _table(title: str, launches: Iterable[Chips]) -> Table:
     columns = (
         Column("launch"),
         Column("phase"),
@@ -151,7 +151,7 @@ def _table(title: str, found: Iterable[Chips]) -> Table:
         *(Column(name, "GiB", True) for name in ("in use", "live peak", "pool peak", "limit")),
     )
     rows, after = [], []
-    for item in found:
+    for item in launches:
         ordered = item.ordered
         for one in ordered[:LISTED]:
             amounts = ((gib(value),) for value in (one.used_bytes, one.peak_bytes, one.pool_bytes, one.limit_bytes))

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 NAME = 60
 
 
-def figure(anchor: str, lane: str, found: Iterable[Judged]) -> Figure | None:
+def figure(anchor: str, lane: str, compared: Iterable[Judged]) -> Figure | None:
     """The picture; None where fewer than two comparisons have an interval. Its numbers stand in the tables."""
-    shown = [effect for item in found if (effect := _effect(item)) is not None]
+    shown = [effect for item in compared if (effect := _effect(item)) is not None]
     if len(shown) < forest.FEWEST:
         return None
     title = f"{plain(lane)}: effects with their 95 % intervals"

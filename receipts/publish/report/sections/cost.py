@@ -27,23 +27,23 @@ class Cost:
 
 def cost(rows: Iterable[Entry]) -> Cost:
     """What these launches cost together."""
-    found = list(rows)
+    launches = list(rows)
     times = [
-        ((row.finished - row.started).total_seconds(), row.chips or 0) for row in found if row.finished is not None
+        ((row.finished - row.started).total_seconds(), row.chips or 0) for row in launches if row.finished is not None
     ]
     return Cost(
         seconds=sum(seconds for seconds, _ in times),
         chip_seconds=sum(seconds * chips for seconds, chips in times),
         timed=len(times),
-        untimed=len(found) - len(times),
+        untimed=len(launches) - len(times),
     )
 
 
-def spent(made: Cost) -> str:
+def spent(total: Cost) -> str:
     """A cost in words; `~` where no launch says how long it ran."""
-    if not made.timed:
+    if not total.timed:
         return "~"
-    spent_on, of = (made.chip_seconds, "chip ") if made.chip_seconds else (made.seconds, "")
+    spent_on, of = (total.chip_seconds, "chip ") if total.chip_seconds else (total.seconds, "")
     size, unit = next(pair for pair in _UNITS if spent_on >= pair[0] or pair[0] == 1)
     amount = f"{spent_on / size:,.1f} {of}{unit}"
-    return f"{amount} ({made.untimed} not stated)" if made.untimed else amount
+    return f"{amount} ({total.untimed} not stated)" if total.untimed else amount

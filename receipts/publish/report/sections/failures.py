@@ -72,7 +72,7 @@ def failures(shelf: Shelf, items: Iterable[Item]) -> Failures:
     for place, item in enumerate(failed):
         groups[_cause(item, read=place < MOST_READ)].append(item)
     ordered = sorted(groups.items(), key=lambda one: (-len(one[1]), *map(str, one[0])))
-    causes = tuple(_failure(shelf, found) for _, found in ordered[:MOST])
+    causes = tuple(_failure(shelf, items) for _, items in ordered[:MOST])
     return Failures(len(failed), causes, max(0, len(ordered) - MOST), cost(item.entry for item in failed))
 
 
@@ -140,9 +140,9 @@ def named(item: Failure) -> str:
     return f"{outcome} at {where}" if where else f"{outcome}, shape not stated"
 
 
-def section(made: Failures) -> Section | str:
+def section(known: Failures) -> Section | str:
     """The causes in words."""
-    if not made.launches:
+    if not known.launches:
         return "failed launches"
     columns = (
         Column("launches", numeric=True),
@@ -154,8 +154,8 @@ def section(made: Failures) -> Section | str:
         Column("cost", numeric=True),
         Column("receipts"),
     )
-    rows = tuple(Row(_cells(item)) for item in made.causes)
-    table = Table("Causes, those that ended most launches first", columns, rows, more(made.more, "causes"))
+    rows = tuple(Row(_cells(item)) for item in known.causes)
+    table = Table("Causes, those that ended most launches first", columns, rows, more(known.more, "causes"))
     return Section("failures", "Failures", tables=(without_empty(table),))
 
 

@@ -71,9 +71,9 @@ def incidents(items: Iterable[Item]) -> Incidents:
         for finding in item.verdict.findings:
             if _is_incident(finding, item.shelf.rulebook.rules):
                 groups[finding.code, finding.name].append((finding, item))
-    made = [_incident(found) for found in groups.values()]
-    made.sort(key=lambda item: (_ORDER[Level(item.level)], -item.launches, item.code))
-    return Incidents(tuple(made[:MOST]), max(0, len(made) - MOST))
+    by_rule = [_incident(group) for group in groups.values()]
+    by_rule.sort(key=lambda item: (_ORDER[Level(item.level)], -item.launches, item.code))
+    return Incidents(tuple(by_rule[:MOST]), max(0, len(by_rule) - MOST))
 
 
 def _is_incident(finding: Finding, rules: RuleSet) -> bool:
@@ -114,9 +114,9 @@ def _incident(group: Sequence[tuple[Finding, Item]]) -> Incident:
     )
 
 
-def section(made: Incidents) -> Section | str:
+def section(shown: Incidents) -> Section | str:
     """The incidents in words."""
-    if not made.found:
+    if not shown.found:
         return "path incidents"
     columns = (
         Column("launches", numeric=True),
@@ -127,23 +127,23 @@ def section(made: Incidents) -> Section | str:
         Column("cost", numeric=True),
         Column("receipts"),
     )
-    rows = tuple(Row(_cells(item)) for item in made.found)
-    table = Table("Launches that left their path, drifted or never settled", columns, rows, more(made.more, "rules"))
+    rows = tuple(Row(_cells(item)) for item in shown.found)
+    table = Table("Launches that left their path, drifted or never settled", columns, rows, more(shown.more, "rules"))
     return Section("incidents", "Path incidents", tables=(without_empty(table),))
 
 
 def _cells(item: Incident) -> tuple[Cell, ...]:
     several = len(item.seen) > 1
-    found: list[Cell] = [
+    places: list[Cell] = [
         (Code(plain(one.at)), f" {plain(one.found, NOTE)}{f' ({one.launches:,} ×)' if several else ''}")
         for one in item.seen
     ]
-    found += [(f"and {item.seen_more:,} more findings",)] if item.seen_more else []
+    places += [(f"and {item.seen_more:,} more findings",)] if item.seen_more else []
     expected = dict.fromkeys(plain(one.expected, NOTE) for one in item.seen)
     return (
         (f"{item.launches:,} ×",),
         (rule(item.code, item.name),),
-        joined(found, "; "),
+        joined(places, "; "),
         ("; ".join(list(expected)[:2]),),
         (plain(item.do, NOTE),),
         (spent(item.cost),),
