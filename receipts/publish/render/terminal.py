@@ -122,7 +122,7 @@ class Terminal:
         else:
             yield from self._columns(table.columns, rows, where)
             if where.dropped:
-                yield from self.wrapped(f"(for a wider terminal: {', '.join(where.dropped)})", 2)
+                yield from self.wrapped(f"(for a wider terminal: {' · '.join(where.dropped)})", 2)
         for sentence in table.after:
             yield from self.wrapped(sentence, 2, 4)
 
