@@ -13,7 +13,7 @@ from receipts.axes.lane import Lane
 from receipts.axes.signature import sign
 from receipts.base import files
 from receipts.base.errors import InputError, StoreError
-from receipts.questions.plan import parse_plan
+from receipts.questions.plan import before_run, parse_plan, plan_of
 from receipts.questions.preflight import PreflightAnswer, PreflightEvidence, Rung, next_rung
 from receipts.receipt import Document, Parsed, Role, parse
 from receipts.receipt.catalogue import find
@@ -111,8 +111,11 @@ def _new(number: int, launch: str, rung: Rung | None) -> Attempt:
 def _asking(plan: Parsed, words: Words, tools: RunTools) -> Callable[[Parsed], PreflightAnswer]:
     """The preflight, which also knows what the command cannot be told."""
 
+    # A recorder states a flag with where it was read; a rung states its value alone.
+    before = _settings(plan_of(before_run(plan), plan.source))
+
     def ask(other: Parsed) -> PreflightAnswer:
-        before, after = _settings(plan), _settings(other)
+        after = _settings(other)
         untaken = sorted(words.untaken(path for path in {*before, *after} if before.get(path) != after.get(path)))
         if untaken:
             wanted = ", ".join(f"{{{path}}}" for path in untaken)
