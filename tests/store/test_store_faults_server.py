@@ -293,16 +293,15 @@ KILLED = """
 import os, signal, sys
 from receipts.store import schema
 from receipts.store.address import address
-from receipts.store.sql import triggers
-statements = triggers.postgresql
-class Some(list):
-    def __init__(self, every):
-        self.first = next(every)
-    def __iter__(self):
-        yield self.first
-        os.kill(os.getpid(), signal.SIGKILL)
 from receipts.store.sql.postgres import Postgres
-Postgres.triggers = lambda self: Some(statements())
+from receipts.store.sql.sqlite import Sqlite
+
+def some(statements):
+    yield statements[0]
+    os.kill(os.getpid(), signal.SIGKILL)
+
+for engine in (Sqlite, Postgres):
+    engine.triggers = lambda self, every=engine.triggers: some(every(self))
 schema.upgrade(address(sys.argv[1]))
 """
 
