@@ -113,8 +113,8 @@ class Nanotron(RecordReader):
         self._cuda(rows)
         self._ratios(rows)
         if (batches := figures.pop("batch", None)) is not None:
-            triples = zip(rows.values("tokens_per_second"), rows.values("step_seconds"), batches, strict=True)
-            figures["global_batch"] = [self._batch(*triple) for triple in triples]
+            rates, seconds = rows.values("tokens_per_second"), rows.values("step_seconds")
+            figures["global_batch"] = list(map(self._batch, rates, seconds, batches))
         if self._switched:
             self._switched = False
             self.reading.not_steady[rows.steps[0]] = "stall"

@@ -130,7 +130,9 @@ class Nemo(RecordReader):
     def _steps(self, rows: Rows) -> list[int]:
         """The global step; where it is not printed it follows from the samples, or from the iterations of epochs."""
         counts, numbers, consumed = rows.counts, rows.values("number"), rows.values("consumed")
-        exact = "global_step" not in rows.columns or not any(b"e" in word for word in rows.columns.words("global_step"))
+        exact = "global_step" not in rows.columns or b"e" not in b" ".join(rows.columns.words("global_step"))
+        if exact and 0 <= min(numbers) <= max(numbers) < _LARGEST and (whole := list(map(int, numbers))) == numbers:
+            return whole
         done = counts.get("done") or counts.get("count")
         steps: list[int] = []
         for at, (number, samples, batch) in enumerate(zip(numbers, consumed, rows.values("global_batch"), strict=True)):
