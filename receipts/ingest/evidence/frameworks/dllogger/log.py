@@ -16,7 +16,8 @@ from receipts.ingest.evidence import steady, vocabulary
 from receipts.ingest.evidence.frameworks.megatron import configuration
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.records import Form, RecordReader
+from receipts.ingest.evidence.record import Form
+from receipts.ingest.evidence.records import RecordReader
 
 _PARAMETERS: Final = re.compile(r'DLLL (\{.{0,400}?"step": ?"PARAMETER".*\})\s*$')
 _MEGATRON: Final = "tensor_model_parallel_size"

@@ -14,7 +14,8 @@ from typing import ClassVar, Final
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.numbers import FIGURE, number
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
-from receipts.ingest.evidence.records import Form, RecordReader, Rows
+from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.steps import ABSENT, Steps
 
 _VALIDATED = re.compile(rf"(?<![A-Za-z_])s:\d{{1,12}} tel:({FIGURE})")

@@ -21,7 +21,8 @@ from receipts.ingest.evidence.frameworks.maxtext.table import Table
 from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading, Reason
-from receipts.ingest.evidence.records import RANK, Form, RecordReader, Rows
+from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.records import RANK, RecordReader
 from receipts.ingest.evidence.rows import rising
 from receipts.ingest.evidence.steps import ABSENT
 from receipts.receipt.accelerators import find

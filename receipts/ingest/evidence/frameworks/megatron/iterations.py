@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.records import Rows
+from receipts.ingest.evidence.record import Rows
 from receipts.ingest.evidence.steps import ABSENT
 
 _MAX_REMARKED: Final = 10

@@ -12,7 +12,7 @@ from typing import Final
 
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.numbers import FIGURE
-from receipts.ingest.evidence.records import Form
+from receipts.ingest.evidence.record import Form
 from receipts.ingest.evidence.vocabulary import Label
 
 DATE: Final = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(\.\d{1,6})?\] *$")

@@ -20,7 +20,8 @@ from receipts.ingest.evidence.frameworks.megatron.iterations import Divergence
 from receipts.ingest.evidence.frameworks.megatron.profile import Profiler
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.records import Record, RecordReader, Rows
+from receipts.ingest.evidence.record import Record, Rows
+from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.rows import rising
 from receipts.ingest.evidence.vocabulary import Label
 

@@ -13,7 +13,7 @@ from typing import Final
 from receipts.base.units import BYTES, MIB
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
-from receipts.ingest.evidence.records import Form
+from receipts.ingest.evidence.record import Form
 from receipts.ingest.evidence.vocabulary import Label
 
 MAX_ROWS: Final = 20_000

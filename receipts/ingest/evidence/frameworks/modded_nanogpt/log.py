@@ -17,7 +17,8 @@ from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.numbers import FIGURE, number
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
-from receipts.ingest.evidence.records import Form, RecordReader, Rows
+from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.steps import ABSENT
 
 _AVERAGE = re.compile(r"step_avg:\s*(?:nan|inf)")

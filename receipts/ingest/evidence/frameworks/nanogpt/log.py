@@ -11,7 +11,8 @@ from typing import ClassVar
 
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.numbers import FIGURE
-from receipts.ingest.evidence.records import Form, RecordReader, Rows
+from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.records import RecordReader
 
 
 class PlainLoop(RecordReader):

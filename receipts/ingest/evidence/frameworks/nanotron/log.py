@@ -19,7 +19,8 @@ from receipts.ingest.evidence.frameworks.nanotron.configuration import NanotronC
 from receipts.ingest.evidence.numbers import FIGURE, scaled
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
-from receipts.ingest.evidence.records import Form, RecordReader, Rows
+from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.steps import ABSENT
 
 # Where a line of the logger begins: behind another that lacks its end, too.

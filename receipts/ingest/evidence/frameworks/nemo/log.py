@@ -20,7 +20,8 @@ from receipts.ingest.evidence.frameworks.nemo.formula import Formula
 from receipts.ingest.evidence.frameworks.nemo.layout import Layout
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
-from receipts.ingest.evidence.records import Form, RecordReader, Rows
+from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.records import RecordReader
 
 _MEMORY: Final[tuple[str, ...]] = ("bytes_used", "peak_bytes", "peak_reserved_bytes")
 _LARGEST: Final = 1e18

@@ -16,7 +16,8 @@ from typing import ClassVar, Final
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.records import Form, RecordReader, Rows
+from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.steps import ABSENT
 
 _COLLECTION = re.compile(r"collection=(\S{1,80}) ")

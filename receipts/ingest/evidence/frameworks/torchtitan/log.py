@@ -20,8 +20,9 @@ from receipts.ingest.evidence.literal import balanced
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading, Reason
+from receipts.ingest.evidence.record import Form, Record, Rows
 from receipts.ingest.evidence.records import RANK as RANKS
-from receipts.ingest.evidence.records import Form, Record, RecordReader, Rows
+from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.steps import ABSENT, Steps
 from receipts.ingest.evidence.vocabulary import Label
 
