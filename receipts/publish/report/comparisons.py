@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from receipts import metrics
@@ -14,7 +16,7 @@ from receipts.publish.report.text import change, plain, span
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
-    from receipts.publish.report.data import Judged, LaneWeek
+    from receipts.publish.report.data import Judged, LaneWeek, Waiting, WeekData
     from receipts.publish.report.drawn import LaneDrawn
     from receipts.publish.report.words import Words
 
@@ -160,3 +162,21 @@ def _why(item: Judged, of_axes: Sequence[str]) -> Cell:
         side = f" on {reason.side}" if reason.side else ""
         parts.append((rule(reason.code, reason.name), f"{side}: {reason.found}"))
     return joined(parts, "; ") or (item.why or "~",)
+
+
+def missing(data: WeekData) -> list[Waiting]:
+    """What undecided comparisons of all lanes wait for, what most of them wait for first."""
+    lacks: dict[str, Waiting] = {}
+    for lane in data.lanes:
+        for item in lane.waiting:
+            held = lacks.get(item.code)
+            # The remedy of the lane where it would settle most.
+            kept = item if held is None or item.pairs > held.pairs else held
+            lacks[item.code] = replace(kept, pairs=item.pairs + (held.pairs if held is not None else 0))
+    return sorted(lacks.values(), key=lambda item: (-item.pairs, effort(item.do)))
+
+
+def effort(do: str) -> int:
+    """How often something is to be done, where it says so."""
+    count = re.search(r"\d+", do)
+    return int(count[0]) if count else 0

@@ -5,13 +5,13 @@ Lanes stand in the order of their names, each for itself: nothing here is put ab
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
 from receipts.publish.page import Badge, Cell
+from receipts.publish.report import comparisons
 from receipts.publish.report.lane import place
 from receipts.publish.report.sections import claims, failures
 from receipts.publish.report.sections.retest import is_gain
@@ -19,7 +19,7 @@ from receipts.publish.report.text import number, plain
 from receipts.publish.report.words import Words
 
 if TYPE_CHECKING:
-    from receipts.publish.report.data import Judged, LaneWeek, Result, Waiting, WeekData
+    from receipts.publish.report.data import Judged, LaneWeek, Result, WeekData
 
 MOST: Final = 3  # sentences of a lane, or of what lanes share, under one topic
 FEW_LANES: Final = 3  # more of them have a sentence each
@@ -176,7 +176,7 @@ def _refused(data: WeekData, words: Words) -> Iterator[Cell]:
 def _undecided(data: WeekData, words: Words) -> Iterator[Cell]:
     total = totals(data)[2]
     if total:
-        waiting = missing(data)
+        waiting = comparisons.missing(data)
         yield words("undecided", total=total, waiting=waiting[: MOST + 1])
     largest = [(lane, item) for lane in data.lanes for item in _gains(lane)[:MOST]]
     if largest:
@@ -184,26 +184,6 @@ def _undecided(data: WeekData, words: Words) -> Iterator[Cell]:
             (lane.name, place(lane.name, "inconclusive"), item, _metric(item)) for lane, item in largest[: 2 * MOST]
         ]
         yield words("largest", items=shown)
-
-
-def missing(data: WeekData) -> list[Waiting]:
-    """What undecided comparisons of all lanes wait for, what most of them wait for first."""
-    from dataclasses import replace
-
-    lacks: dict[str, Waiting] = {}
-    for lane in data.lanes:
-        for item in lane.waiting:
-            held = lacks.get(item.code)
-            # The remedy of the lane where it would settle most.
-            kept = item if held is None or item.pairs > held.pairs else held
-            lacks[item.code] = replace(kept, pairs=item.pairs + (held.pairs if held is not None else 0))
-    return sorted(lacks.values(), key=lambda item: (-item.pairs, effort(item.do)))
-
-
-def effort(do: str) -> int:
-    """How often something is to be done, where it says so."""
-    count = re.search(r"\d+", do)
-    return int(count[0]) if count else 0
 
 
 def _gains(lane: LaneWeek) -> list[Judged]:
@@ -301,7 +281,7 @@ def _next(data: WeekData, words: Words) -> Iterator[Cell]:
 
 def _settle(data: WeekData, words: Words) -> Iterator[Cell]:
     """What would settle most undecided comparisons; then the largest of them, and what was refused."""
-    for item in missing(data)[:1]:
+    for item in comparisons.missing(data)[:1]:
         lane = max(data.lanes, key=lambda lane: len(lane.inconclusive) + lane.inconclusive_more)
         yield words("settle", item=item, total=totals(data)[2], place=place(lane.name, "inconclusive"))
     for lane in [lane for lane in data.lanes if _gains(lane)][:1]:
