@@ -308,7 +308,8 @@ def test_json_tells_every_attempt_and_nothing_of_the_command(shell: Shell) -> No
 
 
 def test_a_receipt_stays_where_the_store_cannot_be_written(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECEIPTS_STORE", str(shell.folder / "absent" / "store.sqlite"))
+    (shell.folder / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("RECEIPTS_STORE", str(shell.folder / "file" / "store.sqlite"))
     said = shell("run", "--force", "--dir", "w", "--plan", plan(shell, batch__micro_batch=1), "--", "true")
     assert said.code == 0
     assert "receipts submit" in said.err
