@@ -19,6 +19,7 @@ from receipts.base.errors import StoreError, UsageError
 from receipts.store import schema
 from receipts.store.address import Address, address
 from receipts.store.sql import engine_of
+from receipts.store.sql.copies import copy_in, copy_pages, write_ahead
 from receipts.store.sql.transactions import connect, snapshot, told, writing
 from receipts.store.tables import HEAD, metadata, receipts, stores, version
 
@@ -50,7 +51,7 @@ def backup(source: Address, file: Path, *, force: bool = False) -> Copied:
         with told(source), _beside(file, force=force) as made:
             schema.ensure(engine, source, create=False)
             if source.file is not None:
-                _copy_pages(engine, made)
+                copy_pages(engine, made)
             else:
                 _copy_out(engine, made)
             return _checked(made, file)
@@ -72,22 +73,6 @@ def _beside(file: Path, *, force: bool) -> Iterator[Path]:
         raise UsageError(f"{file}: there is a file already; name another, or replace it with --force") from None
     except OSError as error:
         raise StoreError(f"{file}: it cannot be written ({error.strerror}); name a place that can") from None
-
-
-def _copy_pages(engine: Engine, file: Path) -> None:
-    import sqlite3
-
-    target = sqlite3.connect(file, isolation_level=None)
-    try:
-        with engine.connect() as connection:
-            raw: Any = connection.connection.driver_connection
-            raw.backup(target)  # all pages in one step: one state, and in a WAL no writer waits for it
-        # One file, without a log beside it.
-        target.execute("PRAGMA journal_mode = DELETE")
-    except sqlite3.Error as error:
-        raise StoreError(f"{file}: the copy failed ({error}); check the store with: receipts audit") from error
-    finally:
-        target.close()
 
 
 def _copy_out(engine: Engine, file: Path) -> None:
@@ -164,22 +149,11 @@ def restore(file: Path, target: Address) -> Copied:
         with told(place):
             schema.ensure(engine, place, create=False)
             with _beside(target.file, force=target.file.exists()) as made:
-                _copy_pages(engine, made)
-                _write_ahead(made)
+                copy_pages(engine, made)
+                write_ahead(made)
                 return _checked(made, target)
     finally:
         engine.dispose()
-
-
-def _write_ahead(file: Path) -> None:
-    """Set the journal mode that a store has; the file keeps it."""
-    import sqlite3
-
-    connection = sqlite3.connect(file, isolation_level=None)
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-    finally:
-        connection.close()
 
 
 def _into_database(file: Path, target: Address) -> Copied:
@@ -195,24 +169,9 @@ def _into_database(file: Path, target: Address) -> Copied:
                 raise UsageError(f"{target}: the database holds tables already; restore into an empty one")
             _make(connection)
             for table in metadata.sorted_tables:
-                _copy_in(connection, table, _rows(source, table))
+                copy_in(connection, table, _rows(source, table))
             _finish(connection)
         return copied
     finally:
         old.dispose()
         new.dispose()
-
-
-def _copy_in(connection: Connection, table: Table, parts: Iterator[list[dict[str, Any]]]) -> None:
-    """Rows into PostgreSQL by COPY, and the next number after the last of them."""
-    driver: Any = connection.connection.driver_connection
-    names = [column.name for column in table.columns]
-    listed = ", ".join(f'"{name}"' for name in names)
-    with driver.cursor() as cursor, cursor.copy(f'COPY "{table.name}" ({listed}) FROM STDIN') as stream:
-        for rows in parts:
-            for row in rows:
-                stream.write_row([row[name] for name in names])
-    if "seq" in table.c:
-        last = connection.execute(select(func.max(table.c.seq))).scalar()
-        if last is not None:
-            connection.execute(select(func.setval(func.pg_get_serial_sequence(table.name, "seq"), last)))
