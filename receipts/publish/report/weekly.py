@@ -68,7 +68,7 @@ def first_screen(data: WeekData, words: Words, nothing: Sequence[str] = ()) -> P
     """The page down to its first section: what a lead forwards. ``nothing`` is what there is none of."""
     points = first.points(data, words)
     if nothing:
-        points = (*points, ("nothing on", ((f"{', '.join(nothing)}.",),)))
+        points = (*points, ("none of", ((f"{', '.join(nothing)}.",),)))
     lanes: tuple[tuple[str, Cell], ...] = (("lanes", (", ".join(data.only_lanes),)),) if data.only_lanes else ()
     return Page(
         title=f"Frontier report {data.week}",
