@@ -21,9 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from receipts.cli.group import run
     except ModuleNotFoundError as missing:
-        if not (told := lacking(missing)):
+        if not (explanation := lacking(missing)):
             raise
-        sys.stderr.write(told)
+        sys.stderr.write(explanation)
         return 2
     return run(words) if arguments is not None else _as_program(run, words)
 

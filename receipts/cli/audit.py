@@ -64,14 +64,14 @@ def command(session: Session, sealing: bool, expect: tuple[str, ...], proof: str
                 progress = output.Progress(total, answers=False)
             progress.at(done)
 
-        found = audit(store, session.rulebook, expect, tell)
+        result = audit(store, session.rulebook, expect, tell)
         progress.clear()
-        made = store.seal() if sealing and not found.faults else []
+        seals = store.seal() if sealing and not result.faults else []
     if as_json:
-        output.as_json(_as_data(found, made))
+        output.as_json(_as_data(result, seals))
     else:
-        _print(found, made, sealing)
-    return found.exit_code
+        _print(result, seals, sealing)
+    return result.exit_code
 
 
 def _as_data(audit: Audit, seals: list[Seal]) -> dict[str, Any]:
@@ -120,11 +120,11 @@ def _print(audit: Audit, seals: list[Seal], sealing: bool) -> None:
 def _prove(store: Store, word: str, as_json: bool) -> int:
     receipt = store.resolve(word)
     with store.inspect() as inspection:
-        found = inspection.proof(receipt)
-    if found is None:
+        proof = inspection.proof(receipt)
+    if proof is None:
         output.note(f"no seal holds {receipt[:12]}; write one with: receipts audit --seal")
         return 3
-    one, steps = found
+    one, steps = proof
     if as_json:
         way = [{"left": step.left, "digest": step.digest.hex()} for step in steps]
         output.as_json(

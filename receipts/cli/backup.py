@@ -31,10 +31,10 @@ def command(session: Session, file: Path, force: bool, as_json: bool) -> int:
     from receipts.store.address import address
     from receipts.store.transfer.backup import backup
 
-    made = backup(address(session.store_url), file.expanduser().absolute(), force=force)
+    copy = backup(address(session.store_url), file.expanduser().absolute(), force=force)
     if as_json:
-        output.as_json(made._asdict())
+        output.as_json(copy._asdict())
     else:
-        output.line(f"{output.clean(made.place)}: {made.receipts:,} receipts, {made.rows:,} rows in all")
+        output.line(f"{output.clean(copy.place)}: {copy.receipts:,} receipts, {copy.rows:,} rows in all")
         output.note(f"it comes back with: receipts --store STORE restore {file}")
     return 0

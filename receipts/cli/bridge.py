@@ -73,24 +73,24 @@ def command(
     with session.open_store() as store:
         shown = output.Progress(None, answers=False)
         left, right = _one(store, a), _one(store, b)
-        found = bridge(store, left, right, session.rulebook, metric=metric, most=most, progress=shown.at)
+        bridged = bridge(store, left, right, session.rulebook, metric=metric, most=most, progress=shown.at)
         shown.clear()
-    written = _write(Path(folder), found) if folder is not None else []
+    written = _write(Path(folder), bridged) if folder is not None else []
     if svg is not None:
-        _draw(svg, found)
+        _draw(svg, bridged)
     if as_json:
         from receipts.questions.bridge.data import as_data
 
-        output.as_json({**as_data(found), **({"plans": written} if folder is not None else {})})
+        output.as_json({**as_data(bridged), **({"plans": written} if folder is not None else {})})
     elif as_dot:
         from receipts.questions.bridge.data import dot
 
-        output.line(dot(found).rstrip("\n"))
+        output.line(dot(bridged).rstrip("\n"))
     else:
         from receipts.cli.bridge_text import print_bridge
 
-        print_bridge(found, written, folder)
-    return found.exit_code
+        print_bridge(bridged, written, folder)
+    return bridged.exit_code
 
 
 def _one(store: Store, word: str) -> Parsed:

@@ -75,8 +75,8 @@ def _bridge(bridge: Bridge) -> None:
     output.heading(f"Bridge of {_hops(chain)}{more}")
     _waterfall(bridge, chain)
     for number, hop in enumerate(chain, 1):
-        if (said := _ordered(hop)) is not None:
-            output.wrapped(f"hop {number}: {said}", 2, 4)
+        if (order := _ordered(hop)) is not None:
+            output.wrapped(f"hop {number}: {order}", 2, 4)
 
 
 def _ordered(hop: Hop) -> str | None:
@@ -177,11 +177,11 @@ def _interactions(bridge: Bridge) -> None:
 def _interaction(item: Interaction) -> str:
     x, y = item.axes
     joint = f"{_gain(item.together)} ({_interval(item.together)})"
-    says = "together" if item.shown else "none shown, together"
+    label = "together" if item.shown else "none shown, together"
     if item.status != "accepted":
-        says = "not all four pairs hold, together"
+        label = "not all four pairs hold, together"
     return (
-        f"{x} × {y}: {says} {joint} over both apart; {x} gives {_gain(item.first[0])} before {y} moves and "
+        f"{x} × {y}: {label} {joint} over both apart; {x} gives {_gain(item.first[0])} before {y} moves and "
         f"{_gain(item.first[1])} after, {y} {_gain(item.second[0])} and {_gain(item.second[1])} "
         f"(from {item.corners[0].name})"
     )

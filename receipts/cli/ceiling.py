@@ -44,24 +44,24 @@ def command(session: Session, lane: str, since: str | None, as_json: bool) -> in
     begin = moment("--since", since) if since is not None else None
     with session.open_store() as store:
         rows = store.query.reached(lane, begin)
-        found = frontiers(rows)
-        names = {item.receipt: described(store.parsed(item.receipt).stated) for item in found.frontiers}
+        lanes_ceilings = frontiers(rows)
+        names = {item.receipt: described(store.parsed(item.receipt).stated) for item in lanes_ceilings.frontiers}
     if not rows and lane not in session.rulebook.lanes.names():
         from receipts.base.errors import near
 
         hint = near(lane, session.rulebook.lanes.names())
         raise NotFound(f"no launch of a lane {lane!r}, and no such lane is declared; see: receipts lanes{hint}")
-    repeated = any(item.grade != "peak" for group in found.frontiers for item in group.ceilings)
+    repeated = any(item.grade != "peak" for group in lanes_ceilings.frontiers for item in group.ceilings)
     if as_json:
-        output.as_json(as_data(lane, found, names))
+        output.as_json(as_data(lane, lanes_ceilings, names))
         return 0 if repeated else 3
-    for group in found.frontiers:
+    for group in lanes_ceilings.frontiers:
         _print(group, names[group.receipt])
-    if not found.frontiers:
+    if not lanes_ceilings.frontiers:
         output.line(f"no measured training launch of {lane} states a whole shape{f' since {since}' if since else ''}")
-    if found.shapeless:
-        says = "launches state no whole shape (chips, sequence length, micro batch, depth) and are left out"
-        output.wrapped(f"{found.shapeless:,} {says}", 0)
+    if lanes_ceilings.shapeless:
+        reason = "launches state no whole shape (chips, sequence length, micro batch, depth) and are left out"
+        output.wrapped(f"{lanes_ceilings.shapeless:,} {reason}", 0)
     return 0 if repeated else 3
 
 

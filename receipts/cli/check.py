@@ -58,18 +58,18 @@ def command(session: Session, receipts: tuple[str, ...], witness: tuple[str, ...
     if not refused:
         witnessing(witnesses, given)
     stored = session.asks_store or not all(map(is_file, (*receipts, *witness)))
-    found = [
+    verdicts = [
         judge_receipt(
             item, session.rulebook.lanes.of(item.receipt.run.lane), session.rulebook.rules, facts, prove=as_json
         )
         for item, facts in zip(given, _facts(session, given, witnesses, stored=stored), strict=True)
     ]
     if as_json:
-        output.as_json([to_json(item) for item in found])
+        output.as_json([to_json(item) for item in verdicts])
     else:
-        for verdict in found:
+        for verdict in verdicts:
             print_verdict(verdict, quiet=quiet)
-    return 2 if refused else worst(found)
+    return 2 if refused else worst(verdicts)
 
 
 def _facts(session: Session, given: Sequence[Parsed], witnesses: Sequence[Parsed], *, stored: bool) -> list[Facts]:

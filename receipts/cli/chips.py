@@ -57,10 +57,10 @@ def command(
 
     if b is not None:
         return _changed(session, (a, b), phase, metric, svg, as_json)
-    found = fetch(session, [a])[0]
-    if svg is not None and len(found) > 1:
-        raise UsageError(f"{a} names {len(found)} receipts, and --svg draws one; name one of them by its id")
-    codes = [_one(session, parsed, phase, metric, svg, as_json) for parsed in found]
+    first = fetch(session, [a])[0]
+    if svg is not None and len(first) > 1:
+        raise UsageError(f"{a} names {len(first)} receipts, and --svg draws one; name one of them by its id")
+    codes = [_one(session, parsed, phase, metric, svg, as_json) for parsed in first]
     return max(codes)
 
 
@@ -79,26 +79,26 @@ def _one(
     from receipts.metrics.chips import account, words
     from receipts.metrics.chips.as_json import to_json
 
-    made = account(parsed)
-    metric = asked or _stated([made], phase)
+    accounted = account(parsed)
+    metric = asked or _stated([accounted], phase)
     lane = session.rulebook.lanes.of(parsed.receipt.run.lane)
-    chosen = made.get(phase) if phase else made.worst(metric)
+    chosen = accounted.get(phase) if phase else accounted.worst(metric)
     drawn = chosen if chosen is not None and chosen.ranking(metric) is not None else None
-    heat = _heat(parsed, made, drawn, metric, lane) if drawn is not None else None
+    heat = _heat(parsed, accounted, drawn, metric, lane) if drawn is not None else None
     if svg is not None and heat is not None:
         _save(heat, svg)
     if as_json:
         shown = {"metric": metric, "phase": drawn.name if drawn is not None else None}
-        output.as_json({"id": parsed.id, "name": parsed.name, **shown, **to_json(made)})
+        output.as_json({"id": parsed.id, "name": parsed.name, **shown, **to_json(accounted)})
         return 0 if drawn is not None else 3
     if heat is None or drawn is None:
-        return _nothing(parsed, made, phase, metric)
+        return _nothing(parsed, accounted, phase, metric)
     _print(heat)
     output.line()
-    for one in made.phases:
+    for one in accounted.phases:
         output.wrapped((words.sentence if one is drawn else words.brief)(one), 2, 4)
-    if words.aggregate(made):
-        output.wrapped(words.aggregate(made), 2, 4)
+    if words.aggregate(accounted):
+        output.wrapped(words.aggregate(accounted), 2, 4)
     return 0
 
 
@@ -180,23 +180,23 @@ def _changed(
     metric = asked or _stated([one for side in accounts for one in side], phase)
     figure: Figure = "peak" if metric == "headroom" else metric
     spread = None if figure != "peak" or all(map(is_file, names)) else _spread(session, sides[0][0])
-    made = pressure(*accounts, metric=figure, phase=phase, spread=spread)
-    heat = _change(sides, accounts, made, metric) if made.a else None
+    pressures = pressure(*accounts, metric=figure, phase=phase, spread=spread)
+    heat = _change(sides, accounts, pressures, metric) if pressures.a else None
     if svg is not None and heat is not None:
         _save(heat, svg)
     if as_json:
-        told: dict[str, Any] = {"metric": metric, "change": pressure_json(made)}
+        tree: dict[str, Any] = {"metric": metric, "change": pressure_json(pressures)}
         for name, side, of in zip(("a", "b"), sides, accounts, strict=True):
-            told[name] = [{"id": item.id, **to_json(one)} for item, one in zip(side, of, strict=True)]
-        output.as_json(told)
-        return 3 if made.kind == "unknown" else 0
+            tree[name] = [{"id": item.id, **to_json(one)} for item, one in zip(side, of, strict=True)]
+        output.as_json(tree)
+        return 3 if pressures.kind == "unknown" else 0
     if heat is not None:
         _print(heat)
         output.line()
-    output.wrapped(words.change(made), 2, 4)
-    if made.kind != "unknown":
-        output.wrapped(str(made.margin), 2, 4)
-    return 3 if made.kind == "unknown" else 0
+    output.wrapped(words.change(pressures), 2, 4)
+    if pressures.kind != "unknown":
+        output.wrapped(str(pressures.margin), 2, 4)
+    return 3 if pressures.kind == "unknown" else 0
 
 
 def _spread(session: Session, parsed: Parsed) -> float | None:

@@ -208,14 +208,14 @@ def show(session: Session, claim_id: str, as_json: bool) -> int:
     from receipts.questions.claims.stored import history
 
     with session.open_store() as store:
-        found = history(store, claim_id, session.rulebook)
+        past = history(store, claim_id, session.rulebook)
     if as_json:
-        output.as_json(found.document())
+        output.as_json(past.document())
     else:
         from receipts.cli.claim_text import print_history
 
-        print_history(found)
-    return found.verdict.exit_code
+        print_history(past)
+    return past.verdict.exit_code
 
 
 SUPERSEDE_EPILOG = """\b
@@ -290,10 +290,10 @@ def footnote(session: Session, claim_id: str, file: str | None, as_json: bool) -
     from receipts.questions.claims.footnote import footnote as written
 
     with _claims(session, (file,) if file else (), every=file is None) as (groups, store):
-        found = next(((item, group) for group in groups for item in group.claims if item.id == claim_id), None)
-        if found is None:
+        match = next(((item, group) for group in groups for item in group.claims if item.id == claim_id), None)
+        if match is None:
             raise NotFound(f"there is no claim {claim_id!r} that stands; see: receipts claim list --everything")
-        verdict = _judge(session, found[0], found[1], store)
+        verdict = _judge(session, match[0], match[1], store)
         decided = store.published.decisions([*verdict.baseline, *verdict.candidate]) if store is not None else []
     text = written(verdict, decided)
     if as_json:

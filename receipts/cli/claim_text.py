@@ -24,8 +24,8 @@ def print_verdict(verdict: ClaimVerdict) -> None:
         output.wrapped(f"it would be {verdict.otherwise} if its receipts stood", 2, 4)
     if verdict.findings:
         output.entries(entries(verdict.findings))
-    found = {f"{item.code} {item.found}" for item in verdict.findings} | {item.found for item in verdict.findings}
-    reasons = [item for item in verdict.reasons if item not in found]
+    quoted = {f"{item.code} {item.found}" for item in verdict.findings} | {item.found for item in verdict.findings}
+    reasons = [item for item in verdict.reasons if item not in quoted]
     for reason in reasons[:MOST_REASONS]:
         output.wrapped(output.clean(reason), 2, 4)
     if len(reasons) > MOST_REASONS:
@@ -44,8 +44,8 @@ def print_verdicts(verdicts: Sequence[ClaimVerdict]) -> None:
     counts = {
         name: sum(item.status == name for item in verdicts) for name in ("supported", "refuted", "unproven", "stale")
     }
-    said = ", ".join(f"{count} {output.paint(name, name)}" for name, count in counts.items() if count)
-    output.line(f"{len(verdicts)} claim{'s' if len(verdicts) != 1 else ''}: {said or 'none'}")
+    totals = ", ".join(f"{count} {output.paint(name, name)}" for name, count in counts.items() if count)
+    output.line(f"{len(verdicts)} claim{'s' if len(verdicts) != 1 else ''}: {totals or 'none'}")
 
 
 def print_history(history: ClaimHistory) -> None:

@@ -20,8 +20,8 @@ def command(shell: str) -> int:
 
     from receipts.cli.group import group
 
-    made = get_completion_class(shell)
-    if made is None:
+    completion_class = get_completion_class(shell)
+    if completion_class is None:
         raise click.UsageError(f"there is no completion for {shell}")
-    output.line(made(group, {}, "receipts", "_RECEIPTS_COMPLETE").source())
+    output.line(completion_class(group, {}, "receipts", "_RECEIPTS_COMPLETE").source())
     return 0

@@ -51,11 +51,11 @@ def upgrade(session: Session, as_json: bool) -> int:
             if place.file is None:
                 output.note("where roles are in use, grant them the new tables: receipts db roles | psql URL")
     left = coverage(place, session.rulebook.lanes)
-    made = _reindex(session, everything=False) if left.missing or left.outdated else None
+    reindexed = _reindex(session, everything=False) if left.missing or left.outdated else None
     if as_json:
-        output.as_json({**done._asdict(), "reindexed": made._asdict() if made else None})
-    elif made is not None:
-        _print(made)
+        output.as_json({**done._asdict(), "reindexed": reindexed._asdict() if reindexed else None})
+    elif reindexed is not None:
+        _print(reindexed)
     return 0
 
 
@@ -72,12 +72,12 @@ def reindex(session: Session, everything: bool, as_json: bool) -> int:
 
     You can stop it at any time; the next call continues. Exit code 1 if a document is damaged.
     """
-    made = _reindex(session, everything=everything)
+    reindexed = _reindex(session, everything=everything)
     if as_json:
-        output.as_json(made._asdict())
+        output.as_json(reindexed._asdict())
     else:
-        _print(made)
-    return 1 if made.damaged else 0
+        _print(reindexed)
+    return 1 if reindexed.damaged else 0
 
 
 def _reindex(session: Session, *, everything: bool) -> Reindexed:
@@ -86,13 +86,13 @@ def _reindex(session: Session, *, everything: bool) -> Reindexed:
 
     shown: output.Progress | None = None
 
-    def told(done: int, total: int) -> None:
+    def progress(done: int, total: int) -> None:
         nonlocal shown
         shown = shown or output.Progress(total, answers=False)
         shown.at(done)
 
     try:
-        return reindex(address(session.store_url), session.rulebook.lanes, everything=everything, progress=told)
+        return reindex(address(session.store_url), session.rulebook.lanes, everything=everything, progress=progress)
     finally:
         if shown is not None:
             shown.clear()
@@ -124,21 +124,21 @@ def check(session: Session, as_json: bool) -> int:
     from receipts.store.integrity.reindex import coverage
 
     place = address(session.store_url)
-    found = schema.check(place)
+    state = schema.check(place)
     # A damaged file is told by the check itself: counting in it would fail.
-    left = coverage(place, session.rulebook.lanes) if not found.problems else None
+    left = coverage(place, session.rulebook.lanes) if not state.problems else None
     if left is not None and left.problem:
-        found = found._replace(problems=(*found.problems, left.problem))
+        state = state._replace(problems=(*state.problems, left.problem))
     if as_json:
-        output.as_json({**found._asdict(), "index": left._asdict() if left is not None else None})
+        output.as_json({**state._asdict(), "index": left._asdict() if left is not None else None})
     else:
-        output.line(f"{found.store}: schema {found.found or 'unknown'}, {found.receipts:,} receipts")
-        for problem in found.problems:
+        output.line(f"{state.store}: schema {state.found or 'unknown'}, {state.receipts:,} receipts")
+        for problem in state.problems:
             output.wrapped(problem, 2, 4)
-        if not found.problems:
+        if not state.problems:
             output.line("whole")
     remind(session)
-    return found.exit_code
+    return state.exit_code
 
 
 ROLES_EPILOG = """\b
@@ -164,10 +164,10 @@ def roles(submitter: str, decider: str, reader: str, place: str, as_json: bool) 
     """Print the SQL of least-privilege roles for a store on PostgreSQL. It opens no store."""
     from receipts.store.sql.roles import statements
 
-    found = list(statements(submitter, decider, reader, place))
+    lines = list(statements(submitter, decider, reader, place))
     if as_json:
-        output.as_json(found)
+        output.as_json(lines)
     else:
-        for statement in found:
+        for statement in lines:
             output.line(f"{statement};")
     return 0

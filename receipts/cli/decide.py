@@ -29,14 +29,14 @@ def command(session: Session, receipt: str, decision: str | None, reason: str | 
     if (decision is None) is not (reason is None):
         raise UsageError('a decision and its reason go together: receipts decide ID ship|hold|drop --reason "…"')
     with session.open_store() as store:
-        found = store.resolve(receipt)
+        stored = store.resolve(receipt)
         if decision is not None and reason is not None:
-            store.published.decide(found, decision, reason)
-        made = store.published.decisions([found])
+            store.published.decide(stored, decision, reason)
+        record = store.published.decisions([stored])
     if as_json:
-        output.as_json([item._asdict() for item in made])
+        output.as_json([item._asdict() for item in record])
     elif decision is not None:
-        output.line(f"{found[:12]}: {sentence(made[-1])}")
+        output.line(f"{stored[:12]}: {sentence(record[-1])}")
     else:
-        output.sections(decisions(made, empty=f"nothing was decided on {found[:12]}"))
+        output.sections(decisions(record, empty=f"nothing was decided on {stored[:12]}"))
     return 0

@@ -85,18 +85,18 @@ def command(
 
 def _print(done: Exported) -> None:
     output.line(f"{output.clean(done.place)}: {done.rows['receipts']:,} receipts, {done.bytes:,} bytes")
-    if said := beside(done.rows):
-        output.wrapped(f"with {said}")
+    if beside_rows := beside(done.rows):
+        output.wrapped(f"with {beside_rows}")
     if done.format != "csv":
         output.note(f"take it into another store: receipts import store {done.place}")
 
 
 def _by_name(place: Path) -> str:
     known = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", "": "parquet", ".parquet": "parquet"}
-    found = known.get(place.suffix.lower())
-    if found is None:
+    known_format = known.get(place.suffix.lower())
+    if known_format is None:
         raise UsageError(f"{place}: say what to write: --format parquet, jsonl or csv")
-    return found
+    return known_format
 
 
 def _asked(where: tuple[str, ...], since: str | None, until: str | None) -> ExportOptions:

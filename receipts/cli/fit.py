@@ -76,19 +76,19 @@ def command(
     if aot and other is not None:
         raise UsageError("--aot compiles one plan; give one, and compare the two without it")
     lanes = session.rulebook.lanes
-    found = [named_plan(session, word) for word in (plan, other) if word is not None]
-    known = _calibrations(session, found) if calibrate else {}
-    made = [estimate(item, lane := lanes.of(item.receipt.run.lane), known.get(lane.name)) for item in found]
-    answer = _compile(found[0], lanes.of(made[0].lane), made[0]) if aot else None
+    plans = [named_plan(session, word) for word in (plan, other) if word is not None]
+    known = _calibrations(session, plans) if calibrate else {}
+    estimates = [estimate(item, lane := lanes.of(item.receipt.run.lane), known.get(lane.name)) for item in plans]
+    answer = _compile(plans[0], lanes.of(estimates[0].lane), estimates[0]) if aot else None
     if oom is not None and answer is not None and answer.failure is not None:
-        _write_refusal(oom, found[0], made[0], answer)
+        _write_refusal(oom, plans[0], estimates[0], answer)
     if svg is not None:
-        fit_text.write_svg(svg, made)
+        fit_text.write_svg(svg, estimates)
     if as_json:
-        output.as_json(fit_text.document(made, answer, calibrated=calibrate))
+        output.as_json(fit_text.document(estimates, answer, calibrated=calibrate))
     else:
-        fit_text.tell(made, answer, calibrated=calibrate)
-    return _code(made, answer)
+        fit_text.print_estimates(estimates, answer, calibrated=calibrate)
+    return _code(estimates, answer)
 
 
 def _calibrations(session: Session, plans: list[Parsed]) -> dict[str, Calibration | None]:

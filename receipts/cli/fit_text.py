@@ -22,7 +22,7 @@ _ORDER = {name: index for index, name in enumerate(Name)}
 _MOST = 8  # changes that are told; --json has them all
 
 
-def tell(estimates: Sequence[MemoryEstimate], answer: CompilerAnswer | None, *, calibrated: bool) -> None:
+def print_estimates(estimates: Sequence[MemoryEstimate], answer: CompilerAnswer | None, *, calibrated: bool) -> None:
     """Everything about one estimate, or two side by side."""
     if len(estimates) == 2:
         _tell_two(estimates[0], estimates[1])
@@ -33,16 +33,16 @@ def tell(estimates: Sequence[MemoryEstimate], answer: CompilerAnswer | None, *, 
 
 
 def _tell_compiler(answer: CompilerAnswer) -> None:
-    found = answer.compiled
-    output.heading(f"The compiler, {found.versions}, {found.seconds:.0f} s")
-    if found.total is None:
+    compiled = answer.compiled
+    output.heading(f"The compiler, {compiled.versions}, {compiled.seconds:.0f} s")
+    if compiled.total is None:
         failure = answer.failure
         what = f"{failure.class_}: " if failure is not None else ""
-        output.wrapped(f"refuses it, {what}{' '.join(found.message.split())[:600]}")
+        output.wrapped(f"refuses it, {what}{' '.join(compiled.message.split())[:600]}")
         return
     rows = [(name, _amount(value)) for name, value in (
-        ("arguments", found.argument), ("outputs", found.output), ("outputs that are arguments", found.alias),
-        ("temporaries", found.temp), ("code", found.code), ("peak and code", found.total),
+        ("arguments", compiled.argument), ("outputs", compiled.output), ("outputs that are arguments", compiled.alias),
+        ("temporaries", compiled.temp), ("code", compiled.code), ("peak and code", compiled.total),
     )]  # fmt: skip
     output.table(("a chip", "bytes"), rows, right=(1,))
     output.wrapped(f"estimated {_amount(answer.estimated)}, {answer.error:+.1%}")
@@ -121,10 +121,10 @@ def _bar(estimates: Sequence[MemoryEstimate]) -> None:
         output.line()
         for text in text_bar(bar, output.width() - 4, reach):
             output.line(f"  {text}")
-    said = [text for text, on in (("│ budget", any(bar.budget for bar in bars)),
+    labels = [text for text, on in (("│ budget", any(bar.budget for bar in bars)),
                                   ("▲ measured", any(bar.measured for bar in bars))) if on]  # fmt: skip
-    if said:
-        output.line(f"  {', '.join(said)}")
+    if labels:
+        output.line(f"  {', '.join(labels)}")
 
 
 def _marks(item: MemoryEstimate) -> None:
@@ -169,14 +169,14 @@ def _fits(item: MemoryEstimate, total: float) -> str:
     return "~" if item.budget is None or item.uncounted else "yes" if total <= item.budget.bytes else "no"
 
 
-def calibration_says(found: Calibration | None, lane: str) -> str:
+def calibration_says(record: Calibration | None, lane: str) -> str:
     """What the lane's own peaks say of its estimates."""
-    if found is None:
+    if record is None:
         return f"no calibration: fewer than three measured configurations of {lane} in the store"
     return (
-        f"× {found.factor:.3f} for {lane}, from {found.launches} launches of {found.groups} configurations; the next "
-        f"one is expected between × {found.low:.3f} and × {found.high:.3f} (90 %); each estimated from the others, "
-        f"the worst is {found.left_out:.1%} off, the middle one {found.left_out_median:.1%}"
+        f"× {record.factor:.3f} for {lane}, from {record.launches} launches of {record.groups} configurations; the "
+        f"next one is expected between × {record.low:.3f} and × {record.high:.3f} (90 %); each estimated from the others, "
+        f"the worst is {record.left_out:.1%} off, the middle one {record.left_out_median:.1%}"
     )
 
 
@@ -237,13 +237,13 @@ def write_svg(path: str, estimates: Sequence[MemoryEstimate]) -> None:
 
 def document(estimates: Sequence[MemoryEstimate], answer: CompilerAnswer | None, *, calibrated: bool) -> dict[str, Any]:
     """The answer as JSON: bytes throughout, None where something is unknown."""
-    found: dict[str, Any] = {"estimates": [_data(item, calibrated=calibrated) for item in estimates]}
+    tree: dict[str, Any] = {"estimates": [_data(item, calibrated=calibrated) for item in estimates]}
     if len(estimates) == 2:
         rows = growth(estimates[0], estimates[1])
-        found["growth"] = [{"surface": row.name.value, "a": row.a, "b": row.b, "bytes": row.bytes} for row in rows]
+        tree["growth"] = [{"surface": row.name.value, "a": row.a, "b": row.b, "bytes": row.bytes} for row in rows]
     if answer is not None:
-        found["compiled"] = as_json(answer)
-    return found
+        tree["compiled"] = as_json(answer)
+    return tree
 
 
 def _data(item: MemoryEstimate, *, calibrated: bool) -> dict[str, Any]:
@@ -252,7 +252,7 @@ def _data(item: MemoryEstimate, *, calibrated: bool) -> dict[str, Any]:
          "live": each.name not in OUTSIDE}
         for each in item.surfaces
     ]  # fmt: skip
-    found: dict[str, Any] = {
+    tree: dict[str, Any] = {
         "name": item.name,
         "lane": item.lane,
         "fits": item.fits,
@@ -285,5 +285,5 @@ def _data(item: MemoryEstimate, *, calibrated: bool) -> dict[str, Any]:
     }  # fmt: skip
     if calibrated:
         each = item.calibration
-        found["calibration"] = each and {name: getattr(each, name) for name in each.__slots__}
-    return found
+        tree["calibration"] = each and {name: getattr(each, name) for name in each.__slots__}
+    return tree

@@ -69,10 +69,10 @@ def _elsewhere(as_json: bool) -> int:
     """The store is a file, for which nothing ever waits: say for which others something does."""
     from receipts.workflows import spool
 
-    found = spool.others()
-    if found:
-        told = ", ".join(f"{number} for {store}" for store, number in found.items())
-        raise UsageError(f"documents wait for another store ({told}); name it with --store, with user and password")
+    waiting = spool.others()
+    if waiting:
+        counts = ", ".join(f"{number} for {store}" for store, number in waiting.items())
+        raise UsageError(f"documents wait for another store ({counts}); name it with --store, with user and password")
     if as_json:
         output.as_json({"flushed": [], "waiting": 0, "refused": 0})
     else:
@@ -91,7 +91,7 @@ def _print(item: Flushed) -> None:
 
 def _as_data(item: Flushed) -> dict[str, object]:
     submitted = item.outcome.submitted
-    told: dict[str, object] = {"id": item.waiting.id, "source": item.waiting.source, "kept_at": item.waiting.at}
+    tree: dict[str, object] = {"id": item.waiting.id, "source": item.waiting.source, "kept_at": item.waiting.at}
     if submitted is None:
-        return {**told, "error": item.refused}
-    return {**told, "new": submitted.new, "status": submitted.status, "submitted_at": submitted.at.isoformat()}
+        return {**tree, "error": item.refused}
+    return {**tree, "new": submitted.new, "status": submitted.status, "submitted_at": submitted.at.isoformat()}

@@ -83,17 +83,17 @@ class Commands(click.Group):
         if entry is None:
             return None
         module = importlib.import_module(f"receipts.cli.{entry[0]}")
-        found = module.command
-        if not isinstance(found, click.Command):
+        command = module.command
+        if not isinstance(command, click.Command):
             raise TypeError(f"receipts.cli.{entry[0]}.command is no command")
-        return found
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one list a section, all with a first column of one width."""
         size = max(map(len, COMMANDS))
         for title, entries in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(size), says) for name, (_, says) in entries.items()])
+                formatter.write_dl([(name.ljust(size), help_text) for name, (_, help_text) in entries.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -208,8 +208,8 @@ def run(words: Sequence[str]) -> int:
 
         from receipts.cli import lacking
 
-        if isinstance(error, ModuleNotFoundError) and (told := lacking(error)):
-            sys.stderr.write(told)
+        if isinstance(error, ModuleNotFoundError) and (explanation := lacking(error)):
+            sys.stderr.write(explanation)
             return 2
         traceback.print_exc()
         sys.stderr.write("receipts: this is a defect of the program; report it with the lines above\n")

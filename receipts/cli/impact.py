@@ -34,12 +34,12 @@ def command(session: Session, receipt: str, places: tuple[str, ...], as_json: bo
     from receipts.questions.claims.stored import impact
 
     with session.open_store() as store:
-        found = impact(store, store.resolve(receipt), [Path(place) for place in places])
+        impacts = impact(store, store.resolve(receipt), [Path(place) for place in places])
     if as_json:
-        output.as_json(_document(found))
+        output.as_json(_document(impacts))
     else:
-        _print(found)
-    return 3 if found.stale else 0
+        _print(impacts)
+    return 3 if impacts.stale else 0
 
 
 def _document(impact: Impact) -> dict[str, object]:
@@ -68,7 +68,7 @@ def _print(impact: Impact) -> None:
     cells = [(claim.id, claim.kind, claim.text) for _, claim in impact.claims]
     output.table(("claim", "kind", "says"), cells, empty="no claim stands on it")
     output.heading("Documents")
-    says = {item.document: item.says or "" for item in impact.quotes}
-    rows = [(place, says.get(place, "")) for place in impact.documents]
+    quoted = {item.document: item.says or "" for item in impact.quotes}
+    rows = [(place, quoted.get(place, "")) for place in impact.documents]
     output.table(("document", "says"), rows, empty="no document is known to quote it")
     output.sections(decisions(impact.decisions))

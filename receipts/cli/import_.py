@@ -64,16 +64,18 @@ def notebook(session: Session, table: Path, mapping: Path, out: Path | None, sub
     """
     from receipts.workflows.tables import import_file
 
-    found = import_file(table, mapping)
+    imported = import_file(table, mapping)
     if out is not None:
         # Named by their ids: importing again writes the same files.
-        files.write_folder(out, {f"{item.parsed.id[:16]}.json": item.parsed.raw for item in found.receipts}, over=True)
-    stored = _submit(session, found) if submitting else None
+        files.write_folder(
+            out, {f"{item.parsed.id[:16]}.json": item.parsed.raw for item in imported.receipts}, over=True
+        )
+    stored = _submit(session, imported) if submitting else None
     if as_json:
-        output.as_json(_json(found))
+        output.as_json(_json(imported))
     else:
-        _print(found, out, stored)
-    return 2 if found.refused or (stored is not None and stored < len(found.receipts)) else 0
+        _print(imported, out, stored)
+    return 2 if imported.refused or (stored is not None and stored < len(imported.receipts)) else 0
 
 
 def _submit(session: Session, table: ImportedTable) -> int:

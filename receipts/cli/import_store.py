@@ -39,10 +39,10 @@ def store(session: Session, place: Path, as_json: bool) -> int:
     from receipts.workflows.export.source import source
     from receipts.workflows.export.store_import import import_store
 
-    found = source(place)
+    origin = source(place)
     progress = Advance()
     with session.open_store(create=True) as opened:
-        done = import_store(found, opened, session.rulebook, progress)
+        done = import_store(origin, opened, session.rulebook, progress)
     progress.clear()
     for text in done.notes[:SHOWN] if not as_json else ():
         output.note(text)
@@ -61,8 +61,8 @@ def _print(done: ImportedStore) -> None:
     output.line(
         f"{done.new['receipts']:,} receipts came in from store {done.store[:8]}, {done.known['receipts']:,} were here"
     )
-    if said := beside(done.new):
-        output.wrapped(f"with {said}")
+    if beside_rows := beside(done.new):
+        output.wrapped(f"with {beside_rows}")
     if done.purged:
         output.wrapped(f"{done.purged:,} were purged here before and do not come back")
     if done.otherwise:

@@ -74,18 +74,18 @@ def command(
     options = _options(session, lane, settings, kind, witness_for)
     with given(files, sys.stdin.buffer if "-" in files else None) as (items, passed_by), _progress() as progress:
         evidence = gather(items, progress, read_map(Path(map_path)) if map_path is not None else None)
-        found = assemble(evidence, options)
+        ingested = assemble(evidence, options)
     known = any(file.readings for file in evidence)
-    receipt = found.raw if known and not found.problems else None
+    receipt = ingested.raw if known and not ingested.problems else None
     if receipt is not None and path is not None and path != "-":
         write(path, receipt)
     # The receipt alone goes where its reader waits; what is to be said of it goes beside.
     with contextlib.redirect_stdout(sys.stderr) if path == "-" else contextlib.nullcontext():
         if as_json:
-            output.as_json(document(evidence, found, passed_by))
+            output.as_json(document(evidence, ingested, passed_by))
         else:
-            print_ingested(evidence, found, passed_by)
-        code = _end(session, found, receipt, path, submitting, as_json) if known else _unknown()
+            print_ingested(evidence, ingested, passed_by)
+        code = _end(session, ingested, receipt, path, submitting, as_json) if known else _unknown()
     if path == "-" and receipt is not None:
         sys.stdout.write(receipt.decode())
     return code

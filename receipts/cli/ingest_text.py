@@ -83,12 +83,12 @@ def _rows(values: Iterable[Found]) -> Iterable[tuple[str, str, str]]:
     """One row a leaf, in the order of the document; large open maps in one."""
     kept = [item for item in values if item.path not in _PASSED and item.path != "evidence"]
     sizes = Counter(item.path.partition(".")[0] for item in kept)
-    told: set[str] = set()
+    printed: set[str] = set()
     for item in kept:
         section = item.path.partition(".")[0]
         if section in _MAPS and sizes[section] > SHOWN // 2:
-            if section not in told:
-                told.add(section)
+            if section not in printed:
+                printed.add(section)
                 yield f"{section}.*", f"{sizes[section]} entries", str(item.where)
             continue
         yield item.path, _value(item), _from(item)

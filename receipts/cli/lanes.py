@@ -32,8 +32,8 @@ def command(session: Session, name: str | None, as_json: bool) -> int:
     elif name:
         _show(lanes.get(name))
     else:
-        found = [lanes.get(item) for item in lanes.names()]
-        rows = [(item.name, str(item.version), ", ".join(item.accelerators) or "any", item.title) for item in found]
+        shipped = [lanes.get(item) for item in lanes.names()]
+        rows = [(item.name, str(item.version), ", ".join(item.accelerators) or "any", item.title) for item in shipped]
         output.table(("lane", "version", "accelerators", "title"), rows)
     return 0
 

@@ -115,6 +115,6 @@ def _text(results: list[Result], counts: Mapping[State, int]) -> None:
             output.line(f"{output.clean(file)}:{line}:{column}: {state}{code} {output.clean(text + result.found)}")
             if result.do and result.state != "unreceipted":
                 output.wrapped(f"do: {output.clean(result.do)}", 4)
-    told = ", ".join(f"{number} {state}" for state, number in counts.items()) or "no performance statement"
+    totals = ", ".join(f"{number} {state}" for state, number in counts.items()) or "no performance statement"
     total = sum(number for state, number in counts.items() if state != "remark")
-    output.line(f"{total} statement{'s' if total != 1 else ''}: {told}" if counts else told)
+    output.line(f"{total} statement{'s' if total != 1 else ''}: {totals}" if counts else totals)

@@ -51,19 +51,19 @@ def command(
     wanted = tuple(condition(text) for text in conditions)
     filters = Filters(wanted, superseded, order, limit + 1 if limit else None)  # type: ignore[arg-type]  # click.Choice holds it to the three
     try:
-        found, commands = _found(session, filters, limit, deciding=deciding)
+        rows, commands = _rows(session, filters, limit, deciding=deciding)
     except NoStore:
         if session.store_url is not None:
             raise  # a name that may be mistyped
-        found, commands = [], {}
+        rows, commands = [], {}
         output.note("no receipts yet; add one with: receipts submit FILE")
-    more = bool(limit) and len(found) > limit
-    found = found[:limit] if limit else found
+    more = bool(limit) and len(rows) > limit
+    rows = rows[:limit] if limit else rows
     if as_json:
-        asked = [{"next": commands.get(item.id) or None} if deciding else {} for item in found]
-        output.as_json([item._asdict() | own for item, own in zip(found, asked, strict=True)])
-    elif found or conditions:
-        output.lines(output.terminal().table(stored(found)))
+        asked = [{"next": commands.get(item.id) or None} if deciding else {} for item in rows]
+        output.as_json([item._asdict() | own for item, own in zip(rows, asked, strict=True)])
+    elif rows or conditions:
+        output.lines(output.terminal().table(stored(rows)))
         if any(commands.values()):
             output.heading("What would decide each open receipt")
             for receipt, words in commands.items():
@@ -73,7 +73,7 @@ def command(
     return 0
 
 
-def _found(session: Session, filters: Filters, limit: int, *, deciding: bool) -> tuple[list[Entry], dict[str, str]]:
+def _rows(session: Session, filters: Filters, limit: int, *, deciding: bool) -> tuple[list[Entry], dict[str, str]]:
     """The rows of a list, and what would decide the open ones; on standard error, what takes time about it."""
     with session.open_store() as store:
         plan = store.plan(filters)

@@ -69,17 +69,17 @@ def command(parts: tuple[str, ...], path: str, partial: bool, as_json: bool) -> 
 
 def _expanded(words: tuple[str, ...]) -> list[str]:
     """Files, and of folders the parts in them, with the journals of ranks that have no part there."""
-    found: list[str] = []
+    parts: list[str] = []
     for word in words:
         place = Path(word)
         if not place.is_dir():
-            found.append(word)
+            parts.append(word)
             continue
         inside = sorted(str(item) for item in (*place.glob("*.part.json"), *place.glob("*.journal")))
         if not inside:
             raise InputError(word, [Problem("", "no part and no journal lies in this folder")])
-        found += inside
-    return list(dict.fromkeys(found))
+        parts += inside
+    return list(dict.fromkeys(parts))
 
 
 def merge_files(files: list[str]) -> Merged:
@@ -101,11 +101,11 @@ def merge_files(files: list[str]) -> Merged:
     if problems:
         raise UsageError("\n".join(problems))
     try:
-        found = merge(given)
+        merged = merge(given)
     except Refused as error:
         raise UsageError("\n".join(error.lines)) from None
-    _read_again(found)
-    return found
+    _read_again(merged)
+    return merged
 
 
 def _read_again(merged: Merged) -> None:
@@ -115,13 +115,13 @@ def _read_again(merged: Merged) -> None:
     failure, run = merged.tree.get("failure"), merged.tree["run"]
     if not failure or run["outcome"] not in ("oom", "crash"):
         return
-    found = failure_in(str(failure.get("message", "")).encode())
-    if found is None or not found.is_oom:
+    failure_kind = failure_in(str(failure.get("message", "")).encode())
+    if failure_kind is None or not failure_kind.is_oom:
         return
     run["outcome"] = "oom"
-    failure["class"] = found.class_
+    failure["class"] = failure_kind.class_
     for name in ("requested_bytes", "used_bytes", "free_bytes", "limit_bytes"):
-        value = getattr(found, name)
+        value = getattr(failure_kind, name)
         if value is not None:
             failure[name] = value
 

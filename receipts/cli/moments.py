@@ -23,7 +23,7 @@ def moment(option: str, text: str) -> datetime:
         unit = {"h": "hours", "d": "days", "w": "weeks"}[ago[2]]
         return datetime.now(UTC) - timedelta(**{unit: int(ago[1])})
     try:
-        found = datetime.fromisoformat(text)
+        parsed = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(f"{option} {text}: write a day such as 2026-03-01, a time, or 12h, 7d, 2w ago") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)

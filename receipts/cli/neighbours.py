@@ -50,19 +50,19 @@ def command(session: Session, receipt: str, axis: str | None, metric: str, limit
         parsed = parsed_file(receipt) if is_file(receipt) else store.get(receipt)
         shown: output.Progress | None = None
 
-        def told(done: int, total: int) -> None:
+        def progress(done: int, total: int) -> None:
             nonlocal shown
             shown = shown or output.Progress(total, answers=False)
             shown.at(done)
 
-        found = neighbours(store, parsed, session.rulebook, metric=metric, axis=axis, limit=limit, progress=told)
+        answer = neighbours(store, parsed, session.rulebook, metric=metric, axis=axis, limit=limit, progress=progress)
         if shown is not None:
             shown.clear()
     if as_json:
-        output.as_json(_as_data(found))
+        output.as_json(_as_data(answer))
     else:
-        _print(found, axis)
-    return found.exit_code
+        _print(answer, axis)
+    return answer.exit_code
 
 
 def _axis(name: str) -> str:
@@ -96,8 +96,8 @@ def _print(neighbourhood: Neighbourhood, axis: str | None) -> None:
 
         output.heading("Refused")
         for item in neighbourhood.refused:
-            said = f"{item.axis} {moved(item)}: {item.entry.name} ({item.entry.id[:12]}): {item.reason}"
-            output.wrapped(said, 2, 4)
+            refusal = f"{item.axis} {moved(item)}: {item.entry.name} ({item.entry.id[:12]}): {item.reason}"
+            output.wrapped(refusal, 2, 4)
     if not neighbourhood.compared:
         output.line()
         output.wrapped(_nothing(neighbourhood, axis), 0)

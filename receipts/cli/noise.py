@@ -39,15 +39,15 @@ def command(session: Session, lane: str | None, as_json: bool) -> int:
     if lane is not None:
         lanes.get(lane)
     with session.open_store() as store:
-        found = survey(store, lanes, lane)
-    check = together([item.check for item in found])
+        floors = survey(store, lanes, lane)
+    check = together([item.check for item in floors])
     if as_json:
-        output.as_json({"classes": [_data(item) for item in found], "self_check": _check(check)})
+        output.as_json({"classes": [_data(item) for item in floors], "self_check": _check(check)})
     else:
-        print_noise(found, check)
-    if check.alarm or any(item.check.alarm for item in found):
+        print_noise(floors, check)
+    if check.alarm or any(item.check.alarm for item in floors):
         return 1
-    return 0 if any(item.floor.sigma is not None for item in found) else 3
+    return 0 if any(item.floor.sigma is not None for item in floors) else 3
 
 
 def _data(item: LaneNoise) -> dict[str, Any]:

@@ -149,7 +149,7 @@ def as_json(document: Any) -> None:
     if signs:
         escaped = {sign: json.dumps(sign)[1:-1] for sign in signs}
         text = text.translate(
-            {ord(sign): said if said != sign else f"\\u{ord(sign):04x}" for sign, said in escaped.items()}
+            {ord(sign): spelled if spelled != sign else f"\\u{ord(sign):04x}" for sign, spelled in escaped.items()}
         )
     sys.stdout.write(text + "\n")
 

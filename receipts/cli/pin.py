@@ -33,12 +33,12 @@ def command(
     bare = (name or "").removeprefix("@")
     with session.open_store() as store:
         if name and (receipt or remove):
-            made = store.pin(bare, store.resolve(receipt) if receipt else None, note)
-            found = [made]
+            pinned = store.pin(bare, store.resolve(receipt) if receipt else None, note)
+            pins = [pinned]
         else:
-            found = store.pin_history(bare) if name else list(store.pins().values())
+            pins = store.pin_history(bare) if name else list(store.pins().values())
     if as_json:
-        output.as_json([item._asdict() for item in found])
+        output.as_json([item._asdict() for item in pins])
         return 0
     rows = [
         (
@@ -47,7 +47,7 @@ def command(
             f"{item.at:%Y-%m-%d %H:%M}",
             item.note or "",
         )
-        for item in found
+        for item in pins
     ]
     output.table(("pin", "receipt", "since, UTC", "note"), rows, empty="nothing is pinned; receipts pin @golden ID")
     return 0

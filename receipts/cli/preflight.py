@@ -154,13 +154,13 @@ def _rank(session: Session, source: str, out: str | None, as_json: bool) -> int:
         def ask(plan: Parsed) -> PreflightAnswer:
             return preflight(plan, lanes.of(plan.receipt.run.lane), store)
 
-        found = ranked(given, ask)
+        order = ranked(given, ask)
     if out is not None:
-        files.write(out, as_lines(found), over=True)
+        files.write(out, as_lines(order), over=True)
     if as_json:
-        output.as_json([item.as_data() for item in found])
+        output.as_json([item.as_data() for item in order])
     else:
         from receipts.cli.preflight_text import print_ranked
 
-        print_ranked(found)
-    return 1 if all(item.answer.code == 1 for item in found) else 0
+        print_ranked(order)
+    return 1 if all(item.answer.code == 1 for item in order) else 0

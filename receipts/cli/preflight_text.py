@@ -47,7 +47,9 @@ def print_rung(rung: Rung, written: str | None, *, known: bool) -> None:
     """The next rung, what changes, and why others were skipped."""
     output.heading("Next rung" if known else "Next rung, should it fail")
     rows = [("rung", rung.name if rung.plan is not None else "stop: record the frontier, nothing is left to shrink")]
-    rows += [(path, f"{old} → {new}" if new is not None else f"{old} → not stated") for path, (old, new) in _told(rung)]
+    rows += [
+        (path, f"{old} → {new}" if new is not None else f"{old} → not stated") for path, (old, new) in _rung_rows(rung)
+    ]
     if rung.answer is not None:
         rows.append(("it is", f"{rung.answer.status}: {rung.answer.why}"))
     rows += [("skipped", f"{item.rung}: {item.why}") for item in rung.skipped]
@@ -60,7 +62,7 @@ def print_rung(rung: Rung, written: str | None, *, known: bool) -> None:
         output.wrapped(f"written to {written}" if written else "write it with: --next FILE", 2)
 
 
-def _told(rung: Rung) -> list[tuple[str, tuple[object, object]]]:
+def _rung_rows(rung: Rung) -> list[tuple[str, tuple[object, object]]]:
     return [(path, pair) for path, pair in rung.changes.items() if pair[0] != pair[1] and path not in rung.dropped]
 
 

@@ -22,15 +22,15 @@ Examples:
 def command(session: Session, receipt: str, reason: str, yes: bool, as_json: bool) -> int:
     """Erase a receipt for good, for a leaked secret. Its id, the reason and the time stay."""
     with session.open_store() as store:
-        found = store.resolve(receipt)
-        if not yes and not _agreed(found):
+        stored = store.resolve(receipt)
+        if not yes and not _agreed(stored):
             output.note("nothing was erased")
             return 1
-        store.purge(found, reason)
+        store.purge(stored, reason)
     if as_json:
-        output.as_json({"id": found, "purged": True, "reason": reason})
+        output.as_json({"id": stored, "purged": True, "reason": reason})
     else:
-        output.line(f"purged {found[:12]}: {output.clean(reason)}")
+        output.line(f"purged {stored[:12]}: {output.clean(reason)}")
     output.note("copies and backups made before still hold it")
     return 0
 

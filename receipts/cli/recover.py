@@ -59,8 +59,8 @@ def command(journal: str, path: str | None, logs: tuple[str, ...], outcome: str 
     if outcome is not None:
         from receipts.emit.recover import blame
 
-        said = {"message": f"{record.stall}, when it was recovered"} if record.stall is not None else {}
-        blame(record, outcome, {**record.failure, **said})
+        failure = {"message": f"{record.stall}, when it was recovered"} if record.stall is not None else {}
+        blame(record, outcome, {**record.failure, **failure})
     meant = Path(record.head["out"])
     target = Path(path) if path is not None else Path(journal).parent / meant.name
     raw = "".join(parts.pieces(record)).encode()
@@ -71,7 +71,7 @@ def command(journal: str, path: str | None, logs: tuple[str, ...], outcome: str 
     if path is None and target.exists():
         raise UsageError(f"{target} exists and is kept; name a file with -o")
     files.write(target, raw)
-    told = {
+    tree = {
         "written": str(target),
         "launch": record.head["launch"],
         "rank": record.place.rank,
@@ -81,9 +81,9 @@ def command(journal: str, path: str | None, logs: tuple[str, ...], outcome: str 
         "failure": record.failure,
     }
     if as_json:
-        output.as_json(told)
+        output.as_json(tree)
     else:
-        _print(told)
+        _print(tree)
     return 0
 
 
@@ -115,15 +115,15 @@ def blamed(record: Record, logs: Iterable[str] = ()) -> None:
     from receipts.emit.recover import blame
 
     texts: list[bytes] = []
-    said = str(record.failure.get("message", ""))
-    if said and record.outcome in ("oom", "crash"):
-        texts.append(said.encode())
+    message = str(record.failure.get("message", ""))
+    if message and record.outcome in ("oom", "crash"):
+        texts.append(message.encode())
     for name in logs:
         texts.append(_tail(name))
     for text in texts:
-        found = failure_in(text)
-        if found is not None and found.is_oom:
-            blame(record, "oom", {**_leaves(found), "message": said or found.message})
+        recognized = failure_in(text)
+        if recognized is not None and recognized.is_oom:
+            blame(record, "oom", {**_leaves(recognized), "message": message or recognized.message})
             return
     for line in _lines_of_hangs(texts) if record.outcome == "crash" else ():
         blame(record, "hang", {"class": "not_oom", "message": line})
@@ -147,15 +147,15 @@ def failure_in(text: bytes) -> Failure | None:
     from receipts.ingest.evidence.memory.oom import OomReader
     from receipts.ingest.evidence.scan import scan
 
-    found = scan([text.rstrip(b"\n") + b"\n"], [OomReader])
-    return first_cause(item for reading in found for item in reading.failures if item.fatal)
+    scanned = scan([text.rstrip(b"\n") + b"\n"], [OomReader])
+    return first_cause(item for reading in scanned for item in reading.failures if item.fatal)
 
 
 def _leaves(failure: Failure) -> dict[str, Any]:
     names = ("requested_bytes", "used_bytes", "free_bytes", "limit_bytes", "operator", "chip")
-    found = {name: getattr(failure, name) for name in names}
+    figures = {name: getattr(failure, name) for name in names}
     # The ordinal in a message is the one that the process sees.
-    return {**found, "class": failure.class_, "phase": failure.phase, "device": found.pop("chip")}
+    return {**figures, "class": failure.class_, "phase": failure.phase, "device": figures.pop("chip")}
 
 
 LARGEST_LOG = 64 << 20
@@ -178,14 +178,14 @@ def check(raw: bytes, source: str) -> None:
     parse(Document(raw, source))
 
 
-def _print(told: dict[str, Any]) -> None:
-    failure = told["failure"]
-    output.line(f"wrote {told['written']}: {told['steps']} steps, {told['outcome']}")
+def _print(tree: dict[str, Any]) -> None:
+    failure = tree["failure"]
+    output.line(f"wrote {tree['written']}: {tree['steps']} steps, {tree['outcome']}")
     if failure:
         kind = f"{failure['class']}, " if "class" in failure else ""
         output.line(f"  {kind}phase {failure.get('phase', 'unknown')}, after step {failure.get('step', 0)}")
         output.wrapped(str(failure.get("message", "")).splitlines()[0] if failure.get("message") else "", 2)
-    if told["world"] == 1:
-        output.line(f"next: receipts check {told['written']}")
+    if tree["world"] == 1:
+        output.line(f"next: receipts check {tree['written']}")
     else:
-        output.line(f"this is rank {told['rank']} of {told['world']}; next: receipts merge every part -o run.json")
+        output.line(f"this is rank {tree['rank']} of {tree['world']}; next: receipts merge every part -o run.json")

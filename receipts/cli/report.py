@@ -105,7 +105,7 @@ def weekly(
         return 0
     files = {**render(data, session.rulebook.rules, session.config.reports), **parquet(basis, data)}
     _keep(session, files, out, _quoted(data))
-    return _told(data, files, out, as_json=as_json)
+    return _print_written(data, files, out, as_json=as_json)
 
 
 LANE_EPILOG = f"""\b
@@ -148,7 +148,7 @@ def lane(
             data, basis = collect_with_basis(store, session.rulebook, Week.parse(data.last_week), at, (name,))
     files = {**render_lane(data, name, session.rulebook.rules, session.config.reports), **parquet(basis, data)}
     _keep(session, files, out, _quoted(data))
-    return _told(data, files, out, as_json=as_json)
+    return _print_written(data, files, out, as_json=as_json)
 
 
 COMPARE_EPILOG = f"""\b
@@ -229,7 +229,7 @@ def _quoted(data: WeekData) -> list[Ref]:
     return [item.receipt for item in data.receipts]
 
 
-def _told(data: WeekData, files: Mapping[str, bytes], out: Path, *, as_json: bool) -> int:
+def _print_written(data: WeekData, files: Mapping[str, bytes], out: Path, *, as_json: bool) -> int:
     if as_json:
         output.line(files["report.json"].decode().rstrip("\n"))
         return 0

@@ -24,12 +24,12 @@ def command(session: Session, receipt: str, as_json: bool) -> int:
     """Print the command, flags and wheels of a receipt as a shell script, and list what the receipt does not state."""
     from receipts.questions.repro import recipe
 
-    found = fetch(session, [receipt])[0]
-    if len(found) > 1:
-        raise UsageError(f"{receipt} names {len(found)} receipts; name one by its id")
-    made = recipe(found[0])
+    parsed = fetch(session, [receipt])[0]
+    if len(parsed) > 1:
+        raise UsageError(f"{receipt} names {len(parsed)} receipts; name one by its id")
+    steps = recipe(parsed[0])
     if as_json:
-        output.as_json({"id": found[0].id, **asdict(made)})
+        output.as_json({"id": parsed[0].id, **asdict(steps)})
     else:
-        output.line(made.script())
+        output.line(steps.script())
     return 0

@@ -29,10 +29,10 @@ def command(session: Session, file: Path, as_json: bool) -> int:
     from receipts.store.address import address
     from receipts.store.transfer.backup import restore
 
-    made = restore(file.expanduser().absolute(), address(session.store_url))
+    restored = restore(file.expanduser().absolute(), address(session.store_url))
     if as_json:
-        output.as_json(made._asdict())
+        output.as_json(restored._asdict())
     else:
-        output.line(f"{output.clean(made.place)}: {made.receipts:,} receipts, {made.rows:,} rows in all")
+        output.line(f"{output.clean(restored.place)}: {restored.receipts:,} receipts, {restored.rows:,} rows in all")
         output.note("hold it against its seals with: receipts audit")
     return 0

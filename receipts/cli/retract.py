@@ -22,10 +22,10 @@ To replace a receipt by a better one of the same launch, submit the better one w
 def command(session: Session, receipt: str, reason: str, as_json: bool) -> int:
     """Withdraw a receipt. It stays in the store with the reason, and comparisons no longer accept it."""
     with session.open_store() as store:
-        found = store.resolve(receipt)
-        store.retract(found, reason)
+        stored = store.resolve(receipt)
+        store.retract(stored, reason)
     if as_json:
-        output.as_json({"id": found, "retracted": True, "reason": reason})
+        output.as_json({"id": stored, "retracted": True, "reason": reason})
     else:
-        output.line(f"retracted {found[:12]}: {output.clean(reason)}")
+        output.line(f"retracted {stored[:12]}: {output.clean(reason)}")
     return 0

@@ -24,8 +24,8 @@ def command(session: Session, code: str | None, as_json: bool) -> int:
     chosen = [rules.get(code)] if code else list(rules.rules)
     if as_json:
         keys = ("code", "name", "level", "subject", "question", "taints", "page")
-        found = [{key: getattr(item, key) for key in keys} for item in chosen]
-        output.as_json({"rules": rules.digest, "list": found})
+        listed = [{key: getattr(item, key) for key in keys} for item in chosen]
+        output.as_json({"rules": rules.digest, "list": listed})
     elif code:
         item = chosen[0]
         output.line(item.page)

@@ -59,8 +59,8 @@ class Teller:
         if outcome.attempt is None:
             output.note("nothing was launched: no rung of the ladder is left; --force launches the plan all the same")
         elif len(rows) > 1:
-            told = (f"{_words(item.rung or 'plan')} {item.outcome}" for item in rows)
-            output.note(f"{len(rows)} attempts: {' → '.join(told)}")
+            attempts = (f"{_words(item.rung or 'plan')} {item.outcome}" for item in rows)
+            output.note(f"{len(rows)} attempts: {' → '.join(attempts)}")
 
 
 def _failed(step: RunStep) -> str:
@@ -68,10 +68,10 @@ def _failed(step: RunStep) -> str:
     if failure is None:
         return ""
     parts = [failure.class_, failure.phase, f"chip {failure.chip}" if failure.chip is not None else None]
-    said = [_words(str(part)) for part in parts if part]
+    words = [_words(str(part)) for part in parts if part]
     if failure.requested_bytes is not None:
-        said.append(f"wanted {amount(failure.requested_bytes)}")
-    return f" ({', '.join(said)})" if said else ""
+        words.append(f"wanted {amount(failure.requested_bytes)}")
+    return f" ({', '.join(words)})" if words else ""
 
 
 def _tell_rung(rung: Rung) -> None:

@@ -141,15 +141,15 @@ def gather(session: Session, folder: Folder, attempt: Attempt, lane: Lane, launc
     place = folder.of(attempt)
     logs = sorted(place.glob("log*.txt"))
     for read in (_recorded, _recovered):
-        found = read(place, logs)
-        if found is not None:
-            return found
-    found = _ingested(session, place, attempt, lane)
-    silent = found["run"].get("outcome") in (None, "ok", "crash") and attempt.exit_code not in (0, None)
+        document = read(place, logs)
+        if document is not None:
+            return document
+    document = _ingested(session, place, attempt, lane)
+    silent = document["run"].get("outcome") in (None, "ok", "crash") and attempt.exit_code not in (0, None)
     if silent and launcher.killed_by_kernel:
-        found["run"]["outcome"] = "oom"
-        found["failure"] = {"class": "host", "message": HOST_OOM}
-    return found
+        document["run"]["outcome"] = "oom"
+        document["failure"] = {"class": "host", "message": HOST_OOM}
+    return document
 
 
 def _recorded(place: Path, _logs: Sequence[Path]) -> dict[str, Any] | None:
@@ -163,8 +163,8 @@ def _recorded(place: Path, _logs: Sequence[Path]) -> dict[str, Any] | None:
         parse(read(path))
     except ReceiptsError:
         return None
-    found: dict[str, Any] = json.loads(path.read_bytes())
-    return found
+    tree: dict[str, Any] = json.loads(path.read_bytes())
+    return tree
 
 
 def _recovered(place: Path, logs: Sequence[Path]) -> dict[str, Any] | None:
@@ -182,10 +182,10 @@ def _recovered(place: Path, logs: Sequence[Path]) -> dict[str, Any] | None:
             return dict(merge_files([str(item) for item in (*written, *journals)]).tree)
         record = read(str(journals[0]))
         blamed(record, [str(item) for item in logs])
-        found: dict[str, Any] = json.loads("".join(parts.pieces(record)))
+        tree: dict[str, Any] = json.loads("".join(parts.pieces(record)))
     except (ReceiptsError, UsageError):
         return None
-    return found
+    return tree
 
 
 def _ingested(session: Session, place: Path, attempt: Attempt, lane: Lane) -> dict[str, Any]:

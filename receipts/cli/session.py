@@ -55,17 +55,17 @@ class Session:
         return self._store or named
 
     @contextmanager
-    def open_store(self, *, create: bool = False, sought: Sequence[str] = ()) -> Iterator[Store]:
+    def open_store(self, *, create: bool = False, looked_up: Sequence[str] = ()) -> Iterator[Store]:
         """Open the store. Without ``create`` a store that does not exist yet is an error that says what to do.
 
-        ``sought`` are the words that are to be looked up in it: the error then says that none of them is a file.
+        ``looked_up`` are the words to look up in it: the error then says that none of them is a file.
         """
         from receipts.store import open_store
 
         try:
             opened = open_store(self.store_url, create=create)
         except NoStore as error:
-            words = ", ".join(word for word in sought if not is_file(word))
+            words = ", ".join(word for word in looked_up if not is_file(word))
             if not words:
                 raise
             raise NoStore(f"{error}\n{words}: no such file here, so read as the name of a stored receipt") from None
@@ -108,7 +108,7 @@ def fetch(session: Session, words: Sequence[str]) -> list[list[Parsed]]:
     """
     if all(is_file(word) for word in words):
         return [[parsed_file(word)] for word in words]
-    with session.open_store(sought=words) as store:
+    with session.open_store(looked_up=words) as store:
         return [[parsed_file(word)] if is_file(word) else named(store, word) for word in words]
 
 
@@ -127,8 +127,8 @@ def witnessing(witnesses: Sequence[Parsed], receipts: Sequence[Parsed]) -> None:
     for item in witnesses:
         if not any(names(item, other) for other in receipts):
             named = item.receipt.run.witness_for
-            says = f"its run.witness_for is {named}" if named else "it states no run.witness_for"
-            raise UsageError(f"--witness {item.source}: it witnesses no launch that was given; {says}")
+            statement = f"its run.witness_for is {named}" if named else "it states no run.witness_for"
+            raise UsageError(f"--witness {item.source}: it witnesses no launch that was given; {statement}")
 
 
 pass_session = click.make_pass_decorator(Session)
@@ -146,7 +146,7 @@ def named_plan(session: Session, word: str) -> Parsed:
     elif is_file(word):
         plan = read_plan(word)
     else:
-        with session.open_store(sought=[word]) as store:
+        with session.open_store(looked_up=[word]) as store:
             plan = read_plan(word, store)
     _tell_undeclared(session, plan)
     laid_out(session, plan)
@@ -159,8 +159,8 @@ def _tell_undeclared(session: Session, plan: Parsed) -> None:
         from receipts.base.errors import near
         from receipts.cli import output
 
-        said = near(name, lanes.names()) or "; see: receipts lanes"
-        output.note(f"{plan.source}: run.lane: no lane {name!r} is declared, so it is read as unlisted{said}")
+        hint = near(name, lanes.names()) or "; see: receipts lanes"
+        output.note(f"{plan.source}: run.lane: no lane {name!r} is declared, so it is read as unlisted{hint}")
 
 
 def laid_out(session: Session, plan: Parsed) -> None:

@@ -46,7 +46,7 @@ def command(session: Session, receipt: str, all_facts: bool, opened: bool, raw: 
         else:
             shown = [_Shown(parsed, Facts())]
     else:
-        with session.open_store(sought=[receipt]) as store:
+        with session.open_store(looked_up=[receipt]) as store:
             shown = [
                 _Shown(one, store.query.facts([one]), store.published.decisions([one.id]))
                 for one in named(store, receipt)

@@ -107,15 +107,15 @@ def gather(session: Session, asked: ComparisonOptions, *, stored: bool, prove: b
         return _compared(None, session, asked, groups, None, witnesses, prove)
     from receipts.questions.comparisons import names_one
 
-    with session.open_store(sought=[word for side in asked.sides for word in side]) as store:
-        found = [
+    with session.open_store(looked_up=[word for side in asked.sides for word in side]) as store:
+        matches = [
             [(word, [parsed_file(word)] if is_file(word) else named(store, word)) for word in side]
             for side in asked.sides
         ]
-        every = [pair for side in found for pair in side]
+        every = [pair for side in matches for pair in side]
         own = {item.id for word, group in every if is_file(word) or names_one(word, group) for item in group}
         return _compared(
-            store, session, asked, [[one for _, g in side for one in g] for side in found], own, witnesses, prove
+            store, session, asked, [[one for _, g in side for one in g] for side in matches], own, witnesses, prove
         )
 
 
@@ -142,10 +142,10 @@ def _compared(
 
 def waivers(words: tuple[str, ...]) -> dict[str, str]:
     """``--waive axis="reason"`` as a map. Raises UsageError for one without a reason."""
-    found = {}
+    options = {}
     for word in words:
         axis, separator, reason = word.partition("=")
         if not separator or not reason.strip():
             raise UsageError(f'--waive {word}: write --waive {axis or "AXIS"}="the reason why it cannot matter"')
-        found[axis.strip()] = reason.strip().strip("\"'")
-    return found
+        options[axis.strip()] = reason.strip().strip("\"'")
+    return options

@@ -39,12 +39,12 @@ def spooling(session: Session, documents: Iterable[Item], rows: list[dict[str, A
     """
     from receipts.workflows.spool import Pending
 
-    found = Spooling(Pending(documents), rows)
+    spooling = Spooling(Pending(documents), rows)
     try:
-        yield found
+        yield spooling
     except Unreachable as error:
-        found.code = error.exit_code
-        _keep(session, found, error)
+        spooling.code = error.exit_code
+        _keep(session, spooling, error)
     else:
         remind(session)
 

@@ -148,19 +148,19 @@ def _amended(
     documents = []
     for word in files:
         places = evidence if len(files) == 1 else [os.path.join(os.path.dirname(word), item) for item in evidence]
-        made = amended(word, places, reason, options, sys.stdin.buffer if word == "-" else None)
-        documents.append(made.document)
-        if made.ingested is not None and not quiet:
+        document = amended(word, places, reason, options, sys.stdin.buffer if word == "-" else None)
+        documents.append(document.document)
+        if document.ingested is not None and not quiet:
             output.line(f"{output.clean(word)}")
-            _print_added(made.ingested)
+            _print_added(document.ingested)
     return documents
 
 
-def _print_added(made: Ingested) -> None:
-    for item in made.found:
+def _print_added(added: Ingested) -> None:
+    for item in added.found:
         if item.path != "evidence":
             output.wrapped(f"added {item.path} {output.clean(str(item.value)[:60])} ({item.where})", 2, 4)
-    for other in made.contradictions:
+    for other in added.contradictions:
         output.wrapped(f"does not agree: {other.path}: {other.what}; {other.stands or 'left unstated'}", 2, 4)
 
 
