@@ -175,8 +175,8 @@ def calibration_says(record: Calibration | None, lane: str) -> str:
         return f"no calibration: fewer than three measured configurations of {lane} in the store"
     return (
         f"× {record.factor:.3f} for {lane}, from {record.launches} launches of {record.groups} configurations; the "
-        f"next one is expected between × {record.low:.3f} and × {record.high:.3f} (90 %); each estimated from the others, "
-        f"the worst is {record.left_out:.1%} off, the middle one {record.left_out_median:.1%}"
+        f"next one is expected between × {record.low:.3f} and × {record.high:.3f} (90 %); each estimated from the "
+        f"others, the worst is {record.left_out:.1%} off, the middle one {record.left_out_median:.1%}"
     )
 
 
