@@ -25,20 +25,20 @@ demo: $(READY) ## Submit the demo's runs, show comparisons and a failure, and wr
 
 .PHONY: quick
 quick: lint types ## Form, types and the fast tests, for every edit
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 .PHONY: test
 test: $(READY) ## Run the tests
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 .PHONY: thorough
 thorough: $(READY) ## Run the tests with many drawn examples each
-	RECEIPTS_TEST_THOROUGH=1 $(BIN)/pytest -n 2
+	RECEIPTS_TEST_THOROUGH=1 $(BIN)/pytest -n 2 --dist worksteal
 
 .PHONY: coverage
 coverage: $(READY) ## Run the tests with lines counted, and hold the share against the floor
 	$(BIN)/coverage erase
-	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest -n 2
+	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest -n 2 --dist worksteal
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
