@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from receipts.base.errors import InputError, Problem, near
+from receipts.base.linear_patterns import LinearPattern, compile_linear
 from receipts.base.units import BYTES, SCALES, SECONDS
 from receipts.ingest.evidence.steps import FIELDS
 from receipts.ingest.leaves import fitting
@@ -48,7 +49,7 @@ class FileMap:
     name: str
     form: str
     records: str
-    pattern: re.Pattern[str] | None
+    pattern: LinearPattern | None
     delimiter: str
     steps: tuple[MappedField, ...]
     leaves: tuple[MappedField, ...]
@@ -135,7 +136,7 @@ class _MapReader:
         texts = {key: str(table.get(key, default)) for key, default in (("records", ""), ("delimiter", ","))}
         return FileMap(name, form, texts["records"], pattern, texts["delimiter"], steps, stated, start)
 
-    def _pattern(self, text: Any, form: str, start: int) -> re.Pattern[str] | None:
+    def _pattern(self, text: Any, form: str, start: int) -> LinearPattern | None:
         line = self._at("pattern", start)
         if (form == "text") != (text is not None):
             what = "a text needs a pattern" if text is None else f"a {form} file takes no pattern"
@@ -143,8 +144,8 @@ class _MapReader:
         if form != "text" or text is None:
             return None
         try:
-            return re.compile(str(text))
-        except re.error as error:
+            return compile_linear(str(text))
+        except ValueError as error:
             self._refuse(line, f"the pattern does not compile: {error}", "correct it")
             return None
 

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from receipts.base.errors import InputError, Problem
+from receipts.base.linear_patterns import LinearPattern, compile_linear
 from receipts.receipt.catalogue import find
 from receipts.workflows.tables.quantity import UNITS, Several
 
 Form = Literal["text", "number", "integer", "list", "date"]
 Otherwise = Literal["keep", "note", "refuse", "nothing"]
-Pattern = tuple[re.Pattern[str], Any]
+Pattern = tuple[LinearPattern, Any]
 PLACE = re.compile(r"\{([^{}]+)\}")  # of a template
 
 
@@ -251,8 +252,8 @@ class _MappingReader:
                 self.refuse(f"{at}[{number}]", "it is no pair", 'write ["pattern", value]')
                 continue
             try:
-                patterns.append((re.compile(entry[0], re.IGNORECASE), entry[1]))
-            except re.error as error:
+                patterns.append((compile_linear(entry[0], ignore_case=True), entry[1]))
+            except ValueError as error:
                 self.refuse(f"{at}[{number}]", f"{entry[0]!r} is no pattern: {error}", "mend it")
         return tuple(patterns)
 
