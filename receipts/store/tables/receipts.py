@@ -69,7 +69,7 @@ receipts = Table(
     measure("tokens_per_second_per_chip", "Tokens a second a chip"),
     measure("step_seconds", "Median steady step, or the time stated; seconds"),
     measure("tflops_per_second_per_chip", "TFLOP/s a chip"),
-    measure("mfu", "Model FLOPs utilisation, a fraction"),
+    measure("mfu", "Model FLOPs utilization, a fraction"),
     words("rate_source", "Where tokens_per_second came from: steps, unsteady, stated, derived"),
     words("rate_of", "Which steps tokens_per_second is of, where it comes from them: median of 12 of 20 steps"),
     measure("peak_bytes", "Highest live peak of a chip, bytes"),
