@@ -9,7 +9,7 @@ from receipts.estimate.setup import Architecture, Layer
 from receipts.estimate.weights import parameters_total
 from receipts.metrics.flops import Geometry, geometry_of
 from receipts.receipt.alphabets import ALPHABETS, ATTENDING, STATEFUL, BlockKind
-from receipts.receipt.patterns import Pattern, read
+from receipts.receipt.patterns import DEEPEST, Pattern, read
 
 # Mamba-2's own defaults: Dao and Gu 2024, arXiv:2405.21060; mamba_ssm, modules/mamba2.py (expand 2, headdim 64).
 _EXPAND = 2
@@ -30,7 +30,7 @@ def architecture(facts: EstimateInputs) -> tuple[Architecture, tuple[str, ...]]:
         layers=main,
         vocabulary=facts.need("model.vocabulary"),
         mtp=mtp,
-        mtp_depth=geometry.mtp_depth or 0,
+        mtp_depth=_laid_out(facts, "model.mtp_depth", geometry.mtp_depth or 0),
         tied=bool(geometry.tied_embeddings),
     )
     if geometry.tied_embeddings is None:
@@ -52,22 +52,29 @@ def architecture(facts: EstimateInputs) -> tuple[Architecture, tuple[str, ...]]:
 
 def _layers(facts: EstimateInputs, geometry: Geometry) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
     """Layers in order. Without a pattern every layer is attention and a feed-forward, or experts."""
-    depth = facts.need("model.depth")
+    depth = _laid_out(facts, "model.depth", facts.need("model.depth"))
     text = facts.stated.get("model.pattern")
     pattern = read(str(text), facts.stated.get("model.alphabet")) if text is not None else None
     if isinstance(pattern, Pattern):
         table = ALPHABETS[pattern.alphabet].letters
         blocks = [tuple(table[letter] for letter in group) for group in pattern.blocks]
         mtp = tuple(tuple(table[letter] for letter in group) for group in pattern.mtp)
-        # Only as far as anything is counted: a stack is summed kind by kind, but a stage needs the order.
-        main = tuple(blocks[index % len(blocks)] for index in range(min(depth, 100_000)))
+        main = tuple(blocks[index % len(blocks)] for index in range(depth))
         return main, mtp or main[-1:]
     if pattern is not None:
         facts.need(f"model.pattern ({pattern[0].what})")
     if geometry.family in ("hybrid", "ssm") and text is None:
         facts.need("model.pattern")
     layer: Layer = (BlockKind.ATTENTION, BlockKind.MLP if _dense(facts, geometry) else BlockKind.EXPERT)
-    return (layer,) * min(depth, 100_000), (layer,)
+    return (layer,) * depth, (layer,)
+
+
+def _laid_out(facts: EstimateInputs, leaf: str, depth: int) -> int:
+    """A depth whose blocks are laid out one by one; a depth is whatever somebody wrote, and 0 where it is absurd."""
+    if depth <= DEEPEST:
+        return depth
+    facts.need(f"{leaf} (no more than {DEEPEST:,} are estimated)")
+    return 0
 
 
 def _dense(facts: EstimateInputs, geometry: Geometry) -> bool:

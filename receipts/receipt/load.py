@@ -19,12 +19,16 @@ MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 32
 MAX_DIGITS = 25
 MAX_REFUSALS = 10_000  # collected from one document; nobody reads more
+MAX_KEYS = 4096  # of one object: twice the entries that the largest map may have
+# Of a whole document. The largest receipts (100,000 steps; 16,384 chips in four phases) have about half of each.
+MAX_OBJECTS, MAX_VALUES = 250_000, 2_000_000
 # Possessive, and content with a string that never ends: a hostile document costs one pass and never a second look.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _NO_BRACKETS = re.compile(rb"[^\[\]{}]+")
 _SAME_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _BLANKS = b" \t\r\n"
+_AS_FILES = "keep long lists as files, and name them under evidence"
 
 
 class Document(NamedTuple):
@@ -76,8 +80,8 @@ def surely_strict(raw: bytes, keys: int) -> bool:
 class _Refused:
     """Stands in the parsed tree where a value is refused, until its path is known."""
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    def __init__(self, what: str, do: str) -> None:
+        self.what, self.do = what, do
 
 
 class _Doubled(dict[str, Any]):
@@ -92,7 +96,9 @@ class _ParserHooks:
     def __init__(self) -> None:
         self.refused = False
 
-    def unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def unique(self, pairs: list[tuple[str, Any]]) -> Any:
+        if len(pairs) > MAX_KEYS:
+            return self._mark(f"an object has {len(pairs):,} keys, and none may have more than {MAX_KEYS:,}", _AS_FILES)
         entries = dict(pairs)
         if len(entries) == len(pairs):
             return entries
@@ -103,18 +109,23 @@ class _ParserHooks:
         return doubled
 
     def constant(self, name: str) -> Any:
-        return self._mark(f"{name} is not JSON")
+        return self._loose(f"{name} is not JSON")
 
     def number(self, text: str) -> Any:
         number = float(text)
-        return self._mark("the number is too large for a 64-bit float") if math.isinf(number) else number
+        return self._loose("the number is too large for a 64-bit float") if math.isinf(number) else number
 
     def integer(self, text: str) -> Any:
-        return self._mark(f"an integer has more than {MAX_DIGITS} digits") if len(text) > MAX_DIGITS else int(text)
+        if len(text) > MAX_DIGITS:
+            return self._loose(f"an integer has more than {MAX_DIGITS} digits")
+        return int(text)
 
-    def _mark(self, what: str) -> _Refused:
+    def _loose(self, what: str) -> _Refused:
+        return self._mark(f"this is not strict JSON: {what}", "leave the value out or state a number")
+
+    def _mark(self, what: str, do: str) -> _Refused:
         self.refused = True
-        return _Refused(what)
+        return _Refused(what, do)
 
 
 _MAY_HOLD = (_Refused, dict, list)
@@ -122,7 +133,7 @@ _MAY_HOLD = (_Refused, dict, list)
 
 def _refusals(node: Any, path: str = "") -> Iterator[Problem]:
     if isinstance(node, _Refused):
-        yield Problem(path or "$", f"this is not strict JSON: {node.what}", "leave the value out or state a number")
+        yield Problem(path or "$", node.what, node.do)
     elif isinstance(node, dict):
         for key in getattr(node, "keys_twice", ()):
             yield Problem(join(path, key), "the key occurs twice in one object", "keep one of them")
@@ -172,6 +183,9 @@ def parse_json(document: Document) -> dict[str, Any]:
         raise refusal(source, "the document is packed with gzip", "unpack it first: gunzip")
     if b"\x00" in raw[:4]:
         raise refusal(source, "the document is not text, or is UTF-16 or UTF-32", "save it as UTF-8")
+    for what, count, most in (("objects", raw.count(b"{"), MAX_OBJECTS), ("values", raw.count(b","), MAX_VALUES)):
+        if count > most:
+            raise refusal(source, f"the document has {count:,} {what}, and none may have more than {most:,}", _AS_FILES)
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import SchemaValidator
 
 from receipts.base.errors import InputError
 from receipts.receipt.document import VERSION, Receipt
 from receipts.receipt.flat import Flat
-from receipts.receipt.load import MAX_BYTES, Document, parse_json, surely_strict
+from receipts.receipt.load import Document, parse_json, surely_strict
 from receipts.receipt.problems import problems
 from receipts.receipt.upcast import upcast
+
+LARGE = 1024 * 1024  # bytes; of a larger document a list is read as far as its first bad entry
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def parse(document: Document) -> Parsed:
     current = upcast(tree, document.source)
     raw = document.raw if current is tree else json.dumps(current).encode()
     try:
-        receipt = Receipt.model_validate_json(raw)
+        receipt = _model(raw)
     except ValidationError as error:
         raise InputError(document.source, problems(error, current)) from None
     return Parsed(document.id, document.raw, document.source, receipt)
@@ -77,8 +80,8 @@ def parse_again(document: Document) -> Parsed:
 
 def _plain(document: Document) -> Parsed | None:
     """The receipt of a document in which surely nothing is to be refused, at a third of the exact reader's time."""
-    if len(document.raw) > MAX_BYTES:
-        return None
+    if len(document.raw) > LARGE:
+        return None  # its limits are looked at first
     parsed = _modelled(document)
     return parsed if parsed is not None and surely_strict(document.raw, parsed.flat.keys_written) else None
 
@@ -86,7 +89,32 @@ def _plain(document: Document) -> Parsed | None:
 def _modelled(document: Document) -> Parsed | None:
     """The receipt as the model alone reads it; None where it is refused, or is of another version."""
     try:
-        receipt = Receipt.model_validate_json(document.raw)
+        receipt = _model(document.raw)
     except ValidationError:
         return None
     return Parsed(document.id, document.raw, document.source, receipt) if receipt.schema_version == VERSION else None
+
+
+def _model(raw: bytes) -> Receipt:
+    """The receipt of JSON bytes. Raises ValidationError, which takes half a kilobyte an error."""
+    if len(raw) <= LARGE:
+        return Receipt.model_validate_json(raw)
+    receipt: Receipt = _validator_of_large().validate_json(raw)
+    return receipt
+
+
+@cache
+def _validator_of_large() -> SchemaValidator:
+    """The model's validator, but every list ends at its first bad entry: a million errors take a gigabyte."""
+    Receipt.model_rebuild()
+    # With the option the sections' own validators would be taken instead of these.
+    return SchemaValidator(_failing_fast(Receipt.__pydantic_core_schema__), None, _use_prebuilt=False)
+
+
+def _failing_fast(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        rest = {key: _failing_fast(value) for key, value in schema.items()}
+        return {**rest, "fail_fast": True} if schema.get("type") in ("tuple", "list") else rest
+    if isinstance(schema, list):
+        return [_failing_fast(item) for item in schema]
+    return schema

@@ -39,19 +39,29 @@ _DIGEST, _EVIDENCE_LEVEL = "{64}", "intent|backend|kernels"
 
 
 def problems(error: ValidationError, tree: Any) -> list[Problem]:
-    """One problem a place in the document, at most `MAX_REPORTED`, in the document's order."""
+    """One problem a place in the document, at most `MAX_REPORTED`, in the document's order.
+
+    Nothing is worked out for errors beyond these: a hostile document has a million of them.
+    """
     unique: dict[str, Problem] = {}
-    for problem in _each(error.errors(include_url=False, include_input=False), tree):
-        unique.setdefault(problem.at, problem)
-    return capped(list(unique.values()))
+    errors = error.errors(include_url=False, include_input=False)
+    for at, item in enumerate(errors):
+        for problem in _each([item], tree):
+            unique.setdefault(problem.at, problem)
+        if len(unique) > MAX_REPORTED:
+            return [*list(unique.values())[:MAX_REPORTED], _more(len(errors) - at)]
+    return list(unique.values())
 
 
 def capped(unique: list[Problem]) -> list[Problem]:
     """No more problems than a person reads, and how many more there are."""
     if len(unique) <= MAX_REPORTED:
         return unique
-    rest = len(unique) - MAX_REPORTED
-    return [*unique[:MAX_REPORTED], Problem("$", f"and {rest} more problems", "mend these first")]
+    return [*unique[:MAX_REPORTED], _more(len(unique) - MAX_REPORTED)]
+
+
+def _more(count: int) -> Problem:
+    return Problem("$", f"and {count:,} more problem{'s' if count != 1 else ''}", "correct these first")
 
 
 def shown(text: str) -> str:

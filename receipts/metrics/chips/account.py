@@ -23,6 +23,10 @@ _FIGURES: Final = itemgetter(
 )
 
 
+# A count is whatever somebody wrote: beyond this many, chips without a row are counted and not named.
+MOST_NAMED: Final = 16_384
+
+
 class Account:
     """The memory of one launch by phase, in the order of a run; phases without a row are left out.
 
@@ -96,9 +100,9 @@ def highest(memory: Memory | None, leaf: str) -> int | None:
 
 def _known(seen: set[int], stated: int | None) -> frozenset[int]:
     """Ordinals that took part for certain. Ordinals may have gaps: chips 8, 9, 12 and 13 are four of four."""
-    if stated is not None and len(seen) < stated and all(chip < stated for chip in seen):
-        return frozenset(range(stated))
-    return frozenset(seen) if stated is None or len(seen) <= stated else frozenset(range(stated))
+    if stated is None or len(seen) == stated or (len(seen) < stated and any(chip >= stated for chip in seen)):
+        return frozenset(seen)
+    return frozenset(range(min(stated, MOST_NAMED)))
 
 
 def _chips(rows: Iterable[Chip]) -> dict[MemoryPhase, list[Chip]]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Final, NamedTuple
 
+from receipts.metrics.chips.account import MOST_NAMED
 from receipts.receipt.accelerators import find
 
 _SHAPE: Final = re.compile(r"\d{1,6}(?:\s*[x×*]\s*\d{1,6}){0,2}", re.IGNORECASE)
@@ -58,7 +59,8 @@ def layout(
 
     A shape that does not hold ``count`` chips, or ordinals that have gaps, are drawn in the order of ordinals.
     """
-    ordered = sorted(set(chips) | set(range(count or 0) if all(chip < (count or 0) for chip in chips) else ()))
+    named = range(min(count or 0, MOST_NAMED)) if all(chip < (count or 0) for chip in chips) else ()
+    ordered = sorted({*chips, *named})
     shape = _shape(physical)
     if len(ordered) == 1:
         return _rows(ordered, 1, "row", "one chip")
