@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, fetch, is_file, pass_session, witnessing
+from receipts.cli.session import Session, fetch, is_file, pass_session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +42,7 @@ def command(session: Session, receipts: tuple[str, ...], witness: tuple[str, ...
     --store, or if a receipt is given by its id, the store is also searched for witnesses, successors and earlier
     failures.
     """
+    from receipts.api.comparison import refuse_strangers
     from receipts.base.errors import InputError, NotFound
     from receipts.judging.judge import judge_receipt
     from receipts.judging.verdict_json import to_json
@@ -56,7 +57,7 @@ def command(session: Session, receipts: tuple[str, ...], witness: tuple[str, ...
             output.refuse(error)
     witnesses = [item for group in fetch(session, witness) for item in group] if witness else []
     if not refused:
-        witnessing(witnesses, given)
+        refuse_strangers(witnesses, given)
     stored = session.asks_store or not all(map(is_file, (*receipts, *witness)))
     verdicts = [
         judge_receipt(

@@ -172,22 +172,15 @@ Examples:
 @pass_session
 def list_(session: Session, status: str | None, everything: bool, as_json: bool) -> int:
     """List the store's claims with their current verdicts."""
-    from receipts.judging.verdict_json import to_json
-    from receipts.questions.claims.gather import stored
+    from receipts.api.claims import as_data, judged
 
     with session.open_store() as store:
-        gone = {item.id: item.superseded for item in store.published.claims(standing=False)}
-        group = stored(store, standing=not everything)
-        judged = [(claim, _judge(session, claim, group, store)) for claim in group.claims]
-    rows = [(claim, verdict) for claim, verdict in judged if status in (None, verdict.status)]
+        rows = judged(store, session.rulebook, status=status, superseded=everything)
     if as_json:
-        output.as_json([
-            {**to_json(verdict), "superseded": gone[verdict.claim]} for _, verdict in rows
-        ])  # fmt: skip
+        output.as_json(as_data(rows))
         return 0
     cells = [
-        (claim.id, claim.kind, "superseded" if gone[claim.id] else verdict.status, claim.text)
-        for claim, verdict in rows
+        (claim.id, claim.kind, "superseded" if gone else verdict.status, claim.text) for claim, verdict, gone in rows
     ]
     output.table(("claim", "kind", "status", "says"), cells, empty="no claims; add some: receipts claim add FILE")
     return 0

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
-from receipts.cli.sides import ComparisonOptions, GatheredSides, gather, of_two_sides
+from receipts.cli.sides import ComparisonOptions, gather, of_two_sides
 
 if TYPE_CHECKING:
+    from receipts.api.comparison import Comparison
     from receipts.cli.requirement import Required
-    from receipts.judging.facts import Facts
-    from receipts.judging.rulebook import RuleSet
-    from receipts.metrics.chips import Pressure
-    from receipts.receipt import Parsed
 
 EPILOG = """\b
 Examples:
@@ -74,14 +70,14 @@ def command(
     """
     form = "json" if as_json else form
     stored = record or not asked.all_files
-    gathered = gather(session, asked, stored=stored, prove=record or form == "json")
-    verdict = gathered.verdict
+    compared = gather(session, asked, stored=stored, prove=record or form == "json")
+    verdict = compared.verdict
     if record:
         with session.open_store() as store:
             store.record(verdict)
-    print_comparison(gathered, session.rulebook.rules, form, opened=opened)
+    print_comparison(compared, form, opened=opened)
     if form == "text":
-        _note_payback(gathered, session, verdict.metric)
+        _note_payback(compared, session, verdict.metric)
     if require is None:
         return verdict.exit_code
     from receipts.cli.requirement import required
@@ -92,70 +88,26 @@ def command(
     return gate.exit_code
 
 
-def _note_payback(gathered: GatheredSides, session: Session, metric: str) -> None:
+def _note_payback(compared: Comparison, session: Session, metric: str) -> None:
     """What a cold cache costs beside a warm one; with ``--metric compile_seconds`` any longer compile."""
     from receipts.questions.payback import payback
 
-    a, b = (session.rulebook.launch(side[0]) for side in (gathered.sides.a, gathered.sides.b))
+    a, b = (session.rulebook.launch(side[0]) for side in (compared.sides.a, compared.sides.b))
     answer = payback(a, b)
     if answer is not None and (answer.of_caches or metric == "compile_seconds"):
         output.note(str(answer))
 
 
-def _memory(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> tuple[list[str], Pressure]:
-    """Both sides chip by chip in sentences, and the change of pressure, on which C109 reports too."""
-    from receipts.metrics.chips import account, pressure, words
-
-    a, b = ([account(item) for item in side] for side in (left, right))
-    change = pressure(a, b, spread=facts.chip_spread)
-    return words.compared(a, b, change), change
-
-
-def _envelope(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> dict[str, str]:
-    """Where the shape of each side lies in the lane's envelope; nothing if neither has a known place."""
-    if not facts.shapes:
-        return {}
-    from receipts.judging.envelope import standing
-
-    places = {side: standing(facts, group[0]) for side, group in (("A", left), ("B", right))}
-    known = any(place.word != "unknown" for place in places.values())
-    return {side: str(place) for side, place in places.items()} if known else {}
-
-
-def print_comparison(
-    gathered: GatheredSides,
-    rules: RuleSet,
-    form: str,
-    *,
-    opened: bool,
-) -> None:
+def print_comparison(compared: Comparison, form: str, *, opened: bool) -> None:
     """Print a comparison in one of the four forms, with its memory by chip and what was decided on its receipts."""
-    from receipts.questions.deciding import of_pair
-
-    verdict, decided = gathered.verdict, gathered.decided
-    left, right, facts = gathered.sides.a, gathered.sides.b, gathered.sides.facts
-    sentences, pressure = _memory(left, right, facts)
-    envelope, deciding = _envelope(left, right, facts), of_pair(verdict, left[0], right[0])
+    verdict = compared.verdict
     if form == "json":
-        from receipts.judging.verdict_json import to_json
-        from receipts.metrics.chips import pressure_json
-
-        decisions = {"decisions": [item._asdict() for item in decided]} if decided else {}
-        values = pressure_json(pressure)
-        chips = {"memory": values} if values["chips"] else {}
-        places = {"envelope": {side.lower(): place for side, place in envelope.items()}} if envelope else {}
-        command = {"next": deciding} if deciding else {}
-        output.as_json({**to_json(verdict), **chips, **places, **decisions, **command})
-        return
-    if form == "line":
+        output.line(compared.to_json())
+    elif form == "line":
         output.line(f"{output.clean(verdict.label_a)} → {output.clean(verdict.label_b)}: {verdict.last_line()}")
-        return
-    from receipts.publish.comparison import page
-
-    shown = page(verdict, rules, decided, sentences, envelope, deciding)
-    if form == "markdown":
+    elif form == "markdown":
         from receipts.publish.render.markdown import markdown
 
-        output.line(markdown(shown))
+        output.line(markdown(compared.page()))
     else:
-        output.show(shown, opened=opened)
+        output.show(compared.page(), opened=opened)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +11,6 @@ from receipts.cli import output
 from receipts.cli.session import Session, is_file, parsed_file, pass_session
 
 if TYPE_CHECKING:
-    from receipts.judging.verdict import Comparison
     from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
 
 SHOWN_UNSTATED = 12
@@ -42,10 +41,11 @@ Exit codes: 0 neighbours were found, 2 wrong call or input, 3 none can be compar
 @pass_session
 def command(session: Session, receipt: str, axis: str | None, metric: str, limit: int, as_json: bool) -> int:
     """Show every stored receipt that differs in one axis, with effect and verdict."""
+    from receipts.api.neighbours import as_data, axis_named
     from receipts.questions.neighbours import neighbours
 
     if axis is not None:
-        axis = _axis(axis)
+        axis = axis_named(axis)
     with session.open_store() as store:
         parsed = parsed_file(receipt) if is_file(receipt) else store.get(receipt)
         shown: output.Progress | None = None
@@ -59,29 +59,10 @@ def command(session: Session, receipt: str, axis: str | None, metric: str, limit
         if shown is not None:
             shown.clear()
     if as_json:
-        output.as_json(_as_data(answer))
+        output.as_json(as_data(answer))
     else:
         _print(answer, axis)
     return answer.exit_code
-
-
-def _axis(name: str) -> str:
-    """The axis that a name means: an axis, a leaf of one, or the last part of a leaf. Raises NotFound."""
-    from receipts.axes import axis_leaves, axis_of
-    from receipts.axes.effective import OPEN_MAPS
-    from receipts.base.errors import NotFound, near
-
-    if name.partition(".")[0] in OPEN_MAPS:
-        return axis_of(name)
-    leaves = axis_leaves()
-    exact = {leaf.axis for leaf in leaves if name in (leaf.axis, leaf.path, *leaf.stated_at)}
-    ending = exact or {leaf.axis for leaf in leaves if leaf.path.rpartition(".")[2] == name}
-    if len(ending) == 1:
-        return ending.pop()
-    if ending:
-        raise NotFound(f"{name} is the end of {', '.join(sorted(ending))}; write one of them")
-    hint = near(name, sorted({item for leaf in leaves for item in (leaf.axis, leaf.path)}))
-    raise NotFound(f"there is no axis {name!r}; see: receipts axes{hint}")
 
 
 def _print(neighbourhood: Neighbourhood, axis: str | None) -> None:
@@ -139,47 +120,3 @@ def _remarks(neighbourhood: Neighbourhood) -> list[str]:
     if neighbourhood.indexed:
         return []
     return ["the index does not hold every receipt of this lane as it is read now; run: receipts db reindex"]
-
-
-def _as_data(neighbourhood: Neighbourhood) -> dict[str, Any]:
-    return {
-        "receipt": neighbourhood.of.id,
-        "label": neighbourhood.of.receipt.run.label,
-        "lane": neighbourhood.of.receipt.run.lane,
-        "metric": neighbourhood.metric,
-        "neighbours": [_one(item) for item in neighbourhood.compared],
-        "refused": [_one(item) for item in neighbourhood.refused],
-        "unstated": list(neighbourhood.unstated),
-        "more": list(neighbourhood.more),
-        "indexed": neighbourhood.indexed,
-    }
-
-
-def _one(item: JudgedNeighbour) -> dict[str, Any]:
-    headline = item.headline
-    return {
-        "axis": item.axis,
-        "members": [
-            {"path": member.path, "from": member.a, "to": member.b}
-            for change in item.verdict.difference.changed
-            if change.axis == item.axis
-            for member in change.members
-        ],
-        "receipt": item.entry.id,
-        "label": item.entry.label,
-        "launches": list(item.verdict.b),
-        **_verdict(item.verdict),
-        "ratio": item.ratio,
-        "low": headline.effect.low if headline else None,
-        "high": headline.effect.high if headline else None,
-        "reason": item.reason or None,
-    }
-
-
-def _verdict(verdict: Comparison) -> dict[str, str]:
-    return {
-        "status": verdict.status,
-        "comparable": verdict.comparable,
-        "path": verdict.path,
-        "effect": verdict.effect,
-    }

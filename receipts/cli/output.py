@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Any
 
 from receipts.base.errors import InputError, ReceiptsError
@@ -143,20 +141,6 @@ def table(
 
 def as_json(document: Any) -> None:
     """A document as JSON on standard output, keys in the order that they were made in."""
-    text = json.dumps(document, default=_plain_value, ensure_ascii=False, indent=2)
-    # Inside a string every sign may be written escaped, and those that a terminal obeys are.
-    signs = {sign for sign in set(text) if not sign.isprintable() and sign != "\n"}
-    if signs:
-        escaped = {sign: json.dumps(sign)[1:-1] for sign in signs}
-        text = text.translate(
-            {ord(sign): spelled if spelled != sign else f"\\u{ord(sign):04x}" for sign, spelled in escaped.items()}
-        )
-    sys.stdout.write(text + "\n")
+    from receipts.publish.json_text import json_text
 
-
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, set | frozenset):
-        return sorted(value)
-    return str(value)
+    sys.stdout.write(json_text(document) + "\n")

@@ -176,8 +176,9 @@ def compare_(session: Session, asked: ComparisonOptions, out: Path, as_json: boo
     from receipts.publish.report import pair, render_pair
 
     stored = not asked.all_files
-    sides, verdict, decided = gather(session, asked, stored=stored)
-    left, right, facts = sides.a, sides.b, sides.facts
+    compared = gather(session, asked, stored=stored)
+    verdict, decided = compared.verdict, compared.decided
+    left, right, facts = compared.sides.a, compared.sides.b, compared.sides.facts
     claims: list[str] = []
     if stored:
         with session.open_store() as store:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from receipts.base.errors import NoStore, NotFound, UsageError
+from receipts.base.errors import NoStore, NotFound
 
 if TYPE_CHECKING:
     from receipts.base.config import Config
@@ -118,17 +118,6 @@ def named(store: Store, word: str) -> list[Parsed]:
     if not ids:
         raise NotFound(f"nothing in the store is called {word!r}; see: receipts list")
     return [store.parsed(item) for item in ids]
-
-
-def witnessing(witnesses: Sequence[Parsed], receipts: Sequence[Parsed]) -> None:
-    """Refuse a ``--witness`` that names none of the receipts that it was given for. Raises UsageError."""
-    from receipts.judging.witness import names
-
-    for item in witnesses:
-        if not any(names(item, other) for other in receipts):
-            named = item.receipt.run.witness_for
-            statement = f"its run.witness_for is {named}" if named else "it states no run.witness_for"
-            raise UsageError(f"--witness {item.source}: it witnesses no launch that was given; {statement}")
 
 
 pass_session = click.make_pass_decorator(Session)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from receipts.base.errors import UsageError
-from receipts.cli.session import Session, fetch, is_file, named, parsed_file, several, witnessing
+from receipts.cli.session import Session, is_file, parsed_file, several
 
 if TYPE_CHECKING:
-    from receipts.judging.verdict import Comparison
-    from receipts.questions.comparisons import Sides
-    from receipts.receipt import Parsed
-    from receipts.store import Decision, Store
+    from receipts.api.comparison import Comparison
 
 METRIC = click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="The metric to compare.")
 WAIVE = click.option(
@@ -67,9 +65,14 @@ class ComparisonOptions:
         return f"Asked({self.sides!r}, metric={self.metric!r}, study={self.study!r})"
 
     @property
+    def words(self) -> tuple[tuple[str, ...], ...]:
+        """What names side A, side B and their witnesses."""
+        return (*self.sides, self.witness)
+
+    @property
     def all_files(self) -> bool:
         """Whether every word names a file, so that no store has to be asked."""
-        return all(is_file(word) for side in (*self.sides, self.witness) for word in side)
+        return all(is_file(word) for side in self.words for word in side)
 
 
 def of_two_sides(command: Command) -> Command:
@@ -86,58 +89,30 @@ def of_two_sides(command: Command) -> Command:
     return call
 
 
-class GatheredSides(NamedTuple):
-    """Both sides as far as they count, the verdict on them, and what was decided on their receipts."""
-
-    sides: Sides
-    verdict: Comparison
-    decided: list[Decision]
-
-
-def gather(session: Session, asked: ComparisonOptions, *, stored: bool, prove: bool = False) -> GatheredSides:
+def gather(session: Session, asked: ComparisonOptions, *, stored: bool, prove: bool = False) -> Comparison:
     """The receipts of both sides, compared.
 
     With ``stored`` a store is asked: for what the words name, for replicates, for its noise floor. A launch that is
     named by a file, id or pin stands for its side; those of a label or pattern as far as they count. Raises what
-    `fetch` does, and UsageError for a ``--witness`` that witnesses none of them. With ``prove`` errors carry proofs.
+    `compared` does, and UsageError for a ``--witness`` that witnesses none of them. With ``prove`` errors carry proofs.
     """
-    witnesses = [item for group in fetch(session, asked.witness) for item in group] if asked.witness else []
-    if not stored:
-        groups = [[item for group in fetch(session, side) for item in group] for side in asked.sides]
-        return _compared(None, session, asked, groups, None, witnesses, prove)
-    from receipts.questions.comparisons import names_one
+    from receipts.api.comparison import compared
 
-    with session.open_store(looked_up=[word for side in asked.sides for word in side]) as store:
-        matches = [
-            [(word, [parsed_file(word)] if is_file(word) else named(store, word)) for word in side]
-            for side in asked.sides
-        ]
-        every = [pair for side in matches for pair in side]
-        own = {item.id for word, group in every if is_file(word) or names_one(word, group) for item in group}
-        return _compared(
-            store, session, asked, [[one for _, g in side for one in g] for side in matches], own, witnesses, prove
+    a, b, witnesses = ([parsed_file(word) if is_file(word) else word for word in side] for side in asked.words)
+    looked_up = [word for side in asked.sides for word in side]
+    with session.open_store(looked_up=looked_up) if stored else nullcontext() as store:
+        return compared(
+            store,
+            session.rulebook,
+            a,
+            b,
+            metric=asked.metric,
+            witnesses=witnesses,
+            waivers=waivers(asked.waive),
+            study=asked.study,
+            replicates=asked.replicates,
+            prove=prove,
         )
-
-
-def _compared(
-    store: Store | None,
-    session: Session,
-    asked: ComparisonOptions,
-    groups: Sequence[list[Parsed]],
-    own: set[str] | None,
-    witnesses: Sequence[Parsed],
-    prove: bool,
-) -> GatheredSides:
-    from receipts.questions.comparisons import Comparisons
-
-    a, b = groups
-    comparisons = Comparisons(store, session.rulebook, witnesses=witnesses)
-    pools = (comparisons.pool(a, b), comparisons.pool(b, a)) if asked.replicates else (a, b)
-    sides = comparisons.sides(*pools, asked.metric, own)
-    witnessing(witnesses, [*sides.a, *sides.b])
-    verdict = comparisons.verdict(sides, waivers=waivers(asked.waive), study=asked.study, prove=prove)
-    decided = store.published.decisions([item.id for item in (*sides.a, *sides.b)]) if store is not None else []
-    return GatheredSides(sides, verdict, decided)
 
 
 def waivers(words: tuple[str, ...]) -> dict[str, str]:

@@ -12,7 +12,19 @@ import pytest
 import receipts
 
 NAMELESS: Final = frozenset({"found", "made", "told", "said", "says"})
-ROOMS: Final = ("axes", "base", "cli", "estimate", "judging", "metrics", "questions", "receipt", "stats", "workflows")
+ROOMS: Final = (
+    "api",
+    "axes",
+    "base",
+    "cli",
+    "estimate",
+    "judging",
+    "metrics",
+    "questions",
+    "receipt",
+    "stats",
+    "workflows",
+)
 
 
 def _names(tree: ast.AST) -> Iterator[tuple[int, str]]:

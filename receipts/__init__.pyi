@@ -1,0 +1,13 @@
+"""What `import receipts` offers; see `__init__.py`."""
+
+from receipts.api.comparison import Comparison as Comparison
+from receipts.api.listed import Receipts as Receipts
+from receipts.api.receipt import Check as Check
+from receipts.api.receipt import Receipt as Receipt
+from receipts.api.receipt import check as check
+from receipts.api.receipt import load as load
+from receipts.api.store import Store as Store
+from receipts.api.store import compare as compare
+from receipts.api.store import open as open
+
+__version__: str

@@ -1,0 +1,178 @@
+"""Comparisons of B against A: the verdict, with what its page and its JSON show beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Union
+
+from receipts import metrics
+from receipts.api.answer import Answer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from receipts.judging.rulebook import Rulebook, RuleSet
+    from receipts.judging.verdict import Comparison as Verdict
+    from receipts.metrics.chips import Pressure
+    from receipts.publish.page import Page
+    from receipts.questions.comparisons import Sides
+    from receipts.receipt import Parsed
+    from receipts.store import Decision
+    from receipts.store import Store as Opened
+
+Group = Sequence["Parsed"]
+Named = Union["Parsed", str]
+
+
+class Comparison(Answer):
+    """What the difference between two numbers means: one sentence, three answers, and the effect with its interval."""
+
+    def __init__(self, sides: Sides, verdict: Verdict, decided: Sequence[Decision], rules: RuleSet) -> None:
+        self.sides = sides
+        self.verdict = verdict
+        self.decided = decided
+        self._rules = rules
+
+    @property
+    def status(self) -> str:
+        """``accepted``, ``rejected`` or ``inconclusive``."""
+        return self.verdict.status
+
+    @property
+    def exit_code(self) -> int:
+        """0 accepted, 1 rejected, 3 inconclusive."""
+        return self.verdict.exit_code
+
+    @property
+    def ratio(self) -> float | None:
+        """B over A of the metric; None if it is not known. See `frame` for the interval."""
+        result = next((item for item in self.verdict.results if item.metric == self.verdict.metric), None)
+        return result.ratio if result is not None else None
+
+    @cached_property
+    def deciding(self) -> str:
+        """The command that would decide an inconclusive pair; empty otherwise."""
+        from receipts.questions.deciding import of_pair
+
+        return of_pair(self.verdict, self.sides.a[0], self.sides.b[0])
+
+    @cached_property
+    def memory(self) -> tuple[list[str], Pressure]:
+        """Both sides chip by chip in sentences, and the change of pressure, on which C109 reports too."""
+        from receipts.metrics.chips import account, pressure, words
+
+        a, b = ([account(item) for item in side] for side in (self.sides.a, self.sides.b))
+        change = pressure(a, b, spread=self.sides.facts.chip_spread)
+        return words.compared(a, b, change), change
+
+    @cached_property
+    def envelope(self) -> dict[str, str]:
+        """Where the shape of each side lies in the lane's envelope; empty if neither has a known place."""
+        facts = self.sides.facts
+        if not facts.shapes:
+            return {}
+        from receipts.judging.envelope import standing
+
+        places = {side: standing(facts, group[0]) for side, group in (("A", self.sides.a), ("B", self.sides.b))}
+        known = any(place.word != "unknown" for place in places.values())
+        return {side: str(place) for side, place in places.items()} if known else {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict (``schema/verdict-1.schema.json``), with memory, envelope and decisions where there are any."""
+        from receipts.judging.verdict_json import to_json
+        from receipts.metrics.chips import pressure_json
+
+        decisions = {"decisions": [item._asdict() for item in self.decided]} if self.decided else {}
+        values = pressure_json(self.memory[1])
+        chips = {"memory": values} if values["chips"] else {}
+        places = {"envelope": {side.lower(): place for side, place in self.envelope.items()}} if self.envelope else {}
+        command = {"next": self.deciding} if self.deciding else {}
+        return {**to_json(self.verdict), **chips, **places, **decisions, **command}
+
+    def page(self) -> Page:
+        """The page that ``receipts compare`` prints."""
+        from receipts.publish.comparison import page
+
+        return page(self.verdict, self._rules, self.decided, self.memory[0], self.envelope, self.deciding)
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each metric: unit, both values, B over A with its 95 % interval, and the effect."""
+        from receipts.api.frames import of_rows
+
+        return of_rows(
+            [
+                {
+                    "metric": item.metric,
+                    "unit": item.unit,
+                    "a": item.a.value,
+                    "b": item.b.value,
+                    "ratio": item.ratio,
+                    "low": item.effect.low,
+                    "high": item.effect.high,
+                    "effect": item.effect.kind,
+                }
+                for item in self.verdict.results
+            ]
+        )
+
+
+def compared(
+    store: Opened | None,
+    rulebook: Rulebook,
+    a: Sequence[Named],
+    b: Sequence[Named],
+    *,
+    metric: str = metrics.DEFAULT,
+    witnesses: Sequence[Named] = (),
+    waivers: Mapping[str, str] = MappingProxyType({}),
+    study: str | None = None,
+    replicates: bool = True,
+    prove: bool = True,
+) -> Comparison:
+    """Compare two groups of launches, each with its stored replicates: receipts, or words that a store knows them by.
+
+    A launch that is given as a receipt, id or pin stands for its side; those of a label or pattern as far as they
+    count. With ``prove`` errors carry proofs. Raises NotFound, UsageError for a witness that witnesses none of the
+    launches, and as `receipts.judging.compare.compare_sides` does.
+    """
+    from receipts.questions.comparisons import Comparisons, names_one
+
+    shown_by = [item for word in witnesses for item in receipts_of(store, word)]
+    matches = [[(word, receipts_of(store, word)) for word in side] for side in (a, b)]
+    groups = [[item for _, group in side for item in group] for side in matches]
+    pairs = [pair for side in matches for pair in side]
+    own = {item.id for word, group in pairs if not isinstance(word, str) or names_one(word, group) for item in group}
+    comparisons = Comparisons(store, rulebook, witnesses=shown_by)
+    left, right = groups
+    pools = (comparisons.pool(left, right), comparisons.pool(right, left)) if replicates else (left, right)
+    sides = comparisons.sides(*pools, metric, own)
+    refuse_strangers(shown_by, [*sides.a, *sides.b])
+    verdict = comparisons.verdict(sides, waivers=waivers, study=study, prove=prove)
+    decided = store.published.decisions([item.id for item in (*sides.a, *sides.b)]) if store is not None else []
+    return Comparison(sides, verdict, decided, rulebook.rules)
+
+
+def receipts_of(store: Opened | None, word: Named) -> list[Parsed]:
+    """The receipt itself, or those of a store that a word names, at least one. Raises NotFound."""
+    from receipts.base.errors import NotFound
+
+    if not isinstance(word, str):
+        return [word]
+    ids = store.resolve_all(word) if store is not None else []
+    if store is None or not ids:
+        raise NotFound(f"nothing in the store is called {word!r}; see: receipts list")
+    return [store.parsed(item) for item in ids]
+
+
+def refuse_strangers(witnesses: Group, receipts: Group) -> None:
+    """Refuse a witness that witnesses none of the receipts that it was given for. Raises UsageError."""
+    from receipts.base.errors import UsageError
+    from receipts.judging.witness import names
+
+    for item in witnesses:
+        if not any(names(item, other) for other in receipts):
+            named = item.receipt.run.witness_for
+            statement = f"its run.witness_for is {named}" if named else "it states no run.witness_for"
+            raise UsageError(f"--witness {item.source}: it witnesses no launch that was given; {statement}")

@@ -1,0 +1,117 @@
+"""The frontier now: the best valid result of every shape, and beside it the best that is merely stated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
+    from receipts.publish.page import Page, Table
+    from receipts.publish.report.shelf import Item, Shelf
+    from receipts.store import Entry, Store
+
+WEEKS = 26  # of launches that are looked at for a stated result
+MOST_STATED = 2000  # of these the newest
+_TRIED = 8  # candidates of a shape
+
+
+def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Rows by lane, the proven results of a lane first; see `page`. An unknown lane has none."""
+    from receipts.publish.report.frontier import frontiers, result, stated
+    from receipts.publish.report.shelf import Shelf
+
+    now = datetime.now(UTC)
+    with store.one_state():
+        shelf = Shelf(store, rulebook, now, lanes, now)
+        proven = [best.now for held in frontiers(shelf, ()).by_lane.values() for best in held]
+        items = [(item, True) for item in proven] + [(item, False) for item in stated(_reported(shelf, now, lanes))]
+        rows = [_row(item, result(item, None), proven=is_proven) for item, is_proven in items]
+    return sorted(rows, key=lambda row: row["lane"])
+
+
+def _reported(shelf: Shelf, now: datetime, lanes: Sequence[str]) -> list[Item]:
+    """Candidates for a stated result: the fastest of each shape among the newest launches."""
+    from receipts.publish.report.frontier import shapes
+    from receipts.store import Filters, condition
+
+    since = condition(f"started>={now - timedelta(weeks=WEEKS):%Y-%m-%d}")
+    rows: list[Entry] = []
+    for lane in lanes or ("*",):
+        conditions = (since, condition("outcome=ok"), condition(f"lane={lane}"))
+        rows += shelf.store.find(Filters(conditions, limit=MOST_STATED))
+
+    def rate(row: Entry) -> float:
+        return -(row.tokens_per_second_per_chip or row.tokens_per_second or 0.0)
+
+    return shelf.items(row for held in shapes(rows).values() for row in sorted(held, key=rate)[:_TRIED])
+
+
+def _row(item: Item, result: Any, *, proven: bool) -> dict[str, Any]:
+    return {
+        "lane": item.entry.lane,
+        "proven": proven,
+        "receipt": item.entry.id,
+        "label": item.entry.name,
+        "model": " ".join(result.names(())) or None,
+        "layout": result.layout or None,
+        "accelerator": result.accelerator,
+        "chips": result.chips,
+        "sequence_length": result.sequence_length,
+        "tokens_per_second_per_chip": result.tokens_per_second_per_chip,
+        "mfu": result.mfu,
+        "peak_bytes": result.peak_bytes,
+        "provenance": result.provenance,
+        "open_questions": list(result.open_questions),
+        "ran": item.entry.finished or item.entry.started,
+    }
+
+
+def page(rows: Sequence[dict[str, Any]]) -> Page:
+    """A section for each lane: proven results, then stated ones."""
+    from receipts.publish.page import Page, Section
+
+    def sections() -> Iterator[Section]:
+        for lane in dict.fromkeys(row["lane"] for row in rows):
+            parts = [
+                _table(title, [row for row in rows if row["lane"] == lane and row["proven"] is proven])
+                for title, proven in (("Proven", True), ("Reported, not proven", False))
+            ]
+            yield Section(f"lane-{lane}", lane, tables=tuple(part for part in parts if part.rows))
+
+    proven = sum(row["proven"] for row in rows)
+    headline = (f"{proven} proven, {len(rows) - proven} reported and not proven",)
+    return Page("Frontier", headline, sections=tuple(sections()))
+
+
+def _table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
+    from receipts import metrics
+    from receipts.publish.page import Column, Table, row
+    from receipts.publish.readings import number, unit
+
+    rate, mfu, peak = (metrics.get(name) for name in ("tokens_per_second_per_chip", "mfu", "peak_bytes"))
+    columns = (
+        Column("receipt"),
+        Column("model", rank=2),
+        Column("chips", rank=3),
+        Column("sequence", numeric=True, rank=4),
+        Column("rate,", unit(rate), numeric=True),
+        Column("MFU", numeric=True, rank=5),
+        Column("peak,", unit(peak), numeric=True, rank=6),
+        Column("label", cut=True),
+    )
+    lines = [
+        row(
+            item["receipt"][:12],
+            item["model"] or "~",
+            f"{item['chips'] or '?'} × {item['accelerator'] or '?'}",
+            str(item["sequence_length"] or "~"),
+            number(rate, item["tokens_per_second_per_chip"]) if item["tokens_per_second_per_chip"] else "~",
+            number(mfu, item["mfu"]) if item["mfu"] else "~",
+            number(peak, item["peak_bytes"]) if item["peak_bytes"] else "~",
+            item["label"],
+        )
+        for item in rows
+    ]
+    return Table(title, columns, tuple(lines))

@@ -1,0 +1,99 @@
+"""Answers that are lists: stored receipts, neighbors, hops of a bridge, the frontier, claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from receipts.api.answer import Answer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from receipts.api.receipt import Receipt
+    from receipts.api.store import Store
+    from receipts.publish.page import Page
+    from receipts.store import Entry
+
+
+class Listed(Answer):
+    """A list: the command's JSON, the rows of its table, and its page."""
+
+    def __init__(
+        self, document: Any, rows: Sequence[Mapping[str, Any]], page: Callable[[], Page], exit_code: int = 0
+    ) -> None:
+        self._document = document
+        self._rows = rows
+        self._page = page
+        self._exit_code = exit_code
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return iter(self._rows)
+
+    @property
+    def exit_code(self) -> int:
+        """The code that the command ends with."""
+        return self._exit_code
+
+    def to_dict(self) -> Any:
+        """What the command prints with ``--json``."""
+        return self._document
+
+    def page(self) -> Page:
+        """The list as a page."""
+        return self._page()
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each item; maps and lists inside one are JSON texts."""
+        from receipts.api.frames import of_rows
+
+        return of_rows(self._rows)
+
+
+class Receipts(Answer):
+    """Stored receipts that meet some conditions, in their order; iterating reads each as a `Receipt`."""
+
+    def __init__(self, store: Store, entries: Sequence[Entry]) -> None:
+        self._store = store
+        self.entries = entries
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[Receipt]:
+        return (self._store.get(item.id) for item in self.entries)
+
+    def __getitem__(self, index: int) -> Receipt:
+        return self._store.get(self.entries[index].id)
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """What ``receipts list --json`` prints: the columns of each row."""
+        return [item._asdict() for item in self.entries]
+
+    def page(self) -> Page:
+        """The table that ``receipts list`` prints."""
+        from receipts.publish.page import Page, Section
+        from receipts.publish.tables import stored
+
+        count = len(self.entries)
+        headline = (f"{count:,} receipt{'' if count == 1 else 's'}",)
+        return Page("Receipts", headline, sections=(Section("receipts", "", tables=(stored(self.entries),)),))
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each receipt: the columns of a list, then the effective value of every axis, by its path.
+
+        ``tokens_per_second`` is in tokens a second, times in seconds, memory in bytes, ``mfu`` a fraction. ``status``
+        and ``path_answer`` are those of the verdict that the receipt was stored with. Reads every document.
+        """
+        from receipts.api.frames import COLUMNS, of_entry, of_rows
+
+        return of_rows([of_entry(item, self._store.launch(item.id)) for item in self.entries], COLUMNS)
+
+    def steps(self) -> pd.DataFrame:
+        """A row for each step of each receipt: receipt, label, step (from 0), seconds, steady."""
+        from receipts.api.frames import of_steps
+
+        return of_steps(self._store.launch(item.id) for item in self.entries)

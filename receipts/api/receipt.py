@@ -1,0 +1,190 @@
+"""One receipt: its document, what the rules say of it, and its steps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from receipts.api.answer import Answer
+from receipts.api.rules import rulebook
+from receipts.judging.facts import Facts
+from receipts.judging.judge import judge_receipt
+from receipts.receipt import Document, Parsed, parse, read
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from receipts.judging.rulebook import Rulebook
+    from receipts.judging.verdict import ReceiptVerdict
+    from receipts.publish.page import Page
+    from receipts.questions.answers import Answers
+    from receipts.store import Decision
+
+
+class Receipt(Answer):
+    """A receipt with its verdict and the five answers. Indexing gives a stated leaf: ``receipt["batch.micro_batch"]``.
+
+    ``facts`` are what is known beside its document: nothing for a file, what the store knows for a stored one.
+    """
+
+    def __init__(
+        self, parsed: Parsed, rules: Rulebook, facts: Facts | None = None, decisions: Sequence[Decision] = ()
+    ) -> None:
+        self.parsed = parsed
+        self.facts = Facts() if facts is None else facts
+        self.decisions = decisions
+        self._rulebook = rules
+        self._lane = rules.lanes.of(parsed.receipt.run.lane)
+
+    @property
+    def id(self) -> str:
+        """SHA-256 of its bytes, in hex."""
+        return self.parsed.id
+
+    @property
+    def raw(self) -> bytes:
+        """Its bytes as they came."""
+        return self.parsed.raw
+
+    @property
+    def status(self) -> str:
+        """``valid``, ``open`` or ``invalid``, under the present rules."""
+        return self.verdict.status
+
+    @property
+    def exit_code(self) -> int:
+        """0, as of ``receipts show``."""
+        return 0
+
+    @property
+    def stated(self) -> Mapping[str, Any]:
+        """Every stated leaf by its path; units are those of ``receipts axes``."""
+        return self.parsed.stated
+
+    def __getitem__(self, path: str) -> Any:
+        return self.stated[path]
+
+    @cached_property
+    def verdict(self) -> ReceiptVerdict:
+        """What the rules find, and the status that follows."""
+        return judge_receipt(self.parsed, self._lane, self._rulebook.rules, self.facts)
+
+    @cached_property
+    def answers(self) -> Answers:
+        """The five answers that head every receipt."""
+        from receipts.questions.answers import answers
+
+        return answers(self.parsed, self._lane, self.verdict, self.facts, self._rulebook.rules)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``receipts show --json`` prints: id, answers, verdict, stated leaves, memory by chip, decisions."""
+        from receipts.judging.verdict_json import to_json
+        from receipts.metrics.chips import account
+        from receipts.metrics.chips.as_json import to_json as memory_json
+
+        return {
+            "id": self.id,
+            "answers": dict(self.answers.rows()),
+            "verdict": to_json(self.verdict),
+            "stated": dict(self.stated),
+            "memory": memory_json(account(self.parsed)),
+            "decisions": [item._asdict() for item in self.decisions],
+        }
+
+    def page(self, *, stated: bool = False) -> Page:
+        """The page that ``receipts show`` prints; with ``stated`` every leaf that the receipt states."""
+        from receipts.publish.receipt import Shown, page
+        from receipts.questions.deciding import of_receipt
+
+        deciding = of_receipt(self.parsed, self.verdict)
+        shown = Shown(self.parsed, self._lane, self.verdict, self.answers, self.facts, self.decisions, deciding)
+        return page(shown, stated=stated)
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each stated leaf: ``path`` and ``value``, a text (lists and maps as JSON)."""
+        from receipts.api.frames import of_rows
+
+        rows = [{"path": path, "value": item} for path, item in self.stated.items()]
+        return of_rows(rows, ("path", "value")).astype({"value": "string"})
+
+    def steps(self) -> pd.DataFrame:
+        """A row for each step: receipt, label, step (from 0), seconds, steady."""
+        from receipts.api.frames import of_steps
+
+        return of_steps([self._rulebook.launch(self.parsed)])
+
+
+class Check(Answer):
+    """What the rules say of a receipt beside its witnesses, with the proof of each error; nothing is stored."""
+
+    def __init__(self, receipt: Receipt, verdict: ReceiptVerdict) -> None:
+        self.receipt = receipt
+        self.verdict = verdict
+
+    @property
+    def status(self) -> str:
+        """``valid``, ``open`` or ``invalid``."""
+        return self.verdict.status
+
+    @property
+    def exit_code(self) -> int:
+        """0 valid, 1 invalid, 3 open."""
+        from receipts.judging.verdict import EXIT
+
+        return EXIT[self.verdict.status]
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """What ``receipts check FILE --json`` prints: a list of one verdict (``schema/verdict-1.schema.json``)."""
+        from receipts.judging.verdict_json import to_json
+
+        return [to_json(self.verdict)]
+
+    def page(self) -> Page:
+        """The page of the receipt."""
+        return self.receipt.page()
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each finding: code, name, level (``E``, ``I``, ``W``), at, found, expected, do."""
+        from receipts.api.frames import of_rows
+
+        names = ("code", "name", "level", "at", "found", "expected", "do")
+        rows = [{name: getattr(item, name) for name in names} for item in self.verdict.findings]
+        return of_rows([{**row, "level": row["level"].value} for row in rows], names)
+
+
+def load(path: str | os.PathLike[str]) -> Receipt:
+    """The receipt in a file. Raises InputError with every problem, each with its path in the document."""
+    return Receipt(parse(read(os.fspath(path))), rulebook())
+
+
+def parsed(given: Any) -> Parsed:
+    """A receipt, the path of its file, its bytes, or its document as a mapping, checked. Raises InputError."""
+    if isinstance(given, Receipt):
+        return given.parsed
+    if isinstance(given, Mapping):
+        import json
+
+        return parse(Document(json.dumps(given).encode(), "the document"))
+    if isinstance(given, bytes):
+        return parse(Document(given, "the document"))
+    return parse(read(os.fspath(given)))
+
+
+def check(receipt: Any, *, witnesses: Iterable[Any] = ()) -> Check:
+    """Check a receipt (or the path, bytes or mapping of one) against the rules of its lane; nothing is stored.
+
+    ``witnesses`` are profiled launches that name it in ``run.witness_for``. Raises InputError, and UsageError for a
+    witness of another launch.
+    """
+    from receipts.api.comparison import refuse_strangers
+
+    rules, one = rulebook(), parsed(receipt)
+    others = [parsed(item) for item in witnesses]
+    refuse_strangers(others, [one])
+    facts = replace(Facts.among([one, *others]), now=datetime.now(UTC))
+    shown = Receipt(one, rules, facts)
+    return Check(shown, judge_receipt(one, rules.lanes.of(one.receipt.run.lane), rules.rules, facts, prove=True))

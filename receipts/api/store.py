@@ -1,0 +1,196 @@
+"""An open store, as a program asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from receipts import metrics as registry
+from receipts.api.comparison import Comparison, compared
+from receipts.api.listed import Listed, Receipts
+from receipts.api.receipt import Receipt, parsed
+from receipts.api.rules import rulebook
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
+    from receipts.metrics import Launch
+    from receipts.receipt import Parsed
+    from receipts.store import Store as Opened
+    from receipts.store import Submitted
+
+Given = Any  # a word, or whatever `receipts.api.receipt.parsed` reads
+Order = Literal["newest", "oldest", "stored"]
+
+
+class Store:
+    """A store of receipts. Words name what they name in a command: id, prefix, label, ``label=glob``, ``@pin``.
+
+    Use it in a ``with`` block, or `close` it. Every method raises StoreError if the store cannot be reached.
+    """
+
+    def __init__(self, opened: Opened, rules: Rulebook | None = None) -> None:
+        self.opened = opened
+        self.rulebook = rules or rulebook()
+
+    def __repr__(self) -> str:
+        return f"<receipts store {self.opened.url}>"
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.opened.close()
+
+    def submit(self, receipt: Given) -> Submitted:
+        """Check and store a receipt: a path, bytes, a mapping or a `Receipt`. Gives its ``id``, ``status``, ``new``.
+
+        The same bytes again are harmless. Raises InputError with every problem of the document, and ConflictError if
+        the store holds another receipt of the launch.
+        """
+        from receipts.receipt import Document
+        from receipts.workflows.submit import submit
+
+        one = parsed(receipt)
+        (outcome,) = submit([Document(one.raw, one.source)], self.opened, self.rulebook)
+        if outcome.submitted is None:
+            assert outcome.error is not None
+            raise outcome.error
+        return outcome.submitted
+
+    def get(self, word: str) -> Receipt:
+        """The one receipt that a word names, with what the store knows of it. Raises NotFound."""
+        one = self.opened.get(word)
+        return Receipt(one, self.rulebook, self.opened.query.facts([one]), self.opened.published.decisions([one.id]))
+
+    def launch(self, receipt: str) -> Launch:
+        """The launch of a stored receipt, by its id: steps, steady segment and readings of every metric."""
+        return self.rulebook.launch(self.opened.parsed(receipt))
+
+    def find(
+        self, *conditions: str, limit: int | None = None, order: Order = "newest", superseded: bool = False, **axes: Any
+    ) -> Receipts:
+        """Receipts that meet every condition: ``"chips>=8"``, or a column or leaf by its name, ``lane="cpu-torch"``.
+
+        ``__`` in a name is a dot: ``batch__micro_batch=4``. None means *not stated*. ``limit`` None gives all. Raises
+        UsageError for a condition that is none, and NotFound for a name that no receipt has.
+        """
+        from receipts.store import Filters, condition
+
+        words = [f"{name.replace('__', '.')}={'-' if value is None else value}" for name, value in axes.items()]
+        wanted = tuple(condition(word) for word in (*conditions, *words))
+        return Receipts(self, list(self.opened.find(Filters(wanted, superseded, order, limit))))
+
+    def compare(
+        self,
+        a: Given | list[Given],
+        b: Given | list[Given],
+        *,
+        metric: str = registry.DEFAULT,
+        waivers: Mapping[str, str] = MappingProxyType({}),
+        study: str | None = None,
+        witnesses: Iterable[Given] = (),
+        replicates: bool = True,
+    ) -> Comparison:
+        """B against A, each a word, a receipt, or a list of them; with the stored replicates of each.
+
+        ``waivers`` are axes that do not count, each with the reason. Raises NotFound and UsageError.
+        """
+        sides = [[self._named(item) for item in (side if isinstance(side, list) else [side])] for side in (a, b)]
+        return compared(
+            self.opened,
+            self.rulebook,
+            *sides,
+            metric=metric,
+            witnesses=[self._named(item) for item in witnesses],
+            waivers=waivers,
+            study=study,
+            replicates=replicates,
+        )
+
+    def neighbours(
+        self, receipt: Given, *, metric: str = registry.DEFAULT, axis: str | None = None, limit: int = 10
+    ) -> Listed:
+        """Stored configurations one axis away, each compared; the best first. At most ``limit`` for each axis.
+
+        A row has axis, members, receipt, status, effect, ratio, low and high. Raises NotFound.
+        """
+        from receipts.api.neighbours import as_data, axis_named, page
+        from receipts.questions.neighbours import neighbours
+
+        named = axis_named(axis) if axis is not None else None
+        near = neighbours(self.opened, self._one(receipt), self.rulebook, metric=metric, axis=named, limit=limit)
+        document = as_data(near)
+        return Listed(document, [*document["neighbours"], *document["refused"]], lambda: page(near), near.exit_code)
+
+    def bridge(self, a: Given, b: Given, *, metric: str = registry.DEFAULT, most: int = 200) -> Listed:
+        """The chain of accepted one-axis comparisons from A to B, or the fewest runs that would complete one.
+
+        A row is a hop of the best chain. At most ``most`` hops are judged. Raises NotFound.
+        """
+        from receipts.api.bridge import page
+        from receipts.questions.bridge import bridge
+        from receipts.questions.bridge.data import as_data
+
+        bridged = bridge(self.opened, self._one(a), self._one(b), self.rulebook, metric=metric, most=most)
+        document = as_data(bridged)
+        hops = document["chains"][0] if document["chains"] else []
+        return Listed(document, hops, lambda: page(document), bridged.exit_code)
+
+    def frontier(self, *lanes: str) -> Listed:
+        """The best valid result of every shape, by lane, beside the best that is merely stated.
+
+        A row has lane, proven (true or false), receipt, label, shape, tokens_per_second_per_chip, mfu, peak_bytes.
+        """
+        from receipts.api.frontier import frontier, page
+
+        rows = frontier(self.opened, self.rulebook, lanes)
+        return Listed(rows, rows, lambda: page(rows))
+
+    def claims(self, *, status: str | None = None, superseded: bool = False) -> Listed:
+        """The store's claims with their present verdicts; ``status`` supported, refuted, unproven or stale."""
+        from receipts.api.claims import as_data, judged, page
+
+        document = as_data(judged(self.opened, self.rulebook, status=status, superseded=superseded))
+        return Listed(document, document, lambda: page(document))
+
+    @contextmanager
+    def one_state(self) -> Iterator[None]:
+        """All that is asked meanwhile is answered from one state of the store, whoever writes."""
+        with self.opened.one_state():
+            yield
+
+    def _named(self, item: Given) -> Parsed | str:
+        return item if isinstance(item, str) and not item.endswith(".json") else parsed(item)
+
+    def _one(self, item: Given) -> Parsed:
+        named = self._named(item)
+        return self.opened.get(named) if isinstance(named, str) else named
+
+
+def open(store: str | None = None, *, create: bool = False) -> Store:  # `receipts.open`, as in `gzip.open`
+    """Open a store: a path or URL; None is ``RECEIPTS_STORE``, else the user's own.
+
+    With ``create`` a store that does not exist is made. Raises UsageError for a URL of another kind, NoStore, and any
+    other StoreError, which says what to do.
+    """
+    from receipts.store import open_store
+
+    return Store(open_store(store, create=create))
+
+
+def compare(a: Given, b: Given, **options: Any) -> Comparison:
+    """B against A, from files, bytes, mappings or receipts, without a store: no replicates, no noise floor.
+
+    ``options`` are those of `Store.compare`. Raises InputError and UsageError.
+    """
+    sides = [[parsed(item) for item in (side if isinstance(side, list) else [side])] for side in (a, b)]
+    witnesses = [parsed(item) for item in options.pop("witnesses", ())]
+    return compared(None, rulebook(), *sides, witnesses=witnesses, **options)

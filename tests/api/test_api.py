@@ -1,0 +1,159 @@
+"""`import receipts`: the answers of the commands, in Python."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import receipts
+from command_line import Shell
+from receipts.base.errors import InputError, NotFound
+from thorough import unless_thorough
+
+DOCS = Path(receipts.__file__).parents[1] / "docs"
+CHANGES: tuple[dict[str, Any], ...] = (
+    {},
+    {"batch__micro_batch": 2},
+    {"batch__sequence_length": 512},
+    {"path__witnessed__attention": "math"},
+    {"flags__OMP_NUM_THREADS": {"value": 4, "before_runtime": True}},
+)
+
+
+def fill(shell: Shell) -> None:
+    """A receipt for each change, two launches of the first."""
+    for number, change in enumerate(CHANGES):
+        shell.store(f"run-{number}", **change)
+    shell.store("again")
+
+
+@pytest.fixture
+def filled(shell: Shell, tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """A shell with a store of a few receipts."""
+    kept = tmp_path_factory.getbasetemp() / "api-store"
+    kept.mkdir(exist_ok=True)
+    return shell.filled(kept, fill)
+
+
+def test_importing_loads_nothing_of_the_engine() -> None:
+    code = "import sys, receipts; print([name for name in sys.modules if name.startswith('receipts.')])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_a_name_that_is_not_offered_is_an_attribute_error() -> None:
+    assert not hasattr(receipts, "nothing_of_that_name")
+    assert {"load", "check", "compare", "open"} <= set(dir(receipts))
+
+
+@settings(
+    max_examples=unless_thorough(6, 100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_every_comparison_equals_the_command_s_byte_for_byte(filled: Shell, data: st.DataObject) -> None:
+    names = [f"run-{number}" for number in range(len(CHANGES))]
+    a, b, *_ = data.draw(st.permutations(names))
+    metric = data.draw(st.sampled_from(["tokens_per_second", "step_seconds", "peak_bytes"]))
+    printed = filled("compare", a, b, "--metric", metric, "--json")
+    with receipts.open() as store:
+        answer = store.compare(a, b, metric=metric)
+    assert answer.to_json() + "\n" == printed.out
+    assert answer.exit_code == printed.code
+
+
+def test_every_other_answer_equals_the_command_s_byte_for_byte(filled: Shell) -> None:
+    with receipts.open() as store:
+        answers = {
+            ("show", "run-1"): store.get("run-1"),
+            ("list", "batch.micro_batch=2"): store.find(batch__micro_batch=2),
+            ("neighbours", "run-0"): store.neighbours("run-0"),
+            ("bridge", "run-0", "run-2"): store.bridge("run-0", "run-2"),
+            ("claim", "list"): store.claims(),
+        }
+        for words, answer in answers.items():
+            assert answer.to_json() + "\n" == filled(*words, "--json").out, words
+            assert answer.page().title
+
+
+def test_files_are_compared_as_the_command_compares_them(shell: Shell) -> None:
+    a, b = shell.write("a"), shell.write("b", batch__micro_batch=2)
+    printed = shell("compare", a, b, "--json").out
+    loaded = receipts.load(a)
+    for one in (a, loaded, loaded.raw, json.loads(loaded.raw)):
+        answer = receipts.compare(one, receipts.load(b))
+        assert answer.to_dict()["status"] == json.loads(printed)["status"]
+    assert receipts.compare(a, b).to_json() + "\n" == printed
+    assert receipts.check(b).to_json() + "\n" == shell("check", b, "--json").out
+
+
+def test_tables_have_typed_columns(filled: Shell) -> None:
+    with receipts.open() as store:
+        runs = store.find("chips>=1", lane="cpu-torch")
+        table, steps = runs.frame(), runs.steps()
+        assert len(runs) == len(table) == len(CHANGES) + 1
+        assert runs[0].id == table["id"][0] == next(iter(runs)).id
+        frontier = store.frontier().frame()
+    kinds = {name: str(table[name].dtype) for name in ("id", "chips", "tokens_per_second", "stands", "started")}
+    assert kinds == {
+        "id": "string",
+        "chips": "Int64",
+        "tokens_per_second": "Float64",
+        "stands": "boolean",
+        "started": "datetime64[us, UTC]",
+    }
+    assert table["batch.micro_batch"].tolist().count(2) == 1
+    assert [str(kind) for kind in steps.dtypes] == ["string", "string", "Int64", "Float64", "boolean"]
+    counts = steps.groupby("receipt")["step"].max()
+    assert (counts >= 10).all()
+    assert isinstance(frontier, pd.DataFrame)
+
+
+def test_an_empty_list_is_an_empty_table(filled: Shell) -> None:
+    with receipts.open() as store:
+        assert store.find(lane="cpu-torch", outcome="oom").frame().empty
+        assert store.find(lane="cpu-torch", outcome="oom").steps().empty
+
+
+def test_submitting_says_what_the_store_says(shell: Shell) -> None:
+    file = shell.write("one")
+    with receipts.open(create=True) as store:
+        first, again = store.submit(file), store.submit(receipts.load(file))
+        assert (first.new, again.new, first.id) == (True, False, again.id)
+        assert json.loads(shell("list", "--json").out)[0]["id"] == first.id
+        with pytest.raises(InputError, match="run"):
+            store.submit({"schema_version": "1.0"})
+        with pytest.raises(NotFound, match="nothing"):
+            store.compare("nothing", "one")
+
+
+def test_a_notebook_shows_what_the_page_says(filled: Shell) -> None:
+    with receipts.open() as store:
+        html = store.compare("run-0", "run-4")._repr_html_()
+        shown = store.find()._repr_html_()
+    assert "threads" in html.lower()
+    assert html.count("<script") == 0
+    assert "run-3" in shown
+
+
+def test_the_page_in_a_notebook_is_executed(shell: Shell) -> None:
+    if not DOCS.is_dir():
+        pytest.skip("needs the checkout: this run tests the installed wheel")
+    shell.write("before")
+    shell.write("after", flags__OMP_NUM_THREADS={"value": 4, "before_runtime": True})
+    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / "notebook.md").read_text(encoding="utf-8"), re.M | re.S)
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, "notebook.md", "exec"), names)
+    assert len(blocks) >= 3
+    assert names["before"].status == "valid"
+    assert list(names["table"]["label"])
