@@ -187,12 +187,13 @@ class Facts:
         """Say something for people, under a topic; a flood is cut."""
         try:
             line = clean(printable(str(text)))[:10_000]
-            lines = self.notes.setdefault(key(topic), [])
+            name = key(topic)
         except Refused:
             return
+        lines = self.notes.setdefault(name, [])
         if line and line not in lines and len(lines) < MAX_NOTES and len(self.notes) < 150:
             lines.append(line)
-            self._event(["note", topic, line])
+            self._event(["note", name, line])
 
     def fault(self, source: str, text: str) -> None:
         """A fault of the recorder, of a probe, or of what it was told: a note, and a word to the one who watches."""

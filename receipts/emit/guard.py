@@ -12,6 +12,18 @@ if TYPE_CHECKING:
     Given = ParamSpec("Given")
 
 
+def fault(note: Callable[[str], None], where: str, error: BaseException) -> None:
+    """Note an error. It may be unable to say its own text, and the note may fail as what it is about did."""
+    kind = type(error).__name__
+    try:
+        note(f"{where}: {kind}: {error}")
+    except Exception:
+        try:
+            note(f"{where}: {kind}")
+        except Exception:
+            return
+
+
 def guarded(method: Callable[Given, None]) -> Callable[Given, None]:
     """A method whose faults become notes: training goes on. Its object takes them by `_fault(where, error)`."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from receipts.emit.facts import CALLER, flattened
-from receipts.emit.guard import guarded
+from receipts.emit.guard import fault, guarded
 from receipts.emit.run import Run
 from receipts.emit.stated import Stated
 from receipts.emit.steps import Span, Steps
@@ -74,12 +74,15 @@ class Recorder:
         self._run = Run(
             {**about, **links, "warmup": warmup, "synchronisation": synchronisation, "launch": launch},
             self._steps,
-            out=None if out is None else os.fspath(out),
-            journal=journal if isinstance(journal, bool) else os.fspath(journal),
-            keep_journal=keep_journal,
+            out=_path(out),
+            journal=journal if isinstance(journal, bool) else _path(journal) or True,
+            keep_journal=keep_journal is True,
             probes=probes,
-            quiet=quiet,
+            quiet=quiet is True,
         )
+        for name, value in (("out", out), ("journal", journal)):
+            if value is not None and not isinstance(value, bool) and _path(value) is None:
+                self._run.fault(f"{name}: a path is a text, and this is {type(value).__name__}")
 
         self._own = Stated(self._run.facts, CALLER, steps=self._steps)
         self._losses = self._run.record.losses
@@ -114,22 +117,24 @@ class Recorder:
 
     def step(self, tokens: int | None = None, flag: Flag | None = None) -> Steps:
         """One step: ``with rec.step(tokens=…):``, tokens over all chips. A step that raises does not count."""
-        if tokens != self._tokens and tokens is not None:
-            self._new_tokens(tokens)
-        if flag is not None:
-            self.flag(flag)
+        try:
+            if tokens != self._tokens and tokens is not None:
+                self._new_tokens(tokens)
+            if flag is not None:
+                self.flag(flag)
+        except Exception as error:
+            self._fault("step", error)
         return self._steps
 
     def step_begin(self, since: int = 0) -> None:
         """Begin a step where no with block fits, as in a callback; ``since`` is when it began, by `perf_counter_ns`."""
         self._steps.__enter__()
-        if since:
+        if type(since) is int and 0 < since < self._steps.begun:
             self._steps.begun = since
 
     def step_end(self, tokens: int | None = None) -> None:
         """End the step that `step_begin` began."""
-        if tokens != self._tokens and tokens is not None:
-            self._new_tokens(tokens)
+        self.step(tokens)
         if self._steps.inside:
             self._steps.__exit__(None, None, None)
 
@@ -166,15 +171,14 @@ class Recorder:
 
     def span(self, name: SpanName) -> Span:
         """Wall time that is spent on something: ``with rec.span("checkpoint"):``, inside a step or between two."""
-        found = self._spans.get(name)
-        if found is None or found.open:
-            try:
-                found = Span(name, self._steps, self._run.after_span)
-            except ValueError:
-                self._run.fault(f"there is no span {name!r:.40}; there are compile, checkpoint, eval, data, profile")
-                return Span("data", Steps(self._more, _nothing), _nothing)
-            self._spans[name] = found
-        return found
+        try:
+            known = self._spans.get(name)
+            if known is None or known.open:
+                known = self._spans[name] = Span(name, self._steps, self._run.after_span)
+        except Exception as error:
+            self._fault("span", error)
+            return Span("data", Steps(self._more, _nothing), _nothing)
+        return known
 
     @guarded
     def flag(self, name: Flag) -> None:
@@ -317,7 +321,16 @@ class Recorder:
         self._run.after_step(count)
 
     def _fault(self, where: str, error: Exception) -> None:
-        self._run.fault(f"{where}: {type(error).__name__}: {error}")
+        fault(self._run.fault, where, error)
+
+
+def _path(value: Any) -> str | None:
+    """The path as a text; None for what is no path, so that a wrong argument costs the file's name alone."""
+    try:
+        path = os.fspath(value)
+    except Exception:
+        return None
+    return os.fsdecode(path)
 
 
 def _nothing(_what: object) -> None:

@@ -196,7 +196,11 @@ class Run:
     def _flush(self) -> None:
         journal = self._journal
         while self._waiting and journal is not None:
-            journal.event(self._waiting[0])
+            try:
+                journal.event(self._waiting[0])
+            except (TypeError, ValueError, RecursionError) as error:
+                # What JSON cannot hold is lost by itself, and holds up nothing behind it.
+                self._voice.say(f"the journal does not hold {self._waiting[0][:1]!s}: {error}")
             del self._waiting[0]
 
     def _give_up(self, error: OSError) -> None:

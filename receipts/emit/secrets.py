@@ -1,11 +1,13 @@
 """Secrets never enter: which environment names may be read, and what is taken out of every text.
 
-Two fences. A variable is read only where its name is on the list and looks like no secret. And every text on its way
-into the journal or the receipt, from whomever it comes, loses what is shaped like a token, a key or a password.
+A variable is read only where its name is on the list and looks like no secret. Every text on its way into the journal
+or the receipt, from whomever it comes, loses what is shaped like a token, a key or a password, and the values of this
+process's secret variables. The readers of logs, the importers and `submit` use the same module.
 """
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 
 TYPE_CHECKING = False
@@ -105,11 +107,20 @@ def redact(text: str) -> str:
     if len(text) < 6:
         return text
     shapes, address, header, pair = _patterns()
-    found = shapes.sub(HIDDEN, text)
-    if "://" in found:
-        found = address.sub(lambda match: f"{match[1]}{HIDDEN}@", found)
-    found = header.sub(lambda match: f"{match[1] or ''}{match[2]} {HIDDEN}", found)
-    return pair.sub(_pair, found)
+    for value in _values_of_secrets(tuple(os.environ.items())):
+        text = text.replace(value, HIDDEN)
+    text = shapes.sub(HIDDEN, text)
+    if "://" in text:
+        text = address.sub(lambda match: f"{match[1]}{HIDDEN}@", text)
+    text = header.sub(lambda match: f"{match[1] or ''}{match[2]} {HIDDEN}", text)
+    return pair.sub(_pair, text)
+
+
+@lru_cache(maxsize=1)
+def _values_of_secrets(variables: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Values of variables with a secret's name, the longest first. A short one or a path would blank honest words."""
+    values = {value for name, value in variables if len(value) >= 8 and secret_name(name)}
+    return tuple(sorted((value for value in values if not value.startswith("/")), key=len, reverse=True))
 
 
 def _pair(match: re.Match[str]) -> str:
