@@ -16,7 +16,7 @@ from receipts.base.errors import ResourceError
 from receipts.cli import main
 from receipts.publish.page import Cell, Link
 from receipts.publish.report import WeekData, render
-from receipts.publish.report.first import points
+from receipts.publish.report.first import badges, points
 from receipts.publish.report.words import Words, as_text
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
@@ -78,17 +78,52 @@ def test_the_first_of_a_kind_is_a_new_best_of_one_launch_and_nothing_that_was_ac
     data = week.report(store)
     (sentence,) = said(data, "new best")
     assert sentence.startswith("nvidia-megatron: alone is a new best of hybrid NAM56R, 4,096 tokens, 8 × h200-sxm")
-    assert sentence.endswith("the first of its kind; one launch, not repeated.")
+    assert sentence.endswith("the first of its kind; a peak: one launch, not repeated.")
     assert said(data, "accepted") == []
     assert "accepted result" not in render(data, cases.rulebook().rules)["report.md"].decode()
 
 
 def test_what_is_fastest_stands_proven_beside_reported(store: Store) -> None:
     unseen = {"path__witnessed": None, "evidence": None, "numerics__recompute_applied": None}
-    week.put(store, [week.launch("proven", 1, 2.3), week.launch("reported", 2, 2.0, **unseen)])
+    week.put(store, [*week.side("proven", 1, 2.3), week.launch("reported", 2, 2.0, **unseen)])
     first, second = said(week.report(store), "fastest")
     assert first.startswith("nvidia-megatron: ✓ proven proven, 14,")
     assert second.startswith("nvidia-megatron: ? reported, not proven reported, 16,")
+
+
+FASTER = {"numerics__learning_rate": 5}
+
+
+def test_a_faster_single_launch_is_a_peak_beside_the_repeated_headline(store: Store) -> None:
+    week.put(store, [*week.side("ceiling", 1, 2.3), week.launch("record", 2, 2.0, **FASTER)])
+    data = week.report(store)
+    headline, peak = said(data, "fastest")
+    assert headline.startswith("nvidia-megatron: ✓ proven ceiling, 14,")
+    assert headline.endswith(", 3 launches.")
+    assert peak.startswith("nvidia-megatron: ? peak, not repeated record, 16,")
+    (badge,) = [item for item in badges(data, Words("weekly")) if "tokens/s/chip" in item.label]
+    assert (badge.value[:3], badge.state) == ("14,", "yes")
+    table = render(data, cases.rulebook().rules)["report.md"].decode()
+    assert re.search(r"^\| \? peak \| \[?16,", table, re.MULTILINE)
+    assert re.search(r"^\| ✓ proven \| \[?14,", table, re.MULTILINE)
+    assert [line for line in said(data, "next") if line.startswith("Repeat")], said(data, "next")
+
+
+def test_a_peak_moves_no_frontier_until_it_is_repeated(store: Store) -> None:
+    week.put(store, [*week.side("older", -9, 2.3), week.launch("record", 1, 2.0, **FASTER)])
+    assert said(week.report(store), "new best") == ["Did not move: nvidia-megatron."]
+    week.put(store, [week.launch("record-2", 2, 2.01, **FASTER)])
+    (sentence,) = said(week.report(store), "new best")
+    assert sentence.startswith("nvidia-megatron: record is a new best")
+    assert sentence.endswith("over older; 2 launches.")
+
+
+def test_a_repeated_result_is_sought_beyond_many_faster_peaks_of_earlier_weeks(store: Store) -> None:
+    peaks = [week.launch(f"peak {index}", -9 - index, 2.0, numerics__learning_rate=10 + index) for index in range(6)]
+    week.put(store, [*week.side("ceiling", -9, 2.3), *peaks, week.launch("slow", 1, 2.9)])
+    headline, peak = said(week.report(store), "fastest")
+    assert headline.startswith("nvidia-megatron: ✓ proven ceiling, 14,")
+    assert "peak, not repeated peak" in peak
 
 
 SYNCS = {"path__witnessed__host_transfers_per_step": 1.0}

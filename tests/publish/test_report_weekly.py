@@ -241,7 +241,7 @@ def test_shapes_stand_apart_on_the_frontier(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["lane", "geometry", "depth", "sequence_length", "chips"])
 def test_what_makes_a_shape_is_never_folded(store: Store, column: str) -> None:
-    from receipts.publish.report.frontier import shapes
+    from receipts.publish.report.best import shapes
 
     rows = [row for row in store.find() if row.outcome == "ok" and row.model == "decoder-4m"]
     other = [row._replace(**{column: "other" if column == "lane" else 7}) for row in rows]

@@ -12,14 +12,16 @@ from receipts.judging.judge import VERSION
 from receipts.judging.rulebook import Rulebook
 from receipts.publish.report.appendix import Figures, described
 from receipts.publish.report.basis import Basis, Looked
+from receipts.publish.report.best import Frontiers, frontiers, stated
 from receipts.publish.report.data import Counts, Described, LaneWeek, Ref, WeekData
 from receipts.publish.report.drawn import drawn
-from receipts.publish.report.frontier import Frontiers, change, frontiers, result, stated
+from receipts.publish.report.frontier import change, result
 from receipts.publish.report.frontier import cut as cut_results
 from receipts.publish.report.links import Links
 from receipts.publish.report.neighbours import eligible
 from receipts.publish.report.noise import noise
 from receipts.publish.report.pairs import Pairs, cut, pairs, refusals, waiting
+from receipts.publish.report.replicates import Replicates
 from receipts.publish.report.sections.gathered import gather
 from receipts.publish.report.sections.memory import headroom
 from receipts.publish.report.shelf import Item, Shelf, order
@@ -63,11 +65,12 @@ def _collected(
     _check_lanes(lanes, rulebook, shelf)
     rows = shelf.rows
     items = shelf.items(row for row in rows if row.stands)
-    best = frontiers(shelf, items)
+    replicates = Replicates(shelf)
+    best = frontiers(shelf, items, replicates)
     links = Links(shelf, [item for item in items if eligible(item.entry)])
     found = pairs(links, {one.now.entry.id for held in best.by_lane.values() for one in held if one.moved})
     names = sorted({*(row.lane for row in rows), *best.by_lane, *best.undecided})
-    made = tuple(_lane(_Gathered(shelf, rows, items, best, links, found), name) for name in names)
+    made = tuple(_lane(_Gathered(shelf, rows, items, best, links, found, replicates), name) for name in names)
     tightest, tightest_more = headroom(shelf, items, MOST_CHIPS)
     end = min(as_of + timedelta(microseconds=1), week.until)
     gathered = gather(shelf, (week.since, end), lanes, made, items)
@@ -91,7 +94,7 @@ def _collected(
         judged=0,
         last_week=None if rows else _last_week(shelf),
         sections=gathered,
-        drawn=drawn(shelf, made, tightest, end),
+        drawn=drawn(shelf, made, tightest, end, replicates),
     )
     return _with_receipts(data, shelf), Basis(tuple(_looked(shelf)), found.by_lane)
 
@@ -140,6 +143,11 @@ class _Gathered(NamedTuple):
     best: Frontiers
     links: Links
     found: Pairs
+    replicates: Replicates
+
+    def launches(self, item: Item) -> int:
+        """Valid launches of a result's configuration."""
+        return len(self.replicates.rates(item.entry))
 
 
 def _lane(of: _Gathered, name: str) -> LaneWeek:
@@ -148,6 +156,7 @@ def _lane(of: _Gathered, name: str) -> LaneWeek:
     items = [item for item in of.items if item.entry.lane == name]
     held = {one.now.entry.id: one for one in of.best.by_lane.get(name, ())}
     best, best_more = cut_results([one.now for one in held.values()], MOST_RESULTS, shelf.since)
+    peaks, peaks_more = cut_results([one.peak for one in held.values() if one.peak], MOST_RESULTS, shelf.since)
     told, told_more = cut_results(stated(items), MOST_RESULTS, shelf.since)
     judged = of.found.by_lane.get(name, [])
     accepted, accepted_more = cut(judged, "accepted", MOST_ACCEPTED)
@@ -158,8 +167,12 @@ def _lane(of: _Gathered, name: str) -> LaneWeek:
         title=lane.title,
         version=lane.version,
         counts=_counts(rows, items),
-        frontier=tuple(result(item, shelf.since, change(held[item.entry.id], of.links)) for item in best),
+        frontier=tuple(
+            result(item, shelf.since, change(held[item.entry.id], of.links), of.launches(item)) for item in best
+        ),
         frontier_more=best_more,
+        peaks=tuple(result(item, shelf.since, launches=of.launches(item)) for item in peaks),
+        peaks_more=peaks_more,
         undecided=of.best.undecided.get(name, 0),
         stated=tuple(result(item, shelf.since) for item in told),
         stated_more=told_more,
@@ -190,7 +203,7 @@ def _with_receipts(data: WeekData, shelf: Shelf) -> WeekData:
 
 def _refs(data: WeekData) -> Iterator[Ref]:
     for lane in data.lanes:
-        for item in (*lane.frontier, *lane.stated):
+        for item in (*lane.frontier, *lane.peaks, *lane.stated):
             yield item.receipt
             if item.change is not None and item.change.was is not None:
                 yield item.change.was

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts import metrics
+from receipts.judging.envelope import REPEATED
 from receipts.publish.report.ref import Ref as Ref
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class Result:
     those of the model and `layout` the degrees, both in words. `answers` are the five questions with their answers.
 
     `in_week` tells whether it ran in the week or stands from earlier; `open_questions` are the codes for which a
-    stated result is no witnessed one. `change` is that since the interval began; None for a stated result.
+    stated result is no witnessed one. `change` is that since the interval began; None for a stated result or a peak.
+    `launches` counts the valid launches of its configuration; None for a stated result.
     """
 
     receipt: Ref
@@ -82,6 +84,12 @@ class Result:
     open_questions: tuple[str, ...]
     work: Work
     change: Change | None
+    launches: int | None
+
+    @property
+    def is_peak(self) -> bool:
+        """Whether one launch reached it, and none repeated it."""
+        return self.launches is not None and self.launches < REPEATED
 
     def names(self, beside: Iterable[Result]) -> tuple[str, ...]:
         """Family and name; the axes as well where these do not tell it from another shape, or attention is sparse."""
@@ -195,6 +203,8 @@ class Noise:
 class LaneWeek:
     """One lane. Lists are cut where a page would drown; what is left out is counted in `…_more`.
 
+    `frontier` has the best repeated result of each shape, or a peak where none is repeated; `peaks` are single launches
+    that were faster.
     `waiting` and `refusals` count over every comparison, those that are left out as well. `undecided` shapes have no
     valid result among those of their launches that were looked at. `configurations` ran in
     the interval; `uncompared` of them were not compared with anything, since a lane has only so many comparisons.
@@ -206,6 +216,8 @@ class LaneWeek:
     counts: Counts
     frontier: tuple[Result, ...]
     frontier_more: int
+    peaks: tuple[Result, ...]
+    peaks_more: int
     undecided: int
     stated: tuple[Result, ...]
     stated_more: int

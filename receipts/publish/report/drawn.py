@@ -16,6 +16,7 @@ from receipts.publish.report.week import Week
 if TYPE_CHECKING:
     from receipts.publish.report.data import LaneWeek
     from receipts.publish.report.ref import Ref
+    from receipts.publish.report.replicates import Replicates
     from receipts.publish.report.sections.memory import Headroom
     from receipts.publish.report.shelf import Shelf
 
@@ -43,13 +44,15 @@ class Drawn:
             yield from (taken.receipt for course in lane.courses for taken in course.taken)
 
 
-def drawn(shelf: Shelf, lanes: Sequence[LaneWeek], headroom: Sequence[Headroom], end: datetime) -> Drawn:
+def drawn(
+    shelf: Shelf, lanes: Sequence[LaneWeek], headroom: Sequence[Headroom], end: datetime, replicates: Replicates
+) -> Drawn:
     """Gather it for an interval that ends at a moment, the latter left out."""
     return Drawn(
         lanes={
             lane.name: LaneDrawn(
                 week=str(Week.of(end - timedelta(microseconds=1))),
-                repeated=repeated(shelf, lane.frontier),
+                repeated=repeated(shelf, (*lane.frontier, *lane.peaks), replicates),
                 courses=courses(shelf, lane.name, lane.frontier, end),
                 compared=compared(shelf, (*lane.accepted, *lane.inconclusive)),
             )

@@ -62,9 +62,9 @@ def badges(data: WeekData, words: Words) -> tuple[Badge, ...]:
     for lane in data.lanes[:FEW_LANES]:
         best = _best(lane.frontier) or _best(lane.stated)
         if best is not None:
-            sentence = "fastest_proven" if lane.frontier else "fastest_reported"
+            sentence = "fastest_peak" if best.is_peak else "fastest_proven" if lane.frontier else "fastest_reported"
             label = words.text(sentence, item=best, machine=_machine(best))
-            state = "yes" if lane.frontier else "open"
+            state = "yes" if lane.frontier and not best.is_peak else "open"
             numbers.append(Badge(number(best.tokens_per_second_per_chip), label, state))  # type: ignore[arg-type]
     if data.compared:
         accepted, refused, undecided = totals(data)
@@ -87,9 +87,9 @@ def totals(data: WeekData) -> tuple[int, int, int]:
 
 
 def _best(results: Sequence[Result]) -> Result | None:
-    """The one with the highest rate a chip."""
+    """The repeated one with the highest rate a chip; a single launch where none is repeated."""
     rated = [item for item in results if item.tokens_per_second_per_chip is not None]
-    return max(rated, key=lambda item: item.tokens_per_second_per_chip or 0.0, default=None)
+    return max(rated, key=lambda item: (not item.is_peak, item.tokens_per_second_per_chip or 0.0), default=None)
 
 
 def _machine(item: Result) -> str:
@@ -97,7 +97,7 @@ def _machine(item: Result) -> str:
 
 
 def _shape(item: Result, lane: LaneWeek) -> str:
-    beside = (*lane.frontier, *lane.stated)
+    beside = (*lane.frontier, *lane.peaks, *lane.stated)
     names = " ".join(plain(name, NAME) for name in item.names(beside)) or "a model not stated"
     return ", ".join([names, f"{number(item.sequence_length)} tokens", _machine(item)])
 
@@ -110,9 +110,11 @@ def _fastest(data: WeekData, words: Words) -> Iterator[Cell]:
     nothing = []
     for lane in data.lanes:
         proven, reported = _best(lane.frontier), _best(lane.stated)
-        if proven is not None:
-            count = launches(data, lane, proven)
-            yield words("proven", item=proven, launches=count, shape=_shape(proven, lane), **_at(lane, "frontier"))
+        if proven is not None and not proven.is_peak:
+            yield words("proven", item=proven, shape=_shape(proven, lane), **_at(lane, "frontier"))
+        peak = _peak(lane, proven)
+        if peak is not None:
+            yield words("peak", item=peak, shape=_shape(peak, lane), **_at(lane, "frontier"))
         if reported is not None:
             codes = reported.open_questions
             yield words("reported", item=reported, shape=_shape(reported, lane), codes=codes, **_at(lane, "frontier"))
@@ -122,10 +124,12 @@ def _fastest(data: WeekData, words: Words) -> Iterator[Cell]:
         yield words("nothing_fast", lanes=nothing)
 
 
-def launches(data: WeekData, lane: LaneWeek, item: Result) -> int | None:
-    """How many valid launches of its configuration there are; None where nobody counted."""
-    counted = (one.launches for one in data.drawn.lanes[lane.name].repeated if one.receipt == item.receipt.id)
-    return next(counted, None)
+def _peak(lane: LaneWeek, proven: Result | None) -> Result | None:
+    """The fastest single launch, where it was faster than the best repeated result, or there is none."""
+    peak = _best([item for item in (*lane.frontier, *lane.peaks) if item.is_peak])
+    if peak is None or proven is None or proven.is_peak:
+        return peak
+    return peak if (peak.tokens_per_second_per_chip or 0.0) > (proven.tokens_per_second_per_chip or 0.0) else None
 
 
 def _new_best(data: WeekData, words: Words, most: int) -> Iterator[Cell]:
@@ -133,8 +137,7 @@ def _new_best(data: WeekData, words: Words, most: int) -> Iterator[Cell]:
     for lane in data.lanes:
         moved = [item for item in lane.frontier if item.change is not None and item.change.state != "same"]
         for item in moved[:most]:
-            count = launches(data, lane, item)
-            yield words("new_best", item=item, launches=count, shape=_shape(item, lane), **_at(lane, "frontier"))
+            yield words("new_best", item=item, shape=_shape(item, lane), **_at(lane, "frontier"))
         if len(moved) > most:
             yield words("more_best", count=len(moved) - most, **_at(lane, "frontier"))
         if lane.frontier and not moved:
@@ -268,7 +271,7 @@ def _next(data: WeekData, words: Words) -> Iterator[Cell]:
         yield words("mend_documents", names=names[:MOST], more=max(0, len(names) - MOST), claim=stale[0].id)
     for lane in data.lanes:
         # What is of an earlier week was named then.
-        alone = [item.receipt for item in lane.frontier if item.in_week and (launches(data, lane, item) or 1) < 2]
+        alone = [item.receipt for item in (*lane.frontier, *lane.peaks) if item.in_week and item.is_peak]
         if alone:
             left = max(0, len(alone) - MOST)
             yield words("repeat", refs=alone[:MOST], more=left, **_at(lane, "frontier"))

@@ -62,15 +62,18 @@ def place(name: str, part: str = "") -> str:
 
 
 def _results(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn, words: Words, *, weeks: bool) -> Section:
-    """The proven results, and the reported ones below them: a row each, with the five answers as columns."""
+    """The proven results and the peaks, and the reported ones below: a row each, with the five answers as columns."""
     anchor = place(lane.name, "frontier")
-    every = (*lane.frontier, *lane.stated)
+    every = (*lane.frontier, *lane.peaks, *lane.stated)
     if not every:
         return Section(anchor, "Frontier", sentences=(words.text("frontier_empty"),))
     changed = any(item.change is not None for item in every)
     beside = {item.receipt: item for item in drawn.repeated}
     common = _common(lane.stated)
-    ranked = [*_fastest_first(lane.frontier), *_fastest_first(lane.stated)]
+    ranked = [
+        *((_proof(item), item) for item in _fastest_first((*lane.frontier, *lane.peaks))),
+        *((Mark("open", "reported"), item) for item in _fastest_first(lane.stated)),
+    ]
     columns = (
         *_NUMBERS,
         *(Column(answer.question) for answer in every[0].answers),
@@ -79,16 +82,17 @@ def _results(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn, words
     )
     rows = tuple(
         Row((
-            (Mark("yes", "proven") if at < len(lane.frontier) else Mark("open", "reported"),),
+            (mark,),
             *_numbers(item),
             *map(answered, item.answers),
             *((_since(item),) if changed else ()),
             _receipt(item, beside.get(item.receipt.id), common),
         ))
-        for at, item in enumerate(ranked)
+        for mark, item in ranked
     )  # fmt: skip
     after = (
         *more(lane.frontier_more, "proven shapes"),
+        *more(lane.peaks_more, "peaks"),
         *more(lane.stated_more, "reported shapes"),
         *(f"MFU: {basis}." for basis in dict.fromkeys(item.mfu_basis for item in every) if basis),
     )
@@ -101,6 +105,10 @@ def _results(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn, words
         figures=_figures(lane, reached, drawn, weeks=weeks),
         points=points,
     )
+
+
+def _proof(item: Result) -> Mark:
+    return Mark("open", "peak") if item.is_peak else Mark("yes", "proven")
 
 
 def _fastest_first(results: tuple[Result, ...]) -> list[Result]:
@@ -145,10 +153,10 @@ def _receipt(item: Result, beside: Repeated | None, common: tuple[str, ...]) -> 
         parts.append(("ran earlier",))
     if beside is not None:
         parts.append((_alike(beside),))
-    if item.change is None:
+    if item.launches is None:
         parts.append((_source(item),))
     own = [code for code in item.open_questions if code not in common]
-    if own and item.change is None:
+    if own and item.launches is None:
         parts.append(("waits for ", *joined((rule(code),) for code in own[:MOST_CODES])))
     return joined(parts, " · ")
 

@@ -15,11 +15,11 @@ from receipts.publish.report.text import number, plain
 if TYPE_CHECKING:
     from receipts.publish.pictures.sequence import Grade
     from receipts.publish.report.data import LaneWeek, Result
+    from receipts.publish.report.replicates import Replicates
     from receipts.publish.report.sections.ceilings import Ceilings
     from receipts.publish.report.shelf import Shelf
     from receipts.store import Entry
 
-MOST_LAUNCHES: Final = 50
 FEWEST: Final = 3  # launches that have an interval
 LONGEST: Final = 64  # signs of a series' name
 
@@ -40,24 +40,14 @@ class Repeated:
     high: float | None
 
 
-def repeated(shelf: Shelf, results: Sequence[Result]) -> tuple[Repeated, ...]:
-    """The launches beside each of these results, by the store's axis index."""
+def repeated(shelf: Shelf, results: Sequence[Result], replicates: Replicates) -> tuple[Repeated, ...]:
+    """The launches beside each of these results."""
     ids = [item.receipt.id for item in results]
     rows = {row.id: row for row in shelf.stored.entries(ids)} if ids else {}
-    places = shelf.stored.place(ids) if ids else {}
-    return tuple(_repeated(shelf, rows[name], places.get(name)) for name in ids if name in rows)
+    return tuple(_repeated(rows[name], replicates.rates(rows[name])) for name in ids if name in rows)
 
 
-def _repeated(shelf: Shelf, row: Entry, place: int | None) -> Repeated:
-    found = [row]
-    if place is not None:
-        found += shelf.stored.launches(place, row.kind, shelf.sought.until, MOST_LAUNCHES)
-    alike = {
-        other.launch: other.tokens_per_second_per_chip
-        for other in reversed(found)
-        if other.rate_status == "valid" and other.rate_source == "steps" and other.tokens_per_second_per_chip
-    }
-    rates = [rate for rate in alike.values() if rate]
+def _repeated(row: Entry, rates: Sequence[float]) -> Repeated:
     low, high = interval(rates)
     return Repeated(row.id, row.micro_batch, row.depth, len(rates), low, high)
 
