@@ -19,13 +19,15 @@ _TRIED = 8  # candidates of a shape
 
 def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Rows by lane, the proven results of a lane first; see `page`. An unknown lane has none."""
-    from receipts.publish.report.frontier import frontiers, result, stated
+    from receipts.publish.report.best import frontiers, stated
+    from receipts.publish.report.frontier import result
+    from receipts.publish.report.replicates import Replicates
     from receipts.publish.report.shelf import Shelf
 
     now = datetime.now(UTC)
     with store.one_state():
         shelf = Shelf(store, rulebook, now, lanes, now)
-        proven = [best.now for held in frontiers(shelf, ()).by_lane.values() for best in held]
+        proven = [best.now for held in frontiers(shelf, (), Replicates(shelf)).by_lane.values() for best in held]
         items = [(item, True) for item in proven] + [(item, False) for item in stated(_reported(shelf, now, lanes))]
         rows = [_row(item, result(item, None), proven=is_proven) for item, is_proven in items]
     return sorted(rows, key=lambda row: row["lane"])
@@ -33,7 +35,7 @@ def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> lis
 
 def _reported(shelf: Shelf, now: datetime, lanes: Sequence[str]) -> list[Item]:
     """Candidates for a stated result: the fastest of each shape among the newest launches."""
-    from receipts.publish.report.frontier import shapes
+    from receipts.publish.report.best import shapes
     from receipts.store import Filters, condition
 
     since = condition(f"started>={now - timedelta(weeks=WEEKS):%Y-%m-%d}")

@@ -37,7 +37,7 @@ _SECRET_WORDS = (
 _HARMLESS = ("tokens", "tokenizer", "tokenization", "token_dispatcher", "tokenpermute", "token_", "author", "autotune")
 
 # Shapes of issued tokens; each is a prefix that its issuer chose so that it can be found, then its body.
-_SHAPES = (
+SHAPES = (
     r"\bhf_[A-Za-z0-9]{16,}",
     r"\bgh[opusr]_[A-Za-z0-9]{20,}",
     r"\bgithub_pat_[A-Za-z0-9_]{20,}",
@@ -70,7 +70,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
     # Compiled when the first text comes, not when the training script imports the recorder.
     import re
 
-    shapes = re.compile("|".join(_SHAPES))
+    shapes = re.compile("|".join(SHAPES))
     address = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://)([^/\s@'\"]{1,300})@", re.IGNORECASE)
     header = re.compile(r"\b(Authorization:?\s*)?\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
     pair = re.compile(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from receipts.base.errors import near
+from receipts.base.redaction import redacted
 from receipts.ingest.base import Base
 from receipts.ingest.evidence import Place
 from receipts.ingest.leaves import alike, fitting, parts
@@ -104,6 +105,7 @@ class Draft:
 
         ``beside_own``: the value has what the receipt among the files states in it already, and takes its place.
         """
+        value, text = redacted(value, parts(path)[-1]), redacted(text)
         kept = fitting(path, spelled(path, value))
         if kept is None:
             shown = str(value)[:60]
@@ -132,13 +134,13 @@ class Draft:
         if not stands and (holder := self.holder(path)):
             stands = f"{_plain(self.get(path))}"[:100] + f", as {holder} states"
         if len(self.contradictions) < MAX_TOLD:
-            self.contradictions.append(Contradiction(path, what, stands))
+            self.contradictions.append(Contradiction(path, redacted(what), redacted(stands)))
         else:
             self.untold += 1
 
     def tell(self, kind: Kind, text: str, where: Where | None = None) -> None:
         """Say something once; a flood is cut at `MAX_TOLD` and counted."""
-        told = Told(kind, text, where)
+        told = Told(kind, redacted(text), where)
         if len(self.told) >= MAX_TOLD:
             self.untold += 1
         elif told not in self.told:

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
-from receipts.base.errors import ConflictError, InputError
+from receipts.base.errors import ConflictError, InputError, Problem
+from receipts.base.redaction import secret_in
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import Status
-from receipts.receipt import Document, parse, read
+from receipts.receipt import Document, Parsed, parse, read
 from receipts.receipt.stream import Item
 from receipts.workflows.submit.submission import Submission
 
@@ -105,9 +106,23 @@ def _parse(item: Submission) -> Submission:
         return item
     try:
         parsed = parse(item.document)
+        _refuse_secrets(parsed)
     except InputError as error:
         return replace(item, source=error.source, error=error)
     return replace(item, parsed=parsed, name=parsed.name)
+
+
+def _refuse_secrets(parsed: Parsed) -> None:
+    """Refuse what a store would keep for ever: an issued token, or an address with its password."""
+    if not secret_in(parsed.raw.decode("utf-8", "replace")):
+        return
+    problems = [
+        Problem(path, f"it holds what looks like a secret ({start})", "take it out: a store keeps what it was given")
+        for path, value in parsed.stated.items()
+        if (start := secret_in(str(value)))
+    ]
+    if problems:
+        raise InputError(parsed.source, problems)
 
 
 def _judge(batch: Batch, store: Store, rulebook: Rulebook) -> Batch:
