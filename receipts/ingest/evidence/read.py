@@ -12,6 +12,7 @@ from receipts.ingest.evidence.reading import Place, Reading, Remark
 from receipts.ingest.evidence.registry import file_readers
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.stream import HEAD, MAX_LINE, Source
+from receipts.ingest.evidence.turned import newest_first, turned
 from receipts.ingest.evidence.unwrap import MAX_SIZE, unwrapped
 
 Progress = Callable[[int], None]
@@ -59,9 +60,13 @@ def _log(source: Source, progress: Progress | None) -> list[Reading]:
     for chunk in chunks:
         begun.append(chunk)
         if sum(map(len, begun)) > MAX_SIZE:
-            return scan(chain(begun, chunks))
+            readings = scan(chain(begun, chunks))
+            text = source.document() if newest_first(readings) else None
+            return readings if text is None else turned(text)
     text = b"".join(begun)
-    return without_prose(text.decode("utf-8", "replace"), unwrapped(text, scan([text])))
+    readings = scan([text])
+    readings = turned(text) if newest_first(readings) else unwrapped(text, readings)
+    return without_prose(text.decode("utf-8", "replace"), readings)
 
 
 def _watched(source: Source, progress: Progress | None) -> Iterator[bytes]:

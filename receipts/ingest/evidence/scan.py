@@ -7,7 +7,6 @@ only what is left goes line by line. Both leave the same in the readings; the or
 
 from __future__ import annotations
 
-import json
 from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,10 +14,11 @@ from functools import cache
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
+from receipts.ingest.evidence.packed import unpacked
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Place, Reading, Remark
 from receipts.ingest.evidence.registry import line_readers
-from receipts.ingest.evidence.shapes import ANSI, Columns, Sieve, Sifted, in_order, learn
+from receipts.ingest.evidence.shapes import ANSI, CODE, Columns, Sieve, Sifted, in_order, learn
 
 # Pieces in which a log is read: line by line until a shape is known, and by shapes.
 _LEARNING = 1 << 15
@@ -37,8 +37,6 @@ _RESTING = 64
 _SHORTEST = 24
 # A blank that does not break, in UTF-8: what was copied from a web page has them, also within anchors.
 _UNBREAKABLE = b"\xc2\xa0"
-# Docker's log driver keeps each line of a program as a JSON object.
-_PACKED = b'{"log":"'
 DEFECT = "a defect of the program; please report it"
 
 
@@ -180,9 +178,10 @@ class _Scanner:
 
     def _give(self, raw: bytes, number: int, mask: int) -> None:
         """Give one line to some readers, and note which of them ask for the next."""
-        packed = raw.startswith(_PACKED)
-        raw = _unpacked(raw) if packed else raw
-        body = ANSI.sub(b"", raw) if b"\x1b" in raw else raw
+        inner = unpacked(raw)
+        packed = inner is not None
+        raw = raw if inner is None else inner
+        body = ANSI.sub(b"", raw) if b"\x1b" in raw or CODE.search(raw) else raw
         text = body.decode("utf-8", "replace").rstrip("\r")
         parts = [part for part in text.split("\r") if part] if "\r" in text else (text,)
         for index in _bits(mask & self._alive):
@@ -361,16 +360,6 @@ class _Turn:
             # From here on it wants lines that were taken out as records, or no lines of others any more.
             self._follows, self._turned = not self._follows, True
             self._others = deque(self._scanner.lines_after(index, self._piece, self._first, number))
-
-
-def _unpacked(raw: bytes) -> bytes:
-    """The line of a program within a record of Docker's log driver; the record as it is where it is none."""
-    try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError):
-        return raw
-    line = found.get("log")
-    return line.removesuffix("\n").encode("utf-8", "replace") if isinstance(line, str) else raw
 
 
 def _bits(mask: int) -> Iterator[int]:

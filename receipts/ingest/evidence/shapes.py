@@ -20,8 +20,12 @@ import orjson
 
 from receipts.base.units import LETTERS
 
-# Colours, cursor moves and titles, as terminals read them (ECMA-48).
-ANSI: Final = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+# A colour whose escape byte a page dropped, or a tool printed as a caret. Of "[5m30s]" it is a time.
+CODE: Final = re.compile(rb"(?:\^\[)?\[\d{1,2}(?:;\d{1,3})*m(?!\s?\d{1,2}s)|\^\[\[[\d;]*[mK]")
+# Colours, cursor moves, titles and character sets, as terminals read them (ECMA-48, ECMA-35).
+ANSI: Final = re.compile(
+    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]+[0-~]|[0-Z\\^-~])|" + CODE.pattern
+)
 MAX_SHAPES: Final = 6
 _MAX_LINE: Final = 2_000
 _MOST: Final = 10**12

@@ -1,8 +1,9 @@
-"""A file as bounded chunks of whole lines: plain, gzip, xz or bzip2 by its first bytes, never by its name."""
+"""A file as bounded chunks of whole lines: plain, UTF-16, gzip, xz or bzip2 by its first bytes, never by its name."""
 
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import hashlib
 import io
@@ -23,7 +24,11 @@ HEAD: Final = 1 << 16
 MAX_DOCUMENT: Final = 8 << 20
 BROKEN: Final = (EOFError, OSError, zlib.error, lzma.LZMAError)
 Stream = io.BufferedReader | gzip.GzipFile | lzma.LZMAFile | bz2.BZ2File
-_MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2"}
+# What a Windows shell redirects is UTF-16.
+_WIDE: Final = "UTF-16"
+_MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2"} | dict.fromkeys(
+    (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), _WIDE
+)
 
 
 @dataclass
@@ -62,7 +67,7 @@ class Source:
 
     @cached_property
     def packing(self) -> str:
-        """`gzip`, `xz`, `bzip2`, or empty for a plain file."""
+        """`gzip`, `xz`, `bzip2`, `UTF-16`, or empty for a plain file."""
         with self._raw() as stream:
             first = stream.read(6)
         return next((name for magic, name in _MAGIC.items() if first.startswith(magic)), "")
@@ -80,7 +85,7 @@ class Source:
                 return bz2.BZ2File(self.path)
         except OSError as error:
             raise UsageError(f"{self.name}: {error.strerror}; name a file that can be read") from None
-        return self._raw()
+        return io.BufferedReader(_Narrowed(self._raw())) if packing == _WIDE else self._raw()
 
     def document(self) -> bytes | None:
         """The whole file, or None where it is larger than `MAX_DOCUMENT`; a broken one ends where it breaks."""
@@ -140,3 +145,29 @@ class Source:
             return self.path.open("rb")
         except OSError as error:
             raise UsageError(f"{self.name}: {error.strerror}; name a file that can be read") from None
+
+
+class _Narrowed(io.RawIOBase):
+    """A file in UTF-16 as UTF-8."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder(_WIDE)("replace")
+        self._rest = b""
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        """Fill a buffer as far as the next bytes go; 0 at the end."""
+        while not self._rest and (block := self._stream.read1(CHUNK)):
+            self._rest = self._decoder.decode(block).encode()
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
+
+    def close(self) -> None:
+        """Close the file below, too."""
+        self._stream.close()
+        super().close()

@@ -48,7 +48,7 @@ def unwrapped(text: bytes, readings: list[Reading]) -> list[Reading]:
                     best, most, places = found, count, first
         # What was broken may tell more than there was: a number that is cut is a number.
         if most > before or (most * 10 >= before * 9 > 0 and _evident(lines, places)):
-            return [_placed(reading, places) for reading in best]
+            return [placed(reading, places) for reading in best]
     return readings
 
 
@@ -161,7 +161,7 @@ def _evident(lines: Sequence[str], first: Sequence[int]) -> bool:
     return widths[max(widths)] * 3 >= len(lines) <= len(alike) * 3 and sum(alike) * 2 < len(alike)
 
 
-def _placed(reading: Reading, first: Sequence[int]) -> Reading:
+def placed(reading: Reading, first: Sequence[int]) -> Reading:
     """The reading with the lines of the file as it stands."""
 
     def place(of: Place) -> Place:
