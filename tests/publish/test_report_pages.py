@@ -18,9 +18,9 @@ import rule_cases as cases
 from receipts.base.errors import DiskError, ResourceError, UsageError
 from receipts.base.files import write_folder
 from receipts.cli import main
+from receipts.publish.render.html import _broken
 from receipts.publish.report import Week, WeekData, collect, moment, render
-from receipts.publish.report.render import _broken
-from receipts.publish.report.text import cell, change, gib, number, percent, plain, span
+from receipts.publish.text import cell, change, gib, number, percent, plain, span
 
 pytestmark = pytest.mark.slow
 

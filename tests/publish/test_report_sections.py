@@ -14,7 +14,7 @@ import pytest
 import rule_cases as cases
 import section_store as week
 from receipts.publish.report import WeekData, render
-from receipts.publish.report.text import plain
+from receipts.publish.text import plain
 from receipts.receipt import Parsed
 from receipts.store import Entry, Store, open_store
 

@@ -30,7 +30,7 @@ MARKS: Final = (
     Mark("#4a3fb5", "#a79cf5", "X", (0, (6, 2, 1.5, 2, 1.5, 2))),
     Mark("#b3261e", "#ff8f86", "p", (0, (2, 4))),
 )
-# Names that the page's style gives values for its light, dark and printed forms; see reports/parts/style.css.
+# Names that the page's style gives values for its light, dark and printed forms; see reports/parts/colors.css.
 VARIABLES: Final = {
     INK: "--ink",
     FAINT: "--soft",

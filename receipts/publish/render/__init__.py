@@ -1,1 +1,1 @@
-"""What renders a page: a terminal, Markdown."""
+"""What renders a page: a terminal, Markdown, HTML."""

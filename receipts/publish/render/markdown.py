@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from receipts.publish.page import Cell, Code, Entry, Mark, Page, Section, Table
 from receipts.publish.page import text as read
 from receipts.publish.render.layout import header
-from receipts.publish.report.text import cell as escaped
+from receipts.publish.text import cell as escaped
 
 
 def markdown(page: Page) -> str:

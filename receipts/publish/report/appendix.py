@@ -15,7 +15,7 @@ from receipts.metrics.reading import Taint
 from receipts.publish.page import Cell, Code, Entry, Mark, Section, State
 from receipts.publish.report.data import Described
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.text import NOTE, amount, number, plain
+from receipts.publish.text import NOTE, amount, number, plain
 from receipts.questions.answers import topology
 from receipts.receipt import Parsed
 

@@ -20,7 +20,7 @@ from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections import rules
 from receipts.publish.report.sections.decisions import Decided
 from receipts.publish.report.sections.rules import Cited
-from receipts.publish.report.text import NOTE, number, plain
+from receipts.publish.text import NOTE, number, plain
 from receipts.questions.answers import Answered, answers
 from receipts.questions.claims.footnote import footnote
 from receipts.questions.claims.judge import judge

@@ -12,7 +12,7 @@ from receipts.judging.topic import Topic
 from receipts.publish.page import Cell, Code, Column, Figure, Part, Row, Section, Table
 from receipts.publish.report.page import joined, links, more, rule, without_empty
 from receipts.publish.report.pictures import effects, step_times
-from receipts.publish.report.text import change, plain, span
+from receipts.publish.text import change, plain, span
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet

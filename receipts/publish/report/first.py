@@ -15,8 +15,8 @@ from receipts.publish.report import comparisons
 from receipts.publish.report.lane import place
 from receipts.publish.report.sections import claims, failures
 from receipts.publish.report.sections.retest import is_gain
-from receipts.publish.report.text import number, plain
 from receipts.publish.report.words import Words
+from receipts.publish.text import number, plain
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import Judged, LaneWeek, Result, WeekData

@@ -11,7 +11,7 @@ from receipts.publish.report import comparisons
 from receipts.publish.report.page import folded, joined, link, more, numbered, rule, without, without_empty
 from receipts.publish.report.pictures import over_sequence, over_weeks
 from receipts.publish.report.sections import ceilings, regime
-from receipts.publish.report.text import change, gib, number, percent, plain, span
+from receipts.publish.text import change, gib, number, percent, plain, span
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from receipts.publish.page import Cell, Link, Part, Row, Section, Table
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.text import plain
+from receipts.publish.text import plain
 
 
 def folded(sections: Iterable[Section | str]) -> tuple[list[Section], list[str]]:

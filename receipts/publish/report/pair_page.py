@@ -15,7 +15,7 @@ from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.pictures import step_times
 from receipts.publish.report.sections import rules
 from receipts.publish.report.sections.decisions import Decided
-from receipts.publish.report.text import NOTE, plain
+from receipts.publish.text import NOTE, plain
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet

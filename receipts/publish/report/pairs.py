@@ -18,7 +18,7 @@ from receipts.publish.report.data import Judged, Moved, Reason, Ref, Refusal, Wa
 from receipts.publish.report.links import Links, Pair, place_of
 from receipts.publish.report.neighbours import Configuration
 from receipts.publish.report.shelf import Item, order
-from receipts.publish.report.text import value
+from receipts.publish.text import value
 from receipts.questions.deciding import of_pair
 
 if TYPE_CHECKING:

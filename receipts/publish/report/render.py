@@ -16,24 +16,22 @@ from typing import TYPE_CHECKING, Any
 from receipts.base.errors import ReceiptsError, ResourceError
 from receipts.base.resources import folder
 from receipts.judging.rulebook import RuleSet
-from receipts.publish.page import Cell, Code, Figure, Link, Mark, Page, Part
+from receipts.publish.page import Cell, Code, Link, Mark, Page, Part
+from receipts.publish.render.html import environment, printable
 from receipts.publish.report.claim import ClaimData
 from receipts.publish.report.claim import page as claim_page
 from receipts.publish.report.data import WeekData
 from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.pair_page import page as pair_page
-from receipts.publish.report.text import CELL, Marked, cell, plain
 from receipts.publish.report.weekly import first_screen, page
 from receipts.publish.report.words import Words, as_text
+from receipts.publish.text import Marked, cell, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from markupsafe import Markup
 
 FORMS: Mapping[str, str] = {"report.md": "md.j2", "index.html": "html.j2"}
 _LITERAL = re.compile(r"[\w.\-/:+\[\] ]+")
-_LONG_WORD = re.compile(r"[^\s]{16,}")
-_JOINT = re.compile(r"(?<=[^\W_][._/])(?=\w)|(?<=::)(?=\w)")
 
 
 def render(data: WeekData, rules: RuleSet, folders: Sequence[Path] = ()) -> dict[str, bytes]:
@@ -117,43 +115,23 @@ def _jsonable(item: Any) -> Any:
 
 
 def _environment(folders: Sequence[Path], form: str) -> Environment:
+    if form == "html":
+        return environment(folders)
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     made = Environment(
         loader=FileSystemLoader([*folders, folder("reports")]),
-        autoescape=form == "html",
+        autoescape=False,  # in Markdown `cell` escapes what is printed
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=cell if form == "md" else _printable,
+        finalize=cell if form == "md" else printable,
     )
-    made.filters.update(unlinked=_unlinked if form == "md" else as_text)
-    made.filters.update(plain=plain, cell=cell, md=Marked, parts=_parts, drawn=_drawn, broken=_broken)
-    made.tests.update(link=lambda item: isinstance(item, Link), code=lambda item: isinstance(item, Code))
-    made.tests.update(mark=lambda item: isinstance(item, Mark))
+    made.filters.update(
+        unlinked=_unlinked if form == "md" else as_text, plain=plain, cell=cell, md=Marked, parts=_parts
+    )
     return made
-
-
-def _printable(item: Any) -> Any:
-    """What autoescape does not know: control characters and direction marks. Markup of our own stays."""
-    return item if hasattr(item, "__html__") or not isinstance(item, str) else plain(item, CELL)
-
-
-def _broken(item: str) -> Markup:
-    """Text whose long words, such as a leaf's path, may go on in the next line after a dot or the like."""
-    from markupsafe import Markup
-
-    text = plain(item, CELL)  # which shows a NUL as words
-    return Markup("<wbr>").join(_LONG_WORD.sub(lambda word: _JOINT.sub("\0", word[0]), text).split("\0"))
-
-
-def _drawn(figure: Figure) -> Markup | None:
-    """A figure's picture as markup: drawn here and escaped by what draws it, so that none of it is from outside."""
-    from markupsafe import Markup
-
-    found = figure.draw(figure.id)
-    return None if found is None else Markup(found)
 
 
 def _parts(item: Cell) -> Marked:

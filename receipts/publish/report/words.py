@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from receipts.base.errors import ReceiptsError, ResourceError
 from receipts.base.resources import folder
+from receipts.publish import text
 from receipts.publish.page import Cell, Code, Link, Mark, Part
-from receipts.publish.report import text
 from receipts.publish.report.page import links, rule
 
 _FILTERS: Final[dict[str, Callable[..., str]]] = {

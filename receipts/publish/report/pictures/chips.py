@@ -12,7 +12,7 @@ from receipts.publish.pictures import maps
 from receipts.publish.pictures.layout import layout
 from receipts.publish.report.page import link
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.text import gib, plain
+from receipts.publish.text import gib, plain
 
 if TYPE_CHECKING:
     from receipts.publish.report.sections.memory import Headroom

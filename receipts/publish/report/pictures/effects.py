@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from receipts import metrics
 from receipts.publish.page import Figure
 from receipts.publish.pictures import forest
-from receipts.publish.report.text import plain
+from receipts.publish.text import plain
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import Judged

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from receipts.publish.page import Cell, Column, Figure, Row, Table
 from receipts.publish.pictures import sequence
 from receipts.publish.report.page import link
-from receipts.publish.report.text import number, plain
+from receipts.publish.text import number, plain
 
 if TYPE_CHECKING:
     from receipts.publish.pictures.sequence import Grade

@@ -13,8 +13,8 @@ from receipts.publish.pictures import weeks as drawing
 from receipts.publish.report.page import joined, link, numbered
 from receipts.publish.report.pictures.over_sequence import series
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.text import number, percent, plain
 from receipts.publish.report.week import Week
+from receipts.publish.text import number, percent, plain
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import Result

@@ -10,7 +10,7 @@ from receipts.publish.page import Cell, Column, Figure, Row, Table
 from receipts.publish.pictures import steps as drawing
 from receipts.publish.report.page import link
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.text import number, plain
+from receipts.publish.text import number, plain
 
 if TYPE_CHECKING:
     from receipts.metrics import Launch

@@ -14,7 +14,7 @@ from receipts.axes.shape import described
 from receipts.publish.page import Cell, Column, Part, Row, Section, Table
 from receipts.publish.report.page import joined, link, more
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.text import model, plain
+from receipts.publish.text import model, plain
 
 if TYPE_CHECKING:
     from receipts.axes.shape import Description

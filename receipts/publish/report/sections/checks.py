@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from receipts.publish.page import Cell, Column, Row, Section, Table
-from receipts.publish.report.text import UNKNOWN, number, percent, plain
+from receipts.publish.text import UNKNOWN, number, percent, plain
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import LaneWeek

@@ -14,7 +14,7 @@ from receipts.judging.verdict import Level
 from receipts.publish.page import Cell, Code, Column, Row, Section, Table
 from receipts.publish.report.page import folded, joined, links, more, rule
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.text import NOTE, UNKNOWN, plain
+from receipts.publish.text import NOTE, UNKNOWN, plain
 from receipts.questions.claims.judge import waits
 
 if TYPE_CHECKING:

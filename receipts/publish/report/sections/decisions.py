@@ -11,7 +11,7 @@ from receipts.base.errors import NotFound
 from receipts.publish.page import Cell, Code, Column, Row, Section, Table
 from receipts.publish.report.page import link, more
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.text import NOTE, plain
+from receipts.publish.text import NOTE, plain
 
 if TYPE_CHECKING:
     from receipts.store import Decision, Store

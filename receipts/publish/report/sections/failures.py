@@ -12,7 +12,7 @@ from receipts.publish.report.page import joined, link, links, more, without_empt
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.cost import Cost, cost, spent
 from receipts.publish.report.shelf import FAILED, Item, Shelf, ref_of
-from receipts.publish.report.text import NOTE, UNKNOWN, amount, plain
+from receipts.publish.text import NOTE, UNKNOWN, amount, plain
 
 MOST = 40  # causes
 MOST_READ = 400  # failed launches whose messages are read; the others are grouped by their shape

@@ -14,7 +14,7 @@ from receipts.publish.report.page import joined, links, more, rule, without_empt
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.cost import Cost, cost, spent
 from receipts.publish.report.shelf import Item
-from receipts.publish.report.text import NOTE, plain
+from receipts.publish.text import NOTE, plain
 
 MOST = 40
 MOST_NAMED = 6

@@ -10,7 +10,7 @@ from receipts.judging.verdict import Level
 from receipts.publish.page import Cell, Code, Column, Row, Section, Table
 from receipts.publish.report.page import folded, link, links, more, rule, without
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.text import NOTE, plain
+from receipts.publish.text import NOTE, plain
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import LaneWeek

@@ -15,7 +15,7 @@ from receipts.publish.report.page import link, more, without_empty
 from receipts.publish.report.pictures import chips
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.shelf import Item, Shelf
-from receipts.publish.report.text import gib, number, percent
+from receipts.publish.text import gib, number, percent
 from receipts.receipt import VERSION, Document, parse_again
 
 

@@ -15,7 +15,7 @@ from receipts import metrics
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level, Question
 from receipts.publish.report.shelf import Item
-from receipts.publish.report.text import number
+from receipts.publish.text import number
 
 HEAVY: Final = 0.20  # share of a step from which exposed communication is what a launch waits for
 

@@ -12,7 +12,7 @@ from receipts.judging.topic import Topic
 from receipts.publish.page import Cell, Column, Row, Section, Table
 from receipts.publish.report.page import joined, link, links, more, rule
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.text import UNKNOWN, plain
+from receipts.publish.text import UNKNOWN, plain
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
 from receipts.publish.page import Cell, Code, Entry, Link, Section
-from receipts.publish.report.text import plain
+from receipts.publish.text import plain
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet

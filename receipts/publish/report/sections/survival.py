@@ -20,7 +20,7 @@ from receipts.publish.report.page import folded, joined, links, more, rule
 from receipts.publish.report.sections.claims import ClaimNow
 from receipts.publish.report.sections.claims import Judged as JudgedClaims
 from receipts.publish.report.sections.retest import Retests, Tried, change_of, is_gain
-from receipts.publish.report.text import NOTE, UNKNOWN, change, plain, span
+from receipts.publish.text import NOTE, UNKNOWN, change, plain, span
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane

@@ -1,0 +1,124 @@
+"""A page as HTML, by the templates of ``reports/parts/``: a document of its own, or a fragment of another one.
+
+All text of a page is escaped. Nothing that is rendered asks for anything from elsewhere or runs a script.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from receipts.base.resources import folder
+from receipts.publish.page import Code, Figure, Link, Mark, Page, Section
+from receipts.publish.text import CELL, plain
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from jinja2.runtime import Context
+    from markupsafe import Markup
+
+Address = Callable[[str], str | None]
+_LONG_WORD = re.compile(r"[^\s]{16,}")
+_JOINT = re.compile(r"(?<=[^\W_][._/])(?=\w)|(?<=::)(?=\w)")
+_SAFE = ("/", "?", "#", "https://", "http://")  # how an address begins that only leads somewhere
+
+
+def html(page: Page, address: Address | None = None) -> str:
+    """A page as a fragment: one element with its style, for a notebook or for a page of a server.
+
+    A link leads to its anchor on the page; elsewhere to what ``address`` gives for the anchor, a path or an HTTP URL.
+    Without one it is text.
+    """
+    return _rendered("fragment", page, address)
+
+
+def document(page: Page, title: str = "", address: Address | None = None) -> str:
+    """A page as a whole document, under ``title`` or its own."""
+    return _rendered("page", replace(page, title=title or page.title), address)
+
+
+def _rendered(part: str, page: Page, address: Address | None) -> str:
+    known = set(_anchors(page.sections))
+
+    def lead(anchor: str) -> str | None:
+        if anchor in known:
+            return f"#{anchor}"
+        elsewhere = address(anchor) if address is not None else None
+        return elsewhere if elsewhere is not None and elsewhere.startswith(_SAFE) else None
+
+    return _shipped().get_template(f"parts/{part}.html.j2").render(page=page, lead=lead)
+
+
+def _anchors(sections: Sequence[Section]) -> Iterator[str]:
+    for section in sections:
+        yield section.id
+        yield from (item.id for item in section.figures)
+        yield from (item.anchor for item in section.entries)
+        yield from _anchors(section.sections)
+
+
+@cache
+def _shipped() -> Environment:
+    """The environment of the templates that ship."""
+    return environment(())
+
+
+def environment(folders: Sequence[Path]) -> Environment:
+    """What renders templates of HTML: those of the user's folders first, then those that ship. Escapes everything."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+
+    made = Environment(
+        loader=FileSystemLoader([*folders, folder("reports")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=printable,
+    )
+    made.filters.update(
+        groupby_name=_by_name, plain=plain, drawn=_drawn, broken=_broken, address=pass_context(_address)
+    )
+    made.tests.update({kind.__name__.lower(): _is(kind) for kind in (Link, Code, Mark)})
+    return made
+
+
+def _by_name(rows: Sequence[tuple[str, Any]]) -> list[tuple[bool, list[tuple[str, Any]]]]:
+    """Facts in runs of those that have a name and those that have none."""
+    return [(named, list(group)) for named, group in groupby(rows, key=lambda row: bool(row[0]))]
+
+
+def _is(kind: type) -> Callable[[object], bool]:
+    return lambda item: isinstance(item, kind)
+
+
+def printable(item: Any) -> Any:
+    """What autoescape does not know: control characters and direction marks. Markup of our own stays."""
+    return item if hasattr(item, "__html__") or not isinstance(item, str) else plain(item, CELL)
+
+
+def _address(context: Context, link: Link) -> str | None:
+    """Where a link leads; a report has every anchor that it names."""
+    lead = context.get("lead")
+    return f"#{link.anchor}" if lead is None else lead(link.anchor)
+
+
+def _broken(item: str) -> Markup:
+    """Text whose long words, such as a leaf's path, may go on in the next line after a dot or the like."""
+    from markupsafe import Markup
+
+    text = plain(item, CELL)  # which shows a NUL as words
+    return Markup("<wbr>").join(_LONG_WORD.sub(lambda word: _JOINT.sub("\0", word[0]), text).split("\0"))
+
+
+def _drawn(figure: Figure) -> Markup | None:
+    """A figure's picture as markup: drawn here and escaped by what draws it, so that none of it is from outside."""
+    from markupsafe import Markup
+
+    picture = figure.draw(figure.id)
+    return None if picture is None else Markup(picture)
