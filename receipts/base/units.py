@@ -145,3 +145,8 @@ def decimal_bytes(value: float) -> str:
         if abs(value) >= _PREFIXES[prefix]:
             return f"{value:,.0f} B ({value / _PREFIXES[prefix]:.3g} {prefix}B)"
     return f"{value:,.0f} B"
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A count with its noun: `1 chip`, `1,024 chips`, `2 launches` with the plural given."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from receipts.base.errors import UsageError
+from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
@@ -107,14 +108,16 @@ def _print(audit: Audit, seals: list[Seal], sealing: bool) -> None:
         return
     output.line("whole")
     for one in seals:
-        output.line(f"  sealed {one.what} {one.first:,} to {one.last:,}: {one.held:,} rows, root {one.root[:16]}")
+        output.line(
+            f"  sealed {one.what} {one.first:,} to {one.last:,}: {counted(one.held, 'row')}, root {one.root[:16]}"
+        )
     if seals:
         output.line(f"root over all seals: {seals[-1].root}")
         output.note(
             f"keep it somewhere else, and hold the store against it with: receipts audit --expect {seals[-1].root[:16]}"
         )
     elif audit.unsealed:
-        output.note(f"{audit.unsealed:,} rows came since the last seal; seal them with: receipts audit --seal")
+        output.note(f"{counted(audit.unsealed, 'row')} came since the last seal; seal them with: receipts audit --seal")
 
 
 def _prove(store: Store, word: str, as_json: bool) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
@@ -35,6 +36,7 @@ def command(session: Session, file: Path, force: bool, as_json: bool) -> int:
     if as_json:
         output.as_json(copy._asdict())
     else:
-        output.line(f"{output.clean(copy.place)}: {copy.receipts:,} receipts, {copy.rows:,} rows in all")
+        held = f"{counted(copy.receipts, 'receipt')}, {counted(copy.rows, 'row')} in all"
+        output.line(f"{output.clean(copy.place)}: {held}")
         output.note(f"it comes back with: receipts --store STORE restore {file}")
     return 0

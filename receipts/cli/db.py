@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
@@ -100,7 +101,8 @@ def _reindex(session: Session, *, everything: bool) -> Reindexed:
 
 def _print(reindexed: Reindexed) -> None:
     output.line(
-        f"{reindexed.store}: {reindexed.receipts:,} receipts looked at, {reindexed.placed:,} placed in the axis index"
+        f"{reindexed.store}: {counted(reindexed.receipts, 'receipt')} looked at, "
+        f"{reindexed.placed:,} placed in the axis index"
     )
     for receipt in reindexed.damaged:
         output.wrapped(f"{receipt[:12]} is damaged and left out; see: receipts audit", 2, 4)
@@ -132,7 +134,7 @@ def check(session: Session, as_json: bool) -> int:
     if as_json:
         output.as_json({**state._asdict(), "index": left._asdict() if left is not None else None})
     else:
-        output.line(f"{state.store}: schema {state.found or 'unknown'}, {state.receipts:,} receipts")
+        output.line(f"{state.store}: schema {state.found or 'unknown'}, {counted(state.receipts, 'receipt')}")
         for problem in state.problems:
             output.wrapped(problem, 2, 4)
         if not state.problems:

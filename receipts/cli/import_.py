@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.base import files
+from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.import_store import store
 from receipts.cli.session import Session, pass_session
@@ -110,7 +111,7 @@ def _print(table: ImportedTable, out: Path | None, stored: int | None) -> None:
         output.line(f"columns that no entry names, with their rows: {', '.join(named[:SHOWN])}{more}")
     where = f", written to {out}" if out is not None else ""
     where += f", {stored} in the store" if stored is not None else ""
-    output.line(f"{len(table.receipts)} receipts, {len(table.refused)} rows refused{where}")
+    output.line(f"{counted(len(table.receipts), 'receipt')}, {counted(len(table.refused), 'row')} refused{where}")
 
 
 def _json(table: ImportedTable) -> dict[str, object]:

@@ -11,6 +11,7 @@ import click
 
 from receipts.base import files
 from receipts.base.errors import InputError, Problem, UsageError
+from receipts.base.units import counted
 from receipts.cli import output
 
 if TYPE_CHECKING:
@@ -166,4 +167,4 @@ def _print(merged: Merged, written: str | None) -> None:
     if written is None:
         output.line("nothing was written; --partial writes what there is")
     else:
-        output.line(f"wrote {written}: {steps} steps, {run['outcome']}; next: receipts check {written}")
+        output.line(f"wrote {written}: {counted(steps, 'step')}, {run['outcome']}; next: receipts check {written}")

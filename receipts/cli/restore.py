@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
@@ -33,6 +34,7 @@ def command(session: Session, file: Path, as_json: bool) -> int:
     if as_json:
         output.as_json(restored._asdict())
     else:
-        output.line(f"{output.clean(restored.place)}: {restored.receipts:,} receipts, {restored.rows:,} rows in all")
+        held = f"{counted(restored.receipts, 'receipt')}, {counted(restored.rows, 'row')} in all"
+        output.line(f"{output.clean(restored.place)}: {held}")
         output.note("hold it against its seals with: receipts audit")
     return 0

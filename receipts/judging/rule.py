@@ -227,7 +227,7 @@ class Rule:
     about: Topic | None = None
     asks_store: bool = False
     reads_others: tuple[str, ...] = ()
-    amortised: str = ""
+    amortized: str = ""
     spares: tuple[str, ...] = ()
     page: str = ""
     path: Path | None = None
@@ -265,7 +265,7 @@ def rule(
     about: Topic | None = None,
     asks_store: bool = False,
     reads_others: tuple[str, ...] = (),
-    amortised: str = "",
+    amortized: str = "",
     spares: tuple[str, ...] = (),
 ) -> Callable[[Judge], Judge]:
     """Declare the decorated generator function as the rule of this file, and what the engine has to know of it.
@@ -278,12 +278,12 @@ def rule(
     ``about`` is what it speaks of, where the engine treats such findings alike. A rule that ``asks_store`` reads of the
     facts only what the store knows of its lane, which changes from launch to launch: its findings weigh nothing, and
     reports leave them out. ``reads_others`` are the beginnings of the leaves at which it finds what other launches
-    show, so that a stored finding there may no longer hold. ``amortised`` is what its error answers to *compile
-    amortised?*, which its open finding leaves open. ``spares`` are metrics of its taints that it does not spoil.
+    show, so that a stored finding there may no longer hold. ``amortized`` is what its error answers to *compile
+    amortized?*, which its open finding leaves open. ``spares`` are metrics of its taints that it does not spoil.
     """
 
     def declare(judge: Judge) -> Judge:
-        declared = (of_configuration, about, asks_store, reads_others, amortised, spares)
+        declared = (of_configuration, about, asks_store, reads_others, amortized, spares)
         declared_rule = Rule(code, name, level, on, question, taints, needs, applies, facts, judge, *declared)
         setattr(judge, DECLARED, declared_rule)
         return judge

@@ -38,7 +38,7 @@ class Answers:
     """One sentence a question, each `not stated` where the receipt does not carry it."""
 
     topology: str
-    amortised: str
+    amortized: str
     workload: str
     path: str
     target: str
@@ -47,13 +47,13 @@ class Answers:
         """The answers with their states: open where a part of the answer is not stated or not shown."""
         states: tuple[State, ...] = (
             "open" if NOT_STATED in self.topology or self.topology.startswith("?") else "yes",
-            "yes" if self.amortised.startswith("yes") else "no" if self.amortised.startswith("no:") else "open",
+            "yes" if self.amortized.startswith("yes") else "no" if self.amortized.startswith("no:") else "open",
             "open" if NOT_STATED in self.workload or self.workload.startswith("?") else "yes",
             "yes" if self.path.startswith("witnessed") else "no" if self.path.startswith("left") else "open",
             _at_target(self.target),
         )
-        amortised = "yes" if self.amortised.startswith("yes") else self.amortised
-        briefs = (self.topology, amortised, self.workload, self.path, _brief_target(self.target))
+        amortized = "yes" if self.amortized.startswith("yes") else self.amortized
+        briefs = (self.topology, amortized, self.workload, self.path, _brief_target(self.target))
         rows = zip(self.rows(), states, briefs, strict=True)
         return tuple(Answered(*row, state, brief) for row, state, brief in rows)
 
@@ -61,7 +61,7 @@ class Answers:
         """Question and answer, in the order that they are asked."""
         return (
             ("topology", self.topology),
-            ("compile amortised?", self.amortised),
+            ("compile amortized?", self.amortized),
             ("sequence and family", self.workload),
             ("on its path?", self.path),
             ("at target, inside the envelope?", self.target),
@@ -72,7 +72,7 @@ def answers(parsed: Parsed, lane: Lane, verdict: ReceiptVerdict, facts: Facts | 
     """The five answers of one receipt under its lane and the rules that it was judged by."""
     return Answers(
         topology=topology(parsed),
-        amortised=_amortised(Launch(parsed, lane), verdict, rules),
+        amortized=_amortized(Launch(parsed, lane), verdict, rules),
         workload=_workload(parsed),
         path=_path(Case(Launch(parsed, lane), lane, facts), verdict),
         target=_target(parsed, lane, facts),
@@ -106,9 +106,9 @@ def topology(parsed: Parsed) -> str:
     return f"{chips if chips is not None else '?'} × {name}{shape}" + (f" · {degrees}" if degrees else "")
 
 
-def _amortised(launch: Launch, verdict: ReceiptVerdict, rules: RuleSet) -> str:
+def _amortized(launch: Launch, verdict: ReceiptVerdict, rules: RuleSet) -> str:
     """Yes, no or not shown, with what compiling cost and where the wall time went, as far as they are stated."""
-    judged = _amortised_by_rules(launch.parsed, verdict, rules)
+    judged = _amortized_by_rules(launch.parsed, verdict, rules)
     if launch.parsed.receipt.run.outcome != "ok":
         return judged
     cost = amortization(launch)
@@ -117,13 +117,13 @@ def _amortised(launch: Launch, verdict: ReceiptVerdict, rules: RuleSet) -> str:
     return f"{judged}{'; ' if ':' in judged else ': '}{shown}" if shown else judged
 
 
-def _amortised_by_rules(parsed: Parsed, verdict: ReceiptVerdict, rules: RuleSet) -> str:
+def _amortized_by_rules(parsed: Parsed, verdict: ReceiptVerdict, rules: RuleSet) -> str:
     if not any(path.startswith(("measurement.stated.", "measurement.step_durations")) for path in parsed.stated):
         return "nothing was measured"
     outcome = parsed.receipt.run.outcome
     if outcome != "ok":  # the rules on it ask nothing of a launch that failed
         return f"not judged: the launch ended in {outcome}"
-    asked = [(item, why) for item in verdict.findings if (why := rules.get(item.code).amortised)]
+    asked = [(item, why) for item in verdict.findings if (why := rules.get(item.code).amortized)]
     for item, why in asked:
         if item.level is Level.ERROR:
             return f"no: {why}"

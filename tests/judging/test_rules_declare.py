@@ -79,13 +79,13 @@ def test_a_rule_of_ones_own_on_layouts_forbids_a_plan(tmp_path: Path) -> None:
     assert problem.what.startswith("R990 own: it is there")
 
 
-def test_a_rule_of_ones_own_answers_whether_compile_is_amortised(tmp_path: Path) -> None:
+def test_a_rule_of_ones_own_answers_whether_compile_is_amortized(tmp_path: Path) -> None:
     parsed = cases.parsed(cases.base())
     for level, says in (("E", "no: it was cold"), ("I", "not shown (R990)"), ("W", "yes")):
         (tmp_path / level).mkdir()
-        book = _own(tmp_path / level, "R990", f'{level}, amortised="it was cold"')
+        book = _own(tmp_path / level, "R990", f'{level}, amortized="it was cold"')
         lane = book.lanes.of(parsed.receipt.run.lane)
-        assert answers(parsed, lane, judge_receipt(parsed, lane, book.rules), None, book.rules).amortised.startswith(
+        assert answers(parsed, lane, judge_receipt(parsed, lane, book.rules), None, book.rules).amortized.startswith(
             says
         )
 

@@ -80,7 +80,7 @@ def test_the_page_of_a_comparison_says_what_changed_and_what_the_effect_is(place
     assert "**✓ ACCEPTED  B is 11.1 % faster (95 % 10.9 … 11.3): bucket_bytes 40000000 → 80000000, " in text
     assert "| `parallelism.bucket_bytes` | 40000000 | 80000000 | counts | " in text
     assert "+11.10 % | +10.85 … +11.34 % | faster | " in text
-    assert "| compile amortised? |" in text
+    assert "| compile amortized? |" in text
     assert "| ✓ yes |" in text
     assert "Claims that stand on these receipts: buckets." in text
     assert "hold | try it at the target" in text

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.base.units import counted
 from receipts.judging.envelope import REPEATED, SHAPE
 from receipts.judging.rule import NONE, ClaimCase, I, Offense, Topic, rule
 
@@ -63,7 +64,7 @@ def _passed(case: ClaimCase) -> Iterator[Offense]:
             )
             yield Offense(
                 at="candidate",
-                found=f"{shape.launches} launches have sustained {said} on {shape.chips} chips",
+                found=f"{shape.launches} launches have sustained {said} on {counted(shape.chips, 'chip')}",
                 expected="the largest shape of its lane",
                 do="claim that shape instead, and supersede this claim",
             )

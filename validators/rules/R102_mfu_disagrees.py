@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from receipts.base.units import counted
 from receipts.judging.rule import COMPARABLE, MFU, Case, E, Offense, rule
 from receipts.metrics.flops import eras, geometry_of
 from receipts.metrics.rates import STATED, CandidateValue, nearest
@@ -76,7 +77,7 @@ def mfu_disagrees(case: Case) -> Iterator[Offense]:
     chips, peak = case.get("hardware.chips"), _peak(case)
     works = _flops(case) if chips is not None else ()  # TFLOP/s and MFU contradict each other on any number of chips
     speeds = tuple(
-        CandidateValue(f"{rate.name}, {work.name}, {chips} chips", rate.value * work.value / (chips * 1e12))
+        CandidateValue(f"{rate.name}, {work.name}, {counted(chips, 'chip')}", rate.value * work.value / (chips * 1e12))
         for rate in (case.launch.numbers.rates if works else ())
         for work in works
     )

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from receipts.base.units import counted
 from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, rule
 from receipts.metrics.degrees import (
     CHIPS,
@@ -70,7 +71,7 @@ def chips_unaccounted(case: Case) -> Iterator[Offense]:
     if not fits:
         yield Offense(
             at=DATA if data else CHIPS,
-            found=f"{_shown(case)} make {' or '.join(str(item) for item in products)} for {chips} chips",
+            found=f"{_shown(case)} make {' or '.join(str(item) for item in products)} for {counted(chips, 'chip')}",
             expected=f"{chips}" if data else f"with shard and replicate, a divisor of {chips}",
             do="state the degrees as the framework counts them, or the chips that took part",
         )
@@ -78,7 +79,7 @@ def chips_unaccounted(case: Case) -> Iterator[Offense]:
         yield Offense(
             at=SHARD,
             found=f"shard {case.get(SHARD) or 1} × replicate {case.get(REPLICATE) or 1} are {spread} ranks",
-            expected=f"a divisor of {chips} chips",
+            expected=f"a divisor of {counted(chips, 'chip')}",
             do="state over how many ranks parameters are sharded, and how many such groups there are",
         )
     expert, tensor, stages = (degree(case.stated, case.lane, path) for path in (EXPERT, TENSOR, PIPELINE))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.base.units import counted
 from receipts.judging.envelope import shown, standing
 from receipts.judging.rule import NONE, Case, Offense, W, rule
 
@@ -29,8 +30,8 @@ def beyond_envelope(case: Case) -> Iterator[Offense]:
         return
     yield Offense(
         at="batch.sequence_length",
-        found="beyond: {chips} chips, sequence length {length}, micro batch {micro}, depth {depth}".format(
-            chips=case.get("hardware.chips"),
+        found="beyond: {chips}, sequence length {length}, micro batch {micro}, depth {depth}".format(
+            chips=counted(case.get("hardware.chips"), "chip"),
             length=case.get("batch.sequence_length"),
             micro=case.get("batch.micro_batch"),
             depth=case.get("model.depth"),

@@ -55,7 +55,7 @@ def _default(case: Case) -> bool:
     taints=(RATE, MFU),
     needs=needs,
     applies=applies,
-    amortised="a cold start is inside the window",
+    amortized="a cold start is inside the window",
 )
 def cold_start(case: Case) -> Iterator[Offense]:
     """Compiles inside the window, then a window without warm-up."""

@@ -47,7 +47,7 @@ def applies(case: Case) -> bool:
     needs=needs,
     applies=applies,
     about=Topic.INCIDENT,
-    amortised="it compiles after warm-up",
+    amortized="it compiles after warm-up",
 )
 def recompiling(case: Case) -> Iterator[Offense]:
     """Counts after warm-up, then flagged steps in the window, then graph breaks."""

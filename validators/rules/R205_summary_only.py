@@ -17,7 +17,7 @@ from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, rule
 from receipts.stats.steady import MINIMUM_STEPS
 
 
-@rule("R205", "summary_only", I, question=EFFECT, taints=(RATE, MFU), amortised="only a summary of its steps was kept")
+@rule("R205", "summary_only", I, question=EFFECT, taints=(RATE, MFU), amortized="only a summary of its steps was kept")
 def summary_only(case: Case) -> Iterator[Offense]:
     """No durations, or too few interval means, on a launch that went well."""
     if case.receipt.run.outcome != "ok":

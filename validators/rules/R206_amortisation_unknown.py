@@ -19,7 +19,7 @@ STATE, COMPILES = "compile.cache_state", "compile.compiles"
 COUNTS = (COMPILES, "compile.cache_misses")
 
 
-@rule("R206", "amortisation_unknown", I, question=EFFECT, taints=(RATE, MFU), amortised="nobody says what it compiled")
+@rule("R206", "amortisation_unknown", I, question=EFFECT, taints=(RATE, MFU), amortized="nobody says what it compiled")
 def amortisation_unknown(case: Case) -> Iterator[Offense]:
     """Cache state and compile counts that are not stated."""
     if case.receipt.run.outcome != "ok":

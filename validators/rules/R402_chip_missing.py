@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.base.units import counted
 from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, I, Offense, rule
 from receipts.metrics.chips import Phase
 
@@ -46,8 +47,8 @@ def chip_missing(case: Case) -> Iterator[Offense]:
         if phase.missing or phase.unnamed or phase.strange:
             yield Offense(
                 at=_ROWS,
-                found=f"{len(phase.chips)} of {made.stated} chips in phase {phase.name}{_which(phase)}",
-                expected=f"a row for each of {made.stated} chips",
+                found=f"{len(phase.chips)} of {counted(made.stated, 'chip')} in phase {phase.name}{_which(phase)}",
+                expected=f"a row for each of {counted(made.stated, 'chip')}",
                 do="gather the rows of every host and rank before writing the receipt",
                 level=level,
             )

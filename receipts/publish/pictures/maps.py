@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from receipts.base.units import counted
 from receipts.publish.pictures import inline
 from receipts.publish.pictures.canvas import SMALL, Canvas, cut
 from receipts.publish.pictures.colours import FAINT, INK, LINE
@@ -68,7 +69,7 @@ def picture(maps: Sequence[Map], *, name: str, title: str) -> str | None:
 
 def _says(item: Map) -> str:
     first = max(item.shares, key=lambda chip: (item.shares[chip], -chip))
-    return f"{item.title}: {len(item.shares)} chips, the fullest chip {first} with {item.texts[first]}"
+    return f"{item.title}: {counted(len(item.shares), 'chip')}, the fullest chip {first} with {item.texts[first]}"
 
 
 def _paint(maps: Sequence[Map], canvas: Canvas) -> None:
