@@ -195,7 +195,8 @@ class ClaimCase:
 class StatementCase(NamedTuple):
     """What a rule on a performance statement in prose sees: its words, where they stand, and what they link to.
 
-    ``receipts`` are ids as written, ``claim`` a claim's id, ``ignored`` the reason of an ignore comment.
+    ``receipts`` are ids as written, ``claim`` a claim's id, ``ignored`` the reason of an ignore comment. ``lanes`` are
+    those of the receipts of the numbers on ``metric`` that the page puts in one order with it, its own among them.
     """
 
     text: str
@@ -203,6 +204,8 @@ class StatementCase(NamedTuple):
     receipts: tuple[str, ...] = ()
     claim: str = ""
     ignored: str = ""
+    metric: str = ""
+    lanes: tuple[str, ...] = ()
 
 
 Needs = tuple[str, ...] | Callable[[Case], Iterable[str]]

@@ -40,7 +40,8 @@ class Block:
     """A paragraph, a heading, or a row of a table.
 
     ``raw`` is the text of all its lines; ``lines`` gives, for each of them, the offset in ``raw``, the line's number
-    in the file, and the column that its text begins at, from 0. A row has ``cells`` and its table's ``head``.
+    in the file, and the column that its text begins at, from 0. A row has ``cells`` and its table's ``head``. Tables
+    and numbered lists are counted; 0 where it is in none.
     """
 
     kind: Literal["prose", "heading", "row"]
@@ -51,6 +52,7 @@ class Block:
     heading: str = ""
     ignored: str | None = None
     table: int = 0
+    numbered: int = 0
 
     def add(self, text: str, number: int, column: int) -> None:
         """Append a line."""
@@ -90,6 +92,8 @@ class _Reader:
         self.table = 0
         self.table_ignored: str | None = None
         self.in_list = False
+        self.numbered = 0
+        self.lists = 0
         self.blank = True
 
     def close(self) -> Iterator[Block]:
@@ -191,6 +195,7 @@ def _prose(reader: _Reader, line: str, number: int, column: int = 0) -> Iterator
     if heading and column == 0:
         yield from reader.close()
         reader.heading, reader.in_list, reader.blank = line[heading.end() :].strip("# "), False, True
+        reader.numbered = 0
         block = reader.open("heading")
         block.heading = ""
         block.add(line[heading.end() :], number, heading.end())
@@ -204,15 +209,27 @@ def _prose(reader: _Reader, line: str, number: int, column: int = 0) -> Iterator
     item = _ITEM.match(line) if column == 0 else None
     lead = item or (_QUOTE.match(line) if column == 0 else None)
     skip = lead.end() if lead else len(line) - len(line.lstrip()) if column == 0 else 0
+    if item:
+        _enter(reader, item["lead"])
     if item or (reader.block is not None and len(reader.block.raw) + len(line) > LONGEST):
         yield from reader.close()
         reader.in_list = reader.in_list or item is not None
     elif reader.blank and not line.startswith((" ", "\t")):
-        reader.in_list = False
+        reader.in_list, reader.numbered = False, 0
     if reader.block is None:
         reader.block = reader.open("prose")
+        reader.block.numbered = reader.numbered
     reader.blank = False
     reader.block.add(line[skip:], number, column + skip)
+
+
+def _enter(reader: _Reader, lead: str) -> None:
+    """Count a numbered list at its first item."""
+    if not any(sign.isdigit() for sign in lead):
+        reader.numbered = 0
+    elif not reader.numbered:
+        reader.lists += 1
+        reader.numbered = reader.lists
 
 
 def cells(line: str) -> list[Cell]:

@@ -69,6 +69,7 @@ class Checker:
         self._receipts: dict[str, Parsed] = {}
         self._compared_before: dict[tuple[str, str, str], Comparison] = {}
         self._judged: dict[str, Result] = {}
+        self._ranked: dict[tuple[str, str], set[str]] = {}
 
     @property
     def _store(self) -> Store:
@@ -81,6 +82,7 @@ class Checker:
         if isinstance(item, Remark):
             return Result("remark", item.text, item.do, remark=item)
         answer = self._answer(item)
+        answer = self._across_lanes(item) or answer
         code = self._rulebook.rules.get(answer.code).code if answer.code else ""  # in which a name may stand
         return replace(answer, code=code, statement=item)
 
@@ -110,6 +112,24 @@ class Checker:
                 do = f"quote {successor[:12]} and its number" if successor else "take the statement out"
                 return Result("stale", f"{side.id[:12]} no longer stands: {reason}", do, "stale")
         return self._pair(item, sides[0], sides[1]) if len(sides) == 2 else self._single(item, sides[0])
+
+    def _across_lanes(self, item: Statement) -> Result | None:
+        """A refusal of a number that the page ranks beside one of another lane; None where it does not."""
+        from receipts.judging.judge import judge_statement
+
+        receipts = [self._receipts[word] for word in item.link.receipts if word in self._receipts] if item.link else []
+        if not receipts:
+            return None
+        lanes = [parsed.receipt.run.lane for parsed in receipts]
+        ranked = self._ranked.setdefault((item.file, item.order), set()) if item.order else set()
+        ranked.update(lanes[-1:] if item.kind == "reading" else lanes)
+        case = StatementCase(
+            *(item.text, item.place, item.link.receipts if item.link else (), "", item.ignored),
+            *(item.metric, tuple(sorted(ranked))),
+        )
+        for finding in judge_statement(case, self._rulebook.rules):
+            return Result("refuted", finding.found, finding.do, finding.code)
+        return None
 
     def _receipt(self, word: str) -> Parsed:
         if word not in self._receipts:

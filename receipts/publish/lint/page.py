@@ -12,6 +12,7 @@ from receipts.publish.lint.blocks import Block, blocks, definitions
 from receipts.publish.lint.inline import Text, read
 from receipts.publish.lint.prose import statements
 from receipts.publish.lint.quantity import quantities
+from receipts.publish.lint.ranking import Ranking
 from receipts.publish.lint.statement import Draft, Link, Statement
 from receipts.publish.lint.table import Head, in_row, read_head
 
@@ -32,6 +33,8 @@ class _Found:
     draft: Draft
     text: Text
     link: Link | None = None
+    cell: int = 0
+    order: str = ""
 
 
 def page(open_lines: Callable[[], Iterable[str]], file: str) -> Iterator[Statement | Remark]:
@@ -40,18 +43,21 @@ def page(open_lines: Callable[[], Iterable[str]], file: str) -> Iterator[Stateme
     The first reading only looks for link definitions, which may stand below the links.
     """
     named = definitions(open_lines())
+    ranking = Ranking()
     for block in blocks(open_lines()):
-        yield from _block(block, file, named)
+        yield from _block(block, file, named, ranking)
 
 
-def _block(block: Block, file: str, named: dict[str, str]) -> Iterator[Statement | Remark]:
+def _block(block: Block, file: str, named: dict[str, str], ranking: Ranking) -> Iterator[Statement | Remark]:
     if block.kind == "row":
         found, texts = _row(block, named)
     else:
         text = read(block.raw, named)
         found = [_Found(draft, text) for draft in statements(text.text, block.heading)]
         texts = [text]
-    linked: list[_Found] = found
+    drafts = [(item.draft, item.cell) for item in found]
+    orders = ranking.orders(block, drafts, texts[0].text if texts else "")
+    linked = [replace(item, order=order) for item, order in zip(found, orders, strict=True)]
     for text in texts:
         for start, end, link in text.links:
             linked, remark = _linked(linked, text, start, end, link, block, file)
@@ -73,7 +79,9 @@ def _row(block: Block, named: dict[str, str]) -> tuple[list[_Found], list[Text]]
     if not block.head:
         return [], texts
     head = _head(tuple(read(cell, {}).text for cell in block.head), block.heading)
-    return [_Found(draft, texts[index]) for index, draft in in_row(head, [text.text for text in texts])], texts
+    return [
+        _Found(draft, texts[index], cell=index) for index, draft in in_row(head, [text.text for text in texts])
+    ], texts
 
 
 def _linked(
@@ -156,4 +164,5 @@ def _placed(item: _Found, block: Block, file: str, ignores: dict[int, str]) -> S
         halves=draft.halves,
         link=item.link,
         ignored=ignores.get(line, ignores.get(0, "")),
+        order=item.order,
     )

@@ -53,6 +53,16 @@ def statements(text: str, heading: str = "") -> Iterator[Draft]:
         start = match.end() if match else end
 
 
+def sentence_at(text: str, offset: int) -> tuple[int, int]:
+    """Where the sentence of a paragraph begins and ends that holds a character."""
+    start = 0
+    for match in _SENTENCE.finditer(text):
+        if match.start() > offset:
+            return start, match.start()
+        start = match.end()
+    return start, len(text)
+
+
 @lru_cache(maxsize=4096)  # a page repeats itself: table cells, boilerplate, quoted results
 def in_sentence(text: str, before: str = "") -> tuple[Draft, ...]:
     """Statements of one sentence; ``before`` is the sentence or heading before it."""

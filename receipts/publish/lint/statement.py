@@ -33,6 +33,7 @@ class Statement:
     ``ratio`` a factor (unit ``×``) or a percentage (unit ``%``); ``fit`` says that a shape fits, or does not (its
     value, where it has one, is the shape's number or the limit). ``halves`` are half the last printed digit of each
     value, in the same unit. ``line`` and ``column`` count from 1, columns in characters.
+    ``order`` names what it is ranked in (`receipts.publish.lint.ranking`); empty where nothing ranks it.
     """
 
     file: str
@@ -49,6 +50,7 @@ class Statement:
     halves: tuple[float, ...] = field(default=(), repr=False)
     link: Link | None = None
     ignored: str = ""
+    order: str = ""
 
     @property
     def place(self) -> str:
