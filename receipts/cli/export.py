@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,7 @@ Exit codes: 0 written completely, 2 the place or a condition is wrong, 4 the sto
 @click.option("--since", metavar="TIME", help="Only runs that finished (else: started) from then on.")
 @click.option("--until", metavar="TIME", help="Only runs before then.")
 @click.option("--force", is_flag=True, help="Replace an earlier export.")
+@click.option("--raw", is_flag=True, help="Of csv: leave texts that begin with = + - @ without an apostrophe.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
 @pass_session
 def command(
@@ -57,6 +59,7 @@ def command(
     since: str | None,
     until: str | None,
     force: bool,
+    raw: bool,
     as_json: bool,
 ) -> int:
     """Write the store to a folder of Parquet files, or to one file, completely or not at all.
@@ -68,8 +71,10 @@ def command(
 
     if str(place) == "-":
         raise UsageError("an export is a folder or a file, there whole or not at all; name one, such as lab.jsonl")
-    asked = _asked(where, since, until)
     written = form or _by_name(place)
+    if raw and written != "csv":
+        raise UsageError("--raw is for csv alone: parquet and jsonl keep every text as it is")
+    asked = replace(_asked(where, since, until), raw=raw)
     progress = Advance()
     with session.open_store() as store:
         done = export(store, place, written, asked, force=force, progress=progress)  # type: ignore[arg-type]  # one of the three

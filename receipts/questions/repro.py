@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from receipts.receipt import Parsed
 from receipts.receipt.maps import COMPLETE, Flag, Wheel
 
+# A name and a version as packaging spells them (PyPA, names and PEP 440): nothing that pip could take for an option.
+_WHEEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?==[A-Za-z0-9][A-Za-z0-9._+!-]*\Z")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -31,7 +33,7 @@ class Recipe:
         lines += [_comment(f"not stated: {item}") for item in self.missing]
         steps = list(self.checkout)
         if self.wheels:
-            steps.append("pip install \\\n  " + " \\\n  ".join(shlex.quote(item) for item in self.wheels))
+            steps.append("pip install -- \\\n  " + " \\\n  ".join(shlex.quote(item) for item in self.wheels))
         steps += [f"export {item}" for item in self.environment]
         steps += [_comment(f"option: {item}") for item in self.options]
         steps += [self.command] if self.command else []
@@ -54,17 +56,19 @@ def recipe(parsed: Parsed) -> Recipe:
     """The recipe of one receipt. Nothing is guessed: what is not stated is listed as missing."""
     receipt, stated = parsed.receipt, parsed.stated
     environment, options = _flags(receipt.flags or {})
-    wheels = [
-        f"{name}=={entry.version if isinstance(entry, Wheel) else entry}"
+    stated_wheels = {
+        name: str(entry.version if isinstance(entry, Wheel) else entry)
         for name, entry in (receipt.wheels or {}).items()
         if name != COMPLETE and not isinstance(entry, bool)
-    ]
+    }
+    wheels = [f"{name}=={version}" for name, version in stated_wheels.items() if _WHEEL.match(f"{name}=={version}")]
+    strange = [name for name, version in stated_wheels.items() if not _WHEEL.match(f"{name}=={version}")]
     checkout: list[str] = []
     code = receipt.code
-    if code is not None and code.commit:
+    if code is not None and code.commit and not code.commit.startswith("-"):
         if code.repository:
-            checkout.append(f"git clone {shlex.quote(code.repository)} code && cd code")
-        checkout.append(f"git checkout {shlex.quote(code.commit)}")
+            checkout.append(f"git clone -- {shlex.quote(code.repository)} code && cd code")
+        checkout.append(f"git checkout --detach {shlex.quote(code.commit)}")
     missing = [
         title
         for title, absent in (
@@ -79,6 +83,7 @@ def recipe(parsed: Parsed) -> Recipe:
         )
         if absent
     ]
+    missing += [f"a wheel that pip can be given by name and version (wheels.{name})" for name in strange]
     machine = " × ".join(
         str(stated[path]) for path in ("hardware.chips", "hardware.accelerator") if stated.get(path) is not None
     )

@@ -58,3 +58,17 @@ def test_a_name_of_several_receipts_is_refused(shell: Shell) -> None:
     said = shell("repro", "label=*")
     assert said.code == 2
     assert "names 2 receipts" in said.err
+
+
+@pytest.mark.parametrize("wheels", [{"--index-url=https://elsewhere": "1"}, {"torch": "1 --pre"}, {"-e": "x"}])
+def test_no_wheel_becomes_an_option_of_pip(shell: Shell, wheels: dict[str, str]) -> None:
+    said = shell("repro", shell.write("evil", wheels={**wheels, "jax": "0.10.2"}))
+    command = said.out.partition("pip install ")[2].partition("\nexport")[0].partition("\npython")[0]
+    assert command.split() == ["--", "\\", "jax==0.10.2"]
+    (name,) = wheels
+    assert f"# not stated: a wheel that pip can be given by name and version (wheels.{name})" in said.lines
+
+
+def test_no_commit_becomes_an_option_of_git(shell: Shell) -> None:
+    said = shell("repro", shell.write("evil", code={"commit": "--orphan=x", "repository": "--upload-pack=touch owned"}))
+    assert "git" not in said.out.replace("# not stated: the commit", "")

@@ -38,11 +38,15 @@ _CHUNK: Final = 250
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What to export. Times are when receipts ran: the end of the run, else its start; ``until`` is left out."""
+    """What to export. Times are when receipts ran: the end of the run, else its start; ``until`` is left out.
+
+    ``raw`` leaves the texts of a CSV as they are, which a spreadsheet may run as formulas.
+    """
 
     filters: Filters | None = None
     since: datetime | None = None
     until: datetime | None = None
+    raw: bool = False
 
     @property
     def whole(self) -> bool:
@@ -150,7 +154,7 @@ def _csv(work: _Work, about: About, place: Path, force: bool) -> int:
 
     with whole_file(place, force=force) as file:
         with file.open("w", encoding="utf-8", newline="") as stream:
-            work.write_receipts(Comma(stream))
+            work.write_receipts(Comma(stream, raw=work.raw))
         return file.stat().st_size
 
 
@@ -164,6 +168,11 @@ class _Work:
         self._count: Counter[str] = Counter()
         # Ids as 32 bytes: of a part of a million receipts a set of texts would take twice the room.
         self._chosen: set[bytes] = set()
+
+    @property
+    def raw(self) -> bool:
+        """Whether texts of a CSV stay as they are."""
+        return self._asked.raw
 
     def counts(self) -> dict[str, int]:
         """Rows written, by dataset."""

@@ -13,6 +13,7 @@ from receipts.workflows.export.datasets import datasets
 from receipts.workflows.export.lines import Partition, Row, week
 
 _LEFT_OUT: Final = ("axes", "document")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # OWASP, "CSV Injection"
 
 
 class JsonLines:
@@ -35,20 +36,30 @@ def line(row: Row) -> bytes:
 
 
 class Comma:
-    """CSV: the columns of `receipts` but for axes and documents, with lane and week; one row a receipt."""
+    """CSV: the columns of `receipts` but for axes and documents, with lane and week; one row a receipt.
 
-    def __init__(self, stream: IO[str]) -> None:
+    A spreadsheet runs a text that begins with one of ``= + - @`` as a formula; such a text gets an apostrophe in front,
+    unless the file is ``raw``, for programs.
+    """
+
+    def __init__(self, stream: IO[str], *, raw: bool = False) -> None:
+        self._cell = _cell if raw else _harmless
         self._names = [field.name for field in datasets()["receipts"].fields if field.name not in _LEFT_OUT]
-        self._writer = csv.writer(stream, lineterminator="\n")
+        self._writer = csv.writer(stream)  # lines end as in RFC 4180; a bare carriage return is quoted then
         self._writer.writerow([*("lane" if name == "run_lane" else name for name in self._names), "week"])
 
     def add(self, name: str, rows: Sequence[Row], partition: Partition | None = None) -> None:
         """Write receipts; what speaks of them is left out."""
         if name == "receipts":
             self._writer.writerows(
-                [*(_cell(row[column]) for column in self._names), week(row["finished"] or row["started"])]
+                [*(self._cell(row[column]) for column in self._names), week(row["finished"] or row["started"])]
                 for row in rows
             )
+
+
+def _harmless(value: Any) -> Any:
+    cell = _cell(value)
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def _cell(value: Any) -> Any:
