@@ -3,6 +3,7 @@
 The rooms, from the top. A room imports the rooms below its line, and no other:
 
     cli                  commands: arguments in, exit code out
+    serve                the server of a team: HTTP, pages, MCP
     api                  the same questions from Python, for the two above as well
     publish              what people read: reports, pictures, annotated notebooks
     workflows            what people start and wait for: submit, run, export, import, audit, revalidate

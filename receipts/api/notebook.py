@@ -9,9 +9,7 @@ if TYPE_CHECKING:
 
 
 def shown(page: Page) -> str:
-    """The page as HTML that stands inside a notebook's cell."""
-    from html import escape
+    """The page as HTML that stands inside a notebook's cell, with its own style."""
+    from receipts.publish.render.html import html
 
-    from receipts.publish.render.terminal import Terminal
-
-    return f"<pre>{escape(chr(10).join(Terminal().page(page)))}</pre>"
+    return html(page)

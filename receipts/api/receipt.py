@@ -165,6 +165,8 @@ def parsed(given: Any) -> Parsed:
     """A receipt, the path of its file, its bytes, or its document as a mapping, checked. Raises InputError."""
     if isinstance(given, Receipt):
         return given.parsed
+    if isinstance(given, Parsed):
+        return given
     if isinstance(given, Mapping):
         import json
 

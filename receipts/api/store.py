@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from receipts.store import Store as Opened
     from receipts.store import Submitted
 
-Given = Any  # a word, or whatever `receipts.api.receipt.parsed` reads
+Given = Any  # a word, or a `Path`, bytes, mapping or receipt, which `receipts.api.receipt.parsed` reads
 Order = Literal["newest", "oldest", "stored"]
 
 
@@ -144,6 +144,15 @@ class Store:
         hops = document["chains"][0] if document["chains"] else []
         return Listed(document, hops, lambda: page(document), bridged.exit_code)
 
+    def preflight(self, plan: Given) -> Listed:
+        """Whether a plan, or a receipt, is known to work or to fail, and the next rung of its ladder.
+
+        ``exit_code`` is 0 known or likely to work, 1 known or predicted to fail, 3 unknown. Raises InputError.
+        """
+        from receipts.api.preflight import preflight
+
+        return preflight(self.opened, self.rulebook, self._one(plan) if isinstance(plan, str) else plan)
+
     def frontier(self, *lanes: str) -> Listed:
         """The best valid result of every shape, by lane, beside the best that is merely stated.
 
@@ -161,6 +170,26 @@ class Store:
         document = as_data(judged(self.opened, self.rulebook, status=status, superseded=superseded))
         return Listed(document, document, lambda: page(document))
 
+    def judge_claims(self, document: bytes) -> list[dict[str, Any]]:
+        """The verdicts on the claims of a ``claims.toml``, whose words name stored receipts; stores nothing.
+
+        Raises InputError with every problem.
+        """
+        from receipts.api.claims import judge_all, parsed_claims
+        from receipts.judging.verdict_json import to_json
+
+        return [to_json(item) for item in judge_all(self.opened, self.rulebook, parsed_claims(document))]
+
+    def add_claims(self, document: bytes) -> list[dict[str, Any]]:
+        """Add the claims of a ``claims.toml``; gives the first verdict on each that is new.
+
+        Raises InputError with every problem, NotFound, and ConflictError for a claim that differs from the stored one.
+        """
+        from receipts.api.claims import add, parsed_claims
+        from receipts.judging.verdict_json import to_json
+
+        return [to_json(item) for item in add(self.opened, self.rulebook, parsed_claims(document))]
+
     @contextmanager
     def one_state(self) -> Iterator[None]:
         """All that is asked meanwhile is answered from one state of the store, whoever writes."""
@@ -168,7 +197,8 @@ class Store:
             yield
 
     def _named(self, item: Given) -> Parsed | str:
-        return item if isinstance(item, str) and not item.endswith(".json") else parsed(item)
+        # A text is never a path here: the server passes on what it is sent.
+        return item if isinstance(item, str) else parsed(item)
 
     def _one(self, item: Given) -> Parsed:
         named = self._named(item)

@@ -45,6 +45,11 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "decide": ("decide", "Record a decision about a receipt, and the reason."),
         "impact": ("impact", "List the claims and documents that depend on a receipt."),
     },
+    "Serve a team": {
+        "serve": ("serve", "Serve the store over HTTP, with pages."),
+        "token": ("token", "Give, list and revoke tokens for the server."),
+        "mcp": ("mcp", "Serve the store's questions to an agent, read-only."),
+    },
     "Rules, lanes and axes": {
         "rules": ("rules", "List the rules, or print one rule's page."),
         "lanes": ("lanes", "List the lanes, or show one."),

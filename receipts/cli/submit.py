@@ -200,13 +200,6 @@ def print_outcome(item: Submission) -> None:
 def _as_data(item: Submission) -> dict[str, object]:
     if item.submitted is None:
         return {"source": item.source, "error": str(item.error)}
-    stored = item.submitted
-    return {
-        "source": item.source,
-        "id": stored.id,
-        "new": stored.new,
-        "status": stored.status,
-        "submitted_at": stored.at.isoformat(),
-        "superseded": list(stored.superseded),
-        "stands": stored.stands,
-    }
+    from receipts.publish.submissions import as_data
+
+    return {"source": item.source, **as_data(item.submitted)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from receipts.judging.verdict import Level
 from receipts.publish.findings import grouped, reason
@@ -12,10 +12,23 @@ from receipts.publish.words import words
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import Finding, ReceiptVerdict
+    from receipts.store import Submitted
     from receipts.workflows.submit import Submission
 
 MOST_REASONS = 2
 ORDER = ("valid", "invalid", "open")
+
+
+def as_data(stored: Submitted) -> dict[str, Any]:
+    """What became of a stored document, as data."""
+    return {
+        "id": stored.id,
+        "new": stored.new,
+        "status": stored.status,
+        "submitted_at": stored.at.isoformat(),
+        "superseded": list(stored.superseded),
+        "stands": stored.stands,
+    }
 
 
 @dataclass

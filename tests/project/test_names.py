@@ -22,6 +22,7 @@ ROOMS: Final = (
     "metrics",
     "questions",
     "receipt",
+    "serve",
     "stats",
     "workflows",
 )

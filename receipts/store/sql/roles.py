@@ -25,12 +25,13 @@ from receipts.store.tables import (
     stores,
     subjects,
     supersessions,
+    tokens,
     verdicts,
     version,
 )
 
-# What only the owner writes: tombstones with what they took out from under seals, and the store's own identity.
-OWNERS: Final = (purges, erased, stores)
+# What only the owner writes: tombstones with what they took out from under seals, the store's own identity, and tokens.
+OWNERS: Final = (purges, erased, stores, tokens)
 # What a submit writes; one of many receipts seals them.
 SUBMITTED: Final = (receipts, documents, verdicts, subjects, supersessions, seals, *REBUILT)
 

@@ -33,7 +33,7 @@ DELETABLE: Final = {
 }
 KEPT: Final = (
     *("pins", "purges", "stores", "claims", "claim_supersessions", "decisions", "quotes"),
-    *("seals", "origins", "erased"),
+    *("seals", "origins", "erased", "tokens"),
 )
 TABLES: Final = (*DELETABLE, *KEPT)
 
@@ -63,6 +63,7 @@ TAKEN: Final = {
     ),
     "origins": ("EXISTS (SELECT 1 FROM origins WHERE store = NEW.store AND what = NEW.what AND number = NEW.number)"),
     "erased": "EXISTS (SELECT 1 FROM erased WHERE seq = NEW.seq)",
+    "tokens": "EXISTS (SELECT 1 FROM tokens WHERE seq = NEW.seq)",
 }
 
 _FUNCTION = """\

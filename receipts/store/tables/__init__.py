@@ -32,6 +32,7 @@ from receipts.store.tables.receipts import (
     version,
 )
 from receipts.store.tables.seals import erased, origins, seals
+from receipts.store.tables.tokens import tokens
 
 HEAD: Final = "0001"
 # Rebuilt from the documents at any time, and so no part of what is append-only.
@@ -67,6 +68,7 @@ __all__ = [
     "stores",
     "subjects",
     "supersessions",
+    "tokens",
     "verdicts",
     "version",
 ]

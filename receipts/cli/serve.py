@@ -1,0 +1,39 @@
+"""``receipts serve``: the store over HTTP, with pages."""
+
+from __future__ import annotations
+
+import click
+
+from receipts.base.errors import UsageError
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+
+EPILOG = """\b
+Examples:
+  receipts serve
+  receipts serve --listen 0.0.0.0:8700 --host receipts.example.org
+  RECEIPTS_STORE=https://receipts.example.org RECEIPTS_TOKEN=rcp_… receipts submit run.json
+
+Without tokens it listens on this machine alone, and whoever can reach it may do everything. docs/serve.md has the
+container, the systemd unit and TLS. Exit codes: 0 stopped, 2 wrong call, 4 the store or the address failed."""
+
+
+@click.command("serve", epilog=EPILOG)
+@click.option("--listen", default="127.0.0.1:8700", show_default=True, metavar="ADDRESS:PORT", help="Where to listen.")
+@click.option("--host", "hosts", multiple=True, metavar="NAME", help="A name that the server answers to.")
+@click.option("--origin", "origins", multiple=True, metavar="URL", help="Another site whose pages may ask this server.")
+@click.option("--rate", default="1000/second", show_default=True, metavar="N/second", help="Requests of one caller.")
+@click.option("--comparisons", default=4, show_default=True, type=click.IntRange(1, 64), help="Comparisons at once.")
+@pass_session
+def command(
+    session: Session, listen: str, hosts: tuple[str, ...], origins: tuple[str, ...], rate: str, comparisons: int
+) -> int:
+    """Serve the store to a team: submits and questions over HTTP, and pages for a browser."""
+    try:
+        from receipts.serve.run import Asked, serve
+    except ModuleNotFoundError as missing:
+        raise UsageError(
+            f"the server needs {missing.name}; install it with: pip install 'frontier-receipts[serve]'"
+        ) from None
+    asked = Asked(listen, hosts, origins, rate, comparisons)
+    return serve(session.store_url, session.rulebook, asked, output.note)

@@ -1,0 +1,173 @@
+"""The server as an ASGI application: every operation is a route, guarded in one place."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from anyio import to_thread
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from receipts.base.errors import ReceiptsError
+from receipts.serve import problems
+from receipts.serve.limits import THREADS, BadEncoding, Busy, TooLarge, whole_body
+from receipts.serve.operation import Call, Operation, Reply, values_of
+from receipts.serve.problems import problem
+from receipts.serve.server import Refused, Server
+from receipts.serve.submit import submitted
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+# A page loads nothing from elsewhere and runs no script; nobody frames it.
+SECURITY = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "private, no-cache",
+}
+
+
+def application(server: Server, operations: Sequence[Operation], pages: Sequence[Route] = ()) -> Starlette:
+    """The application of a server. Closing it closes the server."""
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        to_thread.current_default_thread_limiter().total_tokens = THREADS
+        yield
+        await to_thread.run_sync(server.close)
+
+    by_path: dict[str, dict[str, Operation]] = {}
+    for item in operations:
+        by_path.setdefault(item.path, {})[item.method] = item
+    routes = [Route(path, _endpoint(server, held), methods=list(held)) for path, held in by_path.items()]
+    middleware = [Middleware(_Hosts, hosts=server.settings.hosts)]
+    if server.settings.origins:
+        methods, headers = ["GET", "POST", "PUT", "DELETE"], ["Authorization", "Content-Type"]
+        middleware.append(
+            Middleware(
+                CORSMiddleware, allow_origins=server.settings.origins, allow_methods=methods, allow_headers=headers
+            )
+        )
+    handlers: dict[Any, Any] = {404: _not_found, 405: _not_allowed}
+    return Starlette(routes=[*routes, *pages], middleware=middleware, lifespan=lifespan, exception_handlers=handlers)
+
+
+async def _not_found(request: Request, _error: Exception) -> Response:
+    return problem(404, f"there is nothing at {request.url.path}; see /openapi.json")
+
+
+async def _not_allowed(request: Request, error: Any) -> Response:
+    return problem(405, f"{request.method} is not allowed at {request.url.path}", dict(error.headers or {}))
+
+
+class _Hosts:
+    """Refuses a request for another host's name: a page elsewhere may have its name lead here."""
+
+    def __init__(self, app: ASGIApp, hosts: Sequence[str]) -> None:
+        self._app = app
+        self._hosts = frozenset(hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
+            bare = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+            if "*" not in self._hosts and bare.strip("[]").lower() not in self._hosts:
+                await problem(421, f"no server here is called {bare[:80]!r}; start it with --host NAME")(
+                    scope, receive, send
+                )
+                return
+        await self._app(scope, receive, send)
+
+
+def _endpoint(server: Server, operations: dict[str, Operation]) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        started = time.perf_counter()
+        item = operations["GET" if request.method == "HEAD" else request.method]
+        response = await _answered(server, item, request)
+        server.metrics.request(request.method, item.path, response.status_code, time.perf_counter() - started)
+        return response
+
+    return endpoint
+
+
+async def _answered(server: Server, item: Operation, request: Request) -> Response:
+    caller = request.client.host if request.client else "unknown"
+    try:
+        server.admit(caller)
+        token = await to_thread.run_sync(server.authenticate, bearer(request), item.scope, caller)
+        values = values_of(item.query, request.query_params)
+        body = await _body(server, item, request)
+        call = Call(server, request, token, values, body)
+        if item.answer is submitted:
+            reply = await _submitted(call)
+        else:
+            reply = await to_thread.run_sync(_worked, item, call)
+    except Refused as error:
+        return problem(error.status, error.why, {"WWW-Authenticate": "Bearer"} if error.status == 401 else None)
+    except Busy as error:
+        return problem(429, f"ask again in {error.seconds} s", {"Retry-After": str(error.seconds)})
+    except TooLarge:
+        return problem(413, f"send at most {server.settings.limits.body:,} bytes")
+    except BadEncoding as error:
+        return problem(415, str(error))
+    except ClientDisconnect:
+        return problem(400, "the request ended before its body did")
+    except ReceiptsError as error:
+        return problems.of_error(error)
+    return _response(request, reply)
+
+
+def bearer(request: Request) -> str | None:
+    """The secret of a request's Authorization header."""
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    return secret.strip() if kind.lower() == "bearer" else None
+
+
+async def _body(server: Server, item: Operation, request: Request) -> bytes:
+    if item.body is None:
+        return b""
+    kind = request.headers.get("content-type", item.body.media).partition(";")[0].strip().lower()
+    if kind not in (item.body.media, "application/octet-stream"):
+        raise BadEncoding(f"Content-Type {kind!r}: send {item.body.media}")
+    encoding = request.headers.get("content-encoding", "").lower()
+    return await whole_body(request.stream(), encoding, server.settings.limits.body)
+
+
+async def _submitted(call: Call) -> Reply:
+    """The one operation that waits for the writer, and holds no thread meanwhile."""
+    from receipts.receipt import Document
+    from receipts.serve.submit import refuse_other_lane, reply
+
+    refuse_other_lane(call)
+    future = call.server.writer.put(Document(call.body, "the document"))
+    return reply(call, await asyncio.wrap_future(future))
+
+
+def _worked(item: Operation, call: Call) -> Reply:
+    if not item.costly:
+        return item.answer(call)
+    with call.server.gate:
+        return item.answer(call)
+
+
+def _response(request: Request, reply: Reply) -> Response:
+    body = reply.body.encode("utf-8", "backslashreplace") if isinstance(reply.body, str) else reply.body
+    tag = f'"{reply.digest or sha256(body).hexdigest()}"'
+    headers = {**SECURITY, **reply.headers}
+    if reply.status == 200 and request.method in ("GET", "HEAD"):
+        headers["ETag"] = tag
+        if tag in [item.strip().removeprefix("W/") for item in request.headers.get("if-none-match", "").split(",")]:
+            return Response(status_code=304, headers=headers)
+    return Response(body, reply.status, headers, media_type=reply.media)

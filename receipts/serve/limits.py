@@ -1,0 +1,82 @@
+"""How much one caller may ask of the server."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from threading import BoundedSemaphore
+from typing import Final
+
+from receipts.receipt.load import MAX_BYTES
+
+THREADS: Final = 8  # requests that work at once; the others wait
+_WBITS: Final = 31  # gzip alone
+
+
+@dataclass(frozen=True)
+class Limits:
+    """``body`` in bytes, unpacked; ``rate`` and ``failures`` as the library `limits` writes them."""
+
+    body: int = MAX_BYTES
+    rate: str = "1000/second"
+    failures: str = "20/minute"
+    comparisons: int = 4  # at once
+    hops: int = 500  # that a bridge may judge
+    rows: int = 1000  # of one page of a list
+
+
+class TooLarge(Exception):
+    """A body is longer than it may be, as it came or unpacked."""
+
+
+class BadEncoding(Exception):
+    """A body is not packed as it says."""
+
+
+class Busy(Exception):
+    """Too much is asked at once; ``seconds`` until it may be asked again."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
+async def whole_body(chunks: AsyncIterator[bytes], encoding: str, most: int) -> bytes:
+    """A request's body, unpacked if it is gzip, never holding more than ``most`` bytes of it.
+
+    Raises TooLarge and BadEncoding.
+    """
+    if encoding not in ("", "identity", "gzip"):
+        raise BadEncoding(f"Content-Encoding {encoding!r}: send it as it is, or as gzip")
+    unpack = zlib.decompressobj(_WBITS) if encoding == "gzip" else None
+    parts, held = [], 0
+    async for chunk in chunks:
+        try:
+            part = unpack.decompress(chunk, most + 1 - held) if unpack is not None else chunk
+        except zlib.error as error:
+            raise BadEncoding(f"the body is no gzip: {error}") from None
+        held += len(part)
+        if held > most or (unpack is not None and unpack.unconsumed_tail):
+            raise TooLarge
+        parts.append(part)
+    if unpack is not None and not unpack.eof:
+        raise BadEncoding("the gzip body is cut off")
+    return b"".join(parts)
+
+
+class Gate:
+    """Lets so many comparisons run at once; the next one is refused, since a queue of them helps nobody."""
+
+    def __init__(self, most: int) -> None:
+        self._free = BoundedSemaphore(most)
+        self.running = 0
+
+    def __enter__(self) -> None:
+        if not self._free.acquire(blocking=False):
+            raise Busy(2)
+        self.running += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.running -= 1
+        self._free.release()

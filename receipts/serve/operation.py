@@ -1,0 +1,130 @@
+"""One operation of the server: what it takes, who may ask, and what answers. The routes and OpenAPI come from these."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from receipts.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from starlette.datastructures import QueryParams
+    from starlette.requests import Request
+
+    from receipts.api.store import Store
+    from receipts.serve.server import Server
+    from receipts.store.tokens import Token
+
+# A text that can name something: no control characters, not longer than a label.
+WORD: Final = {"type": "string", "minLength": 1, "maxLength": 500, "pattern": r"^[^\x00-\x1f\x7f-\x9f]+$"}
+FLAG: Final = {"type": "string", "enum": ["true", "false"]}
+
+
+class Param(NamedTuple):
+    """A query parameter: its JSON Schema (of each value where there are ``many``)."""
+
+    name: str
+    schema: Mapping[str, Any]
+    summary: str
+    required: bool = False
+    many: bool = False
+
+
+class Body(NamedTuple):
+    """A request's body: its media type, JSON Schema (None for bytes as they are), and what it is."""
+
+    media: str
+    schema: Mapping[str, Any] | None
+    summary: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What an operation answers: a text or bytes with its type. ``digest`` is its ETag; None: that of the bytes."""
+
+    body: bytes | str
+    media: str = "application/json"
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    digest: str | None = None
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request, checked: who asks, the values of its parameters, and its body."""
+
+    server: Server
+    request: Request
+    token: Token | None
+    values: Mapping[str, Any]
+    body: bytes = b""
+
+    @cached_property
+    def store(self) -> Store:
+        """The store, as Python asks it."""
+        return self.server.store()
+
+    @property
+    def name(self) -> str:
+        """The value of the path's one parameter."""
+        return str(next(iter(self.request.path_params.values())))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a parameter."""
+        return self.values.get(name, default)
+
+
+class Operation(NamedTuple):
+    """``scope`` is None for what everybody may ask. ``costly`` ones count against the comparisons that may run."""
+
+    method: str
+    path: str
+    scope: str | None
+    summary: str
+    answer: Callable[[Call], Reply]
+    query: tuple[Param, ...] = ()
+    body: Body | None = None
+    answers: Mapping[int, str] = {200: "application/json"}
+    costly: bool = False
+
+
+def values_of(params: tuple[Param, ...], given: QueryParams) -> dict[str, Any]:
+    """The values of the query, of the types that the parameters say. Raises UsageError with the first that is wrong."""
+    known = {item.name: item for item in params}
+    for name in given:
+        if name not in known:
+            raise UsageError(f"there is no parameter {name!r}; known: {', '.join(known) or 'none'}")
+    values: dict[str, Any] = {}
+    for item in params:
+        texts = given.getlist(item.name)
+        if not texts:
+            if item.required:
+                raise UsageError(f"{item.name} is missing: {item.summary}")
+            continue
+        if len(texts) > 1 and not item.many:
+            raise UsageError(f"{item.name} is given {len(texts)} times; give it once")
+        read = [_value(item, text) for text in texts]
+        values[item.name] = read if item.many else read[0]
+    return values
+
+
+def _value(item: Param, text: str) -> Any:
+    schema = item.schema
+    if schema["type"] == "integer":
+        if not re.fullmatch(r"-?[0-9]{1,9}", text):
+            raise UsageError(f"{item.name}={text[:40]}: write an integer")
+        number = int(text)
+        if not schema["minimum"] <= number <= schema["maximum"]:
+            raise UsageError(f"{item.name}={number}: write one from {schema['minimum']} to {schema['maximum']}")
+        return number
+    choices = schema.get("enum")
+    if choices is not None:
+        if text not in choices:
+            raise UsageError(f"{item.name}={text[:40]}: write one of {', '.join(choices)}")
+        return text == "true" if schema is FLAG else text
+    if not schema["minLength"] <= len(text) <= schema["maxLength"] or not re.search(schema["pattern"], text):
+        raise UsageError(f"{item.name}: write 1 to {schema['maxLength']} characters, and no control characters")
+    return text

@@ -1,0 +1,106 @@
+"""Starting the server: what is refused before it listens, and uvicorn."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import uvicorn
+from limits import parse
+
+from receipts.base.errors import ReceiptsError, UsageError
+from receipts.serve.app import application
+from receipts.serve.limits import Limits
+from receipts.serve.operations import OPERATIONS
+from receipts.serve.server import LOCAL, Server, Settings
+from receipts.store import open_store
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from receipts.judging.rulebook import Rulebook
+
+
+class Asked(NamedTuple):
+    """What the command was given."""
+
+    listen: str
+    hosts: tuple[str, ...]
+    origins: tuple[str, ...]
+    rate: str
+    comparisons: int
+
+
+def serve(url: str | None, rulebook: Rulebook, asked: Asked, note: Callable[[str], None]) -> int:
+    """Serve until a signal ends it. Raises UsageError for an address that may not be served, and StoreError."""
+    host, port = address(asked.listen)
+    server = prepared(url, rulebook, asked, host)
+    who = "everybody on this machine may do everything" if server.settings.open else "tokens are asked for"
+    note(f"serving {server.opened.url} at http://{asked.listen}; {who}; end it with Ctrl-C")
+    running = uvicorn.Server(
+        uvicorn.Config(
+            with_pages(server),
+            host=host,
+            port=port,
+            log_level=logging.WARNING,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=20,
+        )
+    )
+    try:
+        running.run()
+    except SystemExit:
+        raise ReceiptsError(f"{asked.listen} cannot be listened on; is another server running there?") from None
+    return 0
+
+
+def with_pages(server: Server) -> Starlette:
+    """The whole application: operations, and pages for a browser."""
+    return application(server, OPERATIONS)
+
+
+def prepared(url: str | None, rulebook: Rulebook, asked: Asked, host: str) -> Server:
+    """A server that may listen at a host. Raises UsageError where it may not, and StoreError."""
+    try:
+        parse(asked.rate)
+    except ValueError:
+        raise UsageError(f"--rate {asked.rate}: write how many a second, minute or hour: 1000/second") from None
+    opened = open_store(url, create=True)
+    try:
+        from receipts.store.tokens import Tokens
+
+        local = is_local(host)
+        guarded = bool(Tokens(opened.database).all())
+        if not local and not guarded:
+            raise UsageError(
+                f"--listen {asked.listen}: whoever reaches this machine could change the store; give tokens first: "
+                "receipts token add NAME --scope read"
+            )
+        if not local and not asked.hosts:
+            raise UsageError(f"--listen {asked.listen}: say which name it answers to: --host receipts.example.org")
+        limits = Limits(rate=asked.rate, comparisons=asked.comparisons)
+        hosts = tuple(dict.fromkeys((*LOCAL, *(item.lower() for item in asked.hosts))))
+        return Server(opened, rulebook, Settings(hosts, asked.origins, not guarded, limits))
+    except BaseException:
+        opened.close()
+        raise
+
+
+def address(text: str) -> tuple[str, int]:
+    """Host and port. Raises UsageError."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or not 0 <= int(port) < 65536:
+        raise UsageError(f"--listen {text}: write an address and a port: 127.0.0.1:8700")
+    return host.strip("[]"), int(port)
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,94 @@
+"""What all requests share: the store's connections, the rulebook, limits, tokens and counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from limits import parse
+from limits.storage import MemoryStorage
+from limits.strategies import FixedWindowRateLimiter
+
+from receipts.api.store import Store
+from receipts.serve.limits import Busy, Gate, Limits
+from receipts.serve.metrics import Metrics
+from receipts.serve.writer import Writer
+from receipts.store import Store as Opened
+from receipts.store.database import Database
+from receipts.store.tokens import Token, Tokens
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
+
+LOCAL: Final = ("127.0.0.1", "::1", "localhost")
+
+
+class Refused(Exception):
+    """Who asks may not: ``status`` 401 without a token that stands, 403 with one that may not do this."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+        self.why = why
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a server is set up. ``hosts`` are the names that it answers to, ``origins`` other sites that may ask.
+
+    ``open`` lets everybody do everything: only for an address that this machine alone can reach.
+    """
+
+    hosts: tuple[str, ...] = LOCAL
+    origins: tuple[str, ...] = ()
+    open: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+
+class Server:
+    """The state of a running server. Every method may be called from any thread."""
+
+    def __init__(self, opened: Opened, rulebook: Rulebook, settings: Settings) -> None:
+        self.opened = opened
+        self.rulebook = rulebook
+        self.settings = settings
+        self.tokens = Tokens(opened.database)
+        self.gate = Gate(settings.limits.comparisons)
+        self.metrics = Metrics()
+        self.writer = Writer(self.store())
+        self._limiter = FixedWindowRateLimiter(MemoryStorage())
+        self._rate, self._failures = parse(settings.limits.rate), parse(settings.limits.failures)
+        rulebook.rules, rulebook.lanes  # noqa: B018  # read now: a rule that does not load ends the start, not a request
+
+    def close(self) -> None:
+        """Finish what is being written, and close every connection."""
+        self.writer.close()
+        self.opened.close()
+
+    def store(self) -> Store:
+        """The store for one request: a state of its own over the shared connections."""
+        database = self.opened.database
+        return Store(Opened(Database(database.engine, database.address)), self.rulebook)
+
+    def admit(self, caller: str) -> None:
+        """Count a request of a caller. Raises Busy beyond the rate."""
+        if not self._limiter.hit(self._rate, "rate", caller):
+            raise Busy(1)
+
+    def authenticate(self, secret: str | None, scope: str | None, caller: str) -> Token | None:
+        """The token of a secret, which may do what the scope names; None where nobody needs one.
+
+        Raises Refused, and Busy for an address that tries too many tokens.
+        """
+        if scope is None or self.settings.open:
+            return None
+        if not self._limiter.test(self._failures, "failed", caller):
+            raise Busy(60)
+        token = self.tokens.holder(secret) if secret else None
+        if token is None:
+            if secret:
+                self._limiter.hit(self._failures, "failed", caller)
+            raise Refused(401, "send a token that stands: Authorization: Bearer rcp_…")
+        if not (token.may(scope) or (scope == "submit" and token.lanes)):
+            raise Refused(403, f"{token.name} may {', '.join(token.scopes)}; this takes {scope}")
+        return token

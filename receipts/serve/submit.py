@@ -1,0 +1,48 @@
+"""``POST /v1/receipts``: the bytes as they are, stored with their verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+from receipts.base.errors import ConflictError
+from receipts.publish.json_text import json_text
+from receipts.publish.submissions import as_data
+from receipts.serve.operation import Call, Reply
+from receipts.serve.server import Refused
+
+if TYPE_CHECKING:
+    from receipts.workflows.submit import Submission
+
+
+def submitted(call: Call) -> Reply:
+    """Store a receipt; the application has the writer do it, with others that wait."""
+    raise AssertionError(call)
+
+
+def refuse_other_lane(call: Call) -> None:
+    """Refuse a lane that the token may not submit to. Raises Refused. What is no receipt is refused later, in full."""
+    lanes = call.token.lanes if call.token is not None else ()
+    if not lanes:
+        return
+    try:
+        lane = orjson.loads(call.body)["run"]["lane"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        lane = None
+    if lane not in lanes:
+        assert call.token is not None
+        raise Refused(403, f"{call.token.name} submits to {', '.join(lanes)} alone; this receipt has lane {lane!r}")
+
+
+def reply(call: Call, outcome: Submission) -> Reply:
+    """201 for a new receipt, 200 for one that was stored before. Raises what it was refused with."""
+    metrics = call.server.metrics
+    if outcome.submitted is None:
+        metrics.submit("conflict" if isinstance(outcome.error, ConflictError) else "refused")
+        assert outcome.error is not None
+        raise outcome.error
+    stored = outcome.submitted
+    metrics.submit(stored.status if stored.new else "known")
+    headers = {"Location": f"/v1/receipts/{stored.id}"}
+    return Reply(json_text(as_data(stored)), status=201 if stored.new else 200, headers=headers)

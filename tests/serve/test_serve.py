@@ -1,0 +1,311 @@
+"""The server: who may ask what, the commands' answers, and what it refuses."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+import report_store
+from command_line import Shell
+from receipts.base.errors import UsageError
+from receipts.cli import main
+from receipts.serve.limits import Limits
+from receipts.serve.operations import OPERATIONS
+from receipts.serve.run import Asked, address, is_local, prepared, with_pages
+from receipts.serve.server import Server, Settings
+from receipts.store import open_store
+from receipts.store.tokens import INCLUDES, Tokens
+
+EVERY = report_store.everything()
+A, B = EVERY[0].id, EVERY[4].id
+GUARDED = [item for item in OPERATIONS if item.scope is not None]
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+# Tokens
+
+
+def test_a_token_of_each_scope_gets_403_on_every_route_outside_it(guarded: tuple[TestClient, dict[str, str]]) -> None:
+    client, tokens = guarded
+    described = client.get("/openapi.json").json()["paths"]
+    outside = 0
+    for path, methods in described.items():
+        for method, operation in methods.items():
+            scope = operation.get("x-scope")
+            url = re.sub(r"{\w+}", "golden", path)
+            if scope is None:
+                assert client.request(method, url).status_code == 200
+                continue
+            assert client.request(method, url).status_code == 401
+            for own, secret in tokens.items():
+                kind, lane = own.split(":") if ":" in own else (own, None)
+                if lane and kind == scope:
+                    continue
+                status = client.request(method, url, headers=bearer(secret)).status_code
+                assert (status == 403) is (scope not in INCLUDES.get(kind, {kind})), (own, method, path, status)
+                outside += status == 403
+    assert outside > 40
+
+
+def test_a_token_of_a_lane_submits_to_that_lane_alone(guarded: tuple[TestClient, dict[str, str]]) -> None:
+    client, tokens = guarded
+    tree = json.loads(EVERY[0].raw)
+    tree["run"].update(launch="another", lane="unlisted", started="2026-03-09T09:00:00+00:00")
+    own = bearer(tokens["submit:cpu-torch"])
+    refused = client.post("/v1/receipts", content=json.dumps(tree), headers=own)
+    assert refused.status_code == 403
+    assert "cpu-torch" in refused.json()["detail"]
+    tree["run"]["lane"] = "cpu-torch"
+    assert client.post("/v1/receipts", content=json.dumps(tree), headers=own).status_code == 201
+
+
+def test_a_token_that_is_revoked_or_expired_stands_no_more(server: Server) -> None:
+    from datetime import UTC, datetime, timedelta
+
+    tokens = Tokens(server.opened.database)
+    token, secret = tokens.add("ana", ["read"], None)
+    _, past = tokens.add("bo", ["read"], datetime.now(UTC) - timedelta(seconds=1))
+    asking = Server(server.opened, server.rulebook, Settings(("testserver",)))
+    with TestClient(with_pages(asking)) as client:
+        assert client.get("/v1/pins", headers=bearer(secret)).status_code == 200
+        assert client.get("/v1/pins", headers=bearer(secret[:-1] + "x")).status_code == 401
+        assert client.get("/v1/pins", headers=bearer(past)).status_code == 401
+        tokens.revoke("ana")
+        answer = client.get("/v1/pins", headers=bearer(secret))
+        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+    assert secret not in repr(token)
+    again, _ = tokens.add("ana", ["read"], None)
+    assert again.prefix != token.prefix
+
+
+def test_no_secret_is_in_the_store(server: Server) -> None:
+    _, secret = Tokens(server.opened.database).add("ana", ["read"], None)
+    path = Path(server.opened.url)
+    kept = b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*"))
+    assert secret[:12].encode() in kept
+    assert secret[13:].encode() not in kept
+
+
+def test_guessing_tokens_is_slowed_down(server: Server) -> None:
+    Tokens(server.opened.database).add("ana", ["read"], None)
+    asking = Server(server.opened, server.rulebook, Settings(("testserver",), limits=Limits(failures="3/minute")))
+    with TestClient(with_pages(asking)) as client:
+        statuses = [client.get("/v1/pins", headers=bearer(f"rcp_{i:08x}_{'x' * 43}")).status_code for i in range(5)]
+        assert statuses == [401, 401, 401, 429, 429]
+
+
+def test_the_commands_of_tokens(shell: Shell) -> None:
+    said = shell("token", "add", "ci", "--scope", "submit:cpu-torch", "--scope", "read", "--expires", "12h")
+    assert re.fullmatch(r"rcp_[0-9a-f]{8}_[\w-]{43}\n", said.out)
+    listed = shell("token", "list", "--json").json
+    assert [(item["name"], item["scopes"]) for item in listed] == [("ci", ["submit:cpu-torch", "read"])]
+    assert said.out[4:].strip() not in shell("token", "list").out
+    assert shell("token", "add", "ci", "--scope", "read").code == 2
+    assert shell("token", "add", "x", "--scope", "write").code == 2
+    assert shell("token", "add", "x").code == 2
+    assert shell("token", "add", "x", "--scope", "read", "--expires", "soon").code == 2
+    assert shell("token", "revoke", "ci").code == 0
+    assert shell("token", "list", "--json").json == []
+    assert shell("token", "revoke", "ci").code == 2
+
+
+# Answers
+
+
+def asked(url: str, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, int]:
+    """What the command prints over the same store."""
+    capsys.readouterr()
+    code = main(["--store", url, *words])
+    return capsys.readouterr().out, code
+
+
+CASES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (f"/v1/compare?a={A}&b={B}", ("compare", A, B, "--json")),
+    (f"/v1/compare?a={B}&b={A}&metric=step_seconds", ("compare", B, A, "-m", "step_seconds", "--json")),
+    (
+        "/v1/compare?a=label%3Dleft*&b=from a notebook",
+        ("compare", "label=left*", "from a notebook", "--json"),
+    ),
+    (f"/v1/compare?a={A}&b={B}&format=text&width=100", ("compare", A, B)),
+    (f"/v1/compare?a={A}&b={B}&format=markdown", ("compare", A, B, "--format", "markdown")),
+    (f"/v1/compare?a={A}&b={B}&format=text&line=true", ("compare", A, B, "--format", "line")),
+    (f"/v1/receipts/{A}", ("show", A, "--json")),
+    ("/v1/receipts/@golden?format=text&width=100&facts=true", ("show", "@golden", "--facts")),
+    (f"/v1/receipts/{A}/raw", ("show", A, "--raw")),
+    ("/v1/receipts?where=outcome%3Doom", ("list", "outcome=oom", "--json")),
+    (f"/v1/neighbours?of={A}", ("neighbours", A, "--json")),
+    (f"/v1/bridge?a={A}&b={B}", ("bridge", A, B, "--json")),
+    (f"/v1/preflight?plan={A}", ("preflight", A, "--json")),
+    ("/v1/claims", ("claim", "list", "--json")),
+    ("/v1/pins", ("pin", "--json")),
+)
+
+
+@pytest.mark.parametrize(("path", "words"), CASES, ids=[path[:40] for path, _ in CASES])
+def test_every_answer_equals_the_command_s_byte_for_byte(
+    client: TestClient,
+    server: Server,
+    path: str,
+    words: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    answer = client.get(path)
+    code = main(["--store", server.opened.url, *words])
+    assert answer.content == capfdbinary.readouterr().out
+    if "/raw" not in path and "pins" not in path:
+        assert int(answer.headers["receipts-exit-code"]) == code
+
+
+def test_documents_are_compared_as_files_are(
+    client: TestClient, server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "b.json").write_bytes(EVERY[4].raw)
+    body = {"a": [A], "b": [{"document": EVERY[4].raw.decode()}]}
+    out, _ = asked(server.opened.url, capsys, "compare", A, str(tmp_path / "b.json"), "--json")
+    assert client.post("/v1/compare", json=body).text == out
+
+
+def test_a_word_never_names_a_file_of_the_server(client: TestClient, tmp_path: Path) -> None:
+    place = tmp_path / "here.json"
+    place.write_bytes(EVERY[0].raw)
+    for word in (str(place), os.path.relpath(place)):
+        assert client.get("/v1/compare", params={"a": word, "b": B}).status_code == 404
+        assert client.get("/v1/neighbours", params={"of": word}).status_code == 404
+        assert client.get("/v1/preflight", params={"plan": word}).status_code == 404
+        assert client.post("/v1/compare", json={"a": [word], "b": [B]}).status_code == 404
+
+
+def test_pages_of_a_list_hold_each_receipt_once(client: TestClient) -> None:
+    for order in ("newest", "oldest"):
+        ids, path = [], f"/v1/receipts?limit=2&superseded=true&order={order}"
+        while path:
+            answer = client.get(path)
+            ids += [item["id"] for item in answer.json()]
+            link = answer.headers.get("link", "")
+            path = link.partition(">")[0].removeprefix("<")
+        whole = client.get(f"/v1/receipts?limit=1000&superseded=true&order={order}").json()
+        assert ids == [item["id"] for item in whole]
+        assert len(ids) == len(EVERY)
+    assert client.get("/v1/receipts?cursor=nothing").status_code == 400
+
+
+def test_the_digest_is_the_tag(client: TestClient) -> None:
+    answer = client.get(f"/v1/receipts/{A}/raw")
+    assert answer.headers["etag"] == f'"{A}"'
+    again = client.get(f"/v1/receipts/{A}/raw", headers={"If-None-Match": f'"{A}"'})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_receipt_is_stored_once_whoever_sends_it_how_often(client: TestClient) -> None:
+    tree = json.loads(EVERY[0].raw)
+    tree["run"].update(launch="new", label="new", started="2026-03-09T09:00:00+00:00")
+    raw = json.dumps(tree).encode()
+    first = client.post("/v1/receipts", content=raw)
+    packed = client.post("/v1/receipts", content=gzip.compress(raw), headers={"Content-Encoding": "gzip"})
+    assert (first.status_code, packed.status_code) == (201, 200)
+    assert first.json()["id"] == packed.json()["id"]
+    tree["run"]["label"] = "other bytes"
+    other = client.post("/v1/receipts", content=json.dumps(tree))
+    assert other.status_code == 409
+    assert client.get(f"/v1/receipts/{first.json()['id']}/raw").content == raw
+    del tree["run"]["lane"], tree["run"]["kind"]
+    refused = client.post("/v1/receipts", content=json.dumps(tree))
+    assert refused.status_code == 422
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert len(refused.json()["errors"]) >= 2
+    assert {"at", "what", "do"} <= set(refused.json()["errors"][0])
+
+
+def test_claims_are_judged_and_added(client: TestClient) -> None:
+    claim = '[[claim]]\nid = "x"\nkind = "speedup"\ntext = "B is 1.3x"\neffect = "at least 1.1"\n'
+    claim += f'baseline = ["{A}"]\ncandidate = ["{B}"]\n'
+    text = f'schema_version = "1.0"\n{claim}'
+    headers = {"Content-Type": "application/toml"}
+    judged: Any = client.post("/v1/claims/check", content=text, headers=headers)
+    assert judged.status_code == 200, judged.text
+    assert [item["claim"] for item in judged.json()] == ["x"]
+    assert client.get("/v1/claims").json() == []
+    assert client.post("/v1/claims", content=text, headers=headers).status_code == 201
+    assert client.get("/v1/claims/x").json()["verdict"]["claim"] == "x"
+    assert client.get("/v1/reports/claims/x?format=html").text.startswith("<!doctype html>")
+    refused = client.post("/v1/claims", content="[[claim]]", headers=headers)
+    assert refused.status_code == 422
+
+
+# What is refused
+
+
+def test_a_body_is_bounded_as_it_comes_and_unpacked(server: Server) -> None:
+    asking = Server(server.opened, server.rulebook, Settings(("testserver",), open=True, limits=Limits(body=10_000)))
+    with TestClient(with_pages(asking)) as client:
+        assert client.post("/v1/receipts", content=b" " * 10_001).status_code == 413
+        bomb = gzip.compress(b" " * 50_000_000)
+        assert client.post("/v1/receipts", content=bomb, headers={"Content-Encoding": "gzip"}).status_code == 413
+        for encoding, content in (("gzip", b"no gzip"), ("gzip", gzip.compress(b"{}")[:-4]), ("br", b"x")):
+            answer = client.post("/v1/receipts", content=content, headers={"Content-Encoding": encoding})
+            assert answer.status_code == 415, (encoding, content)
+        assert client.post("/v1/receipts", content=b"x", headers={"Content-Type": "text/html"}).status_code == 415
+
+
+def test_a_caller_is_slowed_down_and_comparisons_are_counted(server: Server) -> None:
+    asking = Server(
+        server.opened, server.rulebook, Settings(("testserver",), open=True, limits=Limits(rate="3/minute"))
+    )
+    with TestClient(with_pages(asking)) as client:
+        answers = [client.get("/healthz") for _ in range(4)]
+        assert [item.status_code for item in answers] == [200, 200, 200, 429]
+        assert answers[-1].headers["retry-after"] == "1"
+    one = Server(server.opened, server.rulebook, Settings(("testserver",), open=True, limits=Limits(comparisons=1)))
+    with TestClient(with_pages(one)) as client:
+        with one.gate:
+            busy = client.get(f"/v1/compare?a={A}&b={B}")
+        assert (busy.status_code, "retry-after" in busy.headers) == (429, True)
+        assert client.get(f"/v1/compare?a={A}&b={B}").status_code == 200
+        assert "receipts_comparisons_running 0" in client.get("/metrics").text
+
+
+def test_another_host_s_name_and_another_site_are_refused(client: TestClient) -> None:
+    assert client.get("/healthz", headers={"Host": "evil.example"}).status_code == 421
+    answer = client.get("/v1/pins", headers={"Origin": "https://evil.example"})
+    assert "access-control-allow-origin" not in answer.headers
+    assert client.options("/v1/pins", headers={"Origin": "https://evil.example"}).status_code == 405
+
+
+def test_an_address_that_others_reach_needs_tokens_and_a_name(server: Server) -> None:
+    asked = Asked("0.0.0.0:8700", ("r.example",), (), "9/second", 1)
+    url = server.opened.url
+    with pytest.raises(UsageError, match="receipts token add"):
+        prepared(url, server.rulebook, asked, "0.0.0.0")
+    Tokens(server.opened.database).add("ana", ["read"], None)
+    assert not prepared(url, server.rulebook, asked, "0.0.0.0").settings.open
+    with pytest.raises(UsageError, match="--host"):
+        prepared(url, server.rulebook, asked._replace(hosts=()), "0.0.0.0")
+    with pytest.raises(UsageError, match="--rate"):
+        prepared(url, server.rulebook, asked._replace(rate="many"), "127.0.0.1")
+    for text in ("8700", "127.0.0.1:", "127.0.0.1:x", ":8700"):
+        with pytest.raises(UsageError, match="--listen"):
+            address(text)
+    assert [is_local(item) for item in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "r.example")] == [True] * 3 + [
+        False
+    ] * 2
+
+
+def test_a_store_that_does_not_answer_is_503(client: TestClient, server: Server, tmp_path: Path) -> None:
+    with open_store(server.opened.url) as other:
+        assert other.id == client.get("/healthz").json()["store"]
+    (tmp_path / "store.sqlite").write_bytes(b"no database at all, but long enough to be looked at by anybody " * 100)
+    answer = client.get("/v1/pins")
+    assert answer.status_code == 503
+    assert answer.json()["detail"]
