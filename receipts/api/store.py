@@ -135,14 +135,14 @@ class Store:
 
         A row is a hop of the best chain. At most ``most`` hops are judged. Raises NotFound.
         """
-        from receipts.api.bridge import page
+        from receipts.publish.bridge import page
         from receipts.questions.bridge import bridge
         from receipts.questions.bridge.data import as_data
 
         bridged = bridge(self.opened, self._one(a), self._one(b), self.rulebook, metric=metric, most=most)
         document = as_data(bridged)
         hops = document["chains"][0] if document["chains"] else []
-        return Listed(document, hops, lambda: page(document), bridged.exit_code)
+        return Listed(document, hops, lambda: page(bridged), bridged.exit_code)
 
     def preflight(self, plan: Given) -> Listed:
         """Whether a plan, or a receipt, is known to work or to fail, and the next rung of its ladder.

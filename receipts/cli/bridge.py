@@ -87,9 +87,11 @@ def command(
 
         output.line(dot(bridged).rstrip("\n"))
     else:
-        from receipts.cli.bridge_text import print_bridge
+        from receipts.publish.bridge import page
 
-        print_bridge(bridged, written, folder)
+        output.show(page(bridged, written if folder is not None else None))
+        if not bridged.indexed:
+            output.note("the index does not hold every receipt of this lane as it is read; run: receipts db reindex")
     return bridged.exit_code
 
 

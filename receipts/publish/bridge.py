@@ -1,31 +1,250 @@
-"""A bridge as a picture: what each hop of its best evidenced chain gave, and the whole with its interval."""
+"""The page of a bridge: what each hop gave, what each axis gives in any order, and what runs are missing."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from receipts import metrics
-from receipts.publish.pictures import waterfall
+from receipts.base.units import counted
+from receipts.publish.page import Cell, Column, Figure, Mark, Page, Row, Section, State, Table, row
+from receipts.publish.readings import effect_word, leaf, value
+from receipts.publish.readings import percent as change
+from receipts.publish.words import Words, words
+from receipts.questions.bridge.data import percent
 
 if TYPE_CHECKING:
-    from receipts.questions.bridge.bridge import Bridge
-    from receipts.questions.bridge.gain import HopGain
+    from receipts.questions.bridge import Bridge, BridgePoint, Chain, Hop, HopGain, Interaction, MissingRun, Route
+
+SHOWN_UNSTATED = 12
+MOST_SHOWN = 12  # of hops and of interactions
+SAME = 5e-5  # ratios that are printed alike
+ORDERED = ("turns", "paired")  # designs that take the order of launches into account
+STATES: dict[str, State] = {"bridged": "yes", "refused": "no", "open": "open"}
+NONE = "~"
 
 
-def picture(found: Bridge, name: str = "bridge") -> str | None:
-    """The SVG element, its ids beginning with ``name``; None where there is no bridge, or a hop of it has no number."""
-    chain = found.chains[0] if found.chains else ()
-    gains = [(hop.axis, hop.gain) for hop in chain]
-    steps = [_step(axis, gain) for axis, gain in gains if gain is not None]
-    if found.total is None or len(steps) < len(gains):
+def page(bridge: Bridge, plans: Sequence[str] | None = None) -> Page:
+    """The whole page; ``plans`` are the files of the missing runs, None if they were not written."""
+    say = words("bridge")
+    sections = [*_chain(bridge, say), *_axes(bridge, say), *_hops(bridge, say)]
+    steps: list[tuple[str, str]] = []
+    if bridge.route is not None:
+        sections.append(_missing(bridge.route, say))
+        ends = f"{bridge.a.parsed.id[:12]} {bridge.b.parsed.id[:12]}"
+        steps = [(f"receipts run --plan {plan} -- COMMAND…", say("launch")) for plan in plans or ()]
+        if plans is None:
+            steps.append((f"receipts bridge {ends} --plan DIR", say("write_plans")))
+    return Page(
+        title=f"{bridge.a.name} → {bridge.b.name}",
+        headline=_headline(bridge, say),
+        facts=tuple(_facts(bridge, say)),
+        next=tuple(steps),
+        sections=tuple(sections),
+    )
+
+
+def _headline(bridge: Bridge, say: Words) -> Cell:
+    """What each hop gave, or why there is no chain."""
+    if not bridge.chains:
+        return (Mark(STATES[bridge.status], say(bridge.status)), f"  {_why(bridge, say)}")
+    hops = bridge.chains[0]
+    if not hops:
+        return (Mark("shown", say("same")), f"  {say('one_configuration')}")
+    axes = ", ".join(f"{hop.axis} {_gain(hop.gain)}" for hop in hops)
+    answer = say("answer", n=len(hops), gain=_gain(bridge.total), metric=bridge.metric, axes=axes)
+    return (Mark("yes", say("bridged")), f"  {answer}")
+
+
+def _why(bridge: Bridge, say: Words) -> str:
+    if bridge.unstated:
+        rest = len(bridge.unstated) - SHOWN_UNSTATED
+        shown = ", ".join(bridge.unstated[:SHOWN_UNSTATED]) + (say("rest", n=rest) if rest > 0 else "")
+        return say("unstated", n=len(bridge.unstated), axes=shown)
+    if bridge.status == "refused":
+        return say("impossible")
+    if bridge.route is not None:
+        return say("runs_missing" if bridge.route.new else "unsettled")
+    return say("cut") if bridge.cut else say("too_far", n=len(bridge.counted))
+
+
+def _facts(bridge: Bridge, say: Words) -> Iterator[tuple[str, Cell]]:
+    for letter, point in (("A", bridge.a), ("B", bridge.b)):
+        yield letter, (say("side", label=point.name, id=point.parsed.id[:12], launches=_launches(point)),)
+    about = say("about", lane=bridge.a.parsed.receipt.run.lane, metric=bridge.metric)
+    yield "", (f"{about}{say('apart', n=len(bridge.counted), axes=', '.join(bridge.counted))}",)
+
+
+def _launches(point: BridgePoint) -> str:
+    return counted(len(point.launches), "launch", "launches")
+
+
+def _chain(bridge: Bridge, say: Words) -> Iterator[Section]:
+    """The best evidenced chain hop by hop; where there is none, the nearest, which does not hold."""
+    chain = bridge.chains[0] if bridge.chains else bridge.broken
+    if not chain:
+        return
+    others = len(bridge.chains) - 1
+    title = say("chain" if bridge.chains else "broken", hops=counted(len(chain), "hop"))
+    if others > 0:
+        title += say("best_of_more" if bridge.more else "best_of", n=others + 1)
+    figure = Figure("waterfall", (say("waterfall"),), lambda name: picture(bridge, name))
+    yield Section("chain", title, tables=(_waterfall(bridge, chain, say),), figures=(figure,))
+
+
+def _waterfall(bridge: Bridge, chain: Chain, say: Words) -> Table:
+    columns = (
+        Column("axis"),
+        Column("from → to", rank=2),
+        Column("gain", numeric=True),
+        Column("cumulative", numeric=True, rank=3),
+        Column("95 % interval", rank=1),
+        Column("verdict"),
+        Column("receipt", rank=4),
+        Column("launches", numeric=True, rank=5),
+        Column("label", rank=6, cut=True),
+    )
+    rows = [_step(chain, hop) for hop in chain]
+    after = []
+    if len(rows) > 1:
+        end = bridge.b
+        total = (_gain(bridge.total), "", _interval(bridge.total), "", end.parsed.id[:12], str(len(end.launches)))
+        rows.append(row(say("total"), "", *total, end.name))
+        after += [say("own_interval")] if _interval(bridge.total) != NONE else []
+    if bridge.total is not None and not bridge.total.measured:
+        after.append(say("stated"))
+    for number, hop in enumerate(chain, 1):
+        if (order := _ordered(hop, say)) is not None:
+            after.append(say("hop", n=number, text=order))
+    return Table("", columns, tuple(rows), tuple(after))
+
+
+def _step(chain: Chain, hop: Hop) -> Row:
+    start, here = chain[0].a.values.place, hop.b.values.place
+    so_far = percent(here - start) if start is not None and here is not None else NONE
+    effect = effect_word(hop.headline) if hop.headline is not None else hop.verdict.effect
+    verdict = effect if hop.accepted else f"{hop.verdict.status}, {effect}"
+    end = hop.b
+    return row(
+        hop.axis,
+        _moved(hop),
+        _gain(hop.gain),
+        so_far,
+        _interval(hop.gain),
+        verdict,
+        end.parsed.id[:12],
+        str(len(end.launches)),
+        end.name,
+    )
+
+
+def _ordered(hop: Hop, say: Words) -> str | None:
+    """What the comparison says beside the gain, where the order of the launches makes it another number."""
+    headline = hop.headline
+    if headline is None or headline.ratio is None or headline.effect.design not in ORDERED or hop.gain is None:
         return None
-    title = f"From {_short(found.a.name)} to {_short(found.b.name)}"
-    whole = _step(f"{_short(found.b.name, 24)} against {_short(found.a.name, 24)}", found.total)
-    return waterfall.picture(steps, whole, metric=metrics.get(found.metric).title, name=name, title=title)
+    if abs(headline.ratio / hop.gain.ratio - 1) < SAME:
+        return None
+    return say("ordered", change=change(headline.ratio), design=headline.effect.why.partition(";")[0])
 
 
-def _step(name: str, gain: HopGain) -> waterfall.Step:
-    return waterfall.Step(name, gain.log, gain.low, gain.high)
+def _gain(item: HopGain | None) -> str:
+    return NONE if item is None else percent(item.log) + ("" if item.measured else "*")
+
+
+def _interval(item: HopGain | None) -> str:
+    if item is None or item.low is None or item.high is None:
+        return NONE
+    return f"{percent(item.low).removesuffix(' %')} … {percent(item.high)}"
+
+
+def _moved(hop: Hop) -> str:
+    """What the axis changed from and to, leaf by leaf."""
+    moves = [f"{value(item.a)} → {value(item.b)}" for item in hop.members]
+    if len(moves) == 1:
+        return moves[0]
+    return "; ".join(f"{leaf(item.path)} {move}" for item, move in zip(hop.members, moves, strict=True)) or "?"
+
+
+def _axes(bridge: Bridge, say: Words) -> Iterator[Section]:
+    """What each axis gave over all orders, and what two gave together."""
+    if bridge.ranges:
+        columns = (Column("axis"), Column("least", numeric=True), Column("most", numeric=True))
+        rows = tuple(row(axis, percent(item.low), percent(item.high)) for axis, item in bridge.ranges.items())
+        title = say("ranges_of_more" if bridge.more else "ranges", n=len(bridge.chains))
+        yield Section("ranges", title, tables=(Table("", columns, rows),))
+    if bridge.interactions:
+        cells = tuple((_interaction(item, say),) for item in bridge.interactions[:MOST_SHOWN])
+        rest = len(bridge.interactions) - MOST_SHOWN
+        cells += ((say("weaker", n=rest),),) if rest > 0 else ()
+        yield Section("interactions", say("interactions"), points=(("", (*cells, (say("unadjusted"),))),))
+
+
+def _interaction(item: Interaction, say: Words) -> str:
+    kind = "together" if item.shown else "none_shown"
+    return say(
+        "interaction",
+        x=item.axes[0],
+        y=item.axes[1],
+        kind=say(kind if item.status == "accepted" else "not_all_hold"),
+        joint=_gain(item.together),
+        interval=_interval(item.together),
+        x_before=_gain(item.first[0]),
+        x_after=_gain(item.first[1]),
+        y_before=_gain(item.second[0]),
+        y_after=_gain(item.second[1]),
+        base=item.corners[0].name,
+    )
+
+
+def _hops(bridge: Bridge, say: Words) -> Iterator[Section]:
+    """Hops that hold the bridge up, and why."""
+    for status in ("rejected", "inconclusive"):
+        hops = [hop for hop in bridge.refused if hop.verdict.status == status]
+        if hops:
+            points = [(f"{hop.a.name} → {hop.b.name} ({hop.axis})", ((hop.reason,),)) for hop in hops[:MOST_SHOWN]]
+            rest = len(hops) - MOST_SHOWN
+            sentences = (say("more_hops", n=rest),) if rest > 0 else ()
+            yield Section(status, say(status), sentences, tuple(points))
+
+
+def _missing(route: Route, say: Words) -> Section:
+    new, again = len(route.new), len(route.runs) - len(route.new)
+    parts = [say("new", n=new)] if new else []
+    parts += [say("again", n=again)] if again else []
+    legs = " · ".join(say("leg", axis=leg.axis, to=leg.b, state=leg.state) for leg in route.legs)
+    points = [(run.label, ((_run(run, say),),)) for run in route.runs]
+    points += [(say("avoided"), ((f"{label}: {why}",),)) for label, why in route.avoided]
+    return Section("missing", say("missing", runs=say("and").join(parts)), (say("legs", legs=legs),), tuple(points))
+
+
+def _run(run: MissingRun, say: Words) -> str:
+    launches = say("launches" if run.afresh else "more_launches", n=run.launches)
+    text = say("run", launches=launches)
+    if run.stored is not None:
+        text = say("stored", id=run.stored.parsed.id[:12], launches=launches)
+    text += say("cost", seconds=run.chip_seconds) if run.chip_seconds is not None else ""
+    text += f"; {run.why}" if run.why else ""
+    return text + (say("fails", why=run.failing) if run.failing else "")
+
+
+def picture(bridge: Bridge, name: str = "bridge") -> str | None:
+    """The waterfall as an SVG element, its ids beginning with ``name``.
+
+    None where there is no bridge, or a hop of it has no number.
+    """
+    from receipts.publish.pictures import waterfall
+
+    def step(title: str, gain: HopGain) -> waterfall.Step:
+        return waterfall.Step(title, gain.log, gain.low, gain.high)
+
+    chain = bridge.chains[0] if bridge.chains else ()
+    steps = [step(hop.axis, hop.gain) for hop in chain if hop.gain is not None]
+    if bridge.total is None or len(steps) < len(chain):
+        return None
+    title = f"From {_short(bridge.a.name)} to {_short(bridge.b.name)}"
+    whole = step(f"{_short(bridge.b.name, 24)} against {_short(bridge.a.name, 24)}", bridge.total)
+    return waterfall.picture(steps, whole, metric=metrics.get(bridge.metric).title, name=name, title=title)
 
 
 def _short(name: str, most: int = 60) -> str:
