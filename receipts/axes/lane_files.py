@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
@@ -23,6 +22,7 @@ from receipts.axes.lane import (
     Target,
 )
 from receipts.base.errors import NotFound, RuleError, near
+from receipts.base.toml import parse_toml
 
 _NESTED = {
     "documented": Lineage,
@@ -82,9 +82,8 @@ def _load_cached(path: Path, _changed: int) -> Lane:
 def load(path: Path) -> Lane:
     """Read one lane. Raises RuleError that names the file and the key."""
     try:
-        with path.open("rb") as stream:
-            table = tomllib.load(stream)
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        table = parse_toml(path.read_bytes())
+    except (OSError, ValueError) as error:
         raise RuleError(f"lane {path.name}: {error}; mend the file or remove it") from None
     return from_table(table, path)
 

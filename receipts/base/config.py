@@ -6,11 +6,11 @@ unasked.
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from receipts.base.errors import UsageError
+from receipts.base.toml import parse_toml
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,10 @@ def read_config(path: Path | None) -> Config:
     if path is None:
         return Config()
     try:
-        with path.open("rb") as stream:
-            table = tomllib.load(stream)
+        table = parse_toml(path.read_bytes())
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such file; leave --config out, or write it") from None
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise UsageError(f"{path}: {error}") from None
     unknown = sorted(set(table) - _KEYS)
     if unknown:

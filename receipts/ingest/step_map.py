@@ -7,7 +7,6 @@ line.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -16,6 +15,7 @@ from typing import Any, Final
 
 from receipts.base.errors import InputError, Problem, near
 from receipts.base.linear_patterns import LinearPattern, compile_linear
+from receipts.base.toml import parse_toml
 from receipts.base.units import BYTES, SCALES, SECONDS
 from receipts.ingest.evidence.steps import FIELDS
 from receipts.ingest.leaves import fitting
@@ -76,13 +76,13 @@ class StepMap:
 def read_map(path: Path) -> StepMap:
     """Read and check a map. Raises InputError with everything that is wrong, each with its line."""
     try:
-        text = path.read_text(encoding="utf-8")
-        table = tomllib.loads(text)
+        raw = path.read_bytes()
+        table = parse_toml(raw)
     except OSError as error:
         raise InputError(str(path), [Problem("$", f"it cannot be read: {error.strerror}", "check the path")]) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise InputError(str(path), [Problem("$", str(error), "correct the file")]) from None
-    reader = _MapReader(text)
+    reader = _MapReader(raw.decode())
     step_map = reader.whole(path, table)
     if reader.problems:
         raise InputError(str(path), reader.problems)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,6 +10,7 @@ from typing import Any
 
 from receipts.axes import Difference
 from receipts.base.errors import NotFound, RuleError, near
+from receipts.base.toml import parse_toml
 
 _KEYS = frozenset({"title", "axes", "equal", "unchanged"})
 
@@ -81,9 +81,8 @@ def load(files: Iterable[Path]) -> Studies:
     studies: dict[str, Study] = {}
     for path in files:
         try:
-            with path.open("rb") as stream:
-                table = tomllib.load(stream)
-        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            table = parse_toml(path.read_bytes())
+        except (OSError, ValueError) as error:
             raise RuleError(f"studies {path}: {error}; mend the file") from None
         for name, entry in table.items():
             if not isinstance(entry, dict) or set(entry) - _KEYS or not {"title", "axes", "equal"} <= set(entry):

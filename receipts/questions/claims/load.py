@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from receipts.base.errors import InputError, Problem
+from receipts.base.toml import parse_toml
 from receipts.judging.claims.bound import difference
 from receipts.judging.claims.claim import VERSION, Claim, ClaimsDocument
 from receipts.receipt.problems import problems as described_problems
@@ -43,8 +43,8 @@ def parse(raw: bytes, source: str) -> tuple[Claim, ...]:
     if len(raw) > MAX_BYTES:
         raise InputError(source, [Problem("", f"it has more than {MAX_BYTES // 2**20} MiB", "divide it")])
     try:
-        tree: dict[str, Any] = tomllib.loads(raw.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        tree = parse_toml(raw)
+    except ValueError as error:
         raise InputError(source, [Problem("", f"this is not TOML: {error}")]) from None
     version = tree.get("schema_version")
     if isinstance(version, str) and version != VERSION:

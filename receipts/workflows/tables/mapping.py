@@ -7,7 +7,6 @@ the receipt, every pattern compiles, every key is known.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, field, fields
 from datetime import date
@@ -16,6 +15,7 @@ from typing import Any, Literal, get_args
 
 from receipts.base.errors import InputError, Problem
 from receipts.base.linear_patterns import LinearPattern, compile_linear
+from receipts.base.toml import parse_toml
 from receipts.receipt.catalogue import find
 from receipts.workflows.tables.quantity import UNITS, Several
 
@@ -112,11 +112,10 @@ class Mapping:
 def read_mapping(path: Path) -> Mapping:
     """Read and check a mapping. Raises InputError with everything that is wrong, each with its place."""
     try:
-        with path.open("rb") as stream:
-            table = tomllib.load(stream)
+        table = parse_toml(path.read_bytes())
     except OSError as error:
         raise InputError(str(path), [Problem("$", f"it cannot be read: {error.strerror}", "check the path")]) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise InputError(str(path), [Problem("$", str(error), "mend the file")]) from None
     reader = _MappingReader(str(path))
     mapping = reader.mapping(table)
