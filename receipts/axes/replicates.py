@@ -33,7 +33,7 @@ def copied_pair(launches: Sequence[Parsed]) -> tuple[Parsed, Parsed] | None:
 def distinct_steps(parsed: Parsed) -> tuple[float, ...] | None:
     """Step times that no second launch can have; a clock too coarse to tell steps apart tells no launches apart."""
     measurement = parsed.receipt.measurement
-    steps = measurement.step_durations_seconds if measurement else None
+    steps = (measurement.step_durations_seconds or measurement.interval_means_seconds) if measurement else None
     if not steps or min(steps) == max(steps):
         return None
     return tuple(float(f"{step:.6g}") for step in steps[:COPIED_STEPS])

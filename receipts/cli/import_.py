@@ -11,6 +11,7 @@ import click
 from receipts.base import files
 from receipts.base.units import counted
 from receipts.cli import output
+from receipts.cli.import_mlperf import mlperf
 from receipts.cli.import_store import store
 from receipts.cli.session import Session, pass_session
 
@@ -32,6 +33,7 @@ SHOWN = 12
 GROUP = """\b
 Examples:
   receipts import notebook runs.json --mapping mapping.toml
+  receipts import mlperf training_results_v5.0 --submit
   receipts import store lab-export"""
 
 
@@ -41,6 +43,7 @@ def command() -> None:
 
 
 command.add_command(store)
+command.add_command(mlperf)
 
 
 @command.command("notebook", epilog=EPILOG)

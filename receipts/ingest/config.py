@@ -20,9 +20,19 @@ SET: Final = "--set"
 # What is asked for, before the program runs; everything else is what the program says of itself.
 # A list of pins may be what was to be installed.
 ASKED: Final = frozenset(
-    {"command-line", "launch", "launch-config", "config", "deepspeed-config", "wandb", "pip-freeze", "step-map"}
+    {
+        "command-line",
+        "launch",
+        "launch-config",
+        "config",
+        "deepspeed-config",
+        "wandb",
+        "pip-freeze",
+        "step-map",
+        "mlperf-system",
+    }
 )
-NOTES: Final = frozenset({"notes", "readme"})
+NOTES: Final = frozenset({"notes", "readme", "mlperf-platform"})
 # Stated by some reader for others to use, and no leaf of the receipt.
 READING_ONLY: Final = ("measurement.flops_per_step_per_chip", "measurement.target_tokens_per_step")
 # Lists of rows that a reader makes whole.

@@ -62,6 +62,8 @@ def state_ending(draft: Draft, files: Sequence[FileEvidence], steps: Series | No
             draft.put("run.exit_code", code, crash[0], SOURCE, "torchrun's report")
         draft.put("failure.class", "not_oom", crash[0], SOURCE)
         draft.put("failure.message", crash[1], crash[0], SOURCE)
+    elif cut := next((file for file, reading in readings(files) if reading.cut), None):
+        draft.put("run.outcome", "crash", Where(cut.name), SOURCE, "the log ends before the run does")
     else:
         where = Where(steps.track.file.name if steps is not None else "ingest")
         draft.put("run.outcome", "ok", where, SOURCE, "nothing shows a failure")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 from typing import Final
 
-from receipts.ingest.config import stated
+from receipts.ingest.config import readings, stated
 from receipts.ingest.counted_tokens import check_rates
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.evidence import FileEvidence
@@ -20,6 +20,7 @@ from receipts.stats.rounding import half_of
 
 SOURCE: Final = "steps"
 _DURATIONS: Final = "measurement.step_durations_seconds"
+_MEANS: Final = "measurement.interval_means_seconds"
 # A log may lose a line; where more are missing than that, what is left is not every step.
 MAX_GAPS: Final = 0.02
 MAX_LOSSES: Final = 20_000
@@ -53,6 +54,7 @@ def state_steps(draft: Draft, files: Sequence[FileEvidence]) -> Series | None:
     """State what the steps of the files show, and give them; beside a receipt's own steps, losses and norms alone."""
     own = draft.base and (draft.base.get(_DURATIONS) or draft.base.get("measurement.steps"))
     if not own:
+        _intervals(draft, files)
         steps = series(draft, files)
         if steps is not None:
             state_measurement(draft, files, steps)
@@ -84,16 +86,42 @@ def state_measurement(draft: Draft, files: Sequence[FileEvidence], steps: Series
     """State what the steps show."""
     where = Where(steps.track.file.name)
     tokens = check_rates(draft, files, steps, _tokens_per_step(draft, steps, where))
-    durations = _durations(draft, steps, tokens, where)
-    if durations is not None:
-        _keep(draft, steps, durations, where)
-    else:
-        _average(draft, steps, where)
+    if not _timed(draft):
+        durations = _durations(draft, steps, tokens, where)
+        if durations is not None:
+            _keep(draft, steps, durations, where)
+        else:
+            _average(draft, steps, where)
     _flops(draft, files, tokens)
     if steps.skews:
         draft.put("measurement.health.rank_skew", round(median(steps.skews), 6), where, SOURCE)
     _losses(draft, steps, where)
     _norms(draft, steps, where)
+
+
+def _intervals(draft: Draft, files: Sequence[FileEvidence]) -> None:
+    """State a series of means as what it is; where each is of one step, they are the steps, digit for digit."""
+    for file, reading in readings(files):
+        means, where = reading.means, Where(file.name)
+        if means is None or _timed(draft):
+            continue
+        seconds, steps = means.seconds[:MAX_STEPS], means.steps[:MAX_STEPS]
+        if means.single:
+            draft.put(_DURATIONS, seconds, where, reading.source, _summary(seconds))
+        else:
+            draft.put(_MEANS, seconds, where, reading.source, f"{len(steps):,} means over {sum(steps):,} steps")
+            draft.put("measurement.interval_steps", steps, where, reading.source, f"{min(steps)} to {max(steps)} steps")
+        for leaf in ("timer", "region"):
+            if getattr(means, leaf) and draft.get(f"measurement.{leaf}") is None:
+                draft.put(f"measurement.{leaf}", getattr(means, leaf), where, SOURCE)
+        batch, length = draft.get("batch.global_batch"), draft.get("batch.sequence_length")
+        if batch and length and draft.get("measurement.tokens_per_step") is None:
+            draft.put("measurement.tokens_per_step", batch * length, where, f"{batch:,} × {length:,}")
+
+
+def _timed(draft: Draft) -> bool:
+    """Whether a series of times is stated already."""
+    return draft.get(_DURATIONS) is not None or draft.get(_MEANS) is not None
 
 
 def _tokens_per_step(draft: Draft, steps: Series, where: Where) -> int | None:

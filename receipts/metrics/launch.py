@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from receipts.stats.launch import LaunchSummary
     from receipts.stats.steady import Segment
 
+ENOUGH_STEPS = 100  # of interval means that are too few to judge whether they are steady
 NOT_STEADY = ("warmup", "compile", "recompile", "checkpoint", "eval", "profile", "data")
 
 
@@ -57,9 +58,9 @@ class Launch:
 
     @cached_property
     def durations(self) -> tuple[float, ...]:
-        """Every step's duration in order, in seconds; empty where they are not kept."""
+        """Every step's duration in order, or the means over intervals, in seconds; empty where neither is kept."""
         measurement = self.parsed.receipt.measurement
-        return (measurement.step_durations_seconds or ()) if measurement else ()
+        return (measurement.step_durations_seconds or measurement.interval_means_seconds or ()) if measurement else ()
 
     @cached_property
     def flagged(self) -> Mapping[str, tuple[int, ...]]:
@@ -124,8 +125,15 @@ class Launch:
 
     @cached_property
     def step_seconds(self) -> float | None:
-        """The location of the steady segment: its median step, or the mean of its intervals; None without one."""
-        return self.level if self.segment is not None and self.segment.status == "steady" else None
+        """The location of the steady segment: its median step, or the mean of its intervals; None without one.
+
+        A few means over many steps have a location too. R205 leaves the question of its effect open.
+        """
+        if self.segment is None:
+            return None
+        if self.segment.status == "too_few" and self.interval_steps:
+            return self.level if sum(self.segment.of(self.interval_steps)) >= ENOUGH_STEPS else None
+        return self.level if self.segment.status == "steady" else None
 
     @cached_property
     def level(self) -> float | None:

@@ -135,7 +135,8 @@ def wants_floor(groups: Sequence[Sequence[Parsed]], metric: str) -> bool:
     if metrics.get(metric).summary == "memory":
         return True
     few = min(len(group) for group in groups) < FEWEST_LAUNCHES
-    steps = all("measurement.step_durations_seconds" in item.stated for group in groups for item in group)
+    series = ("measurement.step_durations_seconds", "measurement.interval_means_seconds")
+    steps = all(any(path in item.stated for path in series) for group in groups for item in group)
     return steps and few
 
 

@@ -16,7 +16,12 @@ from receipts.receipt.measurement import StepFlag
 COLLECTIONS: Final = (
     *("run.parts", "wheels", "flags", "patches", "features", "numerics", "numerics.adapters", "data"),
     *("path.intended", "path.witnessed", "path.witnessed.frameworks", "path.witnessed.fallbacks"),
-    *("measurement.step_durations_seconds", "measurement.interval_steps", "measurement.loss"),
+    *(
+        "measurement.step_durations_seconds",
+        "measurement.interval_means_seconds",
+        "measurement.interval_steps",
+        "measurement.loss",
+    ),
     *(f"measurement.step_flags.{name}" for name in get_args(StepFlag)),
     "memory.chips",
 )

@@ -124,8 +124,11 @@ class Measurement(Section):
     step_durations_seconds: Annotated[tuple[Duration, ...], Field(max_length=MAX_STEPS)] | None = observed(
         "Every step's duration in order; with many ranks the per-step maximum.", unit="seconds"
     )
-    interval_steps: tuple[Positive, ...] | None = observed(
-        "Number of steps that each of `step_durations_seconds` averages, if the log prints means over intervals."
+    interval_means_seconds: Annotated[tuple[Duration, ...], Field(max_length=MAX_STEPS)] | None = observed(
+        "Mean step time of each interval in order, if the log prints means and no single steps.", unit="seconds"
+    )
+    interval_steps: Annotated[tuple[Positive, ...], Field(max_length=MAX_STEPS)] | None = observed(
+        "Number of steps that each of `interval_means_seconds` is over."
     )
     step_flags: dict[StepFlag, tuple[Count, ...]] | None = observed(
         "Positions in the list of steps that are not ordinary, by reason."

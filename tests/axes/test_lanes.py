@@ -23,6 +23,7 @@ from receipts.receipt import accelerators
 SHIPPED = Lanes((resources.folder("validators"),))
 NAMES = SHIPPED.names()
 EVERY = {
+    "mlperf-closed",
     *("nvidia-megatron", "nvidia-fsdp2", "nvidia-torchtitan", "nvidia-torch", "tpu-torch-xla", "tpu-maxtext"),
     *("deepspeed-zero-offload", "nanotron", "cpu-torch", "cpu-jax", "cpu-torch-xla", "unlisted"),
 }

@@ -244,8 +244,10 @@ def test_what_must_be_stated_by_hand_is_listed_as_not_found(name: str) -> None:
 
 
 def test_every_lane_but_the_undeclared_one_is_shown() -> None:
-    assert {lane for lane, _, _ in KEPT.values()} == set(lanes().names()) - {"unlisted"}
-    assert {KEPT[name][0] for name, *_ in LEFT} | {"cpu-jax"} == set(lanes().names()) - {"unlisted"}
+    # What others published can be witnessed by no more than their logs hold.
+    owned = set(lanes().names()) - {"unlisted", "mlperf-closed"}
+    assert {lane for lane, _, _ in KEPT.values()} == owned
+    assert {KEPT[name][0] for name, *_ in LEFT} | {"cpu-jax"} == owned
 
 
 def test_nothing_witnesses_the_undeclared_lane() -> None:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from receipts.ingest.evidence.intervals import IntervalMeans
 from receipts.ingest.evidence.steps import Steps
 
 Level = Literal["intent", "backend", "kernels"]
@@ -185,7 +186,8 @@ class Reading:
     """All that one reader found in one file. Readers fill it; nobody changes it afterwards.
 
     ``predicted`` are the bytes of one chip that a program expected to need, by surface in its own words: no measure.
-    ``causes`` say by leaf why it has its value, each with how often the file says so.
+    ``causes`` say by leaf why it has its value, each with how often the file says so. ``means`` are times over
+    intervals of steps, ``cut`` that the file shows a run's begin and not its end.
     """
 
     source: str
@@ -208,6 +210,8 @@ class Reading:
     steps_covered: int | None = None
     reports: list[Report] = field(default_factory=list)
     complete: bool = False
+    means: IntervalMeans | None = None
+    cut: bool = False
     causes: dict[str, dict[str, int]] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)

@@ -1,68 +1,70 @@
-"""MLPerf Training's ``:::MLLOG`` records: losses keyed by samples, throughput by block, and the submission's settings.
+"""MLPerf Training's records: settings, progress, evaluations and the end, with the time of each.
 
-Source: mlcommons/logging (mllog/mllog.py, mllog/constants.py) and the callbacks of NVIDIA's submissions, v3.1 to v5.1.
-No step time is printed: it follows from the records' clock between two losses of one block, blocks being what lies
-between evaluations.
+Source: mlcommons/logging (mllog/mllog.py, mllog/constants.py, compliance rules v3.1 to v6.1) and the callbacks of
+submissions on NeMo, Megatron, MaxText and PyTorch. Counts and step times: `progress`.
 """
 
 from __future__ import annotations
 
-import json
 import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import steady as megatron_steady
 from receipts.ingest.evidence.frameworks.megatron.block import Block
+from receipts.ingest.evidence.frameworks.mlperf.progress import Blocks, Mark, Work
+from receipts.ingest.evidence.frameworks.mlperf.records import MllogRecord, figure, integer, objects, record_of
+from receipts.ingest.evidence.frameworks.mlperf.settings import state_launch, state_setting
+from receipts.ingest.evidence.frameworks.mlperf.system import MlperfSystem, describe
 from receipts.ingest.evidence.frameworks.nemo import configuration as nemo_config
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Reading
+from receipts.receipt.accelerators import find as find_accelerator
 
-_WHOLE: Final = {
-    "global_batch_size": "batch.global_batch",
-    "gradient_accumulation_steps": "batch.accumulation",
-    "max_sequence_length": "batch.sequence_length",
-    "lora_rank": "numerics.adapters.rank",
-}
-_SOFTWARE: Final = {
-    "cuda_version": "platform.cuda",
-    "nvidia_kernel_driver": "platform.driver",
-    "nccl_version": "platform.nccl",
-    "cudnn_version": "platform.cudnn",
-}
+_COUNTS: Final = ("samples_count", "step", "step_num", "epoch_num")
+_SECONDS: Final = ("train_step_time", "train_step_timing in s", "train_step_timing", "step_time")
+_LOSSES: Final = ("reduced_train_loss", "train_loss", "loss")
+# Rules of GPT-3's benchmark count tokens where they say epochs, steps or samples.
+_COUNTS_TOKENS: Final = "gpt3"
+_LANGUAGE: Final = ("gpt", "llama", "mixtral", "deepseek")  # their accuracy is a loss
 _MAX_RECORDS: Final = 3_000_000
-_MAX_OBJECTS: Final = 1_000
-_DECODER: Final = json.JSONDecoder()
 
 
 class Mlperf(LineReader):
     """One reader for the records, the system description and, where NeMo printed it, the configuration."""
 
     source: ClassVar[str] = "mlperf"
-    anchors: ClassVar[tuple[bytes, ...]] = (b":::MLLOG", b":::SYSJSON", b"Experiment configuration *")
+    anchors: ClassVar[tuple[bytes, ...]] = (b":::MLLOG", b":::SYSJSON", b":::DLPAL", b"Experiment configuration *")
 
     def __init__(self) -> None:
         super().__init__()
         self._block = Block()
-        self._batch: int | None = None
-        self._length: int | None = None
-        self._benchmark = ""
-        self._before: tuple[int, float] | None = None
+        self._work = Work(None, None, by_tokens=False)
+        self._blocks = Blocks()
         self._starts: set[int] = set()
-        self._fresh = False
+        self._fresh = self._began = self._stopped = self._evaluates = False
+        self._span: int | None = None
         self._throughput: tuple[float, int] | None = None
-        self._finite = self._diverged = False
-        self._losses: list[tuple[int, float, float, int, bool]] = []
+        self._losses: list[tuple[int, str, float, bool, float]] = []
+        self._before: Mark | None = None
+        self._times = [math.inf, -math.inf]
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True while a configuration dump goes on."""
         if ":::MLLOG" in text:
-            for found in _objects(text, ":::MLLOG"):
-                self._record(found, number)
+            for document in objects(text, ":::MLLOG"):
+                if (record := record_of(document, number)) is not None:
+                    self._record(record)
             return self._block.open
         if ":::SYSJSON" in text:
-            for found in _objects(text, ":::SYSJSON"):
-                self._system(found, number)
+            for document in objects(text, ":::SYSJSON"):
+                self.reading.records += 1
+                describe(self.reading, document, number)
+            return self._block.open
+        if ":::DLPAL" in text:
+            state_launch(self.reading, text, number)
             return self._block.open
         if "Experiment configuration *" in text:
             self._block.begin(text[: text.find("*")])
@@ -70,181 +72,175 @@ class Mlperf(LineReader):
         return self._block.open and self._block.take(text, number)
 
     def finish(self) -> Reading | None:
-        """The reading, or None where no record of MLPerf stands in the file."""
+        """The reading, or None where the file holds no record of MLPerf."""
         reading = self.reading
         if not reading.records:
             return None
         if self._block.found:
+            # The rules' name of the optimizer is a family; the program's own says which it is.
+            family = reading.stated.pop("numerics.optimizer", None)
             nemo_config.configure(reading, self._block)
+            if family is not None:
+                reading.stated.setdefault("numerics.optimizer", family)
+        length = reading.stated.get("batch.sequence_length")
+        self._work = self._work._replace(length=length.value if length else None)
         self._number_losses()
-        if self._throughput and self._batch:
+        self._blocks.evaluates_inside = not self._evaluates
+        reading.means = self._blocks.series(self._work)
+        if self._throughput and self._work.batch and reading.means is None:
             rate, line = self._throughput
             text = f"throughput {rate:.9g} samples/s of the last block"
-            reading.state("measurement.stated.step_seconds", self._batch / rate, text, line)
+            reading.state("measurement.stated.step_seconds", self._work.batch / rate, text, line)
             reading.state("measurement.stated.statistic", "mean", text, line)
-        if self._finite or self._diverged:
-            reading.diverged = self._diverged
+        if self._losses:
+            reading.diverged = any(not math.isfinite(loss) for _, _, loss, *_ in self._losses)
+        self._state_times()
         megatron_steady.mark(reading, self._starts)
         return reading
 
-    def _record(self, found: dict[str, Any], line: int) -> None:
-        key, value = found.get("key"), found.get("value")
-        metadata = found.get("metadata")
-        # Documents abridge records and set what is of interest beside the key.
-        metadata = {**found, **metadata} if isinstance(metadata, dict) else found
-        at = found.get("time_ms")
-        clock = float(at) / 1e3 if isinstance(at, (int, float)) and abs(at) < 1e15 else math.nan
-        if not isinstance(key, str):
-            return
+    def _record(self, record: MllogRecord) -> None:
+        key = record.key
         self.reading.records += 1
-        samples = _count(metadata, "samples_count", "epoch_num")
-        if key in {"train_loss", "tracked_stats"}:
-            self._progress(key, value, metadata, clock, line)
-        elif key in {"run_start", "block_start"}:
-            self._fresh |= key == "run_start"
-            self._before = (samples or 0, clock)
-        elif key in {"block_stop", "eval_start"}:
-            self._before = None
+        if math.isfinite(record.at):
+            self._times = [min(self._times[0], record.at), max(self._times[1], record.at)]
+        if key in ("train_loss", "tracked_stats"):
+            self._progress(record)
+        elif key in ("run_start", "block_start", "eval_stop"):
+            self._begin(record)
+        elif key in ("block_stop", "eval_start"):
+            self._end(record)
+        elif key == "eval_accuracy":
+            self._evaluated(record)
         elif key == "run_stop":
-            self._stop(metadata, line)
+            self._stop(record)
         else:
-            self._setting(key, value, line)
+            self._setting(record)
 
-    def _progress(self, key: str, value: Any, metadata: dict[str, Any], clock: float, line: int) -> None:
-        samples = _count(metadata, "samples_count")
-        if key == "train_loss":
-            loss = _figure(value)
-            count = samples if samples is not None else _count(metadata, "step", "step_num", "epoch_num")
-        else:
-            stats = value if isinstance(value, dict) else {}
-            rate = _figure(stats.get("throughput"))
-            if rate is not None and rate > 0 and math.isfinite(rate):
-                self._throughput = (rate, line)
-            loss = _figure(stats.get("loss", stats.get("train_loss")))
-            count = _count(metadata, "samples_count", "step", "step_num")
-        if loss is None or count is None or len(self._losses) >= _MAX_RECORDS:
+    def _begin(self, record: MllogRecord) -> None:
+        if record.key == "run_start":
+            self._fresh = self._began = True
+        counted = record.counted("samples_count", "first_epoch_num", *_COUNTS)
+        span = record.counted("epoch_count")
+        self._span = span[1] if span else None
+        if counted is None and record.key == "run_start":
+            counted = "samples_count", 0
+        self._before = _mark(counted, record)
+        if self._before is not None:
+            self._blocks.begin(self._before)
+
+    def _end(self, record: MllogRecord) -> None:
+        self._evaluates |= record.key == "eval_start"
+        counted, first = record.counted(*_COUNTS), record.counted("first_epoch_num")
+        span = record.counted("epoch_count") or (self._span is not None and ("", self._span))
+        if counted is None and first and span:
+            counted = "epoch_num", first[1] + span[1]
+        self._blocks.end(_mark(counted, record))
+        self._before = None
+
+    def _evaluated(self, record: MllogRecord) -> None:
+        value, name = figure(record.value), self.reading.stated.get("model.name")
+        if value is not None and math.isfinite(value) and name and str(name.value).startswith(_LANGUAGE):
+            self.reading.stated.pop("measurement.loss.validation", None)
+            self.reading.state("measurement.loss.validation", value, f"eval_accuracy {value}", record.line)
+
+    def _progress(self, record: MllogRecord) -> None:
+        mark = _mark(record.counted(*_COUNTS), record)
+        stats: Mapping[str, Any] = record.value if isinstance(record.value, dict) else {}
+        loss = figure(record.value) if record.key == "train_loss" else None
+        if record.key == "tracked_stats":
+            loss = next((value for name in _LOSSES if (value := figure(stats.get(name))) is not None), None)
+            self._timed(mark, stats, record)
+        if mark is None:
             return
-        self._finite |= math.isfinite(loss)
-        self._diverged |= not math.isfinite(loss)
-        before = self._before
-        each = (clock - before[1]) / (count - before[0]) if before and count > before[0] else math.nan
-        self._losses.append((count, loss, each, line, self._fresh))
-        self._fresh = False
-        self._before = (count, clock)
+        self._blocks.add(mark)
+        if loss is None or len(self._losses) >= _MAX_RECORDS:
+            return
+        before, each = self._before, math.nan
+        if before is not None and mark.name == before.name and mark.total > before.total:
+            each = (mark.at - before.at) / (mark.total - before.total)
+        self._losses.append((mark.total, mark.name, loss, self._fresh, each))
+        self._fresh, self._before = False, mark
+
+    def _timed(self, mark: Mark | None, stats: Mapping[str, Any], record: MllogRecord) -> None:
+        seconds = next((value for name in _SECONDS if (value := _positive(stats.get(name)))), None)
+        rate = _positive(stats.get("throughput"))
+        if rate is not None:
+            self._throughput = (rate, record.line)
+        if mark is not None and (seconds or rate):
+            self._blocks.timed(mark, seconds=seconds, rate=rate)
 
     def _number_losses(self) -> None:
-        """Turn samples into optimizer steps by the global batch; a count of steps stays what it is."""
-        divisor = self._divisor()
-        if divisor is None:
+        """Number losses by the step at which they stand; a count of an unknown unit stays what it is."""
+        work, steps = self._work, self.reading.steps
+        if not work.batch and self._losses:
             self.reading.remark("missing", "no global_batch_size: losses are numbered by their samples", 0)
-        for count, loss, each, _, fresh in self._losses:
-            step = count // (divisor or 1)
-            seconds = each * (divisor or 1)
+        units = {name: self._blocks.unit(name, work) or 1 for name in {name for _, name, *_ in self._losses}}
+        for count, name, loss, fresh, each in self._losses:
+            step, seconds = count // units[name], each * units[name]
             values = {"loss": loss, "step_seconds": seconds if seconds > 0 and math.isfinite(seconds) else None}
-            if divisor and self._batch:
-                values["global_batch"] = float(self._batch)
-            self.reading.steps.put(step, values)
+            if work.batch:
+                values["global_batch"] = float(work.batch)
+            steps.put(step, values)
             if fresh:
                 self._starts.add(step)
-        numbers = self.reading.steps.numbers()
-        gaps = {later - step for step, later in pairwise(numbers)}
+        gaps = {later - step for step, later in pairwise(steps.numbers())}
         if gaps:
-            self.reading.steps.interval = min(gaps)
+            steps.interval = min(gaps)
 
-    def _divisor(self) -> int | None:
-        """How many of the counted units a step has: samples, or tokens where GPT-3's rules count those."""
-        batch = self._batch
-        if not batch:
-            return None
-        counts = [count for count, *_ in self._losses]
-        tokens = batch * (self._length or 0)
-        if self._benchmark.startswith("gpt3") and tokens and all(count % tokens == 0 for count in counts):
-            return tokens
-        return batch if any(count >= batch for count in counts) and not _steps(counts, batch) else 1
-
-    def _stop(self, metadata: dict[str, Any], line: int) -> None:
-        status = metadata.get("status")
+    def _stop(self, record: MllogRecord) -> None:
+        self._stopped = True
         self.reading.complete = True
+        status = record.metadata.get("status")
         if isinstance(status, str) and status != "success":
-            self.reading.remark("note", f"run_stop says {status[:60]!r}: the target was not reached", line)
+            self.reading.remark("note", f"run_stop says {status[:60]!r}: the target was not reached", record.line)
 
-    def _setting(self, key: str, value: Any, line: int) -> None:
+    def _setting(self, record: MllogRecord) -> None:
+        key, value = record.key, record.value
+        state_setting(self.reading, key, value, record.line)
+        if key == "global_batch_size":
+            self._work = self._work._replace(batch=integer(value) or self._work.batch)
+        elif key == "submission_benchmark":
+            self._work = self._work._replace(by_tokens=str(value).startswith(_COUNTS_TOKENS))
+
+    def _state_times(self) -> None:
+        """State the start, the end, and that a log was cut: it begins a run and does not stop it."""
         reading = self.reading
-        if key in _WHOLE and isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 60:
-            reading.state(_WHOLE[key], value, f"{key} {value}", line)
-            self._batch = value if key == "global_batch_size" else self._batch
-            self._length = value if key == "max_sequence_length" else self._length
-            if key == "lora_rank":
-                reading.state("numerics.adapters.kind", "lora", f"{key} {value}", line)
-        elif key == "seed" and isinstance(value, int) and 0 <= value < 1 << 63:
-            reading.state("numerics.seed", value, f"seed {value}", line)
-        elif key == "opt_base_learning_rate" and (rate := _figure(value)) is not None and rate >= 0:
-            reading.state("numerics.learning_rate", rate, f"{key} {value}", line)
-        elif key == "opt_name" and isinstance(value, str):
-            reading.state("numerics.optimizer", value[:80], f"{key} {value[:80]}", line)
-        elif key == "submission_benchmark" and isinstance(value, str):
-            self._benchmark = value
-            reading.state("model.name", value[:80], f"{key} {value[:80]}", line)
-
-    def _system(self, found: dict[str, Any], line: int) -> None:
-        reading = self.reading
-        reading.records += 1
-        hosts, each = (_integer(found.get(name)) for name in ("number_of_nodes", "accelerators_per_node"))
-        if hosts:
-            reading.state("hardware.hosts", hosts, f"number_of_nodes {hosts}", line)
-        if hosts and each:
-            reading.state("hardware.chips", hosts * each, f"{hosts} nodes of {each} accelerators", line)
-        model = found.get("accelerator_model_name")
-        if isinstance(model, str) and model.strip():
-            reading.state("hardware.accelerator", model.strip()[:80], f"accelerator_model_name {model[:80]}", line)
-        software = found.get("other_software_stack")
-        for name, path in _SOFTWARE.items():
-            version = software.get(name) if isinstance(software, dict) else None
-            if isinstance(version, str) and version.strip():
-                reading.state(path, version.strip()[:80], f"{name} {version[:80]}", line)
+        for path, at in zip(("run.started", "run.finished"), self._times, strict=True):
+            if math.isfinite(at):
+                text = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+                reading.state(path, text, f"time_ms {at * 1e3:.0f}")
+        if self._began and not self._stopped:
+            reading.cut = True
+            reading.remark("note", "run_start without run_stop: the log ends before the run does")
 
 
-def _objects(text: str, marker: str) -> list[dict[str, Any]]:
-    """Every JSON object behind a marker on a line; what is no JSON is left out."""
-    found: list[dict[str, Any]] = []
-    for part in text.split(marker, _MAX_OBJECTS + 1)[1 : _MAX_OBJECTS + 1]:
-        brace = part.find("{", 0, 40)
-        if brace < 0:
-            continue
-        try:
-            value, _ = _DECODER.raw_decode(part, brace)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            found.append(value)
-    return found
+class MlperfPlatform(LineReader):
+    """Reads the name of the platform: a constant of the submitter's code, which outlives the machine that it named."""
+
+    source: ClassVar[str] = "mlperf-platform"
+    anchors: ClassVar[tuple[bytes, ...]] = (b'"submission_platform"',)
+
+    def line(self, text: str, number: int) -> bool:
+        """Take one line."""
+        for document in objects(text, ":::MLLOG"):
+            record = record_of(document, number)
+            name = record.value if record is not None and record.key == "submission_platform" else None
+            if isinstance(name, str) and find_accelerator(name) is not None:
+                self.reading.records += 1
+                self.reading.state("hardware.accelerator", name[:80], f"submission_platform {name[:80]}", number)
+        return False
 
 
-def _count(metadata: dict[str, Any], *names: str) -> int | None:
-    for name in names:
-        value = _integer(metadata.get(name))
-        if value is not None:
-            return value
-    return None
-
-
-def _integer(value: Any) -> int | None:
-    if isinstance(value, str) and value.isdigit() and len(value) < 16:
-        return int(value)
-    if isinstance(value, float) and math.isfinite(value) and value == int(value):
-        value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 60 else None
-
-
-def _figure(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+def _mark(counted: tuple[str, int] | None, record: MllogRecord) -> Mark | None:
+    """The mark of a record; the three names that count epochs are one."""
+    if counted is None:
         return None
-    return float(value) if isinstance(value, float) or abs(value) < 1 << 60 else None
+    return Mark("epoch" if "epoch" in counted[0] else counted[0], counted[1], record.at)
 
 
-def _steps(counts: list[int], batch: int) -> bool:
-    """Whether the counts can only be steps: most are no multiple of the batch."""
-    return sum(count % batch == 0 for count in counts) * 2 < len(counts)
+def _positive(value: Any) -> float | None:
+    number = figure(value)
+    return number if number is not None and math.isfinite(number) and number > 0 else None
 
 
-READERS = (Mlperf,)
+READERS = (Mlperf, MlperfPlatform, MlperfSystem)

@@ -1,0 +1,140 @@
+"""``receipts import mlperf``: the results that submitters published, log by log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.base import files
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+
+if TYPE_CHECKING:
+    from receipts.workflows.published import PublishedLog
+
+EPILOG = """\b
+Examples:
+  receipts import mlperf training_results_v5.0
+  receipts import mlperf training_results_v5.0 --benchmark 'llama2*' --jobs 2 --submit
+  receipts import mlperf training_results_v5.0/NVIDIA/results/h200_nemo -o receipts/
+  receipts import mlperf results/ --round v5.1 --json
+
+Patterns are those of a shell, ignoring case. A log that was submitted twice is one launch: every copy gets a receipt
+of that launch with -o, and --submit stores the first. Without -o or --submit nothing is written.
+What is read: docs/import-mlperf.md. Exit codes: 0 every log became a receipt, 2 some did not, 4 the store failed."""
+SHOWN = 12
+
+
+@click.command("mlperf", short_help="Import logs of MLPerf Training.", epilog=EPILOG)
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--submitter", default="*", metavar="PATTERN", help="Only these submitters.")
+@click.option("--system", default="*", metavar="PATTERN", help="Only these systems.")
+@click.option("--benchmark", default="*", metavar="PATTERN", help="Only these benchmarks.")
+@click.option("--round", "round_", default="", metavar="NAME", help="The round, where no folder's name says it.")
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that read.")
+@click.option(
+    "--out", "-o", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write receipts here."
+)
+@click.option("--submit", "submitting", is_flag=True, help="Store the receipts.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result of every log as JSON.")
+@pass_session
+def mlperf(
+    session: Session,
+    folder: Path,
+    submitter: str,
+    system: str,
+    benchmark: str,
+    round_: str,
+    jobs: int,
+    out: Path | None,
+    submitting: bool,
+    as_json: bool,
+) -> int:
+    """Read a results repository, or any folder of it: one receipt for each log.
+
+    Means over intervals are kept as such and never as steps. Contradictions between a log and the description of its
+    system are printed, and kept in the receipt.
+    """
+    from receipts.workflows.published import find_logs, import_logs
+
+    logs = list(import_logs(find_logs(folder, submitter, system, benchmark, round_), jobs))
+    if out is not None:
+        written = {_file_name(item, folder): item.raw for item in logs if item.raw is not None}
+        files.write_folder(out, written, over=True)
+    stored = _submit(session, logs) if submitting else None
+    if as_json:
+        output.as_json([_document(item) for item in logs])
+    else:
+        _print(logs, out, stored)
+    wanted = sum(1 for item in logs if item.raw is not None and not item.copy_of)
+    return 2 if any(item.raw is None for item in logs) or (stored is not None and stored < wanted) else 0
+
+
+def _file_name(item: PublishedLog, folder: Path) -> str:
+    name = item.place.name if folder.is_dir() else item.place.path.name
+    return name.replace("/results/", "/").replace("/", "__").rpartition(".")[0] + ".json"
+
+
+def _submit(session: Session, logs: list[PublishedLog]) -> int:
+    from receipts.receipt import Document
+    from receipts.workflows.submit import submit
+
+    documents = [Document(item.raw, item.place.name) for item in logs if item.raw is not None and not item.copy_of]
+    stored = 0
+    with session.open_store(create=True) as store:
+        for outcome in submit(documents, store, session.rulebook):
+            stored += outcome.stored
+            if outcome.error is not None:
+                output.note(str(outcome.error))
+    return stored
+
+
+def _print(logs: list[PublishedLog], out: Path | None, stored: int | None) -> None:
+    for item in logs:
+        if item.raw is None:
+            output.note(f"{item.place.name}: {'; '.join(map(str, item.problems))}")
+    _print_contradictions(logs)
+    copies = [item for item in logs if item.copy_of]
+    for item in copies[:SHOWN]:
+        output.line(f"copy: {item.place.name} holds the records of {item.copy_of}: one launch")
+    if len(copies) > SHOWN:
+        output.line(f"and {len(copies) - SHOWN} more copies; see them all with --json")
+    receipts = [item for item in logs if item.raw is not None]
+    groups = Counter(item.place.context for item in receipts)
+    where = f", written to {out}" if out is not None else ""
+    where += f", {stored} in the store" if stored is not None else ""
+    launches = len({item.launch for item in receipts})
+    output.line(
+        f"{len(receipts)} receipts of {len(logs)} logs in {len(groups)} submissions, {launches} launches{where}"
+    )
+
+
+def _print_contradictions(logs: list[PublishedLog]) -> None:
+    """One line for each leaf of a submission on which a log and a description differ."""
+    seen: dict[tuple[str, str], list[str]] = {}
+    for item in logs:
+        for difference in item.contradictions:
+            seen.setdefault((item.place.context, difference.path), []).append(difference.what)
+    if seen:
+        output.line("These do not agree:")
+    for (context, path), whats in sorted(seen.items(), key=lambda entry: entry[0][1] != "hardware.accelerator"):
+        times = f" ({len(whats)} logs)" if len(whats) > 1 else ""
+        output.line(f"  {context} {path}: {output.clean(whats[0])[:200]}{times}")
+
+
+def _document(item: PublishedLog) -> dict[str, object]:
+    return {
+        "log": item.place.name,
+        "context": item.place.context,
+        "launch": item.launch,
+        "copy_of": item.copy_of or None,
+        "receipt": item.raw is not None,
+        "problems": [problem._asdict() for problem in item.problems],
+        "contradictions": [
+            {"path": difference.path, "what": difference.what, "stands": difference.stands}
+            for difference in item.contradictions
+        ],
+    }

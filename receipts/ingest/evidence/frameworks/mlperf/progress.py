@@ -1,0 +1,196 @@
+"""How far a launch is at each record, and the series of step times that follows: single steps, or means over intervals.
+
+Records count samples, steps or tokens, whatever the count is called. What a count counts follows from the clock: the
+steps that a printed step time or throughput makes of the time between two records. Where neither is printed, it
+follows from the name and from what divides the counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import median
+from typing import Final, NamedTuple
+
+from receipts.ingest.evidence.intervals import IntervalMeans
+
+NEAR: Final = 1.25  # how far a count may be from what the clock makes of it: means leave out what is between steps
+MAX_MARKS: Final = 100_000
+FEWEST: Final = 10  # means that make a sample
+PRINTED: Final = "framework log"
+CLOCK: Final = "mllog time_ms"
+WHOLE_BLOCK: Final = "block with its evaluation"
+
+
+class Mark(NamedTuple):
+    """One record of a block: its count, by which name, and its clock in seconds; NaN where it has none."""
+
+    name: str
+    total: int
+    at: float
+
+
+class StepTime(NamedTuple):
+    """What a record prints: the seconds of a step, or samples a second; in which block."""
+
+    mark: Mark
+    block: int
+    seconds: float | None = None
+    rate: float | None = None
+
+
+class Work(NamedTuple):
+    """What a step is: samples, and tokens a sample where the log says it; ``by_tokens`` where rules count tokens."""
+
+    batch: int | None
+    length: int | None
+    by_tokens: bool
+
+    @property
+    def tokens(self) -> int:
+        """Tokens a step; 0 where unknown."""
+        return (self.batch or 0) * (self.length or 0)
+
+
+class Blocks:
+    """Collects marks by block: what lies between evaluations. Times across an evaluation are none of steps."""
+
+    def __init__(self) -> None:
+        self.blocks: list[list[Mark]] = []
+        self.times: list[StepTime] = []
+        self.evaluates_inside = False
+        self._open = False
+        self._marks = 0
+
+    def __repr__(self) -> str:
+        return f"Blocks({len(self.blocks)} blocks, {self._marks} marks)"
+
+    def begin(self, mark: Mark) -> None:
+        """A block begins at a count."""
+        self.blocks.append([mark])
+        self._open = True
+
+    def end(self, mark: Mark | None) -> None:
+        """It ends; at a count where the record names one."""
+        if mark is not None and self._open:
+            self.add(mark)
+        self._open = False
+
+    def add(self, mark: Mark) -> None:
+        """A record within a block; one outside of any is of none."""
+        self._marks += 1
+        if self._open and self._marks <= MAX_MARKS:
+            self.blocks[-1].append(mark)
+
+    def timed(self, mark: Mark, *, seconds: float | None = None, rate: float | None = None) -> None:
+        """A record with a printed time of a step, or a rate."""
+        if len(self.times) < MAX_MARKS:
+            self.times.append(StepTime(mark, len(self.blocks) - 1 if self._open else -1, seconds, rate))
+
+    def unit(self, name: str, work: Work) -> int | None:
+        """How many of a name's counts a step has; None where the log does not show it."""
+        return self._by_clock(name, work) or _by_name(name, self._counts(name), work)
+
+    def series(self, work: Work) -> IntervalMeans | None:
+        """The times that the log prints; those that its clock shows where it prints none, or too few for a sample."""
+        printed, clocked = self._printed(work), self._clocked(work)
+        if printed is None or clocked is None:
+            return printed or clocked
+        return printed if len(printed.steps) >= min(FEWEST, len(clocked.steps)) else clocked
+
+    def _counts(self, name: str) -> list[int]:
+        marks = [mark.total for block in self.blocks for mark in block if mark.name == name]
+        return marks + [item.mark.total for item in self.times if item.mark.name == name]
+
+    def _by_clock(self, name: str, work: Work) -> int | None:
+        """The unit that printed times or rates make of the clock, within a block."""
+        seen: list[float] = []
+        before: StepTime | None = None
+        for item in self.times:
+            if item.mark.name != name:
+                continue
+            spent = item.mark.at - self._since(item, before)
+            counted = item.mark.total - (before.mark.total if before else 0)
+            before = item
+            if counted > 0 and spent > 0:
+                steps = spent / item.seconds if item.seconds else spent * (item.rate or 0.0) / (work.batch or math.inf)
+                seen += [counted / steps] if steps > 0 else []
+        return _nearest(median(seen), work) if seen else None
+
+    def _since(self, item: StepTime, before: StepTime | None) -> float:
+        """The clock when the stretch that a record is over began: at the record before, or with its block."""
+        if before is not None and before.block == item.block:
+            return before.mark.at
+        return self.blocks[item.block][0].at if item.block >= 0 else math.nan
+
+    def _printed(self, work: Work) -> IntervalMeans | None:
+        """Printed step times with the steps since the record before."""
+        times = [item for item in self.times if item.seconds is not None and item.seconds > 0]
+        unit = self.unit(times[0].mark.name, work) if times else None
+        if unit is None or any(item.mark.name != times[0].mark.name for item in times):
+            return None
+        seconds, steps = [], []
+        before: StepTime | None = None
+        count = self._start(work) * unit
+        for item in times:
+            counted, rest = divmod(item.mark.total - count, unit)
+            # What stands before the first record is known where the clock agrees.
+            if counted > 0 and not rest and (before or self._agrees(item, counted)):
+                seconds.append(float(item.seconds or 0.0))
+                steps.append(counted)
+            before, count = item, max(count, item.mark.total)
+        return IntervalMeans(seconds, steps, PRINTED) if seconds else None
+
+    def _start(self, work: Work) -> int:
+        """The step at which the first block begins; 0 where its count is of an unknown unit."""
+        if not self.blocks:
+            return 0
+        begin = self.blocks[0][0]
+        unit = self.unit(begin.name, work)
+        return begin.total // unit if unit else 0
+
+    def _agrees(self, item: StepTime, steps: int) -> bool:
+        spent, claimed = item.mark.at - self._since(item, None), steps * (item.seconds or 0.0)
+        return steps == 1 or not math.isfinite(spent) or claimed / NEAR <= spent <= claimed * NEAR
+
+    def _clocked(self, work: Work) -> IntervalMeans | None:
+        """Time between records of one block, over the steps between them."""
+        seconds, steps = [], []
+        units = {name: self.unit(name, work) for name in {mark.name for block in self.blocks for mark in block}}
+        for block in self.blocks:
+            known = [(mark.total / unit, mark.at) for mark in block if (unit := units[mark.name])]
+            before: tuple[float, float] | None = None
+            for count, at in known:
+                if not math.isfinite(at):
+                    continue
+                if before is None:
+                    before = count, at
+                elif count > before[0] and at > before[1] and (count - before[0]).is_integer():
+                    steps.append(int(count - before[0]))
+                    seconds.append(round(at - before[1], 3) / steps[-1])  # the clock counts milliseconds
+                    before = count, at
+        region = WHOLE_BLOCK if self.evaluates_inside else ""
+        return IntervalMeans(seconds, steps, CLOCK, region) if seconds else None
+
+
+def _nearest(seen: float, work: Work) -> int | None:
+    """The unit that is nearest to what was seen: a step, its samples, or its tokens; None where none is near."""
+    known = [unit for unit in {1, work.batch or 1, work.tokens or 1} if seen / NEAR <= unit <= seen * NEAR]
+    return min(known, key=lambda unit: abs(math.log(unit / seen)), default=None)
+
+
+def _by_name(name: str, counts: Sequence[int], work: Work) -> int | None:
+    """The unit by the count's name, and by what divides the counts."""
+    tokens, batch = work.tokens, work.batch
+    if work.by_tokens and tokens and all(count % tokens == 0 for count in counts):
+        return tokens
+    if name in ("step", "step_num", "iteration"):
+        divided = sum(count % batch == 0 for count in counts) if batch else 0
+        samples = batch and any(count >= batch for count in counts) and divided * 2 >= len(counts)
+        return batch if samples else 1
+    if not batch:
+        return None
+    if name == "samples_count":
+        return batch
+    # Epochs of a data set are small numbers; of language models they are samples.
+    return batch if max(counts, default=0) >= batch and all(count % batch == 0 for count in counts) else None

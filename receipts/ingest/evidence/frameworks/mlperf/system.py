@@ -1,0 +1,117 @@
+"""The description of a system: ``:::SYSJSON`` in a log, ``systems/NAME.json`` of a results repository.
+
+Source: mlcommons/training_policies (submission rules, system description). Numbers are often texts, and a field that
+its author left open is an empty text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar, Final
+
+from receipts.ingest.evidence.documents import json_document
+from receipts.ingest.evidence.frameworks.mlperf.records import integer
+from receipts.ingest.evidence.reader import FileReader
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.stream import Source
+
+_PLATFORM: Final = {
+    "cuda_version": "platform.cuda",
+    "cuda": "platform.cuda",
+    "nvidia_kernel_driver": "platform.driver",
+    "cuda_driver_version": "platform.driver",
+    "nccl_version": "platform.nccl",
+    "nccl": "platform.nccl",
+    "cudnn_version": "platform.cudnn",
+    "cudnn": "platform.cudnn",
+    "libtpu": "platform.libtpu",
+    "python": "platform.python",
+    "python_version": "platform.python",
+}
+# Versions of what is no wheel and moves no step.
+_PASSED_OVER: Final = frozenset({"kernel_version", "mofed_version", "openmpi_version", "dali_version", "trt_version"})
+_NAME: Final = re.compile(r"[a-z][a-z0-9_.\-]{0,60}")
+_NOTHING: Final = frozenset({"", "n/a", "na", "none", "unknown", "-", "tbd"})
+# Loops by a word of the text; a text that names several says which of them the submitter used anywhere.
+_LOOPS: Final = {
+    "maxtext": "maxtext",
+    "maxdiffusion": "maxdiffusion",
+    "nemo": "nemo",
+    "megatron(?:-lm)?": "megatron-lm",
+    "primus": "primus",
+    "torchtitan": "torchtitan",
+    "hugectr": "hugectr",
+    "dgl": "dgl",
+    "mxnet": "mxnet",
+    "tinygrad": "tinygrad",
+}
+_RELEASE: Final = re.compile(r"Release (\d\d\.\d\d)")
+MAX_TEXT: Final = 200
+
+
+def describe(reading: Reading, description: dict[str, Any], line: int = 0) -> None:
+    """State what a description says of hardware and software; the first value of a leaf stands."""
+    hosts, each = (integer(description.get(name)) for name in ("number_of_nodes", "accelerators_per_node"))
+    if hosts:
+        reading.state("hardware.hosts", hosts, f"number_of_nodes {hosts}", line)
+    if hosts and each:
+        reading.state("hardware.chips", hosts * each, f"{hosts} nodes of {each} accelerators", line)
+    for name, path in (
+        ("accelerator_model_name", "hardware.accelerator"),
+        ("operating_system", "platform.os"),
+    ):
+        if text := _text(description.get(name)):
+            reading.state(path, text, f"{name} {text}", line)
+    _framework(reading, _text(description.get("framework")), line)
+    stack = description.get("other_software_stack")
+    for name, version in stack.items() if isinstance(stack, dict) else ():
+        _software(reading, str(name).strip().lower(), _text(version), line)
+
+
+def _framework(reading: Reading, text: str, line: int) -> None:
+    """State the loop that a description names, where it names one, and the release of NVIDIA's container."""
+    named = {name for word, name in _LOOPS.items() if re.search(rf"\b{word}\b", text, re.IGNORECASE)}
+    if len(named) == 1:
+        reading.state("path.intended.framework", named.pop(), f"framework {text}", line)
+    releases = set(_RELEASE.findall(text))
+    if len(releases) == 1 and reading.source != "mlperf-system":
+        reading.state("wheels.nvidia-release", releases.pop(), f"framework {text}", line)
+
+
+def _software(reading: Reading, name: str, version: str, line: int) -> None:
+    if not version or name in _PASSED_OVER:
+        return
+    path = _PLATFORM.get(name)
+    if path is None and _NAME.fullmatch(name):
+        path = f"wheels.{name.removesuffix('_version').replace('pytorch', 'torch')}"
+    if path is not None and path not in reading.stated:
+        reading.state(path, version, f"{name} {version}", line)
+
+
+def _text(value: Any) -> str:
+    text = value.strip()[:MAX_TEXT] if isinstance(value, str) else ""
+    return "" if text.lower() in _NOTHING or text.startswith("UNKNOWN_MLPERF") else text
+
+
+class MlperfSystem(FileReader):
+    """Reads ``systems/NAME.json``, which people wrote and the submission's reviewers read."""
+
+    source: ClassVar[str] = "mlperf-system"
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        """Whether it is one JSON object with the two names that each description has."""
+        return (
+            head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+            and b'"accelerator_model_name"' in head
+            and b'"accelerators_per_node"' in head
+        )
+
+    def read(self, source: Source) -> list[Reading]:
+        """The hardware and the software that it names."""
+        reading = Reading(self.source)
+        document = json_document(source, reading, "a system description")
+        if isinstance(document, dict):
+            reading.records = 1
+            describe(reading, document)
+        return [reading]

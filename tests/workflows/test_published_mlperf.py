@@ -1,0 +1,239 @@
+"""Published logs of MLPerf: each becomes a receipt that holds what the log holds, as an independent parser reads it."""
+
+from __future__ import annotations
+
+import json
+import re
+import tarfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from receipts.base.errors import UsageError
+from receipts.receipt import Document, Parsed, parse
+from receipts.workflows.published import PublishedLog, find_logs, import_logs
+from tests.support.thorough import unless_thorough
+
+CASES = Path(__file__).resolve().parents[3] / "shared/cases/published/mlperf-training-v4.1-llm.tar.xz"
+SYSTEM = {
+    "submitter": "Acme",
+    "number_of_nodes": "2",
+    "accelerators_per_node": "8",
+    "accelerator_model_name": "NVIDIA H200-SXM5-141GB",
+    "framework": "NVIDIA NeMo Framework Release 24.09",
+    "other_software_stack": {"cuda_version": "12.6.1", "JAX": "0.4.35"},
+}
+
+
+def record(key: str, value: Any = None, at: int = 0, **metadata: Any) -> str:
+    body = {"namespace": "", "time_ms": 1_700_000_000_000 + at, "event_type": "POINT_IN_TIME", "key": key}
+    return "0: :::MLLOG " + json.dumps({**body, "value": value, "metadata": {"lineno": 3, **metadata}}) + "\n"
+
+
+def head(benchmark: str = "llama2_70b_lora", batch: int = 8, seed: int = 7, **settings: Any) -> str:
+    rows = {"submission_benchmark": benchmark, "submission_division": "closed", "submission_platform": "2xH200"}
+    rows |= {"seed": seed, "global_batch_size": batch, **settings}
+    return record("init_start") + "".join(record(key, value, 10) for key, value in rows.items())
+
+
+def blocks(name: str, unit: int, seconds: float = 2.0) -> str:
+    """Twelve blocks of six steps, each with one printed mean, whose records count by ``name`` in ``unit`` a step."""
+    text, now = record("run_start", at=1_000), 1_000
+    for block in range(12):
+        count = {"samples_count": block * 6 * 8}
+        text += record("block_start", at=now, **count)
+        now += int(6_000 * seconds)
+        text += record(
+            "tracked_stats", {"train_step_time": seconds + block / 64}, now, **{name: (block + 1) * 6 * unit}
+        )
+        text += record("block_stop", at=now, samples_count=(block + 1) * 48)
+        text += record("eval_start", at=now, samples_count=(block + 1) * 48)
+        now += 500
+        text += record("eval_accuracy", 0.93, now, samples_count=(block + 1) * 48)
+    return text + record("run_stop", at=now, status="success")
+
+
+def repository(root: Path, logs: dict[str, str], system: dict[str, Any] | None = None) -> Path:
+    for name, text in logs.items():
+        path = root / "training_results_v5.0" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        described = path.parents[3] / "systems" / f"{path.parents[1].name}.json"
+        described.parent.mkdir(exist_ok=True)
+        described.write_text(json.dumps(SYSTEM | (system or {})), encoding="utf-8")
+    return root / "training_results_v5.0"
+
+
+def imported(root: Path, **patterns: str) -> list[PublishedLog]:
+    return list(import_logs(find_logs(root, **patterns)))
+
+
+def receipt(item: PublishedLog) -> Parsed:
+    assert item.raw is not None, item.problems
+    return parse(Document(item.raw, item.place.name))
+
+
+def one(tmp_path: Path, text: str, system: dict[str, Any] | None = None) -> Parsed:
+    (item,) = imported(repository(tmp_path, {"Acme/results/box/llama2_70b_lora/result_0.txt": text}, system))
+    return receipt(item)
+
+
+@pytest.mark.parametrize(("name", "unit"), [("step", 1), ("step", 8), ("samples_count", 8)])
+def test_a_mean_is_over_as_many_steps_as_the_clock_says_whatever_its_record_counts(
+    tmp_path: Path, name: str, unit: int
+) -> None:
+    stated = one(tmp_path, head() + blocks(name, unit)).stated
+    assert tuple(stated["measurement.interval_means_seconds"]) == tuple(2 + block / 64 for block in range(12))
+    assert tuple(stated["measurement.interval_steps"]) == (6,) * 12
+    assert "measurement.step_durations_seconds" not in stated
+
+
+def test_a_time_of_every_step_is_kept_digit_for_digit(tmp_path: Path) -> None:
+    times = [5.112707138061523 + step / 7 for step in range(20)]
+    text, now = head("gpt3", 16, max_sequence_length=2048) + record("run_start", at=1_000), 1_000
+    text += record("block_start", at=now, first_epoch_num=0, epoch_count=20 * 16 * 2048)
+    for step, seconds in enumerate(times, 1):
+        now += int(seconds * 1_000)
+        text += record("tracked_stats", {"train_step_timing in s": seconds}, now, step=step * 16 * 2048)
+        text += record("tracked_stats", {"validation_step_timing in s": 0.1}, now, step=step * 16 * 2048)
+    stated = one(tmp_path, text + record("run_stop", at=now, status="success")).stated
+    assert tuple(stated["measurement.step_durations_seconds"]) == tuple(times)
+    assert "measurement.interval_steps" not in stated
+    assert stated["measurement.tokens_per_step"] == 16 * 2048
+
+
+def test_a_block_that_prints_no_time_has_that_of_its_records_evaluation_and_all(tmp_path: Path) -> None:
+    text = head("gpt3", 16, max_sequence_length=2048) + record("run_start", at=1_000)
+    for block in range(12):
+        first, span = block * 4 * 16 * 2048, 4 * 16 * 2048
+        text += record("block_start", at=1_000 + block * 8_000, first_epoch_num=first, epoch_count=span)
+        text += record("block_stop", at=9_000 + block * 8_000, first_epoch_num=first)
+        text += record("eval_accuracy", 2.7, 9_000 + block * 8_000, epoch_num=first + span)
+    stated = one(tmp_path, text + record("run_stop", at=97_000, status="success")).stated
+    assert tuple(stated["measurement.interval_means_seconds"]) == (2.0,) * 12
+    assert tuple(stated["measurement.interval_steps"]) == (4,) * 12
+    assert stated["measurement.region"] == "block with its evaluation"
+
+
+def test_place_system_and_records_say_what_ran(tmp_path: Path) -> None:
+    disclosed = {"tensor_parallelism": 4, "context_parallelism": 2, "lowest_numerical_precision_in_linear": "fp8"}
+    dlpal = ":::DLPAL img:5 12 2 node[1-2] 'big cluster' DGXH200_2x8x4xtp4pp1cp2\n"
+    stated = one(tmp_path, dlpal + head(micro_batch_size=1, **disclosed) + blocks("step", 1)).stated
+    assert stated["run.context"] == "mlperf-training-v5.0/Acme/box/llama2_70b_lora"
+    assert (stated["run.lane"], stated["run.outcome"]) == ("mlperf-closed", "ok")
+    assert (stated["hardware.chips"], stated["hardware.hosts"], stated["platform.cuda"]) == (16, 2, "12.6.1")
+    assert (stated["parallelism.tensor"], stated["parallelism.context"], stated["batch.micro_batch"]) == (4, 2, 1)
+    assert stated["features.lowest_numerical_precision_in_linear"] == "fp8"
+    assert (stated["features.image"], stated["run.host"]) == ("img:5", "node[1-2]")
+    assert stated["features.configuration"] == "DGXH200_2x8x4xtp4pp1cp2"
+    assert stated["path.intended.framework"] == "nemo"
+    assert str(stated["run.started"]).startswith("2023-11-14T22:13:20")
+
+
+def test_a_log_that_stops_in_its_run_is_no_success(tmp_path: Path) -> None:
+    whole = head() + blocks("step", 1)
+    assert one(tmp_path, whole.rpartition("0: :::MLLOG")[0]).receipt.run.outcome == "crash"
+
+
+def test_a_copy_under_another_system_is_the_same_launch(tmp_path: Path) -> None:
+    text = head() + blocks("step", 1)
+    other = text.replace('"2xH200"', '"2xH200-POWER"').replace("0: :::MLLOG", " 0: :::MLLOG")
+    logs = {"Acme/results/a/bench/result_0.txt": text, "Acme/results/b/bench/result_0.txt": other}
+    first, second = imported(repository(tmp_path, logs))
+    assert (first.copy_of, second.copy_of) == ("", "Acme/results/a/bench/result_0.txt")
+    assert receipt(first).receipt.run.launch == receipt(second).receipt.run.launch
+
+
+def test_launches_with_other_seeds_are_replicates(tmp_path: Path) -> None:
+    logs = {
+        f"Acme/results/a/b/result_{seed}.txt": head(seed=seed) + blocks("step", 1, 2 + seed / 256) for seed in (1, 2)
+    }
+    first, second = (receipt(item).stated for item in imported(repository(tmp_path, logs)))
+    assert (first["numerics.seed"], second["numerics.seed"]) == (1, 2)
+    assert first["run.launch"] != second["run.launch"]
+
+
+def test_a_platform_that_the_description_contradicts_is_a_finding(tmp_path: Path) -> None:
+    text = (head() + blocks("step", 1)).replace("2xH200", "tpu-v5p")
+    root = repository(tmp_path, {"G/results/tri/gpt3/result_0.txt": text}, {"accelerator_model_name": "TPU-trillium"})
+    (item,) = imported(root)
+    assert [(found.path, found.stands[:12]) for found in item.contradictions] == [
+        ("hardware.accelerator", "accelerator_")
+    ]
+    assert receipt(item).stated["hardware.accelerator"] == "TPU-trillium"
+    assert "tpu-v5p" in item.contradictions[0].what
+
+
+def test_patterns_choose_and_power_meters_are_no_launches(tmp_path: Path) -> None:
+    text = head() + blocks("step", 1)
+    logs = {f"{who}/results/box/{what}/result_0.txt": text for who in ("A", "B") for what in ("bert", "gpt3")}
+    root = repository(tmp_path, logs | {"A/results/box/bert/power/result_0/node_0.txt": record("power_reading", 3)})
+    assert [place.name for place in find_logs(root, submitter="b", benchmark="g*")] == [
+        "B/results/box/gpt3/result_0.txt"
+    ]
+    assert len(find_logs(root)) == 4
+    below = find_logs(root / "A" / "results" / "box" / "bert")
+    assert (below[0].submitter, below[0].round) == ("A", "v5.0")
+    with pytest.raises(UsageError, match="none of 4 logs fits"):
+        find_logs(root, system="other")
+
+
+# The oracle: forty lines that share nothing with the readers.
+def records(text: str) -> Iterator[dict[str, Any]]:
+    for match in re.finditer(r":::MLLOG (\{.*\})", text):
+        with suppress(ValueError):  # of interleaved ranks
+            yield json.loads(match[1])
+
+
+def printed(text: str) -> tuple[set[float], set[int]]:
+    times, clocks = set(), set()
+    for found in records(text):
+        clocks.add(found["time_ms"])
+        if found["key"] == "tracked_stats":
+            times |= {value for name, value in found["value"].items() if "step_tim" in name and "valid" not in name}
+    return times, clocks
+
+
+def found_again(text: str, parsed: Parsed) -> None:
+    """Every time of the receipt is printed, or the difference of two clocks over whole steps; so are its settings."""
+    times, clocks = printed(text)
+    measurement = parsed.receipt.measurement
+    assert measurement is not None
+    assert set(measurement.step_durations_seconds or ()) <= times
+    if not set(means := measurement.interval_means_seconds or ()) <= times:
+        spans = [
+            round(mean * steps * 1_000) for mean, steps in zip(means, measurement.interval_steps or (), strict=True)
+        ]
+        assert all(any(clock + span in clocks for clock in clocks) for span in spans)
+    values = {found["key"]: found["value"] for found in records(text)}
+    for key, path in (("seed", "numerics.seed"), ("global_batch_size", "batch.global_batch")):
+        assert parsed.stated[path] == values[key]
+    first, last = min(clocks) / 1e3, max(clocks) / 1e3
+    run = parsed.receipt.run
+    assert run.finished is not None
+    assert (run.started.timestamp(), run.finished.timestamp()) == pytest.approx((first, last), abs=1e-3)
+
+
+def test_every_value_is_one_that_the_log_holds(tmp_path: Path) -> None:
+    text = head() + blocks("step", 1)
+    found_again(text, one(tmp_path, text))
+
+
+@pytest.mark.skipif(
+    not (CASES.is_file() and unless_thorough(usual=False, thorough=True)), reason="published logs, in `make thorough`"
+)
+def test_every_published_log_becomes_a_receipt_of_what_it_holds(tmp_path: Path) -> None:
+    with tarfile.open(CASES) as archive:
+        archive.extractall(tmp_path, filter="data")
+    logs = imported(tmp_path)
+    assert len(logs) == len(list(tmp_path.rglob("result_*.txt")))
+    for item in logs:
+        found_again(
+            item.place.path.read_text(encoding="utf-8", errors="replace").replace("}:::MLLOG", "}\n:::MLLOG"),
+            receipt(item),
+        )
+    disputed = {item.place.system for item in logs for found in item.contradictions if "accelerator" in found.path}
+    assert disputed == {f"cloud-tpu-trillium-{chips}-maxtext" for chips in (512, 1024, 2048, 3072)}
