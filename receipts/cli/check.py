@@ -20,6 +20,7 @@ EPILOG = """\b
 Examples:
   receipts check run.json
   receipts check *.json --json
+  receipts check run.json --missing
   receipts check run.json --witness profile.json
   receipts check 3f9c
 
@@ -34,8 +35,11 @@ Exit codes: 0 valid, 1 invalid, 2 not a receipt, 3 open (path, steps or a needed
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print one line for each receipt.")
+@click.option("--missing", is_flag=True, help="List what is missing, by weight, with what to do about it.")
 @pass_session
-def command(session: Session, receipts: tuple[str, ...], witness: tuple[str, ...], as_json: bool, quiet: bool) -> int:
+def command(
+    session: Session, receipts: tuple[str, ...], witness: tuple[str, ...], as_json: bool, quiet: bool, missing: bool
+) -> int:
     """Check receipts against the rules of their lanes, and store nothing.
 
     Prints all errors of all documents. A profiled launch among them is the witness of the launch that it names. With
@@ -68,8 +72,14 @@ def command(session: Session, receipts: tuple[str, ...], witness: tuple[str, ...
     if as_json:
         output.as_json([to_json(item) for item in verdicts])
     else:
-        for verdict in verdicts:
-            print_verdict(verdict, quiet=quiet)
+        from receipts.publish.check import line, page
+        from receipts.publish.page import text
+
+        for item, verdict in zip(given, verdicts, strict=True):
+            if quiet:
+                output.line(output.clean(text(line(verdict))))
+            else:
+                output.show(page(verdict, item.source, missing=missing))
     return 2 if refused else worst(verdicts)
 
 
@@ -103,31 +113,3 @@ def worst(verdicts: list[ReceiptVerdict]) -> int:
 
     codes = [EXIT[item.status] for item in verdicts]
     return 1 if 1 in codes else max(codes, default=0)
-
-
-def print_verdict(verdict: ReceiptVerdict, *, quiet: bool = False) -> None:
-    """One receipt's verdict; the last line carries the status."""
-    from receipts.publish.findings import entries
-
-    name = output.clean(verdict.label or verdict.receipt[:12])
-    if not quiet:
-        _head(name, f"{verdict.receipt[:12]}  {verdict.lane}")
-        output.entries(entries(verdict.findings))
-        if verdict.witnesses:
-            output.wrapped(f"path witnessed by {', '.join(item[:12] for item in verdict.witnesses)}", 0)
-    spoilt = f"tainted: {', '.join(verdict.tainted)}" if verdict.tainted else ""
-    if spoilt and len(f"{verdict.status} · path {verdict.path} · {spoilt}") > output.width():
-        output.line(spoilt)
-        spoilt = ""
-    spoilt = f" · {spoilt}" if spoilt else ""
-    status = output.paint(verdict.status, verdict.status)
-    lead = f"{name}: " if quiet else ""
-    output.line(f"{lead}{status} · path {output.paint(verdict.path, verdict.path)}{spoilt}")
-
-
-def _head(name: str, rest: str) -> None:
-    """Name and identity in one line, or in two where they would not fit."""
-    if len(name) + 2 + len(rest) > output.width():
-        output.wrapped(name, 0)
-        name = ""
-    output.line(output.paint(f"{name}  {rest}".strip(), "head"))

@@ -109,7 +109,7 @@ def command(
             if as_json:
                 rows.append(_as_data(item))
             elif not quiet and not many and tally.seen <= MANY:
-                print_outcome(item)
+                print_outcome(item, alone=not several)
         progress.clear()
         # A stream is known to be many only when it has been read.
         many = many or tally.seen > MANY
@@ -179,13 +179,17 @@ def _total(files: Sequence[str]) -> int | None:
     return count
 
 
-def print_outcome(item: Submission) -> None:
-    """One stored receipt in one line, and what it replaced."""
+def print_outcome(item: Submission, *, alone: bool = False) -> None:
+    """One stored receipt in one line, what it replaced and, if it is the only one, what keeps it from being valid."""
+    from receipts.publish.submissions import keeps_open
+
     if item.submitted is None:
         return
     stored = item.submitted
     again = "" if stored.new else f"  already stored {stored.at:%Y-%m-%d %H:%M} UTC"
     output.line(f"{stored.id[:12]}  {output.paint(stored.status, stored.status)}  {output.clean(item.name)}{again}")
+    if item.verdict is not None and stored.status == "open" and alone:
+        output.wrapped(keeps_open(item.verdict), 2, 4)
     for replaced in stored.superseded:
         output.line(f"  supersedes {replaced[:12]}")
     for other in stored.undecided:

@@ -111,7 +111,7 @@ def missing(verdict: Comparison, rules: RuleSet, say: Words) -> list[str]:
     result = headline(verdict)
     if result is not None and result.effect.needed and not groups.at(Level.OPEN):
         texts.append(say("needed", n=result.effect.needed))
-    return texts + lacks.short(groups)
+    return texts + [str(item) for item in lacks.weighed(groups)]
 
 
 def change(result: MetricResult) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from receipts.judging.verdict import Finding, Level
+from receipts.judging.verdict import Finding, Level, Question
 from receipts.publish.findings import Grouped, actions, on_sides
-from receipts.publish.page import Cell
+from receipts.publish.page import Cell, Column, Table, row
 from receipts.publish.readings import leaf
 from receipts.publish.words import words
 
@@ -25,16 +26,58 @@ def _leaves() -> dict[str, str]:
     return dict(words("leaves").named("leaf"))
 
 
-def short(groups: Grouped) -> list[str]:
-    """Everything that is missing, each with the rules that ask for it: open questions, then facts not stated."""
-    codes: dict[str, list[str]] = {}
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """Something that is missing: its name, the rules that wait for it, and what to do about it."""
+
+    name: str
+    codes: tuple[str, ...]
+    actions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({', '.join(self.codes)})"
+
+
+def weighed(groups: Grouped) -> list[Lack]:
+    """Everything that is missing, by weight: what keeps a question of the verdict open, then what most rules need."""
+    items: dict[str, list[Finding]] = {}
     for group in groups.at(Level.OPEN):
-        codes.setdefault(called(group[0]), []).append(group[0].code)
-    known = {code for group in codes.values() for code in group}
-    for at, items in groups.waiting.items():
-        rules = dict.fromkeys(item.code for item in items if item.code not in known)
-        codes.setdefault(named(at), []).extend(rules)
-    return [f"{name} ({', '.join(rules)})" for name, rules in codes.items() if rules]
+        items.setdefault(called(group[0]), []).extend(group)
+    known = {item.code for group in items.values() for item in group}
+    for at, group in groups.waiting.items():
+        rest = [item for item in group if item.code not in known]
+        if rest:
+            items.setdefault(named(at), []).extend(rest)
+    ordered = sorted(items.items(), key=lambda item: _weight(item[1]))
+    return [Lack(name, tuple(dict.fromkeys(item.code for item in group)), _advice(group)) for name, group in ordered]
+
+
+def _advice(group: Sequence[Finding]) -> tuple[str, ...]:
+    """What to do: what a rule says that judged, where one did; else to state the fact."""
+    return tuple(actions([item for item in group if not item.unjudged] or group))
+
+
+def _weight(group: Sequence[Finding]) -> tuple[bool, bool, int]:
+    """Open questions of the verdict in the order of their codes; other findings; facts, those that most rules need."""
+    on_question = any(item.question is not Question.NONE and not item.unjudged for item in group)
+    facts = all(item.unjudged for item in group)
+    return not on_question, facts, -len({item.code for item in group}) if facts else 0
+
+
+def sentence(missing: Sequence[Lack], source: str, most: int = 3) -> str:
+    """What keeps a receipt from being valid: the weightiest, and the command that lists the rest."""
+    say = words("receipt")
+    first = ", ".join(map(str, missing[:most]))
+    if len(missing) <= most:
+        return say("keeps", n=len(missing), first=first)
+    return say("keeps_more", n=len(missing), first=first, source=source)
+
+
+def table(missing: Sequence[Lack]) -> Table:
+    """All of it, by weight, with what to do."""
+    columns = (Column("missing"), Column("rules", rank=1), Column("what to do"))
+    rows = tuple(row(item.name, ", ".join(item.codes), "; ".join(item.actions)) for item in missing)
+    return Table(words("receipt")("missing"), columns, rows)
 
 
 def remedies(groups: Sequence[Sequence[Finding]]) -> Iterator[tuple[str, tuple[Cell, ...]]]:

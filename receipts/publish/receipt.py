@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from receipts.store import Decision
 
 HEADLINE = ("tokens_per_second", "step_seconds", "peak_bytes")
-MOST_MISSING = 3
 LONGEST_VALUE = 200
 STATES: dict[str, State] = {"valid": "yes", "open": "open", "invalid": "no"}
 
@@ -86,11 +85,9 @@ def _headline(item: Shown, launch: Launch, groups: Grouped, say: Words) -> Cell:
             parts.append(say("more", n=len(errors) - 1))
     else:
         parts = parts or [_numbers(launch, say)]
-        missing = lacks.short(groups)
+        missing = lacks.weighed(groups)
         if missing and status != "valid":
-            more = len(missing) - MOST_MISSING
-            shown = missing[:MOST_MISSING] + ([say("more_lacks", n=more)] if more > 0 else [])
-            parts.append(say("lacks", missing=", ".join(shown)))
+            parts.append(lacks.sentence(missing, item.parsed.source))
     return (Mark(STATES[status], say(status)), f"  {'; '.join(parts)}")
 
 

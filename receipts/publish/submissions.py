@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.judging.verdict import Level
 from receipts.publish.findings import grouped, reason
+from receipts.publish.lacks import sentence, weighed
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class SubmitSum:
     refused: int = 0
     new: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
+    lacking: Counter[str] = field(default_factory=Counter)
     outcomes: dict[str, Submission] = field(default_factory=dict)  # one of each kind: what an exit code asks for
     _examples: dict[str, str] = field(default_factory=dict)
 
@@ -53,7 +55,7 @@ class SubmitSum:
             self.refused += 1
         elif item.submitted.new:
             self.new[item.submitted.status] += 1
-            if item.verdict is not None and item.verdict.status == "invalid":
+            if item.verdict is not None:
                 self._explain(item.verdict)
         else:
             self.known += 1
@@ -61,11 +63,14 @@ class SubmitSum:
         self.outcomes.setdefault(kind, item)
 
     def _explain(self, verdict: ReceiptVerdict) -> None:
-        errors = grouped(verdict.findings).at(Level.ERROR)
+        groups = grouped(verdict.findings)
+        errors = groups.at(Level.ERROR)
         if errors:
             first: Finding = errors[0][0]
             self.reasons[first.code] += 1
             self._examples.setdefault(first.code, reason(first))
+        elif verdict.status == "open" and (missing := weighed(groups)):
+            self.lacking[str(missing[0])] += 1
 
     def sentence(self) -> str:
         """``20 stored: 18 valid, 1 invalid (R302: sdpa_math ran, …), 1 open; 3 were stored before``."""
@@ -80,7 +85,7 @@ class SubmitSum:
         parts = []
         for status in ORDER:
             if count := self.new[status]:
-                why = self._why() if status == "invalid" else ""
+                why = {"invalid": self._why, "open": self._missing}.get(status, str)()
                 values = {"n": f"{count:,}", "status": status}
                 parts.append(say("reasons", reasons=why, **values) if why else say("status", **values))
         return ", ".join(parts)
@@ -93,3 +98,13 @@ class SubmitSum:
             for code, count in common
         ]
         return "; ".join([*texts, "…"] if len(self.reasons) > MOST_REASONS else texts)
+
+    def _missing(self) -> str:
+        """What most open receipts lack first."""
+        common = self.lacking.most_common(1)
+        return words("submit")("missing", n=common[0][1], lack=common[0][0]) if common else ""
+
+
+def keeps_open(verdict: ReceiptVerdict) -> str:
+    """What keeps one receipt from being valid, by weight."""
+    return sentence(weighed(grouped(verdict.findings)), verdict.receipt[:12])

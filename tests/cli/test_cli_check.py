@@ -74,3 +74,22 @@ def test_a_number_is_held_against_the_statistic_that_it_claims_to_be(shell: Shel
     said = " ".join(shell("check", shell.write("run", "megatron", **leaves)).out.split())
     assert "over the median step of the window" in said
     assert "from the stated tokens/s, the stated FLOPs a token, 8 chips" in said
+
+
+def test_what_is_missing_is_listed_by_weight_with_what_to_do(shell: Shell) -> None:
+    path = shell.write("bare", measurement__step_durations_seconds=None, model__depth=None, path__witnessed=None)
+    first = shell("check", path).lines[0]
+    assert "keep it from being valid, first of all step times (R205), witness of the path" in first
+    said = shell("check", path, "--missing")
+    assert said.code == 3
+    rows = said.lines[said.lines.index("") + 2 :]
+    assert [row.split("  ")[1] for row in rows[:1]] == ["step times"]
+    where = {name: at for at, line in enumerate(rows) for name in ("step times", "depth of the model") if name in line}
+    assert where["step times"] < where["depth of the model"], "what keeps a question open is before a single fact"
+    assert "state model.depth" in said.out
+    assert "R301 unwitnessed_path" not in said.out
+
+
+def test_a_submit_of_one_open_receipt_says_what_keeps_it_open(shell: Shell) -> None:
+    whole = shell("submit", shell.write("bare", measurement__step_durations_seconds=None, path__witnessed=None))
+    assert "from being valid" in " ".join(whole.out.split())

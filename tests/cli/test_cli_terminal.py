@@ -113,7 +113,7 @@ def test_a_terminal_gets_colour_and_a_table(shell: Shell) -> None:
     seen = _on_terminal(["list"], _environment())
     assert ANSI.search(seen)
     assert "─".encode() in seen
-    assert b"\x1b[32mvalid" in _on_terminal(["check", "one.json"], _environment())
+    assert b"\x1b[32mVALID" in _on_terminal(["check", "one.json"], _environment())
 
 
 @pytest.mark.parametrize("changes", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])

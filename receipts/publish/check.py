@@ -1,0 +1,67 @@
+"""The page of a check: the status and its reason, every finding, and what is missing by weight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.judging.verdict import Level, ReceiptVerdict
+from receipts.publish import lacks
+from receipts.publish.findings import Grouped, entries, grouped, reason
+from receipts.publish.page import Cell, Mark, Page, Section, State
+from receipts.publish.words import words
+
+STATES: dict[str, State] = {"valid": "yes", "open": "open", "invalid": "no"}
+
+
+def page(verdict: ReceiptVerdict, source: str, *, missing: bool = False) -> Page:
+    """The whole page; with ``missing`` what is missing and what to do about it, in place of the findings."""
+    say = words("receipt")
+    groups = grouped(verdict.findings)
+    name = verdict.label or verdict.receipt[:12]
+    sections: tuple[Section, ...]
+    if missing:
+        lacking = lacks.weighed(groups)
+        sections = (Section("missing", "", tables=(lacks.table(lacking),)),) if lacking else ()
+    else:
+        sections = (Section("findings", "", entries=entries(verdict.findings)),) if verdict.findings else ()
+    return Page(
+        title=name,
+        headline=(
+            Mark(STATES[verdict.status], say(verdict.status)),
+            "  ",
+            "; ".join([name, *_why(verdict, groups, source)]),
+        ),
+        facts=(("", (say("checked", id=verdict.receipt[:12], lane=verdict.lane),)),),
+        sections=sections,
+        foot=tuple(_foot(verdict)),
+    )
+
+
+def line(verdict: ReceiptVerdict) -> Cell:
+    """The verdict in one line, after the receipt's name."""
+    return (f"{verdict.label or verdict.receipt[:12]}: ", *_status(verdict))
+
+
+def _why(verdict: ReceiptVerdict, groups: Grouped, source: str) -> Iterator[str]:
+    say = words("receipt")
+    errors = groups.at(Level.ERROR)
+    if errors:
+        first = errors[0][0]
+        yield say("offense", name=first.name.replace("_", " "), code=first.code, reason=reason(first))
+        if len(errors) > 1:
+            yield say("more", n=len(errors) - 1)
+    elif verdict.status != "valid" and (lacking := lacks.weighed(groups)):
+        yield lacks.sentence(lacking, source)
+
+
+def _foot(verdict: ReceiptVerdict) -> Iterator[tuple[str, Cell]]:
+    say = words("receipt")
+    if verdict.witnesses:
+        yield "", (say("path_by", ids=", ".join(item[:12] for item in verdict.witnesses)),)
+    yield "", _status(verdict)
+
+
+def _status(verdict: ReceiptVerdict) -> Cell:
+    say = words("receipt")
+    kinds = say("tainted", kinds=", ".join(verdict.tainted)) if verdict.tainted else ""
+    return (say("verdict", status=verdict.status, path=verdict.path, tainted=kinds),)
