@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from receipts.ingest.evidence.literal import flattened, integer, literal, number
+from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.literal import balanced, flattened, integer, literal, number
 from receipts.ingest.evidence.reading import Reading
 
 _ENTRY = re.compile(r":print\]\s+(\w{1,80})\s+(?:\.{2,40}\s)?\s*(.{0,2000})$")
@@ -21,18 +22,12 @@ _VERSION = re.compile(r"DeepSpeed info: version=([\w.+-]{1,60})")
 _OPTIMIZER = re.compile(r"DeepSpeed Basic Optimizer\s*=\s*(\w+)")
 _WORLD = re.compile(r"dist_world_size=(\d{1,9})|\bworld_rank=\d+, local_rank=\d+, world_size=(\d{1,9})")
 _OFFLOAD = re.compile(r"offload_(param|optimizer)=\w*\(?.{0,40}?device=[\"'<]?(?:\w+\.)?(cpu|nvme)")
-_WHOLE: Final = {
-    "train_batch_size": "batch.global_batch",
-    "train_micro_batch_size_per_gpu": "batch.micro_batch",
-    "gradient_accumulation_steps": "batch.accumulation",
-    "world_size": "parallelism.data",
-}
-_DTYPES: Final = {
-    "bfloat16_enabled": "bf16",
-    "bfloat16_config": "bf16",
-    "fp16_enabled": "fp16",
-    "float16_config": "fp16",
-}
+_JSON = re.compile(r"(?:print_user_config\].*|:print\]\s+)json = (\{.*)$")
+# What a launcher prints before each line, and a person may have left out of some.
+_WORKER = re.compile(r"^\s*[\w.-]{1,60}:\s(?=\s*[\"}\]])")
+_SIZES: Final = vocabulary.table("deepspeed")["configuration"]
+_DTYPES: Final = vocabulary.table("deepspeed")["words"]["dtypes"]
+_MAX_BLOCK: Final = 2000
 
 
 class DeepSpeedConfig:
@@ -42,9 +37,21 @@ class DeepSpeedConfig:
         self.reading = reading
         self.records = 0
         self.steps_per_print: int | None = None
+        self._block: list[str] = []
+        self._block_line = self._depth = 0
+
+    @property
+    def open(self) -> bool:
+        """Whether the user's JSON goes on."""
+        return bool(self._block)
 
     def line(self, text: str, line: int) -> None:
-        """One line that is none of a JSON block's."""
+        """One line that is none of a JSON block's, or its first one."""
+        if match := _JSON.search(text):
+            self._block, self._block_line, self._depth = [match[1]], line, balanced(match[1])
+            if self._depth <= 0:
+                self.close()
+            return
         if match := _ENTRY.search(text):
             self.records += 1
             self._entry(match[1], match[2].strip(), line)
@@ -62,11 +69,20 @@ class DeepSpeedConfig:
             if chips:
                 self.reading.state("hardware.chips", chips, match[0], line)
 
-    def document(self, text: str, line: int) -> None:
-        """The user's JSON, whole or cut off."""
-        found = literal(text, text.index("{"))
-        if isinstance(found, dict):
-            self.settings(found, line)
+    def more(self, text: str) -> None:
+        """One more line of the user's JSON."""
+        text = _WORKER.sub("", text)
+        self._block.append(text)
+        self._depth += balanced(text)
+        if self._depth <= 0 or len(self._block) >= _MAX_BLOCK or text.startswith("["):
+            self.close()
+
+    def close(self) -> None:
+        """Take the user's JSON, whole or cut off, where one is open."""
+        lines, self._block = self._block, []
+        settings = literal("\n".join(lines)) if lines else None
+        if isinstance(settings, dict):
+            self.settings(settings, self._block_line)
 
     def settings(self, found: dict[str, Any], line: int) -> None:
         """The user's settings as an object."""
@@ -75,7 +91,7 @@ class DeepSpeedConfig:
         for name in ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"):
             self._whole(name, flat.get(name), line)
         self._stage(flat.get("zero_optimization.stage"), line)
-        for name, dtype in (("bf16", "bf16"), ("bfloat16", "bf16"), ("fp16", "fp16")):
+        for name, dtype in _DTYPES.items():
             if flat.get(f"{name}.enabled") is True:
                 self.reading.state("numerics.compute_dtype", dtype, f"{name}.enabled = true", line)
         for what in ("param", "optimizer"):
@@ -93,7 +109,7 @@ class DeepSpeedConfig:
         # What was glued behind a number is none of it.
         value = match[1] if (match := _GLUED.match(value)) else value
         text = f"{name} = {value[:100]}"
-        if name in _WHOLE:
+        if name in _SIZES:
             self._whole(name, value, line)
         elif name == "zero_optimization_stage":
             self._stage(value, line)
@@ -115,7 +131,7 @@ class DeepSpeedConfig:
     def _whole(self, name: str, value: Any, line: int) -> None:
         found = integer(value)
         if found is not None and found >= 1:
-            self.reading.state(_WHOLE[name], found, f"{name} = {found}", line)
+            self.reading.state(_SIZES[name], found, f"{name} = {found}", line)
 
     def _stage(self, value: Any, line: int) -> None:
         stage = integer(value)

@@ -1,51 +1,41 @@
 """DeepSpeed's log: steps, the throughput timer, the pipeline engine, overflow, memory, timers.
 
 Sources: `deepspeed/utils/timer.py`, `runtime/engine.py`, `runtime/pipe/engine.py`, `runtime/utils.py`
-(`see_memory_usage`), 0.1 (2020) to 0.19 (2026). Samples are of the global batch, ``GB`` is 2**30 bytes, and
-``RunningAvgSamplesPerSec`` (``SamplesPerSec`` of 2020) runs since step 2 with every cheap, skipped step in it: it is no
-step's rate. Under Megatron-DeepSpeed the steps are Megatron's, and this reading claims none.
+(`see_memory_usage`), 0.1 (2020) to 0.19 (2026). Samples are of the global batch. Reports, the timer and the engine's
+timers print one step over several lines. Under Megatron-DeepSpeed the steps are Megatron's, and this reading claims
+none.
 """
 
 from __future__ import annotations
 
 import re
-from array import array
-from typing import ClassVar
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Final
 
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.frameworks.deepspeed.configuration import DeepSpeedConfig, batch_size
 from receipts.ingest.evidence.frameworks.deepspeed.memory import DeepSpeedMemory
-from receipts.ingest.evidence.frameworks.deepspeed.reports import Collectives, engine_step, profile, timers
-from receipts.ingest.evidence.frameworks.deepspeed.wrapped import Wrapped
-from receipts.ingest.evidence.literal import balanced
-from receipts.ingest.evidence.numbers import number
-from receipts.ingest.evidence.reader import LineReader, Spans
+from receipts.ingest.evidence.frameworks.deepspeed.reports import Collectives, EngineTimers, profile, timers
+from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.rows import rising
 from receipts.ingest.evidence.shapes import Columns
-from receipts.ingest.evidence.steps import ABSENT, MAX_STEPS, Steps
+from receipts.ingest.evidence.steps import ABSENT, Steps
+from receipts.ingest.evidence.vocabulary import Label
 
-_PROGRESS = re.compile(r"\bstep=(\d{1,12}), skipped=(\d{1,12})\b")
-_COUNTERS = re.compile(r"(?:epoch=)?\d+/(?:micro_step=)?(\d{1,12})(?:/global_step=(\d{1,12}))?,")
-_CELL = re.compile(
-    r"(RunningAvgSamplesPerSec|CurrSamplesPerSec|SamplesPerSec|MaxMemAllocated|MemAllocated)=([^,\s\"'`]{1,40})"
-)
-_PIPELINE = re.compile(r"\bsteps?:\s*(\d{1,12})(?:\s*/\s*\d+)?\s+loss:\s*(\S{1,30})")
-_SECONDS = re.compile(r"iter time \(s\):\s*(\S{1,30})")
-_PEAKS = re.compile(r"peak (alloc|reverse|reserve) \(MB\):\s*([\d.]{1,20})")
 _TIME = re.compile(r"\[\d{4}-\d\d-\d\d (\d\d):(\d\d):(\d\d)[,.](\d{3})")
-_JSON = re.compile(r"(?:print_user_config\].*|:print\]\s+)json = (\{.*)$")
-# Where a record begins; one that was glued behind another is read as one that has a line of its own.
-_BEGIN = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] \[[A-Z]|(?<!\w)steps: \d{1,12} loss: ")
-_RECORDS = ("SamplesPerSec=", "skipped=", "iter time (s):")
-_TIMER = ("CurrSamplesPerSec", "MemAllocated", "MaxMemAllocated")
-_OVERFLOW = ("OVERFLOW! Rank", "loss scale overflow! Rank", "Overflow detected. Skipping step")
-_AT_ONCE = 0.02
-_MAX_BLOCK = 2000
+_BLANKS = re.compile(r"(?<=\w) +(?=[a-z])")
+_OVERFLOW: Final = ("OVERFLOW! Rank", "loss scale overflow! Rank", "Overflow detected. Skipping step")
+_AT_ONCE: Final = 0.02
 # Rates that wait for the batch to be stated: those of a page, or of the beginning of a log.
-_MAX_RATES = 1000
+_MAX_RATES: Final = 1000
+_ANY: Final = ("reported", "samples_per_second", "mean_samples_per_second", "bytes_used")
+_PIPELINE: Final = frozenset({"loss", "step_seconds"})
 
 
-class DeepSpeed(LineReader):
+class DeepSpeed(RecordReader):
     """Reads DeepSpeed's own lines, in its logs and in those of programs that run on it."""
 
     source: ClassVar[str] = "deepspeed"
@@ -78,134 +68,88 @@ class DeepSpeed(LineReader):
         b"already at minimum - cannot decrease scale",
     )
     companions: ClassVar[tuple[bytes, ...]] = (b"elapsed time per iteration", b"elapsed_time_per_iteration_ms=")
+    labels = vocabulary.line("deepspeed")
+    forms = (
+        # A throughput line of any version, and the beginning of one that a page or a terminal broke.
+        Form(
+            re.compile(
+                r"(?:\[timer\.py:[^\]]{0,30}\]?\s{0,8})?(?:epoch=\d{1,9}/micro_step=(?P<micro>\d{1,12})"
+                r"(?:/global_step=(?P<step>\d{1,12}))?|(?<![\w/.])\d{1,9}/(?P<plain>\d{1,12}),\s(?=Running|Samples))"
+                r"|\[timer\.py:"
+            ),
+            (re.compile(rf"(?P<label>[A-Z][A-Za-z ]{{5,40}})=(?P<word>{FIGURE})"),),
+            end=re.compile(r"Max *Mem[A-Za-z ]{3,40}=\s?[\d.]{1,20}\s?GB"),
+        ),
+        Form(re.compile(r"\bstep=(?P<reported>\d{1,12}), skipped=(?P<skipped>\d{1,12})\b"), ()),
+        Form(
+            re.compile(r"\bsteps?:\s{0,12}(?P<step>\d{1,12})(?:\s{0,12}/\s{0,12}\d{1,12})?\s{1,12}(?=loss:)"),
+            (re.compile(rf"(?P<label>loss|iter time \(s\)|peak \w{{5,7}} \(MB\)):\s{{0,12}}(?P<word>{FIGURE})"),),
+        ),
+    )
 
     def __init__(self) -> None:
         super().__init__()
         self._config = DeepSpeedConfig(self.reading)
         self._collectives = Collectives(self.reading)
-        self._records = 0
-        self._megatron = False
-        self._block: list[str] = []
-        self._block_line = self._depth = 0
-        self._in_table = False
-        self._reported: tuple[int, int] | None = (0, 0)
+        self._memory = DeepSpeedMemory()
+        self._engine = EngineTimers()
+        self._megatron = self._pipeline = self._hopeless = False
+        self._reported = (0, 0)
         self._overflows = 0
         self._overflow_at: float | None = None
-        self._pipeline = False
-        self._memory = DeepSpeedMemory()
         self._batch: int | None = None
         self._asked_at = -1
         self._rates: dict[int, float] = {}
-        self._timer = Wrapped()
-        self._engine = array("d")
-        self._engine_rank = 0
 
-    def line(self, text: str, number: int) -> bool:
-        """Take one line; True within the user's JSON, the table of collectives and a folded throughput line."""
-        if self._timer.text:
-            if self._timer.takes(text):
-                return self._timer.more or self._record(*self._timer.take())
-            self._record(*self._timer.take())
-        if "[timer.py:" in text and self._timer.opens(text, number):
-            return True
-        if self._block:
-            return self._continue_block(text)
-        if self._in_table:
-            self._in_table = self._collectives.line(text)
-            if self._in_table:
-                return True
-        more = False
-        for record in _parts(text):
-            more = self._record(record, number)
-        return more
+    def inside(self) -> bool:
+        """Whether the user's JSON or the table of collectives goes on."""
+        return self._config.open or self._collectives.open
 
-    def _record(self, text: str, number: int) -> bool:
-        if "SamplesPerSec=" in text:
-            self._throughput(text, number)
-        elif "skipped=" in text and (match := _PROGRESS.search(text)):
-            self._progress(int(match[1]), int(match[2]), text)
-        elif "iter time (s):" in text:
-            self._pipe(text)
-        elif "time (ms) |" in text:
-            self._records += timers(text, self.reading)
-            self._timed(text)
-            if "mem_allocated:" in text:
-                self._records += self._memory.usage(text, number)
-        elif "elapsed" in text and "iteration" in text:
-            self._megatron, self.follows = True, False
-        else:
-            return self._other(text, number)
-        return False
+    def label(self, word: str) -> Label | None:
+        """What a label means; a page that was copied may have put blanks into it."""
+        return self.labels.get(word) or self.labels.get(_BLANKS.sub("", word))
 
-    def spans(self, text: str) -> Spans:
-        """Step, rate and memory of the throughput timer where it names the step, or a report's step and skips."""
-        if len(_parts(text)) > 1:
-            return {}
-        progress = list(_PROGRESS.finditer(text))
-        if "SamplesPerSec=" not in text:
-            return {"reported": progress[0].span(1), "skipped": progress[0].span(2)} if len(progress) == 1 else {}
-        match = _COUNTERS.search(text)
-        cells = list(_CELL.finditer(text))
-        if match is None or match[2] is None or len(cells) != 4 or len({cell[1] for cell in cells}) != 4:
-            return {}
-        return {"step": match.span(2), **{cell[1]: cell.span(2) for cell in cells if cell[1] in _TIMER}}
+    def complete(self, names: Iterable[str]) -> bool:
+        """Whether it is a report, a throughput line, or a line of the pipeline engine."""
+        fields = {known.field if (known := self.label(name)) else name for name in names}
+        return not fields.isdisjoint(_ANY) or fields >= _PIPELINE
 
     def many(self, columns: Columns) -> bool:
-        """Take steps as they are reported, timed, or both in turn; none of them the first one, and none skipped."""
-        try:
-            steps = columns.whole("step" if "step" in columns else "reported")
-            reported = columns.whole("reported") if "reported" in columns else []
-            rates = columns.floats("CurrSamplesPerSec") if "step" in columns else []
-        except ValueError:
-            return False
-        known = self.reading.steps
-        # After a restart the steps are known, and a line adds to them.
-        again = steps[0] in known
-        if steps[0] <= 1 or not rising(steps, -1) or not (again or known.fresh(steps)):
-            return False
-        if again and not all(step in known for step in steps):
-            return False
-        if reported and (reported != steps or not self._unskipped(columns)):
-            return False
-        if reported:
-            self._records += len(steps)
-            self._reported = steps[-1], int(columns.words("skipped")[-1])
-        if rates:
-            self._records += len(steps)
-            self._timer_rows(columns)
-        self._put(steps, rates, again=again)
-        return True
+        """Take records; one by one where an overflow may be of the first, or where two lines name two steps."""
+        if self._overflow_at is not None or ("reported" in columns and "step" in columns):
+            pair = [columns.figures.get(name) for name in ("reported", "step")]
+            if self._overflow_at is not None or pair[0] != pair[1]:
+                return False
+        return super().many(columns)
 
-    def _put(self, steps: list[int], rates: list[float], *, again: bool) -> None:
-        batch = self._samples() if rates else None
-        seconds = [batch / rate if 0 < rate < 1e15 else ABSENT for rate in rates] if batch else []
-        if not again:
-            self.reading.steps.extend(steps, {"step_seconds": seconds} if seconds else {})
-            return
-        for step, time in zip(steps, seconds, strict=False):
-            self.reading.steps.add(step, {"step_seconds": None if time == ABSENT else time})
-
-    def _unskipped(self, columns: Columns) -> bool:
-        """Whether reports count no more skipped steps than the last one did."""
-        skipped = set(columns.words("skipped"))
-        last = self._reported
-        return self._overflow_at is None and last is not None and skipped == {str(last[1]).encode()}
-
-    def _timer_rows(self, columns: Columns) -> None:
-        last: tuple[bytes, bytes] | None = None
-        memory = zip(columns.words("MemAllocated"), columns.words("MaxMemAllocated"), strict=True)
-        for line, words in zip(columns.ends, memory, strict=True):
-            if words != last:
-                last = words
-                self._memory.timer(words[0].decode(), words[1].decode(), line)
+    def rows(self, rows: Rows) -> None:
+        """Take records of a form, or of a report and a throughput line in turn."""
+        self._config.close()
+        self.taken += len(rows.lines)
+        if reported := rows.counts.get("reported"):
+            self._report(reported, rows.counts["skipped"])
+        if "loss" in rows.figures:
+            self._pipeline = True
+            self.judge(rows)
+            self._memory.pipeline(rows)
+            self._put(rows.steps, {name: rows.figures[name] for name in _PIPELINE & rows.figures.keys()})
+        else:
+            self._memory.timer(rows)
+            if "samples_per_second" in rows.figures:
+                self._throughput(rows)
+        if self._overflow_at is not None:
+            now = _seconds_of_day(rows.text)
+            if now is not None and 0 <= now - self._overflow_at < _AT_ONCE:
+                self.reading.not_steady.update(dict.fromkeys(rows.steps or reported or (), "skipped"))
+            self._overflow_at = None
 
     def finish(self) -> Reading | None:
         """The reading; without steps where Megatron's own iteration lines tell them."""
-        if self._timer.text:
-            self._record(*self._timer.take())
-        reading = self.reading
-        reading.records = self._records + self._config.records
-        if not reading.records:
+        self._close(cut=True)
+        self._config.close()
+        self.taken += self._config.records
+        reading = super().finish()
+        if reading is None:
             return None
         self._memory.rows(reading)
         if self._rates and (batch := self._samples()):
@@ -213,7 +157,8 @@ class DeepSpeed(LineReader):
             for step, rate in self._rates.items():
                 if step in reading.steps:
                     reading.steps.add(step, {"step_seconds": batch / rate})
-        self._engine_steps()
+        self._engine.put(reading)
+        reading.diverged = self._hopeless or reading.diverged
         if self._overflows:
             reading.counters["overflow_steps"] = self._overflows
         if self._megatron:
@@ -228,76 +173,70 @@ class DeepSpeed(LineReader):
             )
         return reading
 
-    def _timed(self, text: str) -> None:
-        """Keep a step of the engine's timers, of the first rank that prints them."""
-        found = engine_step(text)
-        if found is not None and found[0] == (self._engine_rank if self._engine else found[0]):
-            self._engine_rank = found[0]
-            if len(self._engine) < MAX_STEPS:
-                self._engine.append(found[1])
+    def other(self, text: str, number: int) -> None:
+        """Take a line of a block or a table, or one that says one thing."""
+        if self._config.open:
+            self._config.more(text)
+        elif not (self._collectives.open and self._collectives.line(text)):
+            self._small(text, number)
 
-    def _engine_steps(self) -> None:
-        """Steps by the engine's timers, one line each, where no line tells the time of a step by its number."""
-        steps = self.reading.steps
-        numbers = steps.numbers()
-        timed = any(value is not None for value in steps.column("step_seconds"))
-        if not self._engine or timed or (numbers and numbers[-1] != len(self._engine)):
-            return
-        for step, seconds in enumerate(self._engine, 1):
-            (steps.add if step in steps else steps.put)(step, {"step_seconds": seconds})
-        self.reading.not_steady.setdefault(1, "warmup")
-        timer = "DeepSpeed timers: forward, backward, update"
-        self.reading.state("measurement.timer", timer)
+    def _small(self, text: str, line: int) -> None:
+        if "time (ms) |" in text:
+            self.taken += timers(text, self.reading)
+            self._engine.take(text)
+        elif "elapsed" in text and "iteration" in text:
+            self._megatron, self.follows = True, False
+        elif any(word in text for word in _OVERFLOW):
+            self.taken += 1
+            self._overflows += 1
+            self._overflow_at = _seconds_of_day(text)
+        elif "Comm. Op" in text:
+            self.taken += 1
+            self._collectives.open = True
+        elif "already at minimum" in text:
+            self.taken += 1
+            self._hopeless = True
+            self.reading.remark("note", "the loss scale reached its minimum: every step overflows", line)
+        elif " latency:" in text or "Profile Summary" in text or " size:  " in text or "size per GPU:  " in text:
+            step = profile(text, self.reading, line)
+            if step is not None:
+                self.taken += 1
+                # The profile named after step N is of the step that runs next.
+                self.reading.not_steady.update(dict.fromkeys((step, step + 1), "profile"))
+        elif "Max_MA" not in text and "mem_allocated:" not in text:
+            self._config.line(text, line)
+        self.taken += self._memory.usage(text, line)
 
-    def _progress(self, step: int, skipped: int, text: str) -> None:
-        self._records += 1
-        before, self._reported = self._reported, (step, skipped)
-        if skipped:
+    def _report(self, steps: Sequence[int], skips: Sequence[int]) -> None:
+        for step, skipped in zip(steps, skips, strict=True):
+            before, self._reported = self._reported, (step, skipped)
+            if before[0] < step and step - before[0] == skipped - before[1]:
+                self.reading.not_steady[step] = "skipped"
+        if skipped := next((count for count in reversed(skips) if count), 0):
             self.reading.counters["skipped_steps"] = skipped
-        reading = self.reading
-        if step == 0:
-            return
-        if step not in reading.steps:
-            reading.steps.put(step, {})
-        all_skipped = before is not None and before[0] < step and step - before[0] == skipped - before[1]
-        if all_skipped or self._overflowed_now(text):
-            reading.not_steady[step] = "skipped"
-        self._overflow_at = None
+        self._put([step for step in steps if step], {})
 
-    def _overflowed_now(self, text: str) -> bool:
-        """Whether the last overflow was told in the same moment as this line, and so was of this very step."""
-        now = _seconds_of_day(text)
-        return self._overflow_at is not None and now is not None and 0 <= now - self._overflow_at < _AT_ONCE
+    def _throughput(self, rows: Rows) -> None:
+        rates, batch = rows.figures["samples_per_second"], self._samples()
+        rows.steps = rows.steps or self._older(rows.counts.get("micro") or rows.counts.get("plain") or ())
+        if not rows.steps:
+            return
+        known = [0 < rate < 1e15 for rate in rates]
+        if batch is None and len(self._rates) < _MAX_RATES:
+            waiting = [item for item, good in zip(zip(rows.steps, rates, strict=True), known, strict=True) if good]
+            self._rates.update(waiting[: _MAX_RATES - len(self._rates)])
+        seconds = [batch / rate if good else ABSENT for rate, good in zip(rates, known, strict=True)] if batch else []
+        self._put(rows.steps, {"step_seconds": seconds} if batch else {})
 
-    def _throughput(self, text: str, line: int) -> None:
-        match = _COUNTERS.search(text)
-        cells = dict(_CELL.findall(text))
-        if len(cells) < 4:
-            # A page that was copied may have put blanks into the labels.
-            compact = text.replace(" ", "")
-            match, cells = _COUNTERS.search(compact), dict(_CELL.findall(compact))
-        if not cells:
+    def _put(self, steps: Sequence[int], figures: dict[str, list[float]]) -> None:
+        """Add to steps that another line printed, or that an attempt before a restart had."""
+        known = self.reading.steps
+        if steps and rising(steps, -1) and known.fresh(steps):
+            known.extend(steps, figures)
             return
-        self._records += 1
-        self._memory.timer(cells.get("MemAllocated"), cells.get("MaxMemAllocated"), line)
-        rate = number(cells.get("CurrSamplesPerSec", ""))
-        if match is None or rate is None:
-            return
-        step = self._step(int(match[1]), int(match[2]) if match[2] else None)
-        if step is None:
-            return
-        batch = self._samples()
-        seconds = batch / rate if batch and 0 < rate < 1e15 else None
-        if batch is None and 0 < rate < 1e15 and len(self._rates) < _MAX_RATES:
-            self._rates[step] = rate
-        if step in self.reading.steps:
-            self.reading.steps.add(step, {"step_seconds": seconds})
-        else:
-            self.reading.steps.put(step, {"step_seconds": seconds})
-        if step == 1:
-            self.reading.not_steady.setdefault(step, "warmup")
-        if self._overflowed_now(text):
-            self.reading.not_steady[step], self._overflow_at = "skipped", None
+        for at, step in enumerate(steps):
+            values = {name: column[at] for name, column in figures.items() if column[at] != ABSENT}
+            (known.add if step in known else known.put)(step, values)
 
     def _samples(self) -> int | None:
         """Samples of a step; asked anew only where something was stated since."""
@@ -306,86 +245,13 @@ class DeepSpeed(LineReader):
             self._batch = batch_size(self.reading)
         return self._batch
 
-    def _step(self, micro: int, step: int | None) -> int | None:
-        """The global step of a throughput line; before 2023 it names micro steps only, and the step stands above."""
-        if step is not None:
-            return step
-        told = self._reported[0] if self._reported else 0
+    def _older(self, micros: Sequence[int]) -> list[int]:
+        """The steps of lines that name micro steps alone, as before 2023; a report above names the step."""
         accumulation = self.reading.stated.get("batch.accumulation")
-        if accumulation is not None and accumulation.value > 1:
-            return told if told and micro == told * accumulation.value else None
-        return micro
-
-    def _pipe(self, text: str) -> None:
-        match, seconds = _PIPELINE.search(text), _SECONDS.search(text)
-        if match is None or seconds is None:
-            return
-        self._records += 1
-        self._pipeline = True
-        step, loss = int(match[1]), number(match[2])
-        self.reading.steps.put(step, {"loss": loss, "step_seconds": number(seconds[1])})
-        if step == 1:
-            self.reading.not_steady[step] = "warmup"
-        if loss is not None:
-            self.reading.diverged = bool(self.reading.diverged) or loss - loss != 0
-        for kind, size in _PEAKS.findall(text):
-            value = number(size)
-            name = "peak_bytes" if kind == "alloc" else "peak_reserved_bytes"
-            if value is not None and value < 1e9:
-                self._memory.peak(name, round(value * (1 << 20)))
-
-    def _other(self, text: str, line: int) -> bool:
-        if any(word in text for word in _OVERFLOW):
-            self._records += 1
-            self._overflows += 1
-            self._overflow_at = _seconds_of_day(text)
-        elif "Max_MA" in text or "max_mem_allocated" in text:
-            self._records += self._memory.usage(text, line)
-        elif match := _JSON.search(text):
-            return self._open_block(match[1], line)
-        elif "Comm. Op" in text:
-            self._records += 1
-            self._in_table = True
-            return True
-        elif "already at minimum" in text:
-            self._records += 1
-            self.reading.diverged = True
-            self.reading.remark("note", "the loss scale reached its minimum: every step overflows", line)
-        elif " latency:" in text or "Profile Summary" in text or " size:  " in text or "size per GPU:  " in text:
-            step = profile(text, self.reading, line)
-            if step is not None:
-                self._records += 1
-                # The profile named after step N is of the step that runs next.
-                self.reading.not_steady.update(dict.fromkeys((step, step + 1), "profile"))
-        else:
-            self._config.line(text, line)
-        return False
-
-    def _open_block(self, text: str, line: int) -> bool:
-        self._depth = balanced(text)
-        if self._depth <= 0:
-            self._config.document(text, line)
-            return False
-        self._block, self._block_line = [text], line
-        return True
-
-    def _continue_block(self, text: str) -> bool:
-        text = re.sub(r"^\s*[\w.-]{1,60}:\s(?=\s*[\"}\]])", "", text)
-        self._block.append(text)
-        self._depth += balanced(text)
-        if self._depth > 0 and len(self._block) < _MAX_BLOCK and not text.startswith("["):
-            return True
-        lines, self._block = self._block, []
-        self._config.document("\n".join(lines), self._block_line)
-        return False
-
-
-def _parts(text: str) -> list[str]:
-    """The records of a line, of which the first one keeps what stands before it."""
-    starts = [match.start() for match in _BEGIN.finditer(text)]
-    if starts and not any(word in text[: starts[0]] for word in _RECORDS):
-        del starts[0]
-    return [text[start:stop] for start, stop in zip([0, *starts], [*starts, None], strict=True)]
+        if accumulation is None or accumulation.value <= 1:
+            return list(micros)
+        step = self._reported[0]
+        return [step] if step and list(micros) == [step * accumulation.value] else []
 
 
 def _seconds_of_day(text: str) -> float | None:

@@ -6,14 +6,18 @@ Source: `deepspeed/runtime/utils.py`, 0.1 (2020) to 0.19 (2026). ``GB`` is 2**30
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 from typing import Final
 
 from receipts.base.units import BINARY
 from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+from receipts.ingest.evidence.record import Rows
+from receipts.ingest.evidence.steps import ABSENT
 
 _USAGE = re.compile(r"(?<!\w)(Max_MA|Max_CA|MA|CA)\s+([\d.]{1,20})\s*([MG])B")
 _OLD_USAGE = re.compile(r"\b(max_mem_allocated|max_cache_allocated|mem_allocated): ([\d.]{1,20}) GB")
+_LARGEST: Final = 1e16
 _NAMES: Final = {
     "MA": "bytes_used",
     "Max_MA": "peak_bytes",
@@ -31,27 +35,33 @@ class DeepSpeedMemory:
         self._timer: dict[str, int] = {}
         self._usage: dict[str, int] = {}
         self._places: dict[str, int] = {}
-        self._words: tuple[str | None, str | None] = (None, None)
+        self._sizes: list[float] = []
 
-    def timer(self, used: str | None, peak: str | None, line: int) -> None:
-        """What the throughput timer prints, such as ``6.01GB``."""
-        if (used, peak) != self._words:
-            self._words = used, peak
-            self._keep(self._timer, "bytes_used", used, line, last=True)
-            self._keep(self._timer, "peak_bytes", peak, line)
+    def timer(self, rows: Rows) -> None:
+        """What throughput lines print: the last use, and the largest peak."""
+        columns = [rows.figures.get(name, ()) for name in ("bytes_used", "peak_bytes")]
+        if not any(columns):
+            return
+        for line, *sizes in zip_longest(rows.columns.ends, *columns, fillvalue=ABSENT):
+            if sizes != self._sizes:
+                self._sizes = sizes
+                self._keep(self._timer, "bytes_used", sizes[0], int(line), last=True)
+                self._keep(self._timer, "peak_bytes", sizes[1], int(line))
+
+    def pipeline(self, rows: Rows) -> None:
+        """The peaks that a fork of the pipeline engine prints with its steps."""
+        for name in ("peak_bytes", "peak_reserved_bytes"):
+            for line, size in zip(rows.lines, rows.figures.get(name, ()), strict=False):
+                self._keep(self._usage, name, size, line)
 
     def usage(self, text: str, line: int) -> bool:
         """Take a line of `see_memory_usage`, which resets the peaks whenever it prints: the largest line counts."""
-        cells = [(label, f"{word}{unit}B") for label, word, unit in _USAGE.findall(text)]
-        cells += [(label, f"{word}GB") for label, word in _OLD_USAGE.findall(text)]
-        known = [(name, word) for label, word in cells if (name := _NAMES.get(label))]
-        for name, word in known:
-            self._keep(self._usage, name, word, line, last=name == "bytes_used")
+        cells = _USAGE.findall(text) + [(*cell, "G") for cell in _OLD_USAGE.findall(text)]
+        known = [(name, word, unit) for label, word, unit in cells if (name := _NAMES.get(label))]
+        for name, word, unit in known:
+            if (value := number(word)) is not None:
+                self._keep(self._usage, name, value * BINARY[unit], line, last=name == "bytes_used")
         return bool(known)
-
-    def peak(self, name: str, size: int) -> None:
-        """A peak in bytes that something else printed."""
-        self._usage[name] = max(self._usage.get(name, 0), size)
 
     def rows(self, reading: Reading) -> None:
         """Add what was found to a reading."""
@@ -67,11 +77,7 @@ class DeepSpeedMemory:
                     )
                 )
 
-    def _keep(self, into: dict[str, int], name: str, word: str | None, line: int, *, last: bool = False) -> None:
-        if word is None or len(word) < 3 or word[-2] not in BINARY or (value := number(word[:-2])) is None:
-            return
-        if 0 <= value < 1e7:
-            size = round(value * BINARY[word[-2]])
-            if last or size > into.get(name, -1):
-                into[name] = size
-                self._places["timer" if into is self._timer else "usage"] = line
+    def _keep(self, into: dict[str, int], name: str, size: float, line: int, *, last: bool = False) -> None:
+        if 0 <= size < _LARGEST and (last or round(size) > into.get(name, -1)):
+            into[name] = round(size)
+            self._places["timer" if into is self._timer else "usage"] = line

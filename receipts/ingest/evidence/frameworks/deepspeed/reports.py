@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from array import array
+from typing import Final
 
 from receipts.base.units import SECONDS
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.reading import Reading, Timing
+from receipts.ingest.evidence.steps import MAX_STEPS
 
 _TIMER = re.compile(r"([\w()-]{1,60}): ([\d.]{1,20})")
 _OWN_TIMER = re.compile(r"\[Rank \d+\]\s+(?:rank=\d+ )?time \(ms\)|rank=\d+ time \(ms\)|_microstep:|log_dist\]")
@@ -19,11 +23,7 @@ _OPERATOR = re.compile(r"^\s*(?:\S+:\s+)?([a-z]\w{2,60})\s*$")
 _LATENCY = re.compile(r"\b(fwd|bwd|step|iter) latency:\s+([\d.]{1,12}) (s|ms|us)\b")
 _PROFILED = re.compile(r"Profile Summary at step (\d{1,12})")
 _SETTING = re.compile(r"(?<!\w)(world size|data parallel size|batch size per GPU):\s{2,80}(\d{1,9})\s*$")
-_PATHS = {
-    "world size": "hardware.chips",
-    "data parallel size": "parallelism.data",
-    "batch size per GPU": "batch.micro_batch",
-}
+_PATHS: Final = vocabulary.table("deepspeed")["configuration"]
 MAX_NAMES = 1000
 
 
@@ -35,15 +35,6 @@ def timers(text: str, reading: Reading) -> bool:
     for name, milliseconds in found:
         _add(reading, name, 1, _number(milliseconds, 1e-3))
     return bool(found)
-
-
-def engine_step(text: str) -> tuple[int, float] | None:
-    """The rank and the seconds of one global step, as the engine's timers have it; None for any other line.
-
-    It is forward, backward and update of all micro batches; what lies between two steps is not in it.
-    """
-    match = _STEP_TIMERS.search(text)
-    return (int(match[1]), sum(float(part) for part in match.groups()[1:]) / 1e3) if match else None
 
 
 def profile(text: str, reading: Reading, line: int) -> int | None:
@@ -61,15 +52,43 @@ def profile(text: str, reading: Reading, line: int) -> int | None:
     return None
 
 
+class EngineTimers:
+    """The engine's own timers, a line a step: forward, backward and update of all micro batches."""
+
+    def __init__(self) -> None:
+        self._seconds = array("d")
+        self._rank = ""
+
+    def take(self, text: str) -> None:
+        """Keep a step of the first rank that prints them; what lies between two steps is not in it."""
+        match = _STEP_TIMERS.search(text)
+        if match is not None and match[1] == (self._rank or match[1]) and len(self._seconds) < MAX_STEPS:
+            self._rank = match[1]
+            self._seconds.append(sum(map(float, match.groups()[1:])) / 1e3)
+
+    def put(self, reading: Reading) -> None:
+        """Put steps where no line tells the time of a step by its number, and there are as many of them."""
+        steps = reading.steps
+        numbers = steps.numbers()
+        timed = any(value is not None for value in steps.column("step_seconds"))
+        if not self._seconds or timed or (numbers and numbers[-1] != len(self._seconds)):
+            return
+        for step, seconds in enumerate(self._seconds, 1):
+            (steps.add if step in steps else steps.put)(step, {"step_seconds": seconds})
+        reading.not_steady.setdefault(1, "warmup")
+        reading.state("measurement.timer", "DeepSpeed timers: forward, backward, update")
+
+
 class Collectives:
     """The table that `dist.log_summary` prints: sizes, counts and latencies below each operator's name."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._operator = ""
+        self.open = False
 
     def line(self, text: str) -> bool:
-        """Take a line below the head; False where the table has ended."""
+        """Take a line below the head; False, and `open` no more, where the table has ended."""
         if match := _MESSAGE.match(text):
             if self._operator:
                 name = f"comm.{self._operator}"
@@ -78,6 +97,7 @@ class Collectives:
         if match := _OPERATOR.match(text):
             self._operator = match[1]
             return True
+        self.open = False
         return False
 
 
