@@ -16,6 +16,7 @@ from receipts.store.history.published import Decision, NewClaim, Quote, StoredCl
 
 if TYPE_CHECKING:
     from receipts.store.history.events import Chronicle
+    from receipts.store.history.incidents import Incident, IncidentEvent
 
 
 class Published:
@@ -91,6 +92,20 @@ class Published:
         """Where documents quote a receipt, by the last reading of each document."""
         with self._database.reading() as connection:
             return list(published.quotes_of(connection, receipt_id))
+
+    def record_incidents(self, events: Sequence[IncidentEvent]) -> None:
+        """Record that incidents were opened or closed, all or none."""
+        from receipts.store.history import incidents
+
+        now = datetime.now(UTC)
+        self._database.write(lambda connection: incidents.record(connection, events, now))
+
+    def incidents(self, lines: Sequence[int] | None = None) -> list[Incident]:
+        """Incidents of some lines, or all, each as its last event left it, in the order in which they were opened."""
+        from receipts.store.history import incidents
+
+        with self._database.reading() as connection:
+            return incidents.incidents(connection, lines)
 
     def chronicle(self, since: datetime, until: datetime) -> Chronicle:
         """What was decided, published and superseded from one moment to another, the latter left out."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
 from receipts.axes.configuration import LINEAGE, Configuration
-from receipts.store.entries import Entry, entries, entry, standing
+from receipts.store.entries import COLUMNS, Entry, cut, entries, entry, entry_of, standing
 from receipts.store.query.neighbours import own_values
 from receipts.store.sql import engine_of
 from receipts.store.sql.lookup import Lookup
@@ -33,6 +33,54 @@ def launches(connection: Connection, of: Configuration, kind: str, until: dateti
     if until is not None:
         query = query.where(func.coalesce(receipts.c.finished, receipts.c.started) <= until)
     return [entry(row) for row in connection.execute(query.order_by(receipts.c.started, receipts.c.seq))]
+
+
+class Line(NamedTuple):
+    """Launches of one line and kind, the oldest first."""
+
+    digest: int
+    entries: list[Entry]
+
+
+def recent(connection: Connection, since: datetime, lane: str | None = None, most: int = 200) -> list[Line]:
+    """Every line with a launch that started or was submitted since a moment: its newest ``most`` launches that stand.
+
+    Lines are told apart by their digest, lane and kind.
+    """
+    active = (
+        select(configurations.c.line)
+        .join(placements, placements.c.configuration == configurations.c.seq)
+        .join(receipts, receipts.c.seq == placements.c.receipt)
+        .where(configurations.c.line.is_not(None), receipts.c.submitted_at >= since)
+    )
+    if lane is not None:
+        active = active.where(configurations.c.lane == cut(lane))
+    place = (
+        func.row_number()
+        .over(
+            partition_by=(configurations.c.line, receipts.c.lane, receipts.c.kind),
+            order_by=(receipts.c.started.desc(), receipts.c.seq.desc()),
+        )
+        .label("place")
+    )
+    ranked = (
+        select(configurations.c.line, receipts.c.seq, place)
+        .join(placements, placements.c.configuration == configurations.c.seq)
+        .join(receipts, receipts.c.seq == placements.c.receipt)
+        .where(configurations.c.line.in_(active), standing())
+        .subquery()
+    )
+    query = (
+        select(ranked.c.line, *(receipts.c[name] for name in COLUMNS))
+        .join(ranked, ranked.c.seq == receipts.c.seq)
+        .where(ranked.c.place <= most)
+        .order_by(receipts.c.started, receipts.c.seq)
+    )
+    lines: dict[tuple[int, str, str], Line] = {}
+    for digest, *columns in connection.execute(query):
+        item = entry_of((*columns, None, None))
+        lines.setdefault((digest, item.lane, item.kind), Line(digest, [])).entries.append(item)
+    return list(lines.values())
 
 
 def _configurations(connection: Connection, of: Configuration) -> list[int]:

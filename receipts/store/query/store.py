@@ -24,6 +24,7 @@ from receipts.store.query.shapes import Reached
 from receipts.store.query.signatures import Known
 
 if TYPE_CHECKING:
+    from receipts.store.query.lines import Line
     from receipts.store.query.mixtures import Between
     from receipts.store.query.recurring import Alike
 
@@ -119,6 +120,13 @@ class Queries:
 
         with self._database.reading() as connection:
             return lines.launches(connection, ran, kind, until)
+
+    def recent_lines(self, since: datetime, lane: str | None = None) -> list[Line]:
+        """Lines with a launch submitted since a moment, each with its newest launches."""
+        from receipts.store.query import lines
+
+        with self._database.reading() as connection:
+            return lines.recent(connection, since, lane)
 
     def holds_lane(self, ran: Configuration) -> bool:
         """Whether the axis index holds every receipt of a configuration's lane, as it is read now."""

@@ -33,7 +33,7 @@ DELETABLE: Final = {
 }
 KEPT: Final = (
     *("pins", "purges", "stores", "claims", "claim_supersessions", "decisions", "quotes"),
-    *("seals", "origins", "erased", "tokens"),
+    *("seals", "origins", "erased", "tokens", "incidents"),
 )
 TABLES: Final = (*DELETABLE, *KEPT)
 
@@ -57,6 +57,7 @@ TAKEN: Final = {
     "claim_subjects": "EXISTS (SELECT 1 FROM claim_subjects WHERE verdict = NEW.verdict AND position = NEW.position)",
     "decisions": "EXISTS (SELECT 1 FROM decisions WHERE seq = NEW.seq)",
     "quotes": "EXISTS (SELECT 1 FROM quotes WHERE seq = NEW.seq)",
+    "incidents": "EXISTS (SELECT 1 FROM incidents WHERE seq = NEW.seq)",
     "seals": (
         "EXISTS (SELECT 1 FROM seals WHERE seq = NEW.seq "
         "OR (store = NEW.store AND what = NEW.what AND first = NEW.first AND root = NEW.root))"

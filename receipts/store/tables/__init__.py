@@ -18,6 +18,7 @@ from receipts.store.tables.claims import (
     quotes,
 )
 from receipts.store.tables.columns import Number, Utc, Words, metadata
+from receipts.store.tables.incidents import incidents
 from receipts.store.tables.index import axes, axis_values, configurations, facets, placements, signatures
 from receipts.store.tables.receipts import (
     FIGURES,
@@ -56,6 +57,7 @@ __all__ = [
     "documents",
     "erased",
     "facets",
+    "incidents",
     "metadata",
     "origins",
     "pins",

@@ -1,0 +1,82 @@
+"""Incidents as they were opened and closed; each event is a row that is added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple
+
+import orjson
+from sqlalchemy import Connection, insert, select
+
+from receipts.store.tables import incidents as table
+
+Event = Literal["opened", "closed"]
+_CHUNK: Final = 400  # names in one question: SQLite of old took 999 parameters
+
+
+class IncidentEvent(NamedTuple):
+    """An incident that is opened or closed. ``body`` is JSON: the change as it was seen."""
+
+    incident: str
+    event: Event
+    line: int
+    kind: str
+    metric: str
+    body: dict[str, Any]
+    reason: str
+    owner: str | None = None
+    actor: str | None = None
+
+
+class Incident(NamedTuple):
+    """An incident: how it was opened, and how it was closed if it was. Times in UTC."""
+
+    id: str
+    line: int
+    kind: str
+    metric: str
+    body: dict[str, Any]
+    owner: str | None
+    opened: datetime
+    why: str
+    closed: datetime | None = None
+    closed_why: str | None = None
+
+
+def record(connection: Connection, events: Sequence[IncidentEvent], at: datetime) -> None:
+    """Add events. An incident that was opened already is not opened again: two runs of watch may see it at once."""
+    wanted = [item.incident for item in events if item.event == "opened"]
+    known = set(connection.execute(select(table.c.incident).where(table.c.incident.in_(wanted))).scalars())
+    rows = [
+        {**item._asdict(), "body": orjson.dumps(item.body).decode(), "at": at}
+        for item in events
+        if item.event == "closed" or item.incident not in known
+    ]
+    if rows:
+        connection.execute(insert(table), rows)
+
+
+def incidents(connection: Connection, lines: Sequence[int] | None) -> list[Incident]:
+    """Incidents of these lines, or all, the oldest first."""
+    if lines is None:
+        return _read(connection.execute(select(table).order_by(table.c.seq)))
+    rows: list[Any] = []
+    for start in range(0, len(lines), _CHUNK):
+        part = lines[start : start + _CHUNK]
+        rows += connection.execute(select(table).where(table.c.line.in_(part)).order_by(table.c.seq))
+    return _read(rows)
+
+
+def _read(rows: Any) -> list[Incident]:
+    known: dict[str, Incident] = {}
+    for row in rows:
+        if row.event == "opened":
+            body = orjson.loads(row.body)
+            known.setdefault(
+                row.incident,
+                Incident(row.incident, row.line, row.kind, row.metric, body, row.owner, row.at, row.reason),
+            )
+        elif row.incident in known:
+            known[row.incident] = known[row.incident]._replace(closed=row.at, closed_why=row.reason)
+    return list(known.values())
