@@ -91,7 +91,9 @@ def measure(groups: dict[str, list[float]], rng: random.Random, repeats: int) ->
             totals["steps"] += 1
             totals["within one"] += any(abs(item.at - len(logs)) <= 1 for item in incidents(twenty))
             slope = max(0.02, 4.0 * spread) / 10.0
-            drifting = [value + slope * at for at, value in enumerate(rng.sample(logs, len(logs)) + rng.sample(logs, len(logs)))]
+            drifting = [
+                value + slope * at for at, value in enumerate(rng.sample(logs, len(logs)) + rng.sample(logs, len(logs)))
+            ]
             totals["drifts"] += 1
             totals["called drift"] += [item.kind for item in changes(drifting)] == ["drift"]
     return {

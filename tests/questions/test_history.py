@@ -95,7 +95,9 @@ def test_watch_opens_one_incident_however_often_it_looks_and_closes_it_when_the_
     again = watch(store, RULEBOOK, LONG_AGO, metric="step_seconds")
     assert (again.opened, [item.id for item in again.still_open]) == ((), [opened.incident])
     keep(store, launches[14:])
-    assert [item.incident for item in watch(store, RULEBOOK, LONG_AGO, metric="step_seconds").closed] == [opened.incident]
+    assert [item.incident for item in watch(store, RULEBOOK, LONG_AGO, metric="step_seconds").closed] == [
+        opened.incident
+    ]
     assert watch(store, RULEBOOK, LONG_AGO, metric="step_seconds").opened == ()
     (incident,) = store.published.incidents()
     assert incident.closed is not None and "back" in (incident.closed_why or "")

@@ -115,7 +115,9 @@ def _copied(one: Parsed, other: Parsed) -> bool:
     from statistics import correlation  # takes longer to import than most rules to judge
 
     kept = [item.receipt.measurement for item in (one, other)]
-    series = [(part.step_durations_seconds or part.interval_means_seconds or ()) if part is not None else () for part in kept]
+    series = [
+        (part.step_durations_seconds or part.interval_means_seconds or ()) if part is not None else () for part in kept
+    ]
     if len(series[0]) != len(series[1]) or len(series[0]) < ENOUGH + 3:
         return False
     # Differences, since warm-up and drift are alike in all launches; logarithms, so that no slow step decides.

@@ -101,9 +101,7 @@ def history_of(store: Store, like: Parsed, lane: Lane, metric: str, until: datet
     return history(entries, ran.line or 0, lane, metrics.get(metric), store.parsed)
 
 
-def history(
-    entries: Sequence[Entry], line: int, lane: Lane, metric: Metric, read: Callable[[str], Parsed]
-) -> History:
+def history(entries: Sequence[Entry], line: int, lane: Lane, metric: Metric, read: Callable[[str], Parsed]) -> History:
     """The history of stored launches of one line, the oldest first. ``read`` gives a document by its id.
 
     Documents are read at changes alone, and where the metric has no column.
@@ -151,9 +149,7 @@ def _with_intervals(points: Sequence[Point], adjusted: Sequence[float], steps: S
 
     drifting = {i for item in steps if item.kind == "drift" for i in range(item.start, item.stop)}
     bounds = sorted({0, len(points), *(item.at for item in steps)})
-    groups = [
-        [adjusted[i] for i in range(a, b) if i not in drifting] for a, b in zip(bounds, bounds[1:], strict=False)
-    ]
+    groups = [[adjusted[i] for i in range(a, b) if i not in drifting] for a, b in zip(bounds, bounds[1:], strict=False)]
     sigma = pooled(groups)
     if sigma is None:
         return list(points)

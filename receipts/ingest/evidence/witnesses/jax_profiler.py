@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import ijson
 
+from receipts.ingest.evidence.json_bounds import JsonBounds
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import BROKEN, CHUNK, Source, Stream
@@ -63,6 +64,7 @@ class _Body:
     def __init__(self, stream: Stream, source: Source) -> None:
         self._stream = stream
         self._source = source
+        self._bounds = JsonBounds()
 
     def read(self, size: int = CHUNK) -> bytes:
         try:
@@ -71,6 +73,7 @@ class _Body:
             self._source.broken = f"breaks off after {self._source.bytes_read:,} bytes: {error}"
             return b""
         self._source.bytes_read += len(found)
+        self._bounds.check(found)
         return found
 
 

@@ -19,6 +19,7 @@ from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
 from receipts.ingest.evidence.witnesses.torch_trace_timeline import Timeline
 
 KERNELS: Final = "CUPTI_ACTIVITY_KIND_KERNEL"
+MAX_TEXT: Final = 1 << 24  # bytes of one name in the file
 _NANO: Final = 1e-9
 # Steps of SQLite's virtual machine, a thousand at a time: some minutes of work, which no export of a profile needs.
 _MAX_WORK: Final = 20_000_000
@@ -44,6 +45,8 @@ def read_database(reading: Reading, source: Source) -> None:
 def _guard(database: sqlite3.Connection) -> None:
     """A file must not make this run for ever, nor run functions of its own."""
     database.execute("PRAGMA trusted_schema=OFF")
+    # SQLite holds a whole text in memory, and Python a second time.
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_TEXT)
     database.text_factory = lambda raw: raw.decode("utf-8", "replace")
     work = iter(range(_MAX_WORK))
     database.set_progress_handler(lambda: next(work, None) is None, 1000)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import orjson
 
+from receipts.ingest.evidence.json_bounds import JsonBounds
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import BROKEN, Source, Stream
 
@@ -35,6 +36,7 @@ class Body:
         self.closed = False
         self.marks = 0
         self._tail = b""
+        self._bounds = JsonBounds()
         self._pending = self._begin()
 
     def read(self, size: int = BLOCK) -> bytes:
@@ -71,6 +73,11 @@ class Body:
             self.source.broken = f"{self.source.packing or 'file'} breaks off: {error}"
             return b""
         self.source.bytes_read += len(block)
+        try:
+            self._bounds.check(block)
+        except ValueError as error:
+            self.source.broken = str(error)
+            return b""
         return block
 
     def _watch(self, block: bytes) -> None:

@@ -1,0 +1,56 @@
+"""Bounds of a streamed JSON document: how deep it nests and how long one text is, in one vectorized pass.
+
+A streaming parser keeps the path of where it is and the text that it is in, and so takes memory that a small hostile
+file can drive to gigabytes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+MAX_DEPTH: Final = 256  # a trace nests six levels deep
+MAX_TEXT: Final = 16 << 20  # bytes; the longest honest text is a stack of some kilobytes
+_OTHERS: Final = bytes(set(range(256)) - set(b'"[]{}'))
+_QUOTE, _CASE = ord('"'), 0xDF  # without the case bit `{` is `[`, and `}` is `]`
+
+
+class JsonBounds:
+    """Follows a document block by block."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._inside = 0  # 1 within a text
+        self._text = 0
+        self._escape = b""
+
+    def check(self, block: bytes) -> None:
+        """Follow the next block.
+
+        Raises:
+            ValueError: the document nests deeper than `MAX_DEPTH`, or a text is longer than `MAX_TEXT` bytes.
+        """
+        import numpy as np
+
+        plain = self._without_escapes(block)
+        signs = np.frombuffer(plain.translate(None, _OTHERS), np.uint8)
+        quotes = signs == _QUOTE
+        outside = (np.cumsum(quotes) + self._inside) & 1 == 0
+        brackets = signs & _CASE
+        steps = ((brackets == ord("[")) & outside).astype(np.int32) - ((brackets == ord("]")) & outside)
+        depths = self._depth + np.cumsum(steps)
+        if len(depths) and int(depths.max()) > MAX_DEPTH:
+            raise ValueError(f"it nests deeper than {MAX_DEPTH} levels")
+        last = plain.rfind(b'"')
+        self._text = len(plain) - last - 1 if last >= 0 else self._text + len(plain)
+        self._inside = (self._inside + int(quotes.sum())) & 1
+        self._depth = int(depths[-1]) if len(depths) else self._depth
+        if self._inside and self._text > MAX_TEXT:
+            raise ValueError(f"a text in it is longer than {MAX_TEXT >> 20} MiB")
+
+    def _without_escapes(self, block: bytes) -> bytes:
+        if self._escape or b"\\" in block:
+            block = self._escape + block
+            odd = (len(block) - len(block.rstrip(b"\\"))) % 2
+            self._escape = b"\\" if odd else b""
+            block = block[: len(block) - odd].replace(b"\\\\", b"").replace(b'\\"', b"")
+        return block
