@@ -26,6 +26,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "neighbours": ("neighbours", "Show every stored receipt that differs in one axis."),
         "bridge": ("bridge", "Split a gain into a chain of one-axis comparisons."),
         "sweep": ("sweep", "Show a grid of launches as a table, each compared with a base."),
+        "history": ("history", "Show a line over time, and where its level changed."),
         "noise": ("noise", "Show how much identical launches vary."),
         "list": ("list_", "List receipts by any axis, lane or outcome."),
         "show": ("show", "Show one receipt: what ran, where, and how fast."),
@@ -37,6 +38,10 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "fit": ("fit", "Estimate a launch's memory on the chip that uses most."),
         "run": ("run", "Launch a plan; if memory runs out, launch a smaller one."),
         "ceiling": ("ceiling", "Show the largest shapes that a lane sustained."),
+    },
+    "Watch": {
+        "watch": ("watch", "Open an incident where a line became slower; close it where it recovered."),
+        "incident": ("incident", "List incidents, or close one."),
     },
     "Publish": {
         "report": ("report", "Write a report on a week, a lane, a comparison or a claim."),

@@ -1,0 +1,173 @@
+"""``receipts history``: a line over time, and where its level changed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from receipts.base.errors import NotFound, UsageError
+from receipts.cli import output
+from receipts.cli.session import Session, is_file, parsed_file, pass_session
+from receipts.cli.sides import METRIC
+
+if TYPE_CHECKING:
+    from receipts.questions.history.line import History
+    from receipts.receipt import Parsed
+    from receipts.store import Store
+    from receipts.store.query.lines import Line
+
+EPILOG = """\b
+Examples:
+  receipts history 3f9c
+  receipts history @golden --metric step_seconds --axis wheels.jaxlib
+  receipts history --lane nvidia-megatron --shape chips=8,sequence_length=4096
+  receipts history 3f9c --svg history.svg
+
+A line is a configuration over time: its launches differ in code, wheels, image and driver alone. More: docs/history.md.
+Exit codes: 0 shown, 2 wrong call or input, 3 fewer than two launches."""
+SHAPES = ("accelerator", "chips", "sequence_length", "micro_batch", "global_batch", "depth", "model", "context")
+
+
+@click.command("history", epilog=EPILOG)
+@click.argument("receipt", required=False, metavar="REF")
+@click.option("--lane", metavar="LANE", help="The lines of a lane, instead of one receipt's line.")
+@click.option("--shape", metavar="NAME=VALUE,…", help=f"Of a lane, only lines of this shape: {', '.join(SHAPES)}.")
+@METRIC
+@click.option("--axis", metavar="LEAF", help="Also show the value of this leaf at each launch, such as wheels.jaxlib.")
+@click.option("--until", metavar="TIME", help="Only launches up to then.")
+@click.option("--svg", metavar="FILE", help="Also write the picture.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@pass_session
+def command(
+    session: Session,
+    receipt: str | None,
+    lane: str | None,
+    shape: str | None,
+    metric: str,
+    axis: str | None,
+    until: str | None,
+    svg: str | None,
+    as_json: bool,
+) -> int:
+    """Show a line over time: its launches, where the level changed, and which axes moved there.
+
+    REF is a file, an id or unique prefix, a label, or a @pin.
+    """
+    from receipts.base.extras import extra
+    from receipts.cli.moments import moment
+    from receipts.questions.history.line import history_of
+
+    if (receipt is None) == (lane is None):
+        raise UsageError("name a receipt, or a lane with --lane")
+    if shape is not None and lane is None:
+        raise UsageError("--shape narrows --lane; name the lane")
+    extra("ruptures", "history")
+    last = moment("--until", until) if until else None
+    with session.open_store() as store:
+        if lane is not None:
+            chosen = _lines(session, store, lane, shape)
+            if len(chosen) > 1:
+                return _several(session, store, lane, chosen, metric, as_json)
+            receipt = chosen[0].entries[-1].id
+        like = _one(store, str(receipt))
+        line = history_of(store, like, session.rulebook.lanes.of(like.receipt.run.lane), metric, last)
+        values = [_value(store, point.id, axis) for point in line.points] if axis else []
+    name = like.receipt.run.label or like.id[:12]
+    if svg is not None:
+        _draw(svg, line, name)
+    if as_json:
+        output.as_json({**as_data(line), **({"axis": dict(zip(_ids(line), values, strict=True))} if axis else {})})
+    else:
+        from receipts.publish.history import page
+
+        output.show(page(line, name, values, axis or ""))
+    return 0 if len(line.points) > 1 else 3
+
+
+def _ids(line: History) -> list[str]:
+    return [point.id for point in line.points]
+
+
+def _one(store: Store, word: str) -> Parsed:
+    return parsed_file(word) if is_file(word) else store.get(word)
+
+
+def _value(store: Store, name: str, axis: str) -> str:
+    """The value of a leaf at one launch; a wheel by its version."""
+    stated = store.parsed(name).stated
+    value = stated.get(axis, stated.get(f"{axis}.version"))
+    return "~" if value is None else str(value)
+
+
+def _lines(session: Session, store: Store, lane: str, shape: str | None) -> list[Line]:
+    """Lines of a lane and shape, the longest first. Raises NotFound, UsageError."""
+    session.rulebook.lanes.get(lane)
+    wanted = dict(part.partition("=")[::2] for part in (shape or "").split(",") if part.strip())
+    strange = [name for name in wanted if name.strip() not in SHAPES]
+    if strange:
+        raise UsageError(f"--shape: {strange[0]!r} is no part of a shape; it is one of {', '.join(SHAPES)}")
+    lines = [
+        line
+        for line in store.query.recent_lines(datetime(1970, 1, 1, tzinfo=UTC), lane)
+        if all(str(getattr(line.entries[-1], name.strip())) == value.strip() for name, value in wanted.items())
+    ]
+    if not lines:
+        raise NotFound(f"the store has no line of lane {lane}{f' and shape {shape}' if shape else ''}")
+    return sorted(lines, key=lambda line: -len(line.entries))
+
+
+def _several(session: Session, store: Store, lane: str, chosen: list[Line], metric: str, as_json: bool) -> int:
+    from receipts import metrics
+    from receipts.questions.history.line import history
+
+    rules = session.rulebook.lanes.of(lane)
+    shown = [history(item.entries, item.digest, rules, metrics.get(metric), store.parsed) for item in chosen]
+    if as_json:
+        output.as_json([as_data(item) for item in shown])
+    else:
+        from receipts.publish.history import lines
+
+        output.show(lines(lane, shown))
+    return 0
+
+
+def _draw(path: str, line: History, name: str) -> None:
+    from receipts.base import files
+    from receipts.publish.history import picture
+    from receipts.publish.pictures.inline import alone
+
+    svg = picture(line, name)
+    if svg is None:
+        output.note(f"{path} is not written: fewer than two launches")
+        return
+    files.write(path, f"{alone(svg)}\n", over=True)
+    output.note(f"wrote {path}")
+
+
+def as_data(line: History) -> dict[str, Any]:
+    """A line as JSON: values in the metric's own unit, ratios after over before."""
+    from receipts.questions.history.watch import as_data as change_data
+
+    return {
+        "lane": line.lane,
+        "kind": line.kind,
+        "metric": line.metric,
+        "delta": line.delta,
+        "launches": [
+            {
+                "receipt": point.id,
+                "name": point.name,
+                "started": point.started.isoformat(),
+                "host": point.host,
+                "value": point.value,
+                "low": point.low,
+                "high": point.high,
+            }
+            for point in line.points
+        ],
+        "left_out": line.left_out,
+        "hosts": line.hosts,
+        "changes": [{**change_data(line, item), "incident": item.is_incident} for item in line.changes],
+    }

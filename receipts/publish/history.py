@@ -1,0 +1,227 @@
+"""The pages of a line's history, of the lines of a lane, of watch, and of incidents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from receipts import metrics
+from receipts.publish.page import Column, Figure, Page, Row, Section, Table, row
+from receipts.publish.pictures import history as pictures
+from receipts.publish.readings import named, number
+from receipts.publish.words import words
+
+if TYPE_CHECKING:
+    from receipts.questions.history.line import History, LineChange
+    from receipts.questions.history.watch import Watched
+    from receipts.store.history.incidents import Incident, IncidentEvent
+
+
+def page(history: History, name: str, axis: Sequence[str] = (), axis_name: str = "") -> Page:
+    """The history of one line; ``axis`` holds the value of one axis at each launch."""
+    say = words("history")
+    after = [say("interval", delta=history.delta)]
+    if history.left_out:
+        after.append(say("left_out", n=history.left_out))
+    if history.hosts:
+        effects = ", ".join(
+            say("host", host=host, effect=f"{ratio - 1.0:+.2%}") for host, ratio in sorted(history.hosts.items())
+        )
+        after.append(say("hosts_apart", hosts=effects))
+    sections = []
+    if history.changes:
+        sections.append(Section("changes", say("changes"), tables=(_changes(history),)))
+    figure = Figure(
+        "history",
+        (say("picture", title=named(metrics.get(history.metric))),),
+        lambda ids: picture(history, name, ids),
+        without=say("too_few"),
+    )
+    table = _launches(history, axis, axis_name, tuple(after))
+    sections.append(Section("launches", say("launches"), tables=(table,), figures=(figure,)))
+    return Page(say("title", name=name), headline=(headline(history),), sections=tuple(sections))
+
+
+def headline(history: History) -> str:
+    """How many launches, how many changes, and what the last one was."""
+    say = words("history")
+    count = len(history.points)
+    if not count:
+        return say("none", metric=history.metric)
+    if not history.changes:
+        return say("steady", n=count)
+    last = history.changes[-1]
+    size = f"{last.change.ratio - 1.0:+.2%}"
+    text = "incident" if last.is_incident else "listed"
+    latest = say(text, size=size, name=last.first.name, why=why(last))
+    return say("changed", count=say("change", n=len(history.changes)), n=count, last=latest)
+
+
+def why(item: LineChange) -> str:
+    """Why a change is, or is not, an incident, in a word."""
+    key = "incident" if item.is_incident else item.kind
+    if key == "step" and not item.worse and item.matters:
+        key = "better"
+    return words("history").named("why")[key]
+
+
+def picture(history: History, name: str, ids: str = "history") -> str | None:
+    """The SVG element of a line; None for fewer than two launches."""
+    metric = metrics.get(history.metric)
+    scale = metric.scale
+    dots = [
+        pictures.Dot(
+            point.value * scale,
+            point.low * scale if point.low is not None else None,
+            point.high * scale if point.high is not None else None,
+            f"{point.started:%m-%d}",
+        )
+        for point in history.points
+    ]
+    return pictures.picture(
+        dots, _levels(history, scale), name=ids, title=words("history")("title", name=name), measure=named(metric)
+    )
+
+
+def _levels(history: History, scale: float) -> list[pictures.Level]:
+    """Levels between steps, and drifts as slopes, in the unit of the picture."""
+    drifts = [item for item in history.changes if item.kind == "drift"]
+    bounds = {0, len(history.points), *(item.change.at for item in history.changes)}
+    bounds |= {item.change.stop for item in drifts}
+    ordered = sorted(bounds)
+    names = {item.change.at: item for item in history.changes}
+    levels = []
+    for start, stop in zip(ordered, ordered[1:], strict=False):
+        logs = [math.log(point.value) for point in history.points[start:stop]]
+        mean, half = math.fsum(logs) / len(logs), 0.0
+        item = names.get(start)
+        if item is not None and item.kind == "drift":
+            half = item.change.log / 2.0
+        name = f"{item.change.ratio - 1.0:+.1%}" if item is not None else ""
+        matters = item is not None and item.is_incident
+        levels.append(
+            pictures.Level(start, stop, math.exp(mean - half) * scale, math.exp(mean + half) * scale, name, matters)
+        )
+    return levels
+
+
+def _changes(history: History) -> Table:
+    say = words("history")
+    columns = (
+        Column("from launch"),
+        Column("started", rank=4),
+        Column("change", numeric=True),
+        Column("99 % interval", rank=2),
+        Column("what"),
+        Column("moved", rank=1, cut=True),
+        Column("not stated", rank=5, cut=True),
+    )
+    rows = tuple(
+        row(
+            item.first.name,
+            f"{item.first.started:%Y-%m-%d}",
+            f"{item.change.ratio - 1.0:+.2%}",
+            f"{item.change.low - 1.0:+.2%} … {item.change.high - 1.0:+.2%}",
+            why(item),
+            ", ".join((*item.regime, *item.moved)) or say("nothing"),
+            ", ".join(item.unknown),
+        )
+        for item in history.changes
+    )
+    return Table("", columns, rows)
+
+
+def _launches(history: History, axis: Sequence[str], axis_name: str, after: tuple[str, ...]) -> Table:
+    metric = metrics.get(history.metric)
+    columns = (
+        Column("launch", cut=True),
+        Column("started"),
+        Column("host", rank=4, cut=True),
+        Column(named(metric), numeric=True),
+        Column("95 % interval", rank=2),
+        *((Column(axis_name, rank=1, cut=True),) if axis else ()),
+    )
+    rows = tuple(
+        row(
+            point.name,
+            f"{point.started:%Y-%m-%d %H:%M}",
+            point.host or "~",
+            number(metric, point.value),
+            f"{number(metric, point.low)} … {number(metric, point.high)}" if point.low and point.high else "~",
+            *((axis[index],) if axis else ()),
+        )
+        for index, point in enumerate(history.points)
+    )
+    return Table("", columns, rows, after=after, empty=words("history")("none", metric=history.metric))
+
+
+def lines(lane: str, histories: Sequence[History]) -> Page:
+    """The lines of a lane, the longest first."""
+    say = words("history")
+    columns = (Column("newest launch", cut=True), Column("launches", numeric=True), Column("history"))
+    rows = tuple(
+        row(item.points[-1].name if item.points else "~", str(len(item.points)), headline(item)) for item in histories
+    )
+    section = Section("lines", say("lines", lane=lane), tables=(Table("", columns, rows),))
+    return Page(say("lines", lane=lane), headline=(say("lines_headline", n=len(histories)),), sections=(section,))
+
+
+def watched(seen: Watched) -> Page:
+    """What a run of watch saw."""
+    say = words("history")
+    sections = []
+    for name, events in (("opened", seen.opened), ("closed", seen.closed)):
+        if events:
+            sections.append(Section(name, say(name), tables=(_events(events),)))
+    if seen.still_open:
+        sections.append(Section("still-open", say("still_open"), tables=(incidents(seen.still_open),)))
+    if seen.listed:
+        columns = (Column("from launch"), Column("change", numeric=True), Column("what"), Column("moved", cut=True))
+        rows = tuple(
+            row(item.first.name, f"{item.change.ratio - 1.0:+.2%}", why(item), ", ".join(item.moved) or "~")
+            for _, item in seen.listed
+        )
+        sections.append(Section("other", say("other"), tables=(Table("", columns, rows),)))
+    answer = say(
+        "watch_headline",
+        lines=say("watched", n=seen.lines),
+        opened=len(seen.opened),
+        closed=len(seen.closed),
+        open=len(seen.still_open),
+    )
+    return Page(say("watch"), headline=(answer,), sections=tuple(sections))
+
+
+def _events(events: Sequence[IncidentEvent]) -> Table:
+    columns = (Column("incident"), Column("what happened", cut=True))
+    return Table("", columns, tuple(row(item.incident, item.reason) for item in events))
+
+
+def incidents(items: Sequence[Incident]) -> Table:
+    """Incidents as a table."""
+    columns = (
+        Column("incident"),
+        Column("lane", rank=5),
+        Column("metric", rank=4),
+        Column("change", numeric=True),
+        Column("from launch", cut=True),
+        Column("suspects", rank=1, cut=True),
+        Column("owner", rank=3),
+        Column("state", rank=2, cut=True),
+    )
+    return Table("", columns, tuple(_incident(item) for item in items), empty=words("history")("no_incidents"))
+
+
+def _incident(item: Incident) -> Row:
+    body: dict[str, Any] = item.body
+    return row(
+        item.id,
+        body["lane"],
+        item.metric,
+        f"{body['ratio'] - 1.0:+.2%}",
+        body["name"],
+        ", ".join(body["moved"]) or words("history")("nothing"),
+        item.owner or "~",
+        f"closed {item.closed:%Y-%m-%d}: {item.closed_why}" if item.closed else f"open since {item.opened:%Y-%m-%d}",
+    )

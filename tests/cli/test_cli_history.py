@@ -1,0 +1,51 @@
+"""`receipts history`, `watch` and `incident` as they are called."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from command_line import Shell, shell
+from grid_store import keep
+from line_store import line
+from receipts.store import open_store
+
+__all__ = ["shell"]
+
+
+def fill(shell: Shell) -> str:
+    with open_store(str(shell.folder / "store.sqlite"), create=True) as store:
+        launches = list(line([1.0] * 8 + [1.05] * 4, codes=[1] * 8 + [2] * 4))
+        keep(store, launches)
+    return launches[0].id
+
+
+def test_history_names_the_launch_and_the_axis(shell: Shell) -> None:
+    said = shell("history", fill(shell)[:12], "--axis", "code.imported_digest", "--svg", "line.svg")
+    assert said.code == 0, said.err
+    assert "an incident" in said.out and "day 8" in said.out and "code" in said.out
+    assert (shell.folder / "line.svg").read_text().startswith("<svg")
+    data = shell("history", "--lane", "cpu-torch", "--shape", "chips=1", "--json").json
+    assert [item["moved"] for item in data["changes"]] == [["code"]]
+
+
+def test_watch_exits_1_once_and_incidents_are_closed_with_a_reason(shell: Shell) -> None:
+    fill(shell)
+    assert shell("watch", "--owner", "oncall").code == 1
+    assert shell("watch").code == 0
+    (incident,) = shell("incident", "list", "--json").json
+    assert (incident["owner"], incident["closed"]) == ("oncall", None)
+    assert shell("incident", "close", incident["id"][:5], "--reason", "known").code == 0
+    assert shell("incident", "close", incident["id"][:5], "--reason", "known").code == 2
+    assert shell("incident", "list").out.strip() == "no incident"
+    assert "known" in shell("incident", "list", "--all").out
+
+
+def test_wrong_calls_say_what_to_do(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = fill(shell)
+    assert "name a receipt, or a lane" in shell("history").err
+    assert "no part of a shape" in shell("history", "--lane", "cpu-torch", "--shape", "color=red").err
+    monkeypatch.setitem(sys.modules, "ruptures", None)
+    said = shell("history", name)
+    assert said.code == 2 and "pip install 'frontier-receipts[history]'" in said.err
