@@ -62,6 +62,12 @@ def check(
     """Check the claims of files, or with --all those of the store."""
     if bool(files) is every:
         raise UsageError("name claims.toml files, or --all for the claims of the store")
+    if session.server is not None:
+        from receipts.cli import remote
+
+        options = {"--all": every, "--only": only, "--no-replicates": no_replicates, "--record": record}
+        remote.refuse(session.server, options)
+        return remote.claims(session.server, files, add=False, as_json=as_json)
     verdicts = []
     with _claims(session, files, every=every, record=record) as (groups, store):
         for group in groups:
@@ -141,6 +147,10 @@ def add(session: Session, files: tuple[str, ...], as_json: bool) -> int:
     from receipts.questions.claims import read
     from receipts.questions.claims.stored import new_claims
 
+    if session.server is not None:
+        from receipts.cli import remote
+
+        return remote.claims(session.server, files, add=True, as_json=as_json)
     groups = [read(file) for file in files]
     new = [item for group in groups for item in new_claims(group)]
     with session.open_store() as store:
@@ -174,6 +184,10 @@ def list_(session: Session, status: str | None, everything: bool, as_json: bool)
     """List the store's claims with their current verdicts."""
     from receipts.api.claims import as_data, judged
 
+    if session.server is not None:
+        from receipts.cli import remote
+
+        return remote.claim_list(session.server, status, everything=everything, as_json=as_json)
     with session.open_store() as store:
         rows = judged(store, session.rulebook, status=status, superseded=everything)
     if as_json:

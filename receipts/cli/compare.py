@@ -70,6 +70,11 @@ def command(
     """
     form = "json" if as_json else form
     stored = record or not asked.all_files
+    if stored and session.server is not None:
+        from receipts.cli import remote
+
+        remote.refuse(session.server, {"--record": record, "--require": require})
+        return remote.compare(session.server, asked, form, opened=opened)
     compared = gather(session, asked, stored=stored, prove=record or form == "json")
     verdict = compared.verdict
     if record:

@@ -31,18 +31,17 @@ Exit codes: 0 all are stored, 2 some were refused and stay here with the reason,
 @pass_session
 def command(session: Session, again: bool, as_json: bool) -> int:
     """Store every document that was kept on this machine while the store's server was down."""
-    from receipts.store.address import address
     from receipts.workflows import spool
 
-    target = address(session.store_url).target
+    target = session.target
     if target is None:
         return _elsewhere(as_json)
     done: list[Flushed] = []
     total = spool.count(target)
     progress = output.Progress(total, answers=not as_json)
     if total or again:
-        with session.open_store() as store:
-            for item in spool.flush(store, target, session.rulebook, again=again):
+        with session.submitting() as submit:
+            for item in spool.flush(submit, target, again=again):
                 done.append(item)
                 progress.at(len(done))
                 if not as_json:

@@ -138,7 +138,7 @@ Exit codes: 0 yes, 1 no, 2 wrong call or input, 3 undecided, 4 the store failed.
     "--store",
     metavar="URL",
     envvar="RECEIPTS_STORE",
-    help="Store: a file, or a sqlite:/// or postgresql+psycopg:// URL.",
+    help="Store: a file, a sqlite:/// or postgresql+psycopg:// URL, or the https:// URL of a server.",
 )
 @click.option(
     "--config", metavar="FILE", envvar="RECEIPTS_CONFIG", help="A receipts.toml that adds lanes, rules and templates."
@@ -159,6 +159,7 @@ def group(ctx: click.Context, store: str | None, config: str | None) -> None:
 
     asked = ctx.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE
     ctx.obj = Session(store=store, config=config, asks_store=asked)
+    ctx.call_on_close(ctx.obj.close)
 
 
 GLOBAL = ("--store", "--config")

@@ -51,7 +51,14 @@ def command(
     wanted = tuple(condition(text) for text in conditions)
     filters = Filters(wanted, superseded, order, limit + 1 if limit else None)  # type: ignore[arg-type]  # click.Choice holds it to the three
     try:
-        rows, commands = _rows(session, filters, limit, deciding=deciding)
+        if session.server is not None:
+            from receipts.cli import remote
+
+            remote.refuse(session.server, {"--next": deciding})
+            most = limit + 1 if limit else 0
+            rows, commands = remote.listed(session.server, conditions, most, superseded=superseded, order=order), {}
+        else:
+            rows, commands = _rows(session, filters, limit, deciding=deciding)
     except NoStore:
         if session.store_url is not None:
             raise  # a name that may be mistyped

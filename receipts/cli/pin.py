@@ -31,12 +31,16 @@ def command(
     if remove and (receipt or not name):
         raise UsageError("--remove takes a name alone: receipts pin @golden --remove")
     bare = (name or "").removeprefix("@")
-    with session.open_store() as store:
-        if name and (receipt or remove):
-            pinned = store.pin(bare, store.resolve(receipt) if receipt else None, note)
-            pins = [pinned]
-        else:
-            pins = store.pin_history(bare) if name else list(store.pins().values())
+    if session.server is not None:
+        from receipts.cli import remote
+
+        pins = remote.pins(session.server, bare, receipt, note, remove=remove)
+    else:
+        with session.open_store() as store:
+            if name and (receipt or remove):
+                pins = [store.pin(bare, store.resolve(receipt) if receipt else None, note)]
+            else:
+                pins = store.pin_history(bare) if name else list(store.pins().values())
     if as_json:
         output.as_json([item._asdict() for item in pins])
         return 0

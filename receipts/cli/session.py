@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from receipts.base.errors import NoStore, NotFound
+from receipts.base.errors import NoStore, NotFound, UsageError
 
 if TYPE_CHECKING:
     from receipts.base.config import Config
     from receipts.judging.rulebook import Rulebook
     from receipts.receipt import Document, Parsed
+    from receipts.receipt.stream import Item
     from receipts.store import Store
+    from receipts.workflows.server import Server
+    from receipts.workflows.submit import Submission
 
 
 class Session:
@@ -54,6 +57,31 @@ class Session:
             return None  # `receipts.store.address` reads it, and makes its folder
         return self._store or named
 
+    @cached_property
+    def server(self) -> Server | None:
+        """The team's server, where the store is the URL of one."""
+        named = self._store or (self.config.store if self._config else None)
+        if named is None or not named.lower().startswith(("http://", "https://")):
+            return None
+        from receipts.workflows.server import Server
+
+        return Server(named)
+
+    def close(self) -> None:
+        """Close the connection to a server."""
+        server = vars(self).get("server")  # unless no command asked for it
+        if server is not None:
+            server.close()
+
+    @property
+    def target(self) -> str | None:
+        """The store as the spool calls it; None where it is a file, which is never out of reach."""
+        if self.server is not None:
+            return self.server.url
+        from receipts.store.address import address
+
+        return address(self.store_url).target
+
     @contextmanager
     def open_store(self, *, create: bool = False, looked_up: Sequence[str] = ()) -> Iterator[Store]:
         """Open the store. Without ``create`` a store that does not exist yet is an error that says what to do.
@@ -62,6 +90,11 @@ class Session:
         """
         from receipts.store import open_store
 
+        if self.server is not None:
+            raise UsageError(
+                f"{self.server.url} is a server, and this needs the database itself; over HTTP there are submit, "
+                "flush, list, show, compare, preflight, pin, and claim add, check and list"
+            )
         try:
             opened = open_store(self.store_url, create=create)
         except NoStore as error:
@@ -71,6 +104,17 @@ class Session:
             raise NoStore(f"{error}\n{words}: no such file here, so read as the name of a stored receipt") from None
         with opened as store:
             yield store
+
+    @contextmanager
+    def submitting(self, *, create: bool = False) -> Iterator[Callable[[Iterable[Item]], Iterator[Submission]]]:
+        """What submits documents to the store, or to the server: see `receipts.workflows.submit.submit`."""
+        from receipts.workflows.submit import submit
+
+        if self.server is not None:
+            yield self.server.submit
+            return
+        with self.open_store(create=create) as store:
+            yield lambda documents: submit(documents, store, self.rulebook)
 
 
 def is_file(word: str) -> bool:

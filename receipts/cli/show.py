@@ -29,6 +29,10 @@ def command(session: Session, receipt: str, all_facts: bool, opened: bool, raw: 
     from receipts.api.receipt import Receipt
     from receipts.api.store import Store
 
+    if session.server is not None and not is_file(receipt):
+        from receipts.cli import remote
+
+        return remote.show(session.server, receipt, facts=all_facts, opened=opened, raw=raw, as_json=as_json)
     rulebook = session.rulebook
     if is_file(receipt):
         parsed = parsed_file(receipt)

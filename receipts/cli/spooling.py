@@ -50,10 +50,9 @@ def spooling(session: Session, documents: Iterable[Item], rows: list[dict[str, A
 
 
 def _keep(session: Session, spooled: Spooling, error: Unreachable) -> None:
-    from receipts.store.address import address
     from receipts.workflows import spool
 
-    target = address(session.store_url).target
+    target = session.target
     assert target is not None  # a file is never out of reach
     output.refuse(error)
     kept = 0
@@ -88,9 +87,7 @@ def _source(item: Item) -> str:
 
 def remind(session: Session) -> None:
     """Say that documents wait for this store, where some do."""
-    from receipts.store.address import address
-
-    target = address(session.store_url).target
+    target = session.target
     if target is None:
         return
     from receipts.workflows import spool
@@ -104,4 +101,7 @@ def _flush(session: Session) -> str:
     """The command that drains the spool of the store that this command was given."""
     from receipts.store.address import address
 
-    return f"receipts --store '{address(session.store_url)}' flush" if session.asks_store else "receipts flush"
+    if not session.asks_store:
+        return "receipts flush"
+    named = session.server.url if session.server is not None else address(session.store_url)
+    return f"receipts --store '{named}' flush"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -92,14 +93,21 @@ def command(
     amending = bool(evidence or settings) or supersede is not None
     whole = _amended(session, files, evidence, settings, supersede, quiet or as_json) if amending else []
     source = iter(whole) if amending else documents(files, sys.stdin.buffer)
-    with spooling(session, source, rows) as kept, session.open_store(create=True) as store:
-        if supersede is not None:
+    server = session.server
+    with spooling(session, source, rows) as kept, nullcontext() if server else session.open_store(create=True) as store:
+        if supersede is not None and store is not None:
             from receipts.workflows.submit.amended import refuse_unheld
 
             for document in whole:
                 refuse_unheld(document, store)
         several = many or len(files) > 1 or "-" in files
-        for item in submit(kept.items, store, session.rulebook, jobs=jobs, resume=several and not require):
+        resume = several and not require
+        outcomes = (
+            server.submit(kept.items)
+            if store is None and server is not None
+            else submit(kept.items, store, session.rulebook, jobs=jobs, resume=resume)
+        )
+        for item in outcomes:
             kept.items.settle()
             tally.add(item)
             progress.at(tally.seen)
@@ -113,7 +121,7 @@ def command(
         progress.clear()
         # A stream is known to be many only when it has been read.
         many = many or tally.seen > MANY
-        if many and tally.new:
+        if many and tally.new and store is not None:
             store.seal()
     if as_json:
         output.as_json(rows)

@@ -67,7 +67,16 @@ def _until(text: str) -> datetime | None:
     return datetime.now(UTC) + timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
-@command.command("list")
+LIST_EPILOG = """\b
+Examples:
+  receipts token list
+  receipts token list --json"""
+REVOKE_EPILOG = """\b
+Examples:
+  receipts token revoke cluster"""
+
+
+@command.command("list", epilog=LIST_EPILOG)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @pass_session
 def list_(session: Session, as_json: bool) -> int:
@@ -95,7 +104,7 @@ def list_(session: Session, as_json: bool) -> int:
     return 0
 
 
-@command.command("revoke")
+@command.command("revoke", epilog=REVOKE_EPILOG)
 @click.argument("name", metavar="NAME")
 @pass_session
 def revoke(session: Session, name: str) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -24,14 +24,13 @@ from receipts.base.errors import InputError, StoreError
 from receipts.receipt import Document, Parsed, parse, read
 
 if TYPE_CHECKING:
-    from receipts.judging.rulebook import Rulebook
-    from receipts.store import Store
     from receipts.workflows.submit import Submission
 
 VARIABLE = "RECEIPTS_SPOOL"
 SUFFIX = ".receipt"
 REFUSED = "refused"
 T = TypeVar("T")
+Submit = Callable[[Iterable[Document]], Iterator["Submission"]]
 
 
 def folder() -> Path:
@@ -194,19 +193,21 @@ def _read(file: Path) -> tuple[Waiting, bytes] | None:
     return (one, raw) if sha256(raw).hexdigest() == one.id else None
 
 
-def flush(store: Store, target: str, rulebook: Rulebook, *, again: bool = False) -> Iterator[Flushed]:
-    """Give a store everything that waits for it; gives what became of each. With ``again`` what it refused, too.
+def flush(submit: Submit, target: str, *, again: bool = False) -> Iterator[Flushed]:
+    """Give a store, by what submits to it, everything that waits for it; gives what became of each.
+
+    With ``again`` also what it refused before.
 
     Whatever ends it half-way, another flush goes on, and several at once do no harm. Raises Unreachable where the
     store still does not answer.
     """
-    from receipts.workflows.submit import BATCH, submit
+    from receipts.workflows.submit import BATCH
 
     open_ = [*(waiting(target, refused=True) if again else ()), *waiting(target)]
     for start in range(0, len(open_), BATCH):
         batch = [entry for item in open_[start : start + BATCH] if (entry := _read(item.file)) is not None]
         documents = [Document(raw, item.source) for item, raw in batch]
-        for (item, raw), outcome in zip(batch, submit(documents, store, rulebook), strict=True):
+        for (item, raw), outcome in zip(batch, submit(documents), strict=True):
             yield _settled(item, raw, outcome)
 
 

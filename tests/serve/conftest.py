@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
+import uvicorn
 from starlette.testclient import TestClient
 
 import report_store
@@ -30,7 +33,7 @@ def fill(path: Path) -> None:
 def server(tmp_path: Path, file_copies: FileCopies) -> Server:
     """A server that everybody on the machine may ask."""
     url = file_copies.file(tmp_path / "store.sqlite", "served", lambda to: fill(Path(to.removeprefix("sqlite:///"))))
-    return Server(open_store(url), rule_cases.rulebook(), Settings(("testserver",), open=True))
+    return Server(open_store(url), rule_cases.rulebook(), Settings(("testserver", "127.0.0.1"), open=True))
 
 
 @pytest.fixture
@@ -48,3 +51,16 @@ def guarded(server: Server) -> Iterator[tuple[TestClient, dict[str, str]]]:
     asking = Server(server.opened, server.rulebook, Settings(("testserver",), limits=Limits(failures="10000/minute")))
     with TestClient(with_pages(asking)) as client:
         yield client, secrets
+
+
+@pytest.fixture
+def listening(server: Server) -> Iterator[str]:
+    """The URL of the server on a port of this machine."""
+    running = uvicorn.Server(uvicorn.Config(with_pages(server), port=0, log_level="warning"))
+    thread = Thread(target=running.run)
+    thread.start()
+    while not running.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}"
+    running.should_exit = True
+    thread.join()

@@ -21,6 +21,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.store import open_store
 from receipts.store.address import address
 from receipts.workflows import spool
+from receipts.workflows.submit import submit
 from store_receipts import raw
 
 pytestmark = pytest.mark.slow
@@ -170,7 +171,7 @@ def test_flushes_at_once_store_each_document_once(away: Shell, postgres_store: s
     def flush() -> None:
         try:
             with open_store(postgres_store) as store:
-                for item in spool.flush(store, target, Rulebook()):
+                for item in spool.flush(lambda documents: submit(documents, store, Rulebook()), target):
                     assert item.outcome.submitted is not None
                     new.append(item.outcome.submitted.new)
         except BaseException as error:

@@ -1,0 +1,158 @@
+"""Commands where the store is a team's server: the same words and exit codes, asked over HTTP."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from receipts.base.errors import UsageError
+from receipts.cli import output
+from receipts.cli.session import from_stdin, is_file
+from receipts.workflows.server import Answered, Server, documented
+
+if TYPE_CHECKING:
+    from receipts.cli.sides import ComparisonOptions
+    from receipts.receipt import Document
+    from receipts.store import Entry
+
+PAGE = 1000
+MOMENTS = ("started", "finished", "submitted_at")
+
+
+def refuse(server: Server, options: Mapping[str, Any]) -> None:
+    """Refuse options that need the database itself. Raises UsageError with the first that was given."""
+    for name, value in options.items():
+        if value:
+            raise UsageError(f"{name} needs the database itself, and {server.url} is a server; leave it out")
+
+
+def show(server: Server, word: str, *, facts: bool, opened: bool, raw: bool, as_json: bool) -> int:
+    """``receipts show``."""
+    path = f"/v1/receipts/{word}"
+    if raw:
+        sys.stdout.buffer.write(server.get(f"{path}/raw").body)
+        return 0
+    return _print(server.get(path, [*_form("json" if as_json else "text", opened=opened), *_flag("facts", facts)]))
+
+
+def compare(server: Server, asked: ComparisonOptions, form: str, *, opened: bool) -> int:
+    """``receipts compare``; files are sent as they are."""
+    a, b, witnesses = (documented([_document(word) for word in side]) for side in asked.words)
+    query = [("metric", asked.metric), *(("waive", word) for word in asked.waive)]
+    query += [("study", asked.study)] if asked.study else []
+    query += [] if asked.replicates else [("replicates", "false")]
+    query += [*_form("text" if form == "line" else form, opened=opened), *_flag("line", form == "line")]
+    body = json.dumps({"a": a, "b": b, "witness": witnesses}).encode()
+    return _print(server.ask("POST", "/v1/compare", query, body))
+
+
+def listed(server: Server, conditions: Sequence[str], limit: int, *, superseded: bool, order: str) -> list[Entry]:
+    """Rows of ``receipts list``; a limit of 0 is all."""
+    from receipts.store import Entry
+
+    if order == "stored":
+        raise UsageError(f"--order stored needs the database itself, and {server.url} is a server")
+    rows: list[Entry] = []
+    query = [*(("where", word) for word in conditions), ("order", order), *_flag("superseded", superseded)]
+    cursor: list[tuple[str, str]] = []
+    while True:
+        wanted = min(PAGE, limit - len(rows)) if limit else PAGE
+        answered = server.get("/v1/receipts", [*query, ("limit", str(wanted)), *cursor])
+        rows += [Entry(**_moments(item)) for item in answered.data]
+        following = answered.headers.get("link", "").partition("cursor=")[2]
+        if not following or (limit and len(rows) >= limit):
+            return rows
+        cursor = [("cursor", following.partition(">")[0].partition("&")[0])]
+
+
+def _moments(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, **{name: datetime.fromisoformat(row[name]) for name in MOMENTS if row[name] is not None}}
+
+
+def preflight(server: Server, plan: str, *, as_json: bool) -> int:
+    """``receipts preflight`` of one plan."""
+    form, document = _form("json" if as_json else "text", opened=False), _document(plan)
+    if isinstance(document, str):
+        return _print(server.get("/v1/preflight", [("plan", document), *form]))
+    return _print(server.ask("POST", "/v1/preflight", form, document.raw))
+
+
+def pins(server: Server, name: str | None, receipt: str | None, note: str | None, *, remove: bool) -> list[Any]:
+    """What ``receipts pin`` prints."""
+    from receipts.store import Pin
+
+    path = f"/v1/pins/{name}" if name else "/v1/pins"
+    if receipt:
+        body = {"receipt": receipt, **({"note": note} if note else {})}
+        answered = server.ask("PUT", path, body=json.dumps(body).encode())
+    else:
+        answered = server.ask("DELETE" if remove else "GET", path)
+    return [Pin(**{**item, "at": datetime.fromisoformat(item["at"])}) for item in answered.data]
+
+
+def claims(server: Server, files: Sequence[str], *, add: bool, as_json: bool) -> int:
+    """``receipts claim check`` and ``add`` of files: every verdict, and 1 if one is refuted, 3 if one is unproven."""
+    path = "/v1/claims" if add else "/v1/claims/check"
+    verdicts = []
+    for file in files:
+        try:
+            raw = Path(file).read_bytes()
+        except OSError as error:
+            raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+        verdicts += server.ask("POST", path, body=raw, media="application/toml").data
+    _claims(verdicts, as_json)
+    return 0 if add else _worst(verdicts)
+
+
+def claim_list(server: Server, status: str | None, *, everything: bool, as_json: bool) -> int:
+    """``receipts claim list``."""
+    query = [*([("status", status)] if status else []), *_flag("superseded", everything)]
+    _claims(server.get("/v1/claims", query).data, as_json)
+    return 0
+
+
+def _claims(verdicts: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        output.as_json(verdicts)
+        return
+    rows = [
+        (item["claim"], "superseded" if item.get("superseded") else item["status"], item["text"]) for item in verdicts
+    ]
+    output.table(("claim", "status", "says"), rows, empty="no claims; add some: receipts claim add FILE")
+
+
+def _worst(verdicts: list[dict[str, Any]]) -> int:
+    statuses = {item["status"] for item in verdicts}
+    return 1 if "refuted" in statuses else 3 if statuses & {"unproven", "stale"} else 0
+
+
+def _document(word: str) -> Document | str:
+    """A file's document, or the word itself."""
+    from receipts.receipt import read
+
+    if not is_file(word):
+        return word
+    return from_stdin() if word == "-" else read(word)
+
+
+def _form(form: str, *, opened: bool) -> list[tuple[str, str]]:
+    terminal = output.terminal()
+    query = [("format", form)]
+    if form == "text":
+        query += [("width", str(terminal.room))] if terminal.room is not None else []
+        query += [*_flag("color", terminal.colored), *_flag("verbose", opened)]
+    return query
+
+
+def _flag(name: str, value: bool) -> list[tuple[str, str]]:
+    return [(name, "true")] if value else []
+
+
+def _print(answered: Answered) -> int:
+    """The text as the server wrote it, which escapes what a terminal obeys; its code."""
+    sys.stdout.write(answered.body.decode())
+    return answered.code

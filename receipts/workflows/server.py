@@ -1,0 +1,177 @@
+"""A team's server as a store: the same documents and questions, over HTTP."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote, urlencode, urlsplit
+
+from receipts import __version__
+from receipts.base.errors import (
+    ConflictError,
+    InputError,
+    NotFound,
+    Problem,
+    ReceiptsError,
+    StoreError,
+    Unreachable,
+    UsageError,
+)
+from receipts.receipt import Document, parse, read
+from receipts.receipt.stream import Item
+from receipts.workflows.submit.submission import Submission
+
+TOKEN: Final = "RECEIPTS_TOKEN"
+PATIENCE: Final = 30.0  # seconds for one answer
+ATTEMPTS: Final = 4  # where the server asks to wait, or is not there
+LONGEST_WAIT: Final = 5.0  # seconds
+LOCAL: Final = ("127.0.0.1", "::1", "localhost")
+Query = Sequence[tuple[str, str]]
+
+
+class Answered(NamedTuple):
+    """What the server answered; `code` is what the command ends with."""
+
+    body: bytes
+    headers: Mapping[str, str]
+
+    @property
+    def code(self) -> int:
+        """The exit code of the command."""
+        return int(self.headers.get("receipts-exit-code", "0"))
+
+    @property
+    def data(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+
+def is_server(store: str | None) -> bool:
+    """Whether a store is named by the URL of a server."""
+    return store is not None and store.lower().startswith(("http://", "https://"))
+
+
+class Server:
+    """A server by its URL; the token is that of ``RECEIPTS_TOKEN``. One connection, which is opened when it is needed.
+
+    Every method raises Unreachable where the server does not answer, StoreError where it fails, and UsageError where
+    the token may not do this.
+    """
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        parts = urlsplit(url)
+        self.url = url.rstrip("/")
+        self._token = token or os.environ.get(TOKEN)
+        if not parts.hostname or parts.query or parts.fragment or parts.username:
+            raise UsageError("--store: write https://HOST alone; the token is read from RECEIPTS_TOKEN")
+        if parts.scheme.lower() == "http" and self._token and parts.hostname not in LOCAL:
+            raise UsageError(f"--store {self.url}: the token would travel in the clear; write https://{parts.netloc}")
+        kind = http.client.HTTPSConnection if parts.scheme.lower() == "https" else http.client.HTTPConnection
+        self._connection = kind(parts.hostname, parts.port, timeout=PATIENCE)
+        self._base = parts.path.rstrip("/")
+
+    def __repr__(self) -> str:
+        return f"Server({self.url!r})"
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def get(self, path: str, query: Query = ()) -> Answered:
+        """Ask for something."""
+        return self.ask("GET", path, query)
+
+    def ask(
+        self, method: str, path: str, query: Query = (), body: bytes | None = None, media: str = "application/json"
+    ) -> Answered:
+        """Ask, and wait where the server says so. Raises what the answer stands for, besides what every method does."""
+        target = f"{self._base}{quote(path, safe='/@=*,')}" + (f"?{urlencode(query)}" if query else "")
+        headers = {"User-Agent": f"receipts/{__version__}", "Accept": "*/*"}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        if body is not None:
+            headers["Content-Type"] = media
+        for attempt in range(ATTEMPTS):
+            last = attempt == ATTEMPTS - 1
+            try:
+                self._connection.request(method, target, body, headers)
+                response = self._connection.getresponse()
+                raw = response.read()
+            except (OSError, http.client.HTTPException) as error:
+                self._connection.close()
+                if last:
+                    raise Unreachable(
+                        f"{self.url}: the server cannot be reached ({error}); check that it runs"
+                    ) from None
+                time.sleep(0.2 * 2**attempt)
+                continue
+            answered = Answered(raw, {name.lower(): value for name, value in response.getheaders()})
+            if response.status < 300:
+                return answered
+            if response.status not in (429, 503) or last:
+                raise self._error(response.status, answered)
+            time.sleep(_wait(answered.headers.get("retry-after")))
+        raise AssertionError("unreachable")
+
+    def _error(self, status: int, answered: Answered) -> ReceiptsError:
+        try:
+            document = answered.data
+            detail, errors = str(document["detail"]), document.get("errors", [])
+            if status == 422:
+                problems = [Problem(item["at"], item["what"], item["do"]) for item in errors]
+                return InputError(detail.partition(": ")[0], problems)
+        except (ValueError, KeyError, TypeError):
+            return StoreError(f"{self.url}: this is no server of receipts (status {status}); check the URL")
+        if status in (401, 403):
+            return UsageError(f"{self.url}: {detail}; the token is read from {TOKEN}")
+        if status in (429, 503):
+            return Unreachable(f"{self.url}: {detail}")
+        kinds: dict[int, type[ReceiptsError]] = {400: UsageError, 404: NotFound, 409: ConflictError, 413: UsageError}
+        return kinds.get(status, StoreError)(detail)
+
+    def submit(self, documents: Iterable[Item]) -> Iterator[Submission]:
+        """Send documents in their order, each as its bytes; as `receipts.workflows.submit.submit` answers.
+
+        What is no receipt is refused here, with every problem, and not sent.
+        """
+        for item in documents:
+            try:
+                if isinstance(item, InputError):
+                    raise item
+                document = read(item) if isinstance(item, str) else item
+                parsed = parse(document)
+            except InputError as error:
+                yield Submission(error.source, error=error)
+                continue
+            yield self._sent(Submission(document.source, document, parsed, name=parsed.name))
+
+    def _sent(self, item: Submission) -> Submission:
+        from receipts.store import Submitted
+
+        assert item.document is not None
+        try:
+            data = self.ask("POST", "/v1/receipts", body=item.document.raw).data
+        except InputError as error:
+            return replace(item, error=InputError(item.source, error.problems))
+        except ConflictError as error:
+            return replace(item, error=error)
+        at = datetime.fromisoformat(data["submitted_at"])
+        stored = Submitted(
+            data["id"], data["new"], at, data["status"], tuple(data["superseded"]), stands=data["stands"]
+        )
+        return replace(item, submitted=stored, status=data["status"])
+
+
+def _wait(stated: str | None) -> float:
+    return min(float(stated), LONGEST_WAIT) if stated and stated.isdigit() else 1.0
+
+
+def documented(words: Iterable[Document | str]) -> list[Any]:
+    """Sides of a comparison as the server takes them: words as they are, documents as texts. Raises InputError."""
+    return [item if isinstance(item, str) else {"document": parse(item).raw.decode()} for item in words]

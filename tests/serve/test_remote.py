@@ -1,0 +1,151 @@
+"""Commands whose store is a server: the same words, and the spool where it does not answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import report_store
+from command_line import Said, Shell
+from receipts.base.errors import UsageError
+from receipts.serve.server import Server
+from receipts.store.tokens import Tokens
+from receipts.workflows.server import Server as Client
+
+EVERY = report_store.everything()
+A, B = EVERY[0].id, EVERY[4].id
+READ = (
+    ("list",),
+    ("list", "outcome=oom", "--limit", "1"),
+    ("list", "--json", "--all"),
+    ("show", A),
+    ("show", "@golden", "--json"),
+    ("show", A, "--raw"),
+    ("compare", A, B),
+    ("compare", A, B, "--json"),
+    ("compare", "@golden", B, "--format", "line"),
+    ("compare", A, B, "-v", "--format", "markdown", "--metric", "step_seconds"),
+    ("preflight", A, "--json"),
+    ("pin",),
+    ("pin", "@golden", "--json"),
+    ("claim", "list", "--json"),
+)
+
+
+@pytest.fixture
+def both(shell: Shell, server: Server, listening: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Shell, str, str]:
+    """The shell, and the two names of one store: its server, and its file."""
+    monkeypatch.delenv("RECEIPTS_STORE")
+    return shell, listening, server.opened.url
+
+
+def test_every_answer_is_the_one_of_the_store_itself(both: tuple[Shell, str, str]) -> None:
+    shell, url, path = both
+    for words in READ:
+        there, here = shell("--store", url, *words), shell("--store", path, *words)
+        assert (there.out, there.code) == (here.out, here.code), words
+
+
+def test_files_are_sent_and_compared(both: tuple[Shell, str, str]) -> None:
+    shell, url, path = both
+    file = shell.write("b", run__label="another")
+    for words in (("compare", A, file, "--json"), ("preflight", file, "--json")):
+        assert shell("--store", url, *words).out == shell("--store", path, *words).out
+
+
+def test_a_submit_ends_as_it_would_in_the_store(both: tuple[Shell, str, str], tmp_path: Path) -> None:
+    shell, url, path = both
+    good, wrong = shell.write("good"), tmp_path / "wrong.json"
+    wrong.write_text('{"schema_version": "1.0"}', encoding="utf-8")
+    sent = shell("--store", url, "submit", good, str(wrong), "--json")
+    assert sent.code == 2
+    assert [item.get("new") for item in sent.json] == [True, None]
+    again = shell("--store", path, "submit", good, "--json").json[0]
+    assert (again["id"], again["new"], again["status"]) == (shell.made["good"], False, sent.json[0]["status"])
+    other = shell.write("other", run__launch="launch-good")
+    assert "launch" in shell("--store", url, "submit", other).err
+
+
+def test_pins_and_claims_are_written_by_the_server(both: tuple[Shell, str, str], tmp_path: Path) -> None:
+    shell, url, path = both
+    assert shell("--store", url, "pin", "@other", A[:8], "--note", "why").code == 0
+    assert shell("--store", path, "pin", "@other", "--json").json[0]["receipt"] == A
+    assert shell("--store", url, "pin", "@other", "--remove").code == 0
+    claims = tmp_path / "claims.toml"
+    claims.write_text(
+        'schema_version = "1.0"\n[[claim]]\nid = "x"\nkind = "speedup"\ntext = "faster"\neffect = "at least 1.1"\n'
+        f'baseline = ["{A}"]\ncandidate = ["{B}"]\n',
+        encoding="utf-8",
+    )
+    judged = shell("--store", url, "claim", "check", str(claims), "--json")
+    assert (judged.out, judged.code) == (
+        (here := shell("--store", path, "claim", "check", str(claims), "--json")).out,
+        here.code,
+    )
+    assert shell("--store", url, "claim", "add", str(claims)).code == 0
+    assert [item["claim"] for item in shell("--store", path, "claim", "list", "--json").json] == ["x"]
+
+
+def test_what_cannot_be_delivered_waits_in_the_spool(
+    both: tuple[Shell, str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shell, url, path = both
+    monkeypatch.setenv("RECEIPTS_SPOOL", str(tmp_path / "spool"))
+    monkeypatch.setattr("receipts.workflows.server.time.sleep", lambda _seconds: None)
+    away = "http://127.0.0.1:1"
+    kept = shell("--store", away, "submit", shell.write("late"))
+    assert kept.code == 4
+    assert f"receipts --store '{away}' flush" in kept.err
+    assert shell("--store", away, "flush").code == 4
+    folder = next((tmp_path / "spool").iterdir())
+    from receipts.workflows import spool
+
+    folder.rename(spool.place(url))
+    assert shell("--store", url, "flush").code == 0
+    assert shell("--store", path, "show", shell.made["late"], "--raw").code == 0
+    assert shell("--store", url, "flush").out == "nothing is waiting to be stored\n"
+
+
+def test_what_needs_the_database_says_so(both: tuple[Shell, str, str]) -> None:
+    shell, url, _ = both
+    refused: list[Said] = [
+        shell("--store", url, *words)
+        for words in (
+            ("neighbours", A),
+            ("compare", A, B, "--record"),
+            ("compare", A, B, "--require", "faster"),
+            ("list", "--next"),
+            ("preflight", A, "--next", "x.json"),
+            ("claim", "check", "--all"),
+        )
+    ]
+    assert [item.code for item in refused] == [2] * 6
+    assert all(url in item.err for item in refused)
+    assert shell("--store", url, "show", "nothing").code == 2
+
+
+def test_a_token_is_sent_from_the_environment_and_never_in_the_clear(
+    both: tuple[Shell, str, str], server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell, url, _ = both
+    _, secret = Tokens(server.opened.database).add("ana", ["read"], None)
+    object.__setattr__(server.settings, "open", False)
+    refused = shell("--store", url, "list")
+    assert (refused.code, "RECEIPTS_TOKEN" in refused.err) == (2, True)
+    monkeypatch.setenv("RECEIPTS_TOKEN", secret)
+    assert shell("--store", url, "list").code == 0
+    pinned = shell("--store", url, "pin", "@x", A)
+    assert (pinned.code, "decide" in pinned.err) == (2, True)
+    with pytest.raises(UsageError, match="https"):
+        Client("http://receipts.example.org")
+    for wrong in ("https://", "https://a@b", "https://a/?token=x"):
+        with pytest.raises(UsageError, match="RECEIPTS_TOKEN"):
+            Client(wrong)
+
+
+def test_something_else_that_answers_is_no_server_of_receipts(shell: Shell, listening: str) -> None:
+    said = shell("--store", f"{listening}/elsewhere", "list")
+    assert said.code == 2
+    assert json.loads(said.out or "null") is None
