@@ -92,6 +92,7 @@ class Lane:
     required_features: tuple[str, ...] = ()
     nonessential_features: tuple[str, ...] = ()
     early_flags: tuple[str, ...] = ()
+    wrap_order: tuple[str, ...] = ()
     ladder: tuple[str, ...] = ("device_batch", "sequence_length", "features", "topology", "stop")
     documented: tuple[Lineage, ...] = ()
     validated: tuple[Lineage, ...] = ()

@@ -75,6 +75,11 @@ def target_of(parsed: Parsed, lane: Lane) -> Target | None:
     return next((target for target in lane.targets if meets(parsed, target.bounds)), None)
 
 
+def substrate_of(parsed: Parsed, lane: Lane) -> Target | None:
+    """The lane's ablation substrate at which a launch ran; None where it ran at none. A substrate is no target."""
+    return next((item for item in lane.substrates if meets(parsed, item.bounds)), None)
+
+
 class Description(NamedTuple):
     """A shape as it is shown; nothing of it is compared. ``model`` has its axes in words, ``layout`` its degrees."""
 
@@ -97,18 +102,25 @@ def described(stated: Mapping[str, Any]) -> Description:
         f"attention {kinds}" if kinds else "",
         *(f"{stated[path]:,} {name}" for name, path in _WIDTHS if stated.get(path)),
     )
-    layout = " ".join(f"{letter}{stated[path]}" for letter, path in _DEGREES if path in stated)
+    layout = " ".join(_degree(letter, stated[path]) for letter, path in _DEGREES if stated.get(path))
     named = family or ("moe" if stated.get("model.experts") else None)
     return Description(named, stated.get("model.name"), ", ".join(filter(None, axes)), layout)
+
+
+def _degree(letter: str, value: Any) -> str:
+    """A degree in letters; sequence parallelism has none of its own, and is on."""
+    return letter if value is True else f"{letter}{value}"
 
 
 _WIDTHS: Final = (("wide", "model.hidden"), ("experts", "model.experts"))
 _DEGREES: Final = (
     ("TP", "parallelism.tensor"),
+    ("SP", "parallelism.sequence"),
     ("PP", "parallelism.pipeline"),
     ("VPP", "parallelism.virtual_pipeline"),
     ("CP", "parallelism.context"),
     ("EP", "parallelism.expert"),
+    ("ETP", "parallelism.expert_tensor"),
     ("FSDP", "parallelism.shard"),
     ("DP", "parallelism.data"),
 )

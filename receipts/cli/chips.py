@@ -76,6 +76,7 @@ def _stated(accounts: Sequence[Account], phase: str | None) -> Metric:
 def _one(
     session: Session, parsed: Parsed, phase: str | None, asked: Metric | None, svg: str | None, as_json: bool
 ) -> int:
+    from receipts.axes.lineage import ran_on
     from receipts.metrics.chips import account, words
     from receipts.metrics.chips.as_json import to_json
 
@@ -88,7 +89,8 @@ def _one(
     if svg is not None and heat is not None:
         _save(heat, svg)
     if as_json:
-        shown = {"metric": metric, "phase": drawn.name if drawn is not None else None}
+        lineage = str(ran_on(parsed, lane) or "") or None
+        shown = {"metric": metric, "phase": drawn.name if drawn is not None else None, "lineage": lineage}
         output.as_json({"id": parsed.id, "name": parsed.name, **shown, **to_json(accounted)})
         return 0 if drawn is not None else 3
     if heat is None or drawn is None:
@@ -99,6 +101,9 @@ def _one(
         output.wrapped((words.sentence if one is drawn else words.brief)(one), 2, 4)
     if words.aggregate(accounted):
         output.wrapped(words.aggregate(accounted), 2, 4)
+    match = ran_on(parsed, lane)
+    if match is not None:
+        output.wrapped(output.clean(f"lineage {match}"), 2, 4)
     return 0
 
 

@@ -16,6 +16,7 @@ from receipts.publish.decisions import decisions
 from receipts.publish.findings import Grouped, entries, entry, grouped, reason, warning
 from receipts.publish.page import Cell, Column, Mark, Page, Section, State, Table, row
 from receipts.publish.readings import leaf, named, number
+from receipts.publish.setting import setting
 from receipts.publish.words import Words, words
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ def _about(item: Shown, launch: Launch, say: Words) -> Iterator[str]:
         which = say("same_launch") if target == run.launch else target[:12]
         yield say("supersedes", target=which, reason=run.supersedes.reason)
     yield from _witnesses(item, launch, say)
+    yield from setting(item.parsed, item.lane, say)
 
 
 def _witnesses(item: Shown, launch: Launch, say: Words) -> Iterator[str]:

@@ -86,3 +86,31 @@ def test_a_failure_is_attributed_to_the_blocks_whose_operator_it_names(shell: Sh
     assert "pressure: A (attention blocks)" in said.out
     bare = {"phase": "steady", "class": "host", "operator": "train.py:40 step"}
     assert "pressure" not in shell("show", shell.write("other", run__outcome="oom", failure=bare)).out
+
+
+def test_it_says_what_a_rank_owns_and_how_the_experts_were_loaded(shell: Shell) -> None:
+    layout = {"parallelism__tensor": 8, "parallelism__sequence": True, "parallelism__expert_tensor": 2}
+    heads = {"model__heads": 56, "model__kv_heads": 8, "model__ssm_heads": 8, "model__experts": 16}
+    routing = {"load_ratio": 1.834, "dropped_share": 0.0029}
+    shown = shell("show", shell.write("one", "megatron", **layout, **heads, measurement__routing=routing))
+    text = " ".join(shown.out.split())
+    assert "a rank owns 7 attention heads of 56, 1 kv head of 8, 1 SSM head of 8" in text
+    assert "routing: the fullest expert has 1.83× the mean load, 0.29% of the tokens dropped" in text
+    assert "TP8 SP " in text
+    assert " ETP2" in text
+
+
+def test_it_says_which_lineage_ran_and_what_differs_from_the_nearest(shell: Shell) -> None:
+    shown = " ".join(shell("show", shell.write("one", "tpu")).out.split())
+    assert "lineage documented: torch 2.9 source build, libtpu 0.0.36" in shown
+    drifted = " ".join(shell("show", shell.write("two", "tpu", wheels__torch="2.8.0")).out.split())
+    assert "lineage neither documented nor validated; nearest torch 2.9 source build" in drifted
+    assert "torch 2.8.0 (there 2.9" in drifted
+    chips = " ".join(shell("chips", shell.write("three", "tpu", wheels__torch="2.8.0")).out.split())
+    assert "lineage neither documented nor validated" in chips
+
+
+def test_a_substrate_of_the_lane_is_named_as_no_target(shell: Shell) -> None:
+    shape = {"hardware__chips": 4, "batch__sequence_length": 4096, "batch__global_batch": 32, "model__depth": 16}
+    shown = " ".join(shell("show", shell.write("one", "tpu", **shape)).out.split())
+    assert "at the ablation substrate v6e-4 ablation substrate, which is no target" in shown

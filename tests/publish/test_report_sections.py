@@ -435,3 +435,17 @@ def test_the_same_store_gives_the_same_bytes_whatever_was_written_from_it(small:
             "report.md", [(item["receipt"]["id"], None) for item in json.loads(first["report.json"])["receipts"]]
         )
     assert render(week.report(small), cases.rulebook().rules) == first
+
+
+def test_a_failure_names_its_pattern_its_wheels_with_their_lineage_and_what_was_tried_after(store: Store) -> None:
+    ladder = [{"launch": "half", "rung": "device_batch"}, {"launch": "short", "rung": "sequence_length"}]
+    failed = {path.replace(".", "__"): value for path, value in week.OOM.items()}
+    failed["failure"] = {**week.OOM["failure"], "ladder": ladder}
+    week.put(store, [week.launch("too much", 1, **failed, wheels__transformer_engine="2.12.0")])
+    (cause,) = week.report(store).sections.failures.causes
+    assert cause.models == ("AEMEAEMEAEMR to depth 52",)
+    assert cause.attempts == ("device batch: half", "sequence length: short")
+    (software,) = cause.software
+    assert software.startswith("torch 2.12.0.dev20260409+cu132, transformer_engine 2.12.0")
+    assert "neither documented nor validated; nearest " in software
+    assert "transformer_engine 2.12.0 (there 2.13" in software

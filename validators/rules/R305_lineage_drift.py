@@ -12,39 +12,34 @@ this is not stated, the question stays open.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from receipts.axes.lane import Lineage, fits
+from receipts.axes.lineage import Versions, lineage_of
 from receipts.judging.rule import PATH, Case, E, I, Offense, Topic, W, rule
-
-_ABSENT = ""
 
 
 @rule("R305", "lineage_drift", W, question=PATH, of_configuration=True, about=Topic.INCIDENT)
 def lineage_drift(case: Case) -> Iterator[Offense]:
     """Sets that cannot work together, sets that may be such, and drift from every known lineage."""
-    wheels = _wheels(case)
-    found = [offense for lineage in case.lane.impossible for offense in _impossible(lineage, case, wheels)]
-    yield from (offense for offense in found if offense.level is E)
-    yield from [offense for offense in found if offense.level is I][:1]  # one unstated wheel leaves many sets open
-    known = (*case.lane.documented, *case.lane.validated)
-    if not known:
-        return
-    gaps = [(item, _gaps(item, case, wheels)) for item in known]
-    if all(gap for _, gap in gaps):
-        nearest, differs = min(gaps, key=lambda pair: len(pair[1]))
+    versions = Versions(case.receipt.wheels, case.get)
+    offenses = [offense for lineage in case.lane.impossible for offense in _impossible(lineage, versions)]
+    yield from (offense for offense in offenses if offense.level is E)
+    yield from [offense for offense in offenses if offense.level is I][:1]  # one unstated wheel leaves many sets open
+    match = lineage_of(case.lane, versions)
+    if match is not None and match.state == "neither":
         yield Offense(
-            at=_leaf(next(iter(differs)), case),
-            found="; ".join(f"{name} {version or 'not stated'}" for name, version in differs.items()),
-            expected=f"{nearest.name}: {_says(nearest)}",
+            at=versions.leaf(next(iter(match.differs))),
+            found="; ".join(f"{name} {version or 'not stated'}" for name, version in match.differs.items()),
+            expected=f"{match.nearest.name}: {_set(match.nearest)}",
             do="state the whole lineage, or read this launch as one in an environment of its own",
         )
 
 
-def _impossible(lineage: Lineage, case: Case, wheels: Mapping[str, str]) -> Iterator[Offense]:
-    versions = {name: _version(name, case, wheels) for name in lineage.wheels}
+def _impossible(lineage: Lineage, known: Versions) -> Iterator[Offense]:
+    versions = {name: known.of(name) for name in lineage.wheels}
     # A lane names what it cannot run without: beside one of them, another that a whole capture lacks was left out.
-    excluded = not any(version != _ABSENT for version in versions.values()) or any(
+    excluded = not any(version != "" for version in versions.values()) or any(
         version and not fits(version, lineage.wheels[name]) for name, version in versions.items()
     )
     if excluded:
@@ -53,43 +48,13 @@ def _impossible(lineage: Lineage, case: Case, wheels: Mapping[str, str]) -> Iter
     stated = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     wanted = f"{', '.join(unstated)} stated" if unstated else "versions that work together"
     yield Offense(
-        at=_leaf(unstated[0] if unstated else next(iter(versions)), case),
+        at=known.leaf(unstated[0] if unstated else next(iter(versions))),
         found=stated or f"{', '.join(unstated)} not stated",
-        expected=f"{wanted}: {_says(lineage)} do not work together ({lineage.source})",
+        expected=f"{wanted}: {_set(lineage)} do not work together ({lineage.source})",
         do=f"state {', '.join(unstated)}" if unstated else "install versions that work together, and run again",
         level=I if unstated else E,
     )
 
 
-def _gaps(lineage: Lineage, case: Case, wheels: Mapping[str, str]) -> dict[str, str | None]:
-    versions = {name: _version(name, case, wheels) for name in lineage.wheels}
-    return {name: found for name, found in versions.items() if not found or not fits(found, lineage.wheels[name])}
-
-
-def _says(lineage: Lineage) -> str:
+def _set(lineage: Lineage) -> str:
     return ", ".join(f"{name} {wanted}" for name, wanted in lineage.wheels.items())
-
-
-def _spelling(name: str) -> str:
-    return name.lower().replace("-", "_")
-
-
-def _wheels(case: Case) -> Mapping[str, str]:
-    found = case.receipt.wheels or {}
-    return {_spelling(key): str(getattr(item, "version", item)) for key, item in found.items() if item is not True}
-
-
-def _version(name: str, case: Case, wheels: Mapping[str, str]) -> str | None:
-    """The version found; empty where it is not installed, None where nobody says."""
-    if "." in name:
-        found = case.get(name)
-        return None if found is None else str(found)
-    complete = (case.receipt.wheels or {}).get("complete") is True
-    return wheels.get(_spelling(name), _ABSENT if complete else None)
-
-
-def _leaf(name: str, case: Case) -> str:
-    if "." in name:
-        return name
-    stated = next((key for key in case.receipt.wheels or {} if _spelling(key) == _spelling(name)), name)
-    return f"wheels.{stated}"

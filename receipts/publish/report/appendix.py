@@ -7,6 +7,8 @@ from datetime import UTC
 from typing import Final, NamedTuple
 
 from receipts import metrics
+from receipts.axes.lane import Lane
+from receipts.axes.lineage import ran_on
 from receipts.judging.facts import Facts
 from receipts.judging.sample import unspoilt
 from receipts.judging.verdict import Level, ReceiptVerdict
@@ -46,7 +48,9 @@ class Figures(NamedTuple):
         return Figures(*(self[:2] if rate else (None, None)), self.peak_bytes if memory else None)
 
 
-def described(parsed: Parsed, verdict: ReceiptVerdict, figures: Figures, facts: Facts | None = None) -> Described:
+def described(
+    parsed: Parsed, lane: Lane, verdict: ReceiptVerdict, figures: Figures, facts: Facts | None = None
+) -> Described:
     """A receipt as the appendix has it; facts say whether it stands."""
     run = parsed.receipt.run
     superseded = facts.superseded.get(parsed.id) if facts is not None else None
@@ -62,6 +66,7 @@ def described(parsed: Parsed, verdict: ReceiptVerdict, figures: Figures, facts: 
         status=verdict.status,
         path=verdict.path,
         topology=topology(parsed),
+        lineage=str(ran_on(parsed, lane) or ""),
         **figures.unspoilt(verdict)._asdict(),
         started=run.started_stated or f"{run.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
         finished=f"{run.finished.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if run.finished else None,
@@ -103,6 +108,8 @@ def _entry(item: Described) -> Entry:
     ]
     if item.superseded_by is not None:
         facts.append(("superseded", (f"by {item.superseded_by[:12]}" if item.superseded_by else "retracted",)))
+    if item.lineage:
+        facts.append(("lineage", (plain(item.lineage, NOTE),)))
     if item.context:
         facts.append(("context", (item.context,)))
     facts += [(plain(key.replace("_", " ")), (plain(text, NOTE),)) for key, text in item.notes]

@@ -108,7 +108,13 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
         decisions=tuple(Decided(item.receipt, refs.get(item.receipt), None, *item[1:], False) for item in decided),
         documents=tuple(dict.fromkeys([*stated.quoted_in, *quoting])),
         receipts=tuple(
-            appendix.described(item, judged[item.id], appendix.Figures.of(rulebook.launch(item)), facts)
+            appendix.described(
+                item,
+                rulebook.lanes.of(item.receipt.run.lane),
+                judged[item.id],
+                appendix.Figures.of(rulebook.launch(item)),
+                facts,
+            )
             for item in sides
         ),
         cited=rules.catalogue(rulebook.rules, (item.code for item in (*verdict.findings, *beside))),

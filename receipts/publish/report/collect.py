@@ -218,4 +218,4 @@ def _described(item: Item) -> Described:
     row = item.entry
     superseded = None if row.stands else row.superseded_by or ""
     figures = Figures(row.tokens_per_second_per_chip, row.step_seconds, row.peak_bytes)
-    return replace(described(item.parsed, item.verdict, figures), receipt=item.ref, superseded_by=superseded)
+    return replace(described(item.parsed, item.lane, item.verdict, figures), receipt=item.ref, superseded_by=superseded)

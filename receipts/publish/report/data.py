@@ -239,6 +239,7 @@ class Described:
     """A receipt of the appendix. `superseded_by` is the successor's id, empty where it was retracted.
 
     `rate` is in tokens a second a chip; the numbers are None where nobody states them or an error spoils them.
+    `lineage` says which of its lane's known versions it ran on; empty where the lane names none.
     """
 
     receipt: Ref
@@ -250,6 +251,7 @@ class Described:
     status: str
     path: str
     topology: str
+    lineage: str
     rate: float | None
     step_seconds: float | None
     peak_bytes: float | None

@@ -63,7 +63,9 @@ def pair(
 def _judged(parsed: Parsed, rulebook: Rulebook, facts: Facts) -> Described:
     lane = rulebook.lanes.of(parsed.receipt.run.lane)
     verdict = judge_receipt(parsed, lane, rulebook.rules, facts)
-    return appendix.described(parsed, verdict, appendix.Figures.of(rulebook.launch(parsed)), facts)
+    return appendix.described(
+        parsed, rulebook.lanes.of(parsed.receipt.run.lane), verdict, appendix.Figures.of(rulebook.launch(parsed)), facts
+    )
 
 
 def _timed(left: Sequence[Parsed], right: Sequence[Parsed], verdict: Comparison, rulebook: Rulebook) -> Compared | None:

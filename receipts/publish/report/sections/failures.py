@@ -7,18 +7,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from receipts.axes.lineage import Versions, ran_on
+from receipts.axes.shape import DEPTH, PATTERN
 from receipts.publish.page import Cell, Column, Row, Section, Table
 from receipts.publish.report.page import joined, link, links, more, without_empty
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.cost import Cost, cost, spent
 from receipts.publish.report.shelf import FAILED, Item, Shelf, ref_of
 from receipts.publish.text import NOTE, UNKNOWN, amount, plain
+from receipts.receipt.memory import Failure as StatedFailure
 
 MOST = 40  # causes
 MOST_READ = 400  # failed launches whose messages are read; the others are grouped by their shape
 MOST_NAMED = 6
 MOST_EARLIER = 3
 MOST_TEXTS = 3
+WHEELS = ("torch", "torch_xla", "libtpu", "jax", "transformer_engine", "megatron-core", "deepspeed")
 _T = TypeVar("_T")
 
 
@@ -26,8 +30,10 @@ _T = TypeVar("_T")
 class Failure:
     """One cause: launches of a lane that ran out of memory at one shape, or that ended otherwise with one message.
 
-    `texts` are what the launches printed, `phases` and `classes` where and how they failed. The bytes are the largest
-    that a launch asked for and the smallest limit. `earlier` launches of the same signature had failed before.
+    `models` are patterns with their depth, `software` the wheels that decide most and the lineage that they make,
+    `attempts` the rungs of the ladder that were tried after, each with its launch. `texts` are what the launches
+    printed, `phases` and `classes` where and how they failed. The bytes are the largest that a launch asked for and the
+    smallest limit. `earlier` launches of the same signature had failed before.
     """
 
     lane: str
@@ -42,6 +48,9 @@ class Failure:
     phases: tuple[str, ...]
     classes: tuple[str, ...]
     chip: int | None
+    models: tuple[str, ...]
+    software: tuple[str, ...]
+    attempts: tuple[str, ...]
     requested_bytes: int | None
     limit_bytes: int | None
     receipts: tuple[Ref, ...]
@@ -111,6 +120,9 @@ def _failure(shelf: Shelf, items: Sequence[Item]) -> Failure:
         phases=tuple(dict.fromkeys(item.phase for item in known if item.phase)),
         classes=tuple(dict.fromkeys(item.class_ for item in known if item.class_)),
         chip=chips.pop() if len(chips) == 1 else None,
+        models=_several(_model(item) for item in shown),
+        software=_several(_software(item) for item in shown),
+        attempts=_several(attempt for item in known for attempt in _attempts(item)),
         requested_bytes=max((item.requested_bytes for item in known if item.requested_bytes is not None), default=None),
         limit_bytes=min((item.limit_bytes for item in known if item.limit_bytes is not None), default=None),
         receipts=tuple(item.ref for item in items[:MOST_NAMED]),
@@ -118,6 +130,33 @@ def _failure(shelf: Shelf, items: Sequence[Item]) -> Failure:
         earlier=tuple(ref for ref in earlier if ref.id not in own),
         cost=cost(rows),
     )
+
+
+def _several(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, texts)))[:MOST_TEXTS]
+
+
+def _model(item: Item) -> str:
+    """The pattern as stated, with the depth that it makes; the depth alone of a model without one."""
+    pattern, depth = (item.parsed.stated.get(path) for path in (PATTERN, DEPTH))
+    if pattern is None:
+        return f"depth {depth}" if depth is not None else ""
+    return f"{pattern} to depth {depth}" if depth is not None else str(pattern)
+
+
+def _software(item: Item) -> str:
+    """The wheels that decide most, and the lineage that they make."""
+    known = Versions(item.parsed.receipt.wheels, item.parsed.stated.get)
+    versions = [f"{name} {version}" for name in WHEELS if (version := known.of(name))]
+    lineage = ran_on(item.parsed, item.lane)
+    return "; ".join(filter(None, (", ".join(versions), str(lineage or ""))))
+
+
+def _attempts(failure: StatedFailure) -> Iterator[str]:
+    """What was tried after it."""
+    for attempt in failure.ladder or ():
+        why = f" ({attempt.reason})" if attempt.reason else ""
+        yield f"{attempt.rung.replace('_', ' ')}: {attempt.launch}{why}"
 
 
 def _same(values: Sequence[_T | None]) -> _T | None:
@@ -151,6 +190,9 @@ def section(known: Failures) -> Section | str:
         Column("asked for", numeric=True),
         Column("limit", numeric=True),
         Column("what it printed"),
+        Column("model"),
+        Column("software"),
+        Column("tried after"),
         Column("cost", numeric=True),
         Column("receipts"),
     )
@@ -171,6 +213,10 @@ def _cells(item: Failure) -> tuple[Cell, ...]:
         (amount(item.requested_bytes),),
         (amount(item.limit_bytes),),
         (*texts, *again),
+        *(
+            joined(((plain(text, NOTE),) for text in some), "; ")
+            for some in (item.models, item.software, item.attempts)
+        ),
         (spent(item.cost),),
         links(item.receipts, more=item.receipts_more),
     )

@@ -1,0 +1,46 @@
+"""Where a launch ran, in sentences: what a rank owns, how experts were loaded, the lineage, target or substrate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from receipts.axes.lineage import ran_on
+from receipts.axes.shape import substrate_of
+from receipts.metrics.ownership import owned
+from receipts.publish.words import Words
+
+if TYPE_CHECKING:
+    from receipts.axes.lane import Lane
+    from receipts.receipt import Parsed
+
+
+def setting(parsed: Parsed, lane: Lane, say: Words) -> Iterator[str]:
+    """The sentences of one receipt, those for which it states enough."""
+    rank = owned(parsed.stated)
+    if rank:
+        yield say("owned", parts=rank)
+    yield from _routing(parsed, say)
+    lineage = ran_on(parsed, lane)
+    if lineage is not None:
+        yield say("lineage", lineage=lineage)
+    substrate = substrate_of(parsed, lane)
+    if substrate is not None:
+        yield say("substrate", name=substrate.name)
+
+
+def _routing(parsed: Parsed, say: Words) -> Iterator[str]:
+    """What the router did: how unevenly it loaded experts, and what it dropped."""
+    ratio, dropped, padded = (
+        parsed.stated.get(f"measurement.routing.{name}")
+        for name in ("load_ratio", "dropped_share", "padded_to_capacity")
+    )
+    parts = []
+    if ratio is not None:
+        parts.append(say("load", ratio=ratio))
+    if dropped is not None:
+        parts.append(say("dropped", share=dropped))
+    if padded is not None:
+        parts.append(say("padded") if padded else say("unpadded"))
+    if parts:
+        yield say("routing", parts=", ".join(parts))
