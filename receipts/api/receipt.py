@@ -29,14 +29,21 @@ class Receipt(Answer):
     """A receipt with its verdict and the five answers. Indexing gives a stated leaf: ``receipt["batch.micro_batch"]``.
 
     ``facts`` are what is known beside its document: nothing for a file, what the store knows for a stored one.
+    ``actor`` is who submitted it, where a store recorded that.
     """
 
     def __init__(
-        self, parsed: Parsed, rules: Rulebook, facts: Facts | None = None, decisions: Sequence[Decision] = ()
+        self,
+        parsed: Parsed,
+        rules: Rulebook,
+        facts: Facts | None = None,
+        decisions: Sequence[Decision] = (),
+        actor: str | None = None,
     ) -> None:
         self.parsed = parsed
         self.facts = Facts() if facts is None else facts
         self.decisions = decisions
+        self.actor = actor
         self._rulebook = rules
         self._lane = rules.lanes.of(parsed.receipt.run.lane)
 
@@ -92,6 +99,7 @@ class Receipt(Answer):
             "verdict": to_json(self.verdict),
             "stated": dict(self.stated),
             "memory": memory_json(account(self.parsed)),
+            "actor": self.actor,
             "decisions": [item._asdict() for item in self.decisions],
         }
 
@@ -101,7 +109,9 @@ class Receipt(Answer):
         from receipts.questions.deciding import of_receipt
 
         deciding = of_receipt(self.parsed, self.verdict)
-        shown = Shown(self.parsed, self._lane, self.verdict, self.answers, self.facts, self.decisions, deciding)
+        shown = Shown(
+            self.parsed, self._lane, self.verdict, self.answers, self.facts, self.decisions, deciding, self.actor or ""
+        )
         return page(shown, stated=stated)
 
     def frame(self) -> pd.DataFrame:

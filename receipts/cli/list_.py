@@ -32,6 +32,7 @@ A value may be a pattern (*, ?); - means not stated."""
 @click.option("--all", "-a", "superseded", is_flag=True, help="Also show superseded and retracted receipts.")
 @click.option("--order", type=click.Choice(["newest", "oldest", "stored"]), default="newest", show_default=True)
 @click.option("--next", "deciding", is_flag=True, help="Also print what would decide each open receipt.")
+@click.option("--by", "who", is_flag=True, help="Also print who submitted each receipt.")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
 @pass_session
 def command(
@@ -41,6 +42,7 @@ def command(
     superseded: bool,
     order: str,
     deciding: bool,
+    who: bool,
     as_json: bool,
 ) -> int:
     """List stored receipts, newest first, by conditions on any column or leaf."""
@@ -70,7 +72,7 @@ def command(
         asked = [{"next": commands.get(item.id) or None} if deciding else {} for item in rows]
         output.as_json([item._asdict() | own for item, own in zip(rows, asked, strict=True)])
     elif rows or conditions:
-        output.lines(output.terminal().table(stored(rows)))
+        output.lines(output.terminal().table(stored(rows, who=who)))
         if any(commands.values()):
             output.heading("What would decide each open receipt")
             for receipt, words in commands.items():

@@ -49,9 +49,12 @@ def command(
             f"@{item.name}",
             item.receipt[:12] if item.receipt else "removed",
             f"{item.at:%Y-%m-%d %H:%M}",
+            item.actor or "",
             item.note or "",
         )
         for item in pins
     ]
-    output.table(("pin", "receipt", "since, UTC", "note"), rows, empty="nothing is pinned; receipts pin @golden ID")
+    output.table(
+        ("pin", "receipt", "since, UTC", "by", "note"), rows, empty="nothing is pinned; receipts pin @golden ID"
+    )
     return 0

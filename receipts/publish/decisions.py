@@ -15,7 +15,8 @@ TITLE = "Decided"
 
 def sentence(item: Decision) -> str:
     """One decision in a line."""
-    return f"{item.decision} ({item.at:%Y-%m-%d}): {item.reason}"
+    who = f" by {item.actor}" if item.actor else ""
+    return f"{item.decision} ({item.at:%Y-%m-%d}{who}): {item.reason}"
 
 
 def decisions(items: Sequence[Decision], *, empty: str = "") -> list[Section]:

@@ -41,6 +41,7 @@ class Shown(NamedTuple):
     facts: Facts
     decisions: Sequence[Decision] = ()
     deciding: str = ""
+    submitted: str = ""
 
 
 def page(item: Shown, *, stated: bool = False) -> Page:
@@ -129,6 +130,8 @@ def _about(item: Shown, launch: Launch, say: Words) -> Iterator[str]:
     yield say(
         "run", kind=run.kind, outcome=run.outcome, provenance=run.provenance, started=started, lane=item.lane.name
     )
+    if item.submitted:
+        yield say("submitted", who=item.submitted)
     replaced = facts.superseded.get(parsed.id)
     if replaced is not None:
         by, why = replaced

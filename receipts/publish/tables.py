@@ -18,8 +18,8 @@ NONE = "-"
 DELTA = {"lane": "set by the lane", "default": "default"}
 
 
-def stored(entries: Sequence[Entry]) -> Table:
-    """Stored receipts, one a row."""
+def stored(entries: Sequence[Entry], *, who: bool = False) -> Table:
+    """Stored receipts, one a row; with who submitted them where that is asked for."""
     rate, memory = metrics.get("tokens_per_second"), metrics.get("peak_bytes")
     columns = (
         Column("id"),
@@ -32,6 +32,7 @@ def stored(entries: Sequence[Entry]) -> Table:
         Column("rate,", unit(rate), numeric=True, rank=1),
         Column("what it is", rank=8),
         Column("peak,", unit(memory), numeric=True, rank=4),
+        *([Column("submitted by")] if who else []),
         Column("label", cut=True),
     )
     rows = [
@@ -46,6 +47,7 @@ def stored(entries: Sequence[Entry]) -> Table:
             number(rate, item.tokens_per_second) if item.tokens_per_second else NONE,
             _basis(item),
             number(memory, item.peak_bytes) if item.peak_bytes else NONE,
+            *([item.actor or "not recorded"] if who else []),
             item.label or "",
         )
         for item in entries

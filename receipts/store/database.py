@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from datetime import UTC, datetime
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Engine
 
+from receipts.base.actor import Actor, this_process
 from receipts.store.address import Address
 from receipts.store.sql import engine_of
 from receipts.store.sql.statement import Driven
@@ -16,16 +18,31 @@ from receipts.store.sql.transactions import at_once, reading, snapshot, told, wr
 T = TypeVar("T")
 
 
+class By(NamedTuple):
+    """Who caused a row, and when, in UTC: the columns of every row that a person causes."""
+
+    actor: str
+    at: datetime
+
+
 class Database:
     """The one connection that every part of a store shares. Raises StoreError where it cannot be reached or written."""
 
-    def __init__(self, engine: Engine, place: Address) -> None:
+    def __init__(self, engine: Engine, place: Address, actor: Actor | None = None) -> None:
         self.engine = engine
         self.address = place
+        self._actor = actor
         self._state: Connection | None = None
 
     def __repr__(self) -> str:
         return f"Database({str(self.address)!r})"
+
+    def actor(self, connection: Driven) -> str:
+        """Who changes it by this connection, as rows have it: whom it was opened for, else the database's own user."""
+        if self._actor is not None:
+            return str(self._actor)
+        process, user = this_process(), engine_of(connection).user(connection)
+        return str(Actor("database", user, str(process)) if user else process)
 
     def close(self) -> None:
         """Close every connection."""
@@ -75,6 +92,14 @@ class Database:
         """A transaction that reads one state of the store, however long it takes and whoever writes meanwhile."""
         with told(self.address), snapshot(self.engine) as connection:
             yield connection
+
+    def by(self, connection: Connection) -> By:
+        """Who changes it, and when: now."""
+        return By(self.actor(connection), datetime.now(UTC))
+
+    def change(self, work: Callable[[Connection, By], T]) -> T:
+        """Run a change that a person causes, as `write` does."""
+        return self.write(lambda connection: work(connection, self.by(connection)))
 
     def write(self, work: Callable[[Connection], T], *, alone: bool = False) -> T:
         """Run a change in one transaction, under the lock that writers share, or ``alone``."""

@@ -106,6 +106,7 @@ class Entry(NamedTuple):
     witness_for: str | None
     geometry: int | None
     layout: int | None
+    actor: str | None
     superseded_by: str | None = None
     stands: bool = True
 
@@ -150,7 +151,7 @@ COLUMNS: Final = tuple(name for name in Entry._fields if name not in ("supersede
 
 
 def promoted(launch: Launch, answer: Answer, now: datetime) -> dict[str, Any]:
-    """The columns of a new row, but for `seq` and `generation`.
+    """The columns of a new row, but for `seq`, `generation` and `actor`.
 
     Raises InputError where a time cannot be told in UTC.
     """

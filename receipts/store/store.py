@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from sqlalchemy import bindparam, select
 
+from receipts.base.actor import Actor
 from receipts.base.errors import ConflictError, NoStore, NotFound, StoreError
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
@@ -27,7 +28,7 @@ from receipts.store.packing import unpack
 from receipts.store.query import lists, names
 from receipts.store.query.lists import Filters, ListPlan, Progress
 from receipts.store.query.store import Queries
-from receipts.store.sql.statement import Statement
+from receipts.store.sql.statement import Driven, Statement
 from receipts.store.sql.transactions import connect, told, write, write_at_once
 from receipts.store.tables import documents, receipts, stores
 from receipts.store.write import existing as around
@@ -109,8 +110,12 @@ class Store:
         They were prepared here or in another process; see `prepare`. Gives, for each, what it came to, or the error
         that it was refused with.
         """
+
+        def work(connection: Driven) -> list[Submitted | ConflictError]:
+            return submission_module.take(connection, items, self.database.actor(connection))
+
         with told(self.database.address):
-            return write_at_once(self.database.engine, lambda item: submission_module.take(item, items))
+            return write_at_once(self.database.engine, work)
 
     def held(self, ids: Sequence[str]) -> dict[str, Held]:
         """Those of some documents, by the digests of their bytes, that the store holds already."""
@@ -186,7 +191,7 @@ class Store:
     def retract(self, receipt_id: str, reason: str) -> None:
         """Withdraw a receipt without a successor. Raises NotFound, ConflictError where it no longer stands."""
         self.entry(receipt_id)
-        self.database.write(lambda connection: history.retract(connection, receipt_id, reason, datetime.now(UTC)))
+        self.database.change(lambda connection, by: history.retract(connection, receipt_id, reason, by))
 
     def purge(self, receipt_id: str, reason: str) -> None:
         """Erase a receipt for good, with every verdict that speaks of it; id, reason and time stay. Raises NotFound.
@@ -197,7 +202,7 @@ class Store:
         self._parsed.pop(receipt_id, None)
         with told(self.database.address):
             schema.overwrite_deleted(self.database.engine)
-            write(self.database.engine, lambda item: history.purge(item, receipt_id, reason, datetime.now(UTC)))
+            write(self.database.engine, lambda item: history.purge(item, receipt_id, reason, self.database.by(item)))
             schema.erase(self.database.engine)
 
     def supersessions(self) -> list[Supersession]:
@@ -209,9 +214,7 @@ class Store:
         """Point ``@name`` at a receipt, or, with None, take the name away. Raises NotFound, UsageError."""
         if receipt_id is not None:
             self.entry(receipt_id)
-        return self.database.write(
-            lambda connection: history.pin(connection, name, receipt_id, note, datetime.now(UTC))
-        )
+        return self.database.change(lambda connection, by: history.pin(connection, name, receipt_id, note, by))
 
     def pins(self) -> dict[str, Pin]:
         """Each pin that is set, by its name without the @."""
@@ -256,11 +259,12 @@ class Store:
                 return made
 
 
-def open_store(url: str | None = None, *, create: bool = True) -> Store:
+def open_store(url: str | None = None, *, create: bool = True, actor: Actor | None = None) -> Store:
     """Open the store of a URL or path; None is ``RECEIPTS_STORE``, else the user's own.
 
     A store that does not exist is made, unless ``create`` is False. Raises UsageError for a URL of another kind,
-    NoStore, and any other StoreError that says what to do.
+    NoStore, and any other StoreError that says what to do. Rows that are written record the ``actor``, by default the
+    database's user or that of the process; who writes for others, such as a server, names whom.
     """
     place = address(url)
     if place.file is not None and not place.file.exists():
@@ -272,7 +276,7 @@ def open_store(url: str | None = None, *, create: bool = True) -> Store:
     except BaseException:
         engine.dispose()
         raise
-    return Store(Database(engine, place))
+    return Store(Database(engine, place, actor))
 
 
 def _prepare_folder(place: Address, create: bool) -> None:

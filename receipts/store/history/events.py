@@ -61,7 +61,8 @@ def chronicle(connection: Connection, since: datetime, until: datetime) -> Chron
     later = word.where(claim_verdicts.c.at >= since, claim_verdicts.c.at < until).order_by(claim_verdicts.c.seq)
     return Chronicle(
         decisions=tuple(
-            Decision(row.receipt, row.decision, row.reason, row.at) for row in connection.execute(within(decisions))
+            Decision(row.receipt, row.decision, row.reason, row.at, row.actor)
+            for row in connection.execute(within(decisions))
         ),
         added=tuple(row.id for row in connection.execute(within(claims))),
         before={item.claim: item for item in before},

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, func, insert, select
 from receipts.base.errors import ConflictError, NotFound, UsageError
 from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.verdict_json import to_json
+from receipts.store.database import By
 from receipts.store.packing import CODEC, pack, unpack
 from receipts.store.tables import claim_subjects, claim_supersessions, claim_verdicts, claims, decisions, quotes
 
@@ -43,6 +44,7 @@ class StoredClaim(NamedTuple):
     origin: str
     at: datetime
     superseded: tuple[str | None, str] | None
+    actor: str | None = None
 
 
 class StoredClaimVerdict(NamedTuple):
@@ -65,6 +67,7 @@ class Decision(NamedTuple):
     decision: str
     reason: str
     at: datetime
+    actor: str | None = None
 
 
 class Quote(NamedTuple):
@@ -76,7 +79,7 @@ class Quote(NamedTuple):
     at: datetime
 
 
-def add_claims(connection: Connection, new: Sequence[NewClaim], at: datetime) -> list[str]:
+def add_claims(connection: Connection, new: Sequence[NewClaim], by: By) -> list[str]:
     """Add claims, all or none; gives the ids of those that were not there yet.
 
     The same claim again is harmless. Raises ConflictError where another of that id is there, or what one replaces was
@@ -92,17 +95,17 @@ def add_claims(connection: Connection, new: Sequence[NewClaim], at: datetime) ->
                 f"{item.origin}: a claim {item.id} was added on {there.at:%Y-%m-%d} and says something else; claims "
                 f'are never edited: give this one another id, with supersedes = "{item.id}" and a reason'
             )
-        row = {"id": item.id, "kind": item.kind, "body": item.body, "origin": item.origin, "at": at}
+        row = {"id": item.id, "kind": item.kind, "body": item.body, "origin": item.origin, **by._asdict()}
         connection.execute(insert(claims).values(**row))
         added.append(item.id)
     # When all are there, so that the order in a file does not matter.
     for item in new:
         if item.id in added and item.supersedes is not None:
-            supersede_claim(connection, item.supersedes, item.id, item.reason or "", at)
+            supersede_claim(connection, item.supersedes, item.id, item.reason or "", by)
     return added
 
 
-def supersede_claim(connection: Connection, claim: str, successor: str | None, reason: str, at: datetime) -> None:
+def supersede_claim(connection: Connection, claim: str, successor: str | None, reason: str, by: By) -> None:
     """Say that a claim no longer stands. Raises NotFound, UsageError without a reason, ConflictError if it was said."""
     if not reason.strip():
         raise UsageError(f'say why {claim} no longer stands: --reason "…", or reason = "…" in claims.toml')
@@ -114,7 +117,7 @@ def supersede_claim(connection: Connection, claim: str, successor: str | None, r
     if said is not None:
         how = f"superseded by {said[0]}" if said[0] else "withdrawn"
         raise ConflictError(f"claim {claim} was {how} already: {said[1]}")
-    row = {"claim": claim, "successor": successor, "reason": reason, "at": at}
+    row = {"claim": claim, "successor": successor, "reason": reason, **by._asdict()}
     connection.execute(insert(claim_supersessions).values(**row))
 
 
@@ -123,7 +126,7 @@ def all_claims(connection: Connection, *, standing: bool) -> Iterator[StoredClai
     said = _superseded(connection)
     for row in connection.execute(select(claims).order_by(claims.c.seq)):
         if not (standing and row.id in said):
-            yield StoredClaim(row.id, row.kind, row.body, row.origin, row.at, said.get(row.id))
+            yield StoredClaim(row.id, row.kind, row.body, row.origin, row.at, said.get(row.id), row.actor)
 
 
 def one_claim(connection: Connection, claim: str) -> StoredClaim:
@@ -131,7 +134,8 @@ def one_claim(connection: Connection, claim: str) -> StoredClaim:
     row = connection.execute(select(claims).where(claims.c.id == claim)).first()
     if row is None:
         raise NotFound(f"there is no claim {claim!r}; see: receipts claim list")
-    return StoredClaim(row.id, row.kind, row.body, row.origin, row.at, _superseded(connection, [claim]).get(claim))
+    said = _superseded(connection, [claim])
+    return StoredClaim(row.id, row.kind, row.body, row.origin, row.at, said.get(claim), row.actor)
 
 
 def _superseded(connection: Connection, of: Sequence[str] | None = None) -> dict[str, tuple[str | None, str]]:
@@ -207,15 +211,15 @@ def claims_on(connection: Connection, receipt: str) -> list[str]:
     return list(dict.fromkeys(connection.execute(query).scalars()))
 
 
-def decide(connection: Connection, receipt: str, decision: str, reason: str, at: datetime) -> Decision:
+def decide(connection: Connection, receipt: str, decision: str, reason: str, by: By) -> Decision:
     """Write down what was decided on a receipt. Raises UsageError for another word than ship, hold or drop."""
     if decision not in DECISIONS:
         raise UsageError(f"there is no decision {decision!r}; it is one of {', '.join(DECISIONS)}")
     if not reason.strip():
         raise UsageError('say why: receipts decide ID ship|hold|drop --reason "…"')
-    row = {"receipt": receipt, "decision": decision, "reason": reason, "at": at}
+    row = {"receipt": receipt, "decision": decision, "reason": reason, **by._asdict()}
     connection.execute(insert(decisions).values(**row))
-    return Decision(receipt, decision, reason, at)
+    return Decision(receipt, decision, reason, by.at, by.actor)
 
 
 def decisions_on(connection: Connection, receipts: Sequence[str] | None) -> Iterator[Decision]:
@@ -224,7 +228,7 @@ def decisions_on(connection: Connection, receipts: Sequence[str] | None) -> Iter
     if receipts is not None:
         query = query.where(decisions.c.receipt.in_(receipts))
     for row in connection.execute(query):
-        yield Decision(row.receipt, row.decision, row.reason, row.at)
+        yield Decision(row.receipt, row.decision, row.reason, row.at, row.actor)
 
 
 def quote(connection: Connection, document: str, found: Iterable[tuple[str, str | None]], at: datetime) -> None:

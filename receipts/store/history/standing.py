@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, delete, insert, select
 
 from receipts.base.errors import ConflictError, UsageError
+from receipts.store.database import By
 from receipts.store.sql import engine_of
 from receipts.store.tables import (
     claim_subjects,
@@ -34,6 +35,7 @@ class Supersession(NamedTuple):
     successor: str | None
     reason: str
     at: datetime
+    actor: str | None = None
 
 
 class Pin(NamedTuple):
@@ -43,9 +45,10 @@ class Pin(NamedTuple):
     receipt: str | None
     note: str | None
     at: datetime
+    actor: str | None = None
 
 
-def retract(connection: Connection, receipt_id: str, reason: str, at: datetime) -> None:
+def retract(connection: Connection, receipt_id: str, reason: str, by: By) -> None:
     """Withdraw a receipt without a successor. Raises ConflictError where it no longer stands already."""
     _need(reason, "retract")
     query = select(supersessions).where(supersessions.c.receipt == receipt_id).order_by(supersessions.c.seq.desc())
@@ -53,10 +56,10 @@ def retract(connection: Connection, receipt_id: str, reason: str, at: datetime) 
     if said is not None:
         how = f"superseded by {said.successor[:12]}" if said.successor else "retracted"
         raise ConflictError(f"{receipt_id[:12]} was {how} on {said.at:%Y-%m-%d} already: {said.reason}")
-    connection.execute(insert(supersessions).values(receipt=receipt_id, successor=None, reason=reason, at=at))
+    connection.execute(insert(supersessions).values(receipt=receipt_id, successor=None, reason=reason, **by._asdict()))
 
 
-def purge(connection: Connection, receipt_id: str, reason: str, at: datetime) -> None:
+def purge(connection: Connection, receipt_id: str, reason: str, by: By) -> None:
     """Erase a receipt, its bytes, and every verdict that speaks of it; a tombstone with id and reason stays.
 
     A verdict quotes the document, and so does the reason for which the receipt superseded another.
@@ -72,7 +75,7 @@ def purge(connection: Connection, receipt_id: str, reason: str, at: datetime) ->
     doomed = {"receipts": select(number), "verdicts": spoken, "claim_verdicts": claimed, "supersessions": said}
     going = {what: list(connection.execute(query.distinct()).scalars()) for what, query in doomed.items()}
     keep_leaves(connection, receipt_id, {**going, "columns": going["receipts"]})
-    connection.execute(insert(purges).values(receipt=receipt_id, reason=reason, at=at))
+    connection.execute(insert(purges).values(receipt=receipt_id, reason=reason, **by._asdict()))
     connection.execute(delete(verdicts).where(verdicts.c.seq.in_(spoken)))
     connection.execute(delete(claim_verdicts).where(claim_verdicts.c.seq.in_(claimed)))
     index.purge(connection, going["receipts"])
@@ -83,7 +86,7 @@ def purge(connection: Connection, receipt_id: str, reason: str, at: datetime) ->
     if replaced:
         connection.execute(delete(supersessions).where(supersessions.c.successor == receipt_id))
         told = "superseded by a receipt that was purged"
-        rows = [{"receipt": item, "successor": receipt_id, "reason": told, "at": at} for item in replaced]
+        rows = [{"receipt": item, "successor": receipt_id, "reason": told, **by._asdict()} for item in replaced]
         connection.execute(insert(supersessions), rows)
 
 
@@ -95,16 +98,16 @@ def _need(reason: str, verb: str) -> None:
 def all_supersessions(connection: Connection) -> Iterator[Supersession]:
     """Every supersession and retraction, in the order in which they were said."""
     for row in connection.execute(select(supersessions).order_by(supersessions.c.seq)):
-        yield Supersession(row.receipt, row.successor, row.reason, row.at)
+        yield Supersession(row.receipt, row.successor, row.reason, row.at, row.actor)
 
 
-def pin(connection: Connection, name: str, receipt_id: str | None, note: str | None, at: datetime) -> Pin:
+def pin(connection: Connection, name: str, receipt_id: str | None, note: str | None, by: By) -> Pin:
     """Point a name at a receipt, or take the name away. Raises UsageError for a name that cannot be one."""
     bare = name.removeprefix("@")
     if not _PIN.match(bare):
         raise UsageError(f"{name!r} is no name for a pin; write @ and a letter, then letters, digits, . _ or -")
-    made = Pin(bare, receipt_id, note, at)
-    connection.execute(insert(pins).values(name=bare, receipt=receipt_id, note=note, at=at))
+    made = Pin(bare, receipt_id, note, by.at, by.actor)
+    connection.execute(insert(pins).values(name=bare, receipt=receipt_id, note=note, **by._asdict()))
     return made
 
 
@@ -114,4 +117,4 @@ def all_pins(connection: Connection, name: str | None = None) -> Iterator[Pin]:
     if name is not None:
         query = query.where(pins.c.name == name.removeprefix("@"))
     for row in connection.execute(query):
-        yield Pin(row.name, row.receipt, row.note, row.at)
+        yield Pin(row.name, row.receipt, row.note, row.at, row.actor)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from receipts.judging.claim_verdict import ClaimVerdict
-from receipts.store.database import Database
+from receipts.store.database import By, Database
 from receipts.store.entries import entry_with_id
 from receipts.store.history import published
 from receipts.store.history.published import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
@@ -30,7 +30,7 @@ class Published:
 
     def add_claims(self, new: Sequence[NewClaim]) -> list[str]:
         """Add claims, all or none; gives the ids of those that were not there yet. Raises ConflictError, NotFound."""
-        return self._database.write(lambda connection: published.add_claims(connection, new, datetime.now(UTC)))
+        return self._database.change(lambda connection, by: published.add_claims(connection, new, by))
 
     def claims(self, *, standing: bool = True) -> list[StoredClaim]:
         """Claims in the order in which they were added; those alone that stand, unless told otherwise."""
@@ -44,8 +44,8 @@ class Published:
 
     def supersede_claim(self, claim_id: str, successor: str | None, reason: str) -> None:
         """Say that a claim no longer stands. Raises NotFound, UsageError, ConflictError where that was said already."""
-        self._database.write(
-            lambda connection: published.supersede_claim(connection, claim_id, successor, reason, datetime.now(UTC))
+        self._database.change(
+            lambda connection, by: published.supersede_claim(connection, claim_id, successor, reason, by)
         )
 
     def record_claims(self, verdicts: Sequence[ClaimVerdict]) -> list[int]:
@@ -73,11 +73,11 @@ class Published:
     def decide(self, receipt_id: str, decision: str, reason: str) -> Decision:
         """Write down what was decided on a receipt: ship, hold or drop. Raises NotFound, UsageError."""
 
-        def work(connection: Connection) -> Decision:
+        def work(connection: Connection, by: By) -> Decision:
             entry_with_id(connection, receipt_id)
-            return published.decide(connection, receipt_id, decision, reason, datetime.now(UTC))
+            return published.decide(connection, receipt_id, decision, reason, by)
 
-        return self._database.write(work)
+        return self._database.change(work)
 
     def decisions(self, receipt_ids: Sequence[str] | None = None) -> list[Decision]:
         """Decisions on these receipts, or on all, oldest first; the last one of a receipt counts."""

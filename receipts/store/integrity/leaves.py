@@ -88,18 +88,18 @@ def _claim_subjects(connection: Connection, numbers: Sequence[int]) -> dict[int,
 
 _ALL: Final = (
     _named(receipts, "id"),
-    _named(receipts, *_COLUMNS)._replace(name="columns"),
+    _named(receipts, *_COLUMNS, "actor")._replace(name="columns"),
     _named(verdicts, "kind", "status", "metric", "rules", "judge", "judged_at", "codec", "body")._replace(
         related=_subjects
     ),
-    _named(supersessions, "receipt", "successor", "reason", "at"),
-    _named(pins, "name", "receipt", "note", "at"),
-    _named(claims, "id", "kind", "body", "origin", "at"),
-    _named(claim_supersessions, "claim", "successor", "reason", "at"),
+    _named(supersessions, "receipt", "successor", "reason", "at", "actor"),
+    _named(pins, "name", "receipt", "note", "at", "actor"),
+    _named(claims, "id", "kind", "body", "origin", "at", "actor"),
+    _named(claim_supersessions, "claim", "successor", "reason", "at", "actor"),
     _named(claim_verdicts, "claim", "status", "rules", "judge", "at", "codec", "body")._replace(
         related=_claim_subjects
     ),
-    _named(decisions, "receipt", "decision", "reason", "at"),
+    _named(decisions, "receipt", "decision", "reason", "at", "actor"),
     _named(quotes, "document", "receipt", "says", "at"),
     # With its tombstone, which has no number of its own to be sealed under.
     Kind(
@@ -108,7 +108,7 @@ _ALL: Final = (
         select(
             erased.c.seq,
             *(erased.c[name] for name in ("store", "what", "number", "receipt", "leaf", "seal")),
-            *(purges.c.reason, purges.c.at),
+            *(purges.c.reason, purges.c.at, purges.c.actor),
         ).outerjoin(purges, purges.c.receipt == erased.c.receipt),
         erased.c.seq,
     ),
@@ -153,9 +153,12 @@ def of(connection: Connection, what: str, numbers: Sequence[int]) -> Iterator[Le
 
 def _leaves(connection: Connection, kind: Kind, rows: Sequence[Any]) -> Iterator[Leaf]:
     related = kind.related(connection, [row[0] for row in rows]) if kind.related is not None and rows else {}
+    recorded = "actor" in kind.query.selected_columns
     packed = kind.table.c.get("body") is not None and "codec" in kind.table.c
     for row in rows:
         number, *values = row
+        if recorded and values[-1] is None:
+            values.pop()  # a row from before actors were recorded, as its seal has it
         if packed:
             *values, codec, body = values
             values += [_digest(codec, body), related.get(number, [])]

@@ -159,6 +159,11 @@ class Postgres:
         """A connection whose next transaction reads one state of the store, however long it takes."""
         return connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
+    def user(self, connection: Driven) -> str:
+        """Who the database knows this as: the user that logged in, without a round trip."""
+        name: str = connection.connection.driver_connection.info.user
+        return name
+
     def lock(self, connection: Driven, *, alone: bool) -> None:
         """Keep writers apart that must not pass one another; others share the lock."""
         (_ALONE if alone else _TOGETHER).run(connection, {})

@@ -120,6 +120,10 @@ class Sqlite:
         """A connection whose next transaction reads one state of the store, however long it takes."""
         return connection
 
+    def user(self, connection: Driven) -> str:
+        """Who the database knows this as: nobody, because a file knows no users."""
+        return ""
+
     def lock(self, connection: Driven, *, alone: bool) -> None:
         """Keep writers apart. There is one writer anyway."""
 

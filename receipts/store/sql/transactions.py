@@ -201,6 +201,12 @@ def _is_away(error: DBAPIError, address: Address) -> bool:
     return not any(words in str(error.orig) for words in _REFUSED)
 
 
+# Until 0.2.0 the first schema may change under its number.
+EARLIER: Final = (
+    "the store was made by an earlier version before 0.2.0, and has other columns than this one.\n"
+    "With the version that wrote it: receipts export all.jsonl\n"
+    "Then with this one, into a new store: receipts --store NEW import store all.jsonl"
+)
 _SQLITE = {
     "not a database": "this is no SQLite database; name another file with --store",
     "readonly": "the store may only be read; ask for write permission on the file and its folder",
@@ -209,6 +215,9 @@ _SQLITE = {
     "disk I/O error": "the disk failed or is full and nothing of this was stored; check it and do it again",
     "malformed": "the file is damaged; list what is with: receipts audit, and restore a backup: receipts restore FILE",
     "unable to open": "the file cannot be opened; check the path and its permissions",
+    "no such column": EARLIER,
+    "has no column": EARLIER,
+    "no such table": EARLIER,
     "locked": f"another process has held the store for more than {BUSY_SECONDS} s; wait, or find it with: fuser FILE",
 }
 
@@ -224,6 +233,8 @@ def _sentence(error: DBAPIError, address: Address) -> str:
         return f"the server refused ({text}); check user, password and database in the URL"
     if state == "42501":
         return f"the role may not do this ({text}); grant it, or use another role"
+    if state in ("42703", "42P01"):
+        return EARLIER
     if state == "25006":
         return "the store may only be read; connect to the primary server"
     if state in ("53100", "53200"):

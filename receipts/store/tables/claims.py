@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, ForeignKey, Index, LargeBinary, SmallInteger, Table, UniqueConstraint
 
-from receipts.store.tables.columns import Number, key, metadata, moment, words
+from receipts.store.tables.columns import Number, actor, key, metadata, moment, words
 
 claims = Table(
     "claims",
@@ -15,6 +15,7 @@ claims = Table(
     words("body", "The claim as JSON (schema/claims-1.schema.json)", required=True),
     words("origin", "File that it was added from", required=True),
     moment("at", "When it was added"),
+    actor(),
     UniqueConstraint("id"),
     comment="Sentences about performance, never edited: one that changes is superseded by another",
 )
@@ -27,6 +28,7 @@ claim_supersessions = Table(
     words("successor", "Id of the claim that replaces it; null where it was withdrawn"),
     words("reason", "Why", required=True),
     moment("at", "When it was said"),
+    actor(),
     comment="Claims that no longer stand",
 )
 
@@ -70,6 +72,7 @@ decisions = Table(
     words("decision", "ship, hold, drop", required=True),
     words("reason", "Why", required=True),
     moment("at", "When it was made"),
+    actor(),
     comment="What was decided on a receipt, shown wherever it is quoted",
 )
 

@@ -87,6 +87,11 @@ def moment(name: str, says: str, *, required: bool = True) -> Column[datetime]:
     return Column(name, Utc, nullable=not required, comment=says)
 
 
+def actor() -> Column[str]:
+    """Who caused a row; null where it came from a store that did not record it."""
+    return words("actor", "Who caused it: token, database, ci or user, a colon, a name (receipts/base/actor.py)")
+
+
 @compiles(CreateColumn, "sqlite")
 def _column_with_comment(element: Any, compiler: Any, **kw: Any) -> str:
     """SQLite keeps no comments but the text of CREATE TABLE, so that `.schema` shows them there."""

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 
 from receipts.store.sql import engine_of
-from receipts.store.tables.columns import Number, Words, key, measure, metadata, moment, number, words
+from receipts.store.tables.columns import Number, Words, actor, key, measure, metadata, moment, number, words
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -80,6 +80,7 @@ receipts = Table(
     words("witness_for", "run.witness_for, the launch or id whose path it witnesses"),
     number("geometry", "Digest of the axes of the model but its depth, and of the accelerator"),
     number("layout", "Digest of the axes of parallelism but its tuned constants"),
+    actor(),
     UniqueConstraint("id"),
     UniqueConstraint("launch", "generation"),
     comment="One row a receipt: what lists, reports and rules look it up by",
@@ -143,6 +144,7 @@ supersessions = Table(
     words("successor", "Id of the receipt that replaces it; null where it was retracted"),
     words("reason", "Why", required=True),
     moment("at", "When it was said"),
+    actor(),
     comment="Receipts that no longer stand",
 )
 
@@ -154,6 +156,7 @@ pins = Table(
     words("receipt", "Id of the receipt; null where the pin was taken away"),
     words("note", "Why it was set"),
     moment("at", "When it was set"),
+    actor(),
     comment="Named references with their history",
 )
 
@@ -163,6 +166,7 @@ purges = Table(
     Column("receipt", Words, primary_key=True, comment="Id of the receipt that was erased"),
     words("reason", "Why", required=True),
     moment("at", "When it was erased"),
+    actor(),
     comment="Tombstones: a row here, and it alone, lets a receipt be deleted",
 )
 

@@ -36,6 +36,7 @@ class Saying(NamedTuple):
     successor: str | None
     reason: str
     at: datetime
+    actor: str | None = None
 
 
 class Arrival(NamedTuple):
@@ -75,13 +76,14 @@ def arrival(
     generation: int,
     answer: Answer,
     at: datetime,
+    actor: str | None,
     said: Iterable[Judgement],
 ) -> Arrival:
     """A receipt to be taken in: its columns are read from its bytes, under its lane; the rest is as given.
 
     Raises InputError where a time cannot be told in UTC.
     """
-    return Arrival(number, launch, generation, promoted(launch, answer, at), tuple(said))
+    return Arrival(number, launch, generation, {**promoted(launch, answer, at), "actor": actor}, tuple(said))
 
 
 class _Known(NamedTuple):
@@ -209,10 +211,10 @@ class _Here:
         taken = {other.generation for other in self._by_launch.get(launch, ())}
         generation = item.generation if item.generation not in taken else max(taken) + 1
         self.rows[own] = {**item.row, "generation": generation}
-        at = datetime.now(UTC)
+        at, actor = datetime.now(UTC), item.row["actor"]
         reason = item.row["supersedes_reason"] or ""
-        self._extra += [Saying(0, other.id, own, reason, at) for other in replaced]
-        self._extra += [Saying(0, own, other.id, other.reason or "", at) for other in heralds]
+        self._extra += [Saying(0, other.id, own, reason, at, actor) for other in replaced]
+        self._extra += [Saying(0, own, other.id, other.reason or "", at, actor) for other in heralds]
         self._fallen.update(other.id for other in replaced)
         self._fallen.update([own] if heralds else [])
         self._add(_Known(own, 0, launch, generation, item.row["supersedes"], item.row["supersedes_reason"]))
@@ -225,7 +227,7 @@ class _Here:
         query = select(supersessions).where(supersessions.c.receipt.in_(about)).order_by(supersessions.c.seq)
         here: dict[str, list[Saying]] = defaultdict(list)
         for row in self._connection.execute(query):
-            here[row.receipt].append(Saying(row.seq, row.receipt, row.successor, row.reason, row.at))
+            here[row.receipt].append(Saying(row.seq, row.receipt, row.successor, row.reason, row.at, row.actor))
         coming = self._resolved(about)
         new: list[Saying] = []
         for receipt in about:
@@ -265,11 +267,13 @@ class _Here:
 
 
 def _saying(item: Saying) -> tuple[Any, ...]:
-    return (item.receipt, item.successor, item.reason, item.at.astimezone(UTC))
+    return (item.receipt, item.successor, item.reason, item.at.astimezone(UTC), item.actor)
 
 
 def _saying_row(item: Saying) -> dict[str, Any]:
-    return {"receipt": item.receipt, "successor": item.successor, "reason": item.reason, "at": item.at}
+    given = item._asdict()
+    del given["number"]
+    return given
 
 
 def _document(seq: int, raw: bytes) -> dict[str, Any]:

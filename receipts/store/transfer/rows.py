@@ -65,11 +65,11 @@ def _at(row: Row) -> datetime:
 _PLAIN: Final = {
     item.table.name: item
     for item in (
-        _Plain(pins, "name", ("name", "receipt", "note", "at"), None),
-        _Plain(decisions, "receipt", ("receipt", "decision", "reason", "at"), _at),
+        _Plain(pins, "name", ("name", "receipt", "note", "at", "actor"), None),
+        _Plain(decisions, "receipt", ("receipt", "decision", "reason", "at", "actor"), _at),
         # The last reading of a document is found by its time.
         _Plain(quotes, "document", ("document", "receipt", "says", "at"), lambda row: 0),
-        _Plain(claim_supersessions, "claim", ("claim", "successor", "reason", "at"), _at),
+        _Plain(claim_supersessions, "claim", ("claim", "successor", "reason", "at", "actor"), _at),
     )
 }
 
@@ -96,7 +96,7 @@ def take_plain(connection: Connection, store: str, name: str, rows: Sequence[Row
         taken, conflicts = _one_successor(coming, here)
     same = _same(plain.columns)
     new = [row for key, group_rows in taken.items() for row in to_add(here[key], group_rows, same, plain.rank)]
-    made = insert_rows(connection, table, [{key: row[key] for key in plain.columns} for row in new])
+    made = insert_rows(connection, table, [{key: row.get(key) for key in plain.columns} for row in new])
     numbers = {same(row): row["number"] for group_rows in here.values() for row in group_rows}
     numbers |= {same(row): seq for row, seq in zip(new, made, strict=True)}
     come_from(connection, store, name, {row["number"]: numbers[same(row)] for row in rows if same(row) in numbers})
@@ -117,7 +117,7 @@ def _speaking(connection: Connection, rows: Sequence[Row]) -> Sequence[Row]:
 
 def _same(columns: Sequence[str]) -> Callable[[Row], tuple[Any, ...]]:
     def same(row: Row) -> tuple[Any, ...]:
-        return tuple(_at(row) if key == "at" else row[key] for key in columns)
+        return tuple(_at(row) if key == "at" else row.get(key) for key in columns)
 
     return same
 
@@ -156,8 +156,8 @@ def take_claims(connection: Connection, store: str, rows: Sequence[Row]) -> Came
     here = {row.id: row for row in connection.execute(query)}
     new = [row for row in rows if row["id"] not in here]
     other = [row["id"] for row in rows if row["id"] in here and not _same_claim(here[row["id"]].body, row["body"])]
-    columns = ("id", "kind", "body", "origin", "at")
-    made = insert_rows(connection, claims, [{key: row[key] for key in columns} for row in new])
+    columns = ("id", "kind", "body", "origin", "at", "actor")
+    made = insert_rows(connection, claims, [{key: row.get(key) for key in columns} for row in new])
     numbers = {row["number"]: seq for row, seq in zip(new, made, strict=True)}
     # One row, told at another time or from another file, is no row that the other store has sealed.
     exact = _same(columns)

@@ -86,7 +86,7 @@ _SUPERSESSION: Final = Statement.insert(supersessions)
 _PLACEMENT: Final = Statement.insert(placements)
 
 
-def take(connection: Driven, items: Sequence[Prepared]) -> list[Submitted | ConflictError]:
+def take(connection: Driven, items: Sequence[Prepared], actor: str) -> list[Submitted | ConflictError]:
     """Store receipts in their order, in a transaction that this begins and, on PostgreSQL, ends.
 
     Gives, for each, what became of it, or why it is refused, which leaves the others alone.
@@ -105,7 +105,7 @@ def take(connection: Driven, items: Sequence[Prepared]) -> list[Submitted | Conf
         unknown = [one.item.configuration for one in new if one.item.configuration.whole not in placed]
         if unknown:
             placed |= index.numbers(connection, unknown)
-        engine_of(connection).write(connection, _rows(new, placed))
+        engine_of(connection).write(connection, _rows(new, placed, actor))
     return told
 
 
@@ -204,12 +204,12 @@ def _refuse_second(found: Sequence[Neighbour], item: Prepared, replaced: Sequenc
             )
 
 
-def _rows(new: Sequence[_New], placed: Mapping[bytes, int]) -> list[Rows]:
+def _rows(new: Sequence[_New], placed: Mapping[bytes, int], actor: str) -> list[Rows]:
     """Rows of every table, parents before what refers to them."""
     # Two writers that bring the same receipts meet at them in one order, and never wait for each other in a circle.
     ordered = sorted(new, key=lambda one: one.item.row["id"])
     return [
-        (_RECEIPT, [{**one.item.row, "seq": one.seq, "generation": one.generation} for one in ordered]),
+        (_RECEIPT, [{**one.item.row, "seq": one.seq, "generation": one.generation, "actor": actor} for one in ordered]),
         (
             _DOCUMENT,
             [{"receipt": one.seq, "codec": CODEC, "size": one.item.size, "body": one.item.body} for one in new],
@@ -232,5 +232,5 @@ def _rows(new: Sequence[_New], placed: Mapping[bytes, int]) -> list[Rows]:
                 if one.item.signature is not None
             ],
         ),
-        (_SUPERSESSION, [said for one in new for said in one.said]),
+        (_SUPERSESSION, [{**said, "actor": actor} for one in new for said in one.said]),
     ]

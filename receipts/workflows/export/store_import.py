@@ -132,7 +132,9 @@ class _StoreImport:
 
         for row in rows:
             self._statements.setdefault(row["receipt"], []).append(
-                Saying(row["number"], row["receipt"], row["successor"], row["reason"], row["written_at"])
+                Saying(
+                    row["number"], row["receipt"], row["successor"], row["reason"], row["written_at"], row.get("actor")
+                )
             )
 
     def _receipts(self, rows: Sequence[Row], verdicts: Sequence[Row]) -> None:
@@ -185,7 +187,9 @@ class _StoreImport:
         try:
             parsed = parse(document)
             launch = self._rulebook.launch(parsed)
-            incoming = arrival(launch, row["number"], row["generation"], answer, row["submitted_at"], judgements)
+            incoming = arrival(
+                launch, row["number"], row["generation"], answer, row["submitted_at"], row.get("actor"), judgements
+            )
         except InputError as error:
             self._refuse(str(error))
             return None

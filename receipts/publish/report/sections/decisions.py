@@ -30,6 +30,7 @@ class Decided:
     reason: str
     at: datetime
     revised: bool
+    actor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,9 @@ def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()
             ref, lane = Ref(entry.id, entry.name), entry.lane
         if lanes and lane not in lanes:
             continue
-        found.append(Decided(item.receipt, ref, lane, item.decision, item.reason, item.at, item.receipt in seen))
+        found.append(
+            Decided(item.receipt, ref, lane, item.decision, item.reason, item.at, item.receipt in seen, item.actor)
+        )
         seen.add(item.receipt)
     return Decisions(tuple(found[:MOST]), max(0, len(found) - MOST))
 
@@ -66,7 +69,7 @@ def section(made: Decisions) -> Section | str:
     """The decisions in words."""
     if not made.made:
         return "decisions"
-    columns = (Column("receipt"), Column("decision"), Column("reason"), Column("when, UTC"))
+    columns = (Column("receipt"), Column("decision"), Column("reason"), Column("when, UTC"), Column("who"))
     rows = tuple(Row(_cells(item)) for item in made.made)
     table = Table("Decisions, the newest first", columns, rows, more(made.more, "decisions"))
     return Section("decisions", "Decisions", tables=(table,))
@@ -79,4 +82,5 @@ def _cells(item: Decided) -> tuple[Cell, ...]:
         (f"{item.decision}{' (revised since)' if item.revised else ''}",),
         (plain(item.reason, NOTE),),
         (f"{item.at:%Y-%m-%d %H:%M}",),
+        (plain(item.actor or "not recorded", NOTE),),
     )
