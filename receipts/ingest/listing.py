@@ -29,6 +29,7 @@ _PRODUCERS: Final = {
     "megatron-deepspeed": "Megatron-DeepSpeed",
     "nanotron": "nanotron",
     "hf-trainer": "transformers",
+    "composer": "Composer",
     "maxtext": "MaxText",
     "maxtext-metrics": "MaxText",
     "te-debug": "Transformer Engine",

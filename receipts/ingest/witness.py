@@ -33,6 +33,7 @@ HOSTS: Final[Mapping[str, str]] = {
     "llm.c": "llm.c",
     "modded-nanogpt": "modded-nanogpt",
     "hf-trainer": "hf-trainer",
+    "composer": "composer",
 }
 # They host a run alone; below a framework they are what it is built on, and FSDP2 is built on torch itself.
 LIBRARIES: Final = frozenset({"fsdp2", "jax", "torch", "pytorch"})

@@ -17,6 +17,7 @@ from receipts.ingest.evidence.frameworks.deepspeed.configuration import DeepSpee
 from receipts.ingest.evidence.frameworks.deepspeed.memory import DeepSpeedMemory
 from receipts.ingest.evidence.frameworks.deepspeed.reports import Collectives, EngineTimers, profile, timers
 from receipts.ingest.evidence.numbers import FIGURE
+from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.record import Form, Rows
 from receipts.ingest.evidence.records import RecordReader
@@ -31,6 +32,7 @@ _OVERFLOW: Final = ("OVERFLOW! Rank", "loss scale overflow! Rank", "Overflow det
 _AT_ONCE: Final = 0.02
 # Rates that wait for the batch to be stated: those of a page, or of the beginning of a log.
 _MAX_RATES: Final = 1000
+_UNUSED: Final = ("micro", "RunningAvgSamplesPerSec")
 _ANY: Final = ("reported", "samples_per_second", "mean_samples_per_second", "bytes_used")
 _PIPELINE: Final = frozenset({"loss", "step_seconds"})
 
@@ -104,6 +106,11 @@ class DeepSpeed(RecordReader):
     def inside(self) -> bool:
         """Whether the user's JSON or the table of collectives goes on."""
         return self._config.open or self._collectives.open
+
+    def spans(self, text: str) -> Spans:
+        """The places of the figures that are kept, on a line that is one whole record."""
+        spans = super().spans(text)
+        return {name: span for name, span in spans.items() if name not in _UNUSED} if "step" in spans else spans
 
     def label(self, word: str) -> Label | None:
         """What a label means; a page that was copied may have put blanks into it."""

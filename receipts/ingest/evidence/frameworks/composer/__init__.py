@@ -1,0 +1,1 @@
+"""Composer, and LLM Foundry, which runs on it."""
