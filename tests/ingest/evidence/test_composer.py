@@ -59,3 +59,9 @@ def test_a_batch_without_a_loss_is_none() -> None:
 def test_a_loss_that_is_not_a_number_is_divergence() -> None:
     found = read(batch(1, "loss/train/total: 2.5") + batch(2, "loss/train/total: nan"))
     assert found.diverged is True
+
+
+def test_rates_are_averages_and_no_step_has_a_time_of_its_own() -> None:
+    found = read("".join(batch(n, *FIGURES) for n in range(1, 9)))
+    assert found.steps.interval == 100
+    assert "unless set otherwise" in found.remarks[-1].text

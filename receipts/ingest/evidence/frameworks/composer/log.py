@@ -18,6 +18,8 @@ _HEAD: Final = re.compile(r"\[(?:epoch=\d{1,9}(?:/\d{1,9})?\]\[)?batch=(\d{1,12}
 _METRIC: Final = re.compile(r"\bTrain ([A-Za-z_][\w/.-]{1,100}): (\S{1,40})\s*$")
 _SETTINGS: Final = vocabulary.table("composer")["configuration"]
 _SIZES: Final = ("bytes_used", "peak_bytes", "peak_reserved_bytes")
+# Callers set fewer, which no line shows: no single step's time may follow.
+_WINDOW: Final = 100
 _MAX_METRICS: Final = 2000
 _LARGEST: Final = 1e18
 
@@ -51,11 +53,14 @@ class Composer(RecordReader):
             self._batch, self._line = int(match[1]), number
 
     def finish(self) -> Reading | None:
-        """The reading; its rates are means of a window."""
+        """The reading, whose rates are means of a window."""
         self._end()
         reading = super().finish()
         if reading is not None and any(value is not None for value in reading.steps.column("step_seconds")):
-            reading.remark("note", "rates and times are means over the window of Composer's speed monitor")
+            reading.steps.interval = _WINDOW
+            reading.remark(
+                "note", f"rates are means of the speed monitor's window, {_WINDOW} batches unless set otherwise"
+            )
         return reading
 
     def _metric(self, name: str, word: str, line: int) -> None:
