@@ -124,9 +124,12 @@ def _print(verdicts: list[ClaimVerdict], as_json: bool) -> None:
 
         output.as_json([to_json(item) for item in verdicts])
     else:
-        from receipts.cli.claim_text import print_verdicts
+        from receipts.publish.claim import page, total
 
-        print_verdicts(verdicts)
+        for verdict in verdicts:
+            output.show(page(verdict))
+            output.line()
+        output.cell(total(verdicts))
 
 
 ADD_EPILOG = """\b
@@ -219,9 +222,9 @@ def show(session: Session, claim_id: str, as_json: bool) -> int:
     if as_json:
         output.as_json(past.document())
     else:
-        from receipts.cli.claim_text import print_history
+        from receipts.publish.claim import history as page
 
-        print_history(past)
+        output.show(page(past))
     return past.verdict.exit_code
 
 

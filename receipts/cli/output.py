@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from receipts.base.errors import InputError, ReceiptsError
-from receipts.publish.page import Column, Entry, Page, Section, Table
+from receipts.publish.page import Cell, Column, Page, Section, Table
 from receipts.publish.page import Row as TableRow
 from receipts.publish.render.terminal import Terminal
 from receipts.publish.render.terminal import clean as clean
@@ -40,10 +40,9 @@ def sections(items: Iterable[Section]) -> None:
         lines(terminal().section(item))
 
 
-def entries(items: Iterable[Entry]) -> None:
-    """Items of a page on standard output."""
-    for item in items:
-        lines(terminal().entry(item))
+def cell(parts: Cell) -> None:
+    """One sentence with its marks, folded to the width, on standard output."""
+    lines(terminal().cell(parts))
 
 
 def paint(text: str, style: str) -> str:

@@ -59,7 +59,7 @@ class Terminal:
     def page(self, page: Page, *, opened: bool = False) -> Iterator[str]:
         """All lines of a page; ``opened`` opens its folds."""
         if page.headline:
-            yield from self._headline(page.headline)
+            yield from self.cell(page.headline)
         yield from self._facts(page.facts)
         for sentence in page.lead:
             yield from self.wrapped(sentence, 2)
@@ -78,7 +78,11 @@ class Terminal:
         if folds:
             yield from self.wrapped(f"-v shows more: {' · '.join(folds)}", 0, 2)
         for name, cell in page.foot:
-            yield from self._colored((f"{name}: " if name else "", *cell), 0, 2)
+            yield from self.cell((f"{name}: " if name else "", *cell))
+
+    def cell(self, cell: Cell) -> Iterator[str]:
+        """One sentence with its marks."""
+        yield from self._colored(cell, 0, 2)
 
     def section(self, section: Section) -> Iterator[str]:
         """A section under its title."""
@@ -150,9 +154,6 @@ class Terminal:
             for column, cell in rest:
                 if cell:
                     yield from self.wrapped(f"{layout.header(column)} {cell}".strip(), 4, 6)
-
-    def _headline(self, cell: Cell) -> Iterator[str]:
-        yield from self._colored(cell, 0, 2)
 
     def _facts(self, facts: Iterable[tuple[str, Cell]]) -> Iterator[str]:
         rows = [(name, clean(text(cell))) for name, cell in facts]

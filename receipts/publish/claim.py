@@ -1,0 +1,84 @@
+"""The page of a claim: its status with the reason, what rules found, with what it would hold, and its past."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from receipts.publish.decisions import decisions
+from receipts.publish.findings import entries
+from receipts.publish.page import Cell, Column, Mark, Page, Section, State, Table, row
+from receipts.publish.words import words
+
+if TYPE_CHECKING:
+    from receipts.judging.claim_verdict import ClaimVerdict
+    from receipts.questions.claims.stored import ClaimHistory
+
+MOST_REASONS = 6
+STATES: dict[str, State] = {"supported": "yes", "refuted": "no", "unproven": "open", "stale": "open"}
+
+
+def page(verdict: ClaimVerdict) -> Page:
+    """One claim with its verdict and reasons."""
+    sections = []
+    if verdict.findings:
+        sections.append(Section("findings", "", entries=entries(verdict.findings)))
+    if lines := tuple(_lines(verdict)):
+        sections.append(Section("reasons", "", points=(("", tuple((line,) for line in lines)),)))
+    return Page(verdict.claim, headline(verdict), facts=(("", (verdict.text,)),), sections=tuple(sections))
+
+
+def headline(verdict: ClaimVerdict) -> Cell:
+    """The status and the name of the claim."""
+    say = words("claim")
+    return (Mark(STATES[verdict.status], say(verdict.status)), f"  {verdict.claim}")
+
+
+def _lines(verdict: ClaimVerdict) -> Iterator[str]:
+    """Reasons that no finding repeats, what would hold, and why it is supported."""
+    say = words("claim")
+    if verdict.otherwise != verdict.status:
+        yield say("otherwise", status=verdict.otherwise)
+    quoted = {f"{item.code} {item.found}" for item in verdict.findings} | {item.found for item in verdict.findings}
+    reasons = [item for item in verdict.reasons if item not in quoted]
+    yield from reasons[:MOST_REASONS]
+    if len(reasons) > MOST_REASONS:
+        yield say("more", n=len(reasons) - MOST_REASONS)
+    if verdict.would_hold:
+        yield say("would_hold", effects=", ".join(verdict.would_hold))
+    if verdict.status == "supported":
+        yield verdict.assessment.why
+
+
+def total(verdicts: Sequence[ClaimVerdict]) -> Cell:
+    """How many claims came out how."""
+    say = words("claim")
+    counts = Counter(item.status for item in verdicts)
+    parts: list[Mark | str] = []
+    for status, state in STATES.items():
+        if count := counts[status]:  # type: ignore[index]  # the keys are the statuses of a claim
+            parts += [f"{', ' if parts else ''}{count} ", Mark(state, status)]
+    return (say("total", n=len(verdicts)), *(parts or [say("none")]))
+
+
+def history(item: ClaimHistory) -> Page:
+    """A stored claim: its verdict now, where it is from, its past, and the decisions on its receipts."""
+    say = words("claim")
+    shown = page(item.verdict)
+    columns = (Column(say("when")), Column("status"), Column("rule set"))
+    rows = tuple(row(f"{one.at:%Y-%m-%d %H:%M}", one.status, one.rules[:12]) for one in item.before)
+    past = Table(say("judged"), columns, rows, empty=say("never"))
+    stored = Section("stored", "", points=(("", tuple((line,) for line in _stored(item))),))
+    sections = (*shown.sections, stored, Section("judged", say("judged"), tables=(past,)), *decisions(item.decisions))
+    return Page(shown.title, shown.headline, facts=shown.facts, sections=sections)
+
+
+def _stored(item: ClaimHistory) -> Iterator[str]:
+    say = words("claim")
+    yield say("added", at=item.stored.at, origin=item.stored.origin)
+    if item.stored.superseded is not None:
+        successor, reason = item.stored.superseded
+        yield say("superseded", by=successor, reason=reason) if successor else say("withdrawn", reason=reason)
+    if item.claim.quoted_in:
+        yield say("quoted", places=", ".join(item.claim.quoted_in))
