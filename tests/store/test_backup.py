@@ -19,12 +19,13 @@ from receipts.receipt import Document
 from receipts.store import Store, open_store, schema
 from receipts.store.address import address
 from receipts.store.sql.transactions import connect, reading, writing
-from receipts.store.tables import metadata, origins
+from receipts.store.tables import documents, metadata, origins
 from receipts.store.transfer import backup as module
 from receipts.store.transfer.backup import backup, restore
 from receipts.workflows.audit import audit
 from receipts.workflows.submit import submit
 from store_receipts import publish, ready
+from tampering import tamper
 
 pytestmark = pytest.mark.slow
 
@@ -180,6 +181,25 @@ def test_a_copy_that_is_not_whole_gets_no_name(store: Store, tmp_path: Path, mon
     assert [path.name for path in tmp_path.iterdir() if "kept" in path.name] == []
 
 
+def test_a_flipped_bit_in_a_document_is_found_by_a_backup_and_by_a_restore(store: Store, tmp_path: Path) -> None:
+    whole = tmp_path / "whole.sqlite"
+    backup(store.database.address, whole)
+    with reading(store.database.engine) as connection:
+        body = bytearray(connection.execute(select(documents.c.body).where(documents.c.receipt == 1)).scalar_one())
+    body[len(body) // 2] ^= 1
+    for url in (store.url, str(whole)):
+        tamper(url, f"UPDATE documents SET body = {_blob(url, bytes(body))} WHERE receipt = 1")
+    with pytest.raises(StoreError, match="damaged"):
+        backup(store.database.address, tmp_path / "damaged.sqlite")
+    with pytest.raises(StoreError, match="damaged"):
+        restore(whole, address(str(tmp_path / "again.sqlite")))
+    assert sorted(path.name for path in tmp_path.glob("*.sqlite") if path.name != "store.sqlite") == ["whole.sqlite"]
+
+
+def _blob(url: str, body: bytes) -> str:
+    return f"'\\x{body.hex()}'" if url.startswith("postgresql") else f"x'{body.hex()}'"
+
+
 def test_a_place_that_cannot_be_written_is_said(store: Store, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be written"):
         backup(store.database.address, tmp_path / "none" / "kept.sqlite")
@@ -204,7 +224,7 @@ def test_the_commands_say_what_they_made_and_what_is_next(shell: Shell) -> None:
     shell.store("one")
     said = shell("backup", "kept.sqlite")
     assert said.code == 0
-    assert "1 receipts" in said.out
+    assert "1 receipt, " in said.out
     assert "restore kept.sqlite" in said.err
     assert shell("backup", "kept.sqlite").code == 2
     digest = hashlib.sha256((shell.folder / "kept.sqlite").read_bytes()).hexdigest()

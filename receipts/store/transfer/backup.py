@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -18,10 +19,11 @@ from receipts.base import files
 from receipts.base.errors import StoreError, UsageError
 from receipts.store import schema
 from receipts.store.address import Address, address
+from receipts.store.packing import unpack
 from receipts.store.sql import engine_of
 from receipts.store.sql.copies import copy_in, copy_pages, write_ahead
 from receipts.store.sql.transactions import connect, snapshot, told, writing
-from receipts.store.tables import HEAD, metadata, receipts, stores, version
+from receipts.store.tables import HEAD, documents, metadata, receipts, stores, version
 
 _AT_ONCE: Final = 1000  # rows
 
@@ -125,9 +127,27 @@ def _checked(file: Path, name: object) -> Copied:
                 if table.name in there
             }
             store: str = connection.execute(select(stores.c.id)).scalar_one()
+            _verify(connection, name)
     finally:
         engine.dispose()
     return Copied(str(name), store, rows[receipts.name], sum(rows.values()))
+
+
+def _verify(connection: Connection, name: object) -> None:
+    """Every document against its id. SQLite notices a damaged page, and not a flipped bit in a value.
+
+    Raises StoreError where one is damaged: a copy of damage is found when the original is gone.
+    """
+    query = select(receipts.c.id, documents.c.codec, documents.c.body).join(
+        documents, documents.c.receipt == receipts.c.seq
+    )
+    for row in connection.execution_options(yield_per=_AT_ONCE).execute(query):
+        raw = unpack(row.codec, row.body, f"{name}: it was not made: receipt {row.id[:12]}")
+        if sha256(raw).hexdigest() != row.id:
+            what = f"receipt {row.id[:12]} is damaged in the store"
+            raise StoreError(
+                f"{name}: it was not made, because {what}; restore an earlier backup (see: receipts audit)"
+            )
 
 
 def restore(file: Path, target: Address) -> Copied:
