@@ -31,7 +31,15 @@ from receipts.receipt.catalogue import leaves
 from receipts.receipt.entries import counted
 
 MAX_LINES, MAX_LINE = 50, 1000
-REQUIRED = ("run.launch", "run.lane", "run.kind", "run.outcome", "run.provenance", "run.started")
+# A receipt's required keys, each with a value as a person would state it.
+REQUIRED = {
+    "run.launch": "seed1-monday",
+    "run.lane": "nvidia-torch",
+    "run.kind": "training",
+    "run.outcome": "ok",
+    "run.provenance": "measured",
+    "run.started": "2026-03-02T09:00:00Z",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +85,8 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
         _notes(draft)
     lane = next((item for item in chosen.lanes if item.name == draft.get("run.lane")), None)
     problems = tuple(
-        Problem(path, "no file says it", "state it: --set run.started=2026-03-02T09:00:00Z")
-        for path in REQUIRED
+        Problem(path, "no file says it", f"state it: --set {path}={example}")
+        for path, example in REQUIRED.items()
         if draft.get(path) is None
     )
     unchanged = draft.base is not None and draft.tree == draft.base.tree

@@ -64,11 +64,19 @@ def state_ending(draft: Draft, files: Sequence[FileEvidence], steps: Series | No
         draft.put("failure.message", crash[1], crash[0], SOURCE)
     elif cut := next((file for file, reading in readings(files) if reading.cut), None):
         draft.put("run.outcome", "crash", Where(cut.name), SOURCE, "the log ends before the run does")
+    elif (broken := next((file for file in files if file.cut and _may_hold_the_end(file, steps)), None)) is not None:
+        what = "it breaks off, so that how the launch ended is not known"
+        draft.tell("missing", f"run.outcome: {what}; state it: --set run.outcome=ok", Where(broken.name))
     else:
         where = Where(steps.track.file.name if steps is not None else "ingest")
         draft.put("run.outcome", "ok", where, SOURCE, "nothing shows a failure")
         if steps is None:
             draft.tell("note", "no file shows how the launch ended; without a failure it counts as ok, unless --set")
+
+
+def _may_hold_the_end(file: FileEvidence, steps: Series | None) -> bool:
+    """Whether a file is that of the steps, or the log of a launch without any."""
+    return file.name == steps.track.file.name if steps is not None else bool(file.readings)
 
 
 def _first_fatal(

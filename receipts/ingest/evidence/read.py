@@ -20,7 +20,10 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class FileEvidence:
-    """What one file says. ``sha256`` is that of its bytes on disk; ``readings`` is empty where nothing was known."""
+    """What one file says. ``sha256`` is that of its bytes on disk; ``readings`` is empty where nothing was known.
+
+    ``cut``: the file breaks off, so that what came last in it is not known.
+    """
 
     path: Path
     name: str
@@ -28,6 +31,7 @@ class FileEvidence:
     size: int
     readings: tuple[Reading, ...]
     remarks: tuple[Remark, ...]
+    cut: bool = False
 
 
 def read(path: Path, name: str | None = None, progress: Progress | None = None) -> FileEvidence:
@@ -50,7 +54,8 @@ def read(path: Path, name: str | None = None, progress: Progress | None = None) 
     if source.long_lines:
         what = f"{source.long_lines} lines are longer than {MAX_LINE >> 20} MiB; only their beginnings were read"
         remarks.append(Remark("broken", what, Place()))
-    return FileEvidence(path, source.name, source.sha256, path.stat().st_size, tuple(readings), tuple(remarks))
+    size, cut = path.stat().st_size, bool(source.broken)
+    return FileEvidence(path, source.name, source.sha256, size, tuple(readings), tuple(remarks), cut)
 
 
 def _log(source: Source, progress: Progress | None) -> list[Reading]:
