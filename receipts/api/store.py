@@ -68,8 +68,8 @@ class Store:
     def get(self, word: str) -> Receipt:
         """The one receipt that a word names, with what the store knows of it. Raises NotFound."""
         one = self.opened.get(word)
-        said, actor = self.opened.published.decisions([one.id]), self.opened.entry(one.id).actor
-        return Receipt(one, self.rulebook, self.opened.query.facts([one]), said, actor)
+        decided, actor = self.opened.published.decisions([one.id]), self.opened.entry(one.id).actor
+        return Receipt(one, self.rulebook, self.opened.query.facts([one]), decided, actor)
 
     def launch(self, receipt: str) -> Launch:
         """The launch of a stored receipt, by its id: steps, steady segment and readings of every metric."""
