@@ -34,6 +34,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "repro": ("repro", "Print a script that repeats a receipt's run."),
     },
     "Plan and launch": {
+        "plan": ("plan", "Plan the launches that decide, and read what they say."),
         "preflight": ("preflight", "Tell whether a plan is known to work, and what to try if not."),
         "fit": ("fit", "Estimate a launch's memory on the chip that uses most."),
         "run": ("run", "Launch a plan; if memory runs out, launch a smaller one."),

@@ -1,0 +1,147 @@
+"""``receipts plan``: the cheapest launches that decide, and what they say once they came in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.base.errors import UsageError
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+from receipts.cli.sides import METRIC
+
+if TYPE_CHECKING:
+    from receipts.questions.planning.design import Designed
+
+EPILOG = """\b
+Examples:
+  receipts plan claims.toml -o next-week
+  receipts plan --screen arms.toml --budget 2000chip-h -o screen
+  receipts run --plan screen/001-base.json -- python train.py --plan {plan}
+  receipts plan --next screen
+
+Looking early is allowed: the plan fixes the looks, and the interval of each keeps the error rate over all of them.
+More: docs/plan.md. Exit codes: 0 planned, or decided; 1 cannot be decided within the budget; 2 wrong call or input;
+3 more launches are needed."""
+
+
+@click.command("plan", epilog=EPILOG)
+@click.argument("claims", required=False, metavar="[CLAIMS.toml]")
+@click.option("--screen", metavar="ARMS.toml", help="Screen the arms of this file against its base.")
+@click.option("--next", "following", metavar="DIR", help="Read what came in: run these, decided, or cannot be decided.")
+@click.option("--budget", metavar="NUMBERchip-h", help="Chip-hours to spend at most.")
+@click.option("--effect", metavar="SHARE", help="The smallest effect that matters, such as 2%.  [default: the lane's δ]")
+@click.option("--sigma", metavar="SHARE", help="The noise of a launch, such as 0.3%, if the store shows none.")
+@click.option("--host", "hosts", multiple=True, metavar="NAME", help="A host for the waves, in turn; may be repeated.")
+@METRIC
+@click.option("--out", "-o", "folder", metavar="DIR", help="Write the plans here.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@pass_session
+def command(
+    session: Session,
+    claims: str | None,
+    screen: str | None,
+    following: str | None,
+    budget: str | None,
+    effect: str | None,
+    sigma: str | None,
+    hosts: tuple[str, ...],
+    metric: str,
+    folder: str | None,
+    as_json: bool,
+) -> int:
+    """Plan which launches decide claims, or screen arms; or read what came in."""
+    from receipts import metrics
+    from receipts.base.extras import extra
+
+    if sum(item is not None for item in (claims, screen, following)) != 1:
+        raise UsageError("give one of: a claims.toml, --screen ARMS.toml, --next DIR")
+    metrics.get(metric)
+    extra("scipy", "history")
+    if following is not None:
+        return _follow(session, Path(following), as_json)
+    from receipts.questions.planning.design import design
+    from receipts.questions.planning.screen import read_claims, read_screen
+
+    with session.open_store() as store:
+        if claims is not None:
+            wanted = read_claims(Path(claims), store, session.rulebook)
+            if not wanted.contrasts:
+                output.line("every claim on an effect is decided; nothing is to be run")
+                return 0
+        else:
+            wanted = read_screen(Path(str(screen)), store)
+        designed = design(
+            store,
+            session.rulebook,
+            wanted,
+            metric=metric,
+            budget=_budget(budget),
+            effect=_share("--effect", effect),
+            sigma=_share("--sigma", sigma),
+        )
+    return _print(designed, folder, hosts, as_json)
+
+
+def _print(designed: Designed, folder: str | None, hosts: tuple[str, ...], as_json: bool) -> int:
+    from receipts.base import files
+
+    study = designed.study
+    if folder is not None and not designed.short:
+        place = Path(folder)
+        files.refuse_existing(*(place / name for name in designed.files))
+        files.write_folder(place, designed.files)
+    if as_json:
+        output.as_json({**asdict(study), "chip_hours": study.chip_hours, "short": designed.short})
+    else:
+        from receipts.publish.plan import page
+
+        output.show(page(study, folder or "DIR", hosts))
+    if designed.short:
+        output.note(f"cannot be decided within the budget: {designed.short}")
+        return 1
+    if folder is None:
+        output.note("nothing is written; name a folder with -o DIR")
+    return 0
+
+
+def _follow(session: Session, folder: Path, as_json: bool) -> int:
+    from receipts.questions.planning.follow import follow
+    from receipts.questions.planning.study import read_study
+
+    study = read_study(folder)
+    with session.open_store() as store:
+        seen = follow(store, session.rulebook, study)
+    if as_json:
+        answers = [asdict(item) for item in seen.answers]
+        output.as_json({"status": seen.status, "answers": answers, "next": list(seen.next_runs)})
+    else:
+        from receipts.publish.plan import followed
+
+        output.show(followed(seen, str(folder)))
+    return seen.exit_code
+
+
+def _budget(text: str | None) -> float | None:
+    """Chip-hours, as `2000chip-h`. Raises UsageError."""
+    if text is None:
+        return None
+    number = re.fullmatch(r"\s*([\d,]*\.?\d+)\s*(chip-?h(ours?)?)?\s*", text)
+    if number is None:
+        raise UsageError(f"--budget {text}: write chip-hours, such as 2000chip-h")
+    return float(number[1].replace(",", ""))
+
+
+def _share(option: str, text: str | None) -> float | None:
+    """A share, as `2%` or 0.02, above 0 and below 1. Raises UsageError."""
+    if text is None:
+        return None
+    number = re.fullmatch(r"\s*(\d*\.?\d+)\s*(%?)\s*", text)
+    value = float(number[1]) / (100.0 if number[2] else 1.0) if number is not None else 0.0
+    if not 0.0 < value < 1.0:
+        raise UsageError(f"{option} {text}: write a share, such as 2%")
+    return value

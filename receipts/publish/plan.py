@@ -1,0 +1,92 @@
+"""The pages of a study: its plan, and what it says after a look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from receipts.publish.page import Code, Column, Page, Section, Table, row
+from receipts.publish.words import words
+
+if TYPE_CHECKING:
+    from receipts.questions.planning.follow import Followed
+    from receipts.questions.planning.study import Study
+
+
+def page(study: Study, folder: str, hosts: Sequence[str] = ()) -> Page:
+    """The plan of a study."""
+    say, looks = words("plan"), study.looks
+    hours = study.chip_hours
+    cost = say("cost", hours=hours) if hours is not None else say("no_cost")
+    df = say("df", df=study.sigma_df) if study.sigma_df is not None else ""
+    count = len(study.contrasts)
+    sentences = [
+        say("power", effect=study.effect, power=looks.power, median=looks.median, fixed=looks.fixed),
+        say("sigma", sigma=study.sigma, df=df, of=study.sigma_of),
+        say(
+            "looks",
+            launches=", ".join(map(str, looks.launches)),
+            confidences=", ".join(f"{100.0 * item:.2f}" for item in looks.confidences),
+            alpha=study.alpha,
+            holm=say("holm", n=count) if count > 1 else "",
+        ),
+        say("order", folder=folder),
+    ]
+    if hosts:
+        sentences.append(say("hosts", hosts=", ".join(hosts)))
+    columns = (
+        Column("arm"),
+        Column("stored", numeric=True),
+        Column("to run", numeric=True),
+        Column("chip-hours each", numeric=True, rank=2),
+        Column("changes", rank=1, cut=True),
+    )
+    rows = tuple(
+        row(
+            arm.name,
+            str(len(arm.receipts)),
+            str(sum(name == arm.name for _, name, _ in study.runs)),
+            f"{arm.chip_hours:,.2f}" if arm.chip_hours is not None else "~",
+            ", ".join(f"{path} {value}" for path, value in arm.changes.items()) or "as stored",
+        )
+        for arm in study.arms
+    )
+    sections = [Section("arms", say("arms"), tuple(sentences), tables=(Table("", columns, rows),))]
+    if study.left_out:
+        points = tuple((name, ((why,),)) for name, why in study.left_out)
+        sections.append(Section("left-out", say("left_out"), points=points))
+    headline = say("headline", runs=len(study.runs), arms=len(study.arms), most=looks.most, cost=cost)
+    return Page(say("title", id=study.id), headline=(headline,), sections=tuple(sections))
+
+
+def followed(seen: Followed, folder: str) -> Page:
+    """What a study says now, and what to run next."""
+    from receipts.questions.planning.follow import DECIDED
+
+    say = words("plan")
+    columns = (
+        Column("question"),
+        Column("answer"),
+        Column("launches", numeric=True, rank=2),
+        Column("change", numeric=True),
+        Column("interval", rank=1),
+        Column("look", rank=3, cut=True),
+    )
+    rows = tuple(
+        row(
+            item.contrast.name,
+            item.answer,
+            f"{item.n_a} + {item.n_b}",
+            f"{item.ratio - 1.0:+.2%}" if item.ratio is not None else "~",
+            f"{item.low - 1.0:+.2%} … {item.high - 1.0:+.2%}" if item.low and item.high else "~",
+            item.why,
+        )
+        for item in seen.answers
+    )
+    sections = [Section("answers", say("answers"), tables=(Table("", columns, rows),))]
+    if seen.next_runs:
+        points = tuple(("", ((Code(f"{folder}/{name}"),),)) for name in seen.next_runs)
+        sections.append(Section("runs", say("runs"), points=points))
+    decided = sum(item.answer in DECIDED for item in seen.answers)
+    headline = say("next_headline", status=seen.status, decided=decided, n=len(seen.answers))
+    return Page(say("title", id=seen.study.id), headline=(headline,), sections=tuple(sections))

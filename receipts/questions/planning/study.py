@@ -1,0 +1,108 @@
+"""A study: arms to launch, what is asked of them, and when to look. It lives in a folder, as `study.json` and plans."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from receipts.base.errors import InputError, Problem
+from receipts.stats.sequential import Looks
+
+FILE: Final = "study.json"
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A configuration of the study. ``receipts`` are stored launches that count from the start.
+
+    ``chip_hours`` is the cost of one launch. ``changes`` are the leaves that differ from the base.
+    """
+
+    name: str
+    receipts: tuple[str, ...]
+    changes: Mapping[str, Any]
+    chip_hours: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A question: B against A. The improvement that a claim states lies in ``low`` to ``high`` (ratios).
+
+    Without bounds it asks whether B is faster, slower or equivalent.
+    """
+
+    name: str
+    a: str
+    b: str
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What is planned. ``effect`` is the smallest that matters, ``sigma`` the noise floor, both in logs.
+
+    ``looks`` are those of the first of ``contrasts`` questions (Holm: each that is decided leaves more to the others).
+    ``power`` of the looks holds at ``effect``. ``left_out`` are arms that would fail, with the reason.
+    """
+
+    id: str
+    lane: str
+    metric: str
+    effect: float
+    sigma: float
+    sigma_df: float | None
+    sigma_of: str
+    alpha: float
+    looks: Looks
+    arms: tuple[Arm, ...]
+    contrasts: tuple[Contrast, ...]
+    left_out: tuple[tuple[str, str], ...] = ()
+    budget: float | None = None
+    created: str = ""
+    runs: tuple[tuple[str, str, int], ...] = field(default=())
+
+    def arm(self, name: str) -> Arm:
+        """The arm of a name."""
+        return next(arm for arm in self.arms if arm.name == name)
+
+    def label(self, arm: str, wave: int) -> str:
+        """The label of one launch, by which it is recognized when it comes in."""
+        return f"{self.id}/{arm}/{wave}"
+
+    @property
+    def chip_hours(self) -> float | None:
+        """What all runs cost together; None where some cost is unknown."""
+        costs = [self.arm(name).chip_hours for _, name, _ in self.runs]
+        return math.fsum(cost for cost in costs if cost is not None) if None not in costs else None
+
+
+def to_json(study: Study) -> bytes:
+    """A study as the bytes of its file."""
+    return (json.dumps({"version": VERSION, **asdict(study)}, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def read_study(folder: Path) -> Study:
+    """The study in a folder. Raises InputError."""
+    place = folder / FILE
+    try:
+        tree = json.loads(place.read_bytes())
+        looks = tree.pop("looks")
+        if tree.pop("version") != VERSION:
+            raise ValueError("another version")
+        return Study(
+            **{key: value for key, value in tree.items() if key not in ("arms", "contrasts", "left_out", "runs")},
+            looks=Looks(**{**looks, "launches": tuple(looks["launches"]), "confidences": tuple(looks["confidences"])}),
+            arms=tuple(Arm(**{**arm, "receipts": tuple(arm["receipts"])}) for arm in tree["arms"]),
+            contrasts=tuple(Contrast(**item) for item in tree["contrasts"]),
+            left_out=tuple((name, why) for name, why in tree["left_out"]),
+            runs=tuple((file, arm, wave) for file, arm, wave in tree["runs"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        problem = Problem("", f"it holds no plan that this version reads ({error})", "write one: receipts plan … -o DIR")
+        raise InputError(str(place), [problem]) from None
