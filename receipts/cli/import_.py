@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,9 +31,20 @@ docs/import-notebook.md. Exit codes: 0 every row became a receipt, 2 some row or
 SHOWN = 12
 
 
+TABLE = """\b
+Examples:
+  receipts import table benchmarking.md --mapping llm-foundry
+  receipts import table performance-summary.md --mapping megatron-bridge -o receipts/
+  receipts import table README.md --mapping mine.toml --submit
+
+Mappings that ship: gpu-recipes, llm-foundry, maxtext-tiering, megatron-bridge, torchtitan, tpu-recipes. Their format:
+docs/import-notebook.md. Exit codes: 0 every row became a receipt, 2 some row or file did not, 4 the store failed."""
+
+
 GROUP = """\b
 Examples:
   receipts import notebook runs.json --mapping mapping.toml
+  receipts import table performance-summary.md --mapping megatron-bridge
   receipts import mlperf training_results_v5.0 --submit
   receipts import store lab-export"""
 
@@ -46,26 +58,56 @@ command.add_command(store)
 command.add_command(mlperf)
 
 
+def _options(function: Callable[..., int]) -> Callable[..., int]:
+    """What both importers of tables have: where receipts go."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print the result of every row as JSON."),
+        click.option("--submit", "submitting", is_flag=True, help="Store the receipts."),
+        click.option(
+            "--out",
+            "-o",
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="DIR",
+            help="Write the receipt of each row here.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
 @command.command("notebook", epilog=EPILOG)
 @click.argument("table", type=click.Path(path_type=Path), metavar="TABLE")
 @click.option(
     "--mapping", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The mapping, a TOML file."
 )
-@click.option(
-    "--out",
-    "-o",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Write the receipt of each row here.",
-)
-@click.option("--submit", "submitting", is_flag=True, help="Store the receipts.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result of every row as JSON.")
+@_options
 @pass_session
 def notebook(session: Session, table: Path, mapping: Path, out: Path | None, submitting: bool, as_json: bool) -> int:
     """Read a JSON list, JSON lines, CSV or the tables of a Markdown note by a mapping.
 
     Values that the table does not state stay unstated. Unreadable values are printed, and kept under notes.
     """
+    return _import(session, table, mapping, out, submitting, as_json)
+
+
+@command.command("table", short_help="Import a published table.", epilog=TABLE)
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.option(
+    "--mapping", required=True, metavar="NAME|FILE", help="A mapping that ships with receipts, or a TOML file."
+)
+@_options
+@pass_session
+def table(session: Session, file: Path, mapping: str, out: Path | None, submitting: bool, as_json: bool) -> int:
+    """Read the tables of a page that others published. Every figure is quoted: it can be compared, and proves nothing.
+
+    Figures are recomputed by the formulas of the mapping; rows that disagree are printed. They are imported as printed.
+    """
+    from receipts.workflows.tables.prepare import mapping_path
+
+    return _import(session, file, mapping_path(mapping), out, submitting, as_json)
+
+
+def _import(session: Session, table: Path, mapping: Path, out: Path | None, submitting: bool, as_json: bool) -> int:
     from receipts.workflows.tables import import_file
 
     imported = import_file(table, mapping)
@@ -100,6 +142,8 @@ def _print(table: ImportedTable, out: Path | None, stored: int | None) -> None:
     for refusal in table.refused:
         for problem in refusal.problems:
             output.note(f"{refusal.where}: {output.clean(str(problem))}")
+    for item in table.disagreements:
+        output.line(f"does not agree: {output.clean(str(item))}")
     unread = Counter((item.to, item.text) for item in table.unread)
     if unread:
         output.line(f"{len(table.unread)} values could not be read, and are kept under notes.unread:")
@@ -128,4 +172,8 @@ def _json(table: ImportedTable) -> dict[str, object]:
         ],
         "unread": [{"row": item.where, "field": item.to, "text": item.text} for item in table.unread],
         "unnamed": dict(table.unnamed),
+        "disagreements": [
+            {"row": item.where, "says": item.says, "stated": item.found, "expected": item.expected}
+            for item in table.disagreements
+        ],
     }

@@ -229,7 +229,7 @@ def _fits(quantity: TableQuantity, unit: str | None) -> bool:
 
 def _put_number(draft: RowDraft, item: MappedField, source: Any, value: Any) -> None:
     leaf = find(item.to)
-    held = None if leaf is None else leaf.unit
+    held = "bytes" if item.to == "memory.aggregate.bytes" else None if leaf is None else leaf.unit
     # Bytes without a unit, so that `512 B` is no billions.
     quantity = read_quantity(value, item.unit or ("B" if held == "bytes" else ""), several=item.several)
     anything = leaf is None or leaf.path.endswith("*")

@@ -17,7 +17,9 @@ from receipts.base.errors import InputError, Problem
 from receipts.base.linear_patterns import LinearPattern, compile_linear
 from receipts.base.toml import parse_toml
 from receipts.receipt.catalogue import find
+from receipts.workflows.tables.prepare import Melt
 from receipts.workflows.tables.quantity import UNITS, Several
+from receipts.workflows.tables.recomputed import RowCheck, problem_of
 
 Form = Literal["text", "number", "integer", "list", "date"]
 Otherwise = Literal["keep", "note", "refuse", "nothing"]
@@ -96,6 +98,11 @@ class Mapping:
     memory: MemoryColumns | None = None
     notes: Table[str, str] = field(default_factory=dict)
     rest: Rest | None = None
+    requires: tuple[str, ...] = ()
+    aliases: Table[str, tuple[str, ...]] = field(default_factory=dict)
+    columns: Table[str, LinearPattern] = field(default_factory=dict)
+    checks: tuple[RowCheck, ...] = ()
+    melt: Melt | None = None
 
     @property
     def named(self) -> frozenset[str]:
@@ -106,7 +113,14 @@ class Mapping:
         read |= {item.from_ for item in self.spreads} | {*self.dated, *self.notes.values()}
         if self.memory is not None:
             read |= {self.memory.from_, self.memory.chips}
-        return frozenset(places | read)
+        read |= {name for names in self.aliases.values() for name in names} | self.aliases.keys()
+        read |= {name for check in self.checks for names in check.names.values() for name in names}
+        return frozenset(
+            places
+            | read
+            | set(self.columns)
+            | {"page", "path", "sections", "caption", *(["section"] if self.requires else ())}
+        )
 
 
 def read_mapping(path: Path) -> Mapping:
@@ -124,8 +138,8 @@ def read_mapping(path: Path) -> Mapping:
     return mapping
 
 
-_SECTIONS = frozenset({"notebook", "field", "spread", "memory", "notes", "rest"})
-_NOTEBOOK = frozenset({"name", "rows", "launch", "context", "dated", "undated"})
+_SECTIONS = frozenset({"notebook", "field", "spread", "memory", "notes", "rest", "aliases", "columns", "check", "melt"})
+_NOTEBOOK = frozenset({"name", "rows", "launch", "context", "dated", "undated", "requires"})
 _RENAMED = {"from": "from_", "as": "form", "else": "otherwise"}
 _SPELLED = {new: old for old, new in _RENAMED.items()}
 
@@ -164,6 +178,8 @@ class _MappingReader:
         memory = self._memory(table["memory"]) if "memory" in table else None
         rest = self._rest(table["rest"]) if "rest" in table else None
         notes = table.get("notes", {})
+        columns = self._columns(table.get("columns", {}))
+        checks = tuple(self._check(f"check[{number}]", item) for number, item in enumerate(table.get("check", ())))
         if self.problems:
             return None
         return Mapping(
@@ -179,6 +195,11 @@ class _MappingReader:
             memory=memory,
             notes=notes,
             rest=rest,
+            requires=_texts(notebook.get("requires", ())),
+            aliases={str(name): _texts(names) for name, names in table.get("aliases", {}).items()},
+            columns=columns,
+            checks=checks,
+            melt=self._melt(table["melt"]) if "melt" in table else None,
         )
 
     def _field(self, at: str, table: Table[str, Any]) -> MappedField | None:
@@ -233,6 +254,42 @@ class _MappingReader:
             self.refuse("rest.to", f"{to!r} is neither flags nor features", 'write to = "features"')
             return None
         return Rest(_texts(table.get("from", ())), to)
+
+    def _columns(self, table: Table[str, Any]) -> dict[str, LinearPattern]:
+        columns: dict[str, LinearPattern] = {}
+        for name, pattern in table.items():
+            try:
+                columns[str(name)] = compile_linear(str(pattern))
+            except ValueError as error:
+                self.refuse(f"columns.{name}", f"{pattern!r} is no pattern: {error}", "mend it")
+        return columns
+
+    def _melt(self, table: Table[str, Any]) -> Melt | None:
+        self.known("melt", table, frozenset({"pattern", "name", "value"}))
+        columns = self._columns({"pattern": table.get("pattern", "")})
+        if not columns or "(" not in str(table.get("pattern")):
+            self.refuse("melt.pattern", "it has no group", "write a pattern of columns whose group is the variant")
+            return None
+        return Melt(columns["pattern"], str(table.get("name", "Variant")), str(table.get("value", "value")))
+
+    def _check(self, at: str, table: Table[str, Any]) -> RowCheck:
+        self.known(at, table, frozenset(item.name for item in fields(RowCheck)))
+        names = {str(name): _texts(columns) for name, columns in table.get("names", {}).items()}
+        formulas = {key: str(table[key]) for key in ("left", "right", "constant") if key in table}
+        if set(formulas) not in ({"left", "right"}, {"constant"}):
+            self.refuse(at, "it has neither left and right, nor a constant", "state one of them")
+        for key, formula in formulas.items():
+            if problem := problem_of(formula, names):
+                self.refuse(f"{at}.{key}", problem, "write arithmetic on the names")
+        return RowCheck(
+            says=str(table.get("says", at)),
+            names=names,
+            within=_texts(table.get("within", ())),
+            exact=frozenset(_texts(table.get("exact", ()))),
+            truncated=frozenset(_texts(table.get("truncated", ()))),
+            slack=float(table.get("slack", 0.0)),
+            **formulas,
+        )
 
     def _memory(self, table: Table[str, Any]) -> MemoryColumns | None:
         names = frozenset(_SPELLED.get(item.name, item.name) for item in fields(MemoryColumns))

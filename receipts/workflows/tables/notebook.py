@@ -10,15 +10,17 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Mapping as Table
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from receipts.base.errors import InputError, Problem
 from receipts.receipt import Document, Parsed, parse
 from receipts.workflows.tables.assemble import RowDraft, assemble
 from receipts.workflows.tables.mapping import Mapping, read_mapping
+from receipts.workflows.tables.prepare import page_row, prepared
+from receipts.workflows.tables.recomputed import Disagreement, disagreements
 from receipts.workflows.tables.rest import spill
-from receipts.workflows.tables.table import TableRow, read_table
+from receipts.workflows.tables.table import TableRow, read_table, read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,19 @@ class ImportedTable:
     refused: tuple[Refusal, ...]
     unread: tuple[Unread, ...]
     unnamed: Table[str, int] = field(default_factory=dict)
+    disagreements: tuple[Disagreement, ...] = ()
 
 
 def import_file(table: Path, mapping: Path) -> ImportedTable:
     """Read a table by a mapping file. Raises InputError where either cannot be read as what it is."""
     how = read_mapping(mapping)
-    return import_rows(read_table(table, rows=how.rows), how)
+    rows = [page_row(read_text(table), how.columns)] if how.columns else read_table(table, rows=how.rows)
+    if how.requires or how.aliases or how.columns:
+        rows = list(prepared(rows, table, how.aliases, how.requires, how.melt))
+    if not rows:
+        do = f"name another mapping, or a page that has {' or '.join(how.requires)}" if how.requires else "add rows"
+        raise InputError(str(table), [Problem("$", f"mapping {how.name} fits no row of it", do)])
+    return replace(import_rows(rows, how), disagreements=tuple(disagreements(rows, how.checks)))
 
 
 def import_rows(rows: Iterable[TableRow], mapping: Mapping) -> ImportedTable:

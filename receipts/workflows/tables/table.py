@@ -19,6 +19,9 @@ from receipts.base.errors import InputError, Problem
 MAX_BYTES = 256 * 1024 * 1024
 _DIVIDER = re.compile(r"^\s*\|?\s*:?-{1,}:?\s*(\|\s*:?-{1,}:?\s*)*\|?\s*$")
 _CELL = re.compile(r"(?<!\\)\|")
+_FOOTNOTE = re.compile(r"\[\^[^\]\s]{1,60}\]|<sup>[^<]{0,60}</sup>|(?<=[\d%])[*†‡§¹²³⁴-⁹]+$")
+_REFERENCE = re.compile(r"(?<=[\d%])\s?\\?\[\d{1,2}\\?\](?=\s*$)")
+_EMPHASIS = re.compile(r"(\*\*|__|`)([^*_`]+)\1")
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 # How people leave a cell blank.
 _BLANK = frozenset({"", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "\N{MINUS SIGN}", "n/a", "n.a.", "tbd", "?"})
@@ -71,7 +74,7 @@ def read_table(path: Path, *, rows: str = "") -> list[TableRow]:
     ``rows`` is the dotted path to the list inside a JSON document; empty where the document is the list. Raises
     InputError with the place of what cannot be read.
     """
-    text = _text(path)
+    text = read_text(path)
     suffix = path.suffix.lower()
     if suffix == ".json":
         return _json_list(text, str(path), rows)
@@ -85,7 +88,8 @@ def read_table(path: Path, *, rows: str = "") -> list[TableRow]:
     raise InputError(str(path), [Problem("$", f"{suffix or 'no suffix'} is no table that is known", do)])
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """A file as text. Raises InputError where it is too large or not UTF-8."""
     try:
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
@@ -153,24 +157,40 @@ def _delimited(text: str, source: str, delimiter: str) -> Iterator[TableRow]:
 
 
 def _markdown(text: str) -> Iterator[TableRow]:
-    """Rows of every table, each with the heading above it as the column `section`."""
+    """Rows of every table: with the heading above it as `section`, all of them as `sections`, its caption."""
     lines = text.splitlines()
-    section, header, fenced = "", None, False
+    headings: list[tuple[int, str]] = []
+    caption, header, fenced = "", None, False
     for number, line in enumerate(lines, 1):
         if line.lstrip().startswith("```"):
             fenced = not fenced
         if fenced or "|" not in line:
             header = None
             if not fenced and line.startswith("#"):
-                section = line.lstrip("#").strip()
+                level = len(line) - len(line.lstrip("#"))
+                headings = [
+                    *(item for item in headings if item[0] < level),
+                    (level, _FOOTNOTE.sub("", line.lstrip("#")).strip()),
+                ]
+                caption = ""
+            elif not fenced and line.strip():
+                caption = _plain(line)
             continue
         following = lines[number] if number < len(lines) else ""
         if header is None:
             header = _cells(line) if _DIVIDER.match(following) else None
         elif not _DIVIDER.match(line):
             row = _cells(line)
-            cells: dict[str, Any] = {"section": section, **dict(zip(header, row, strict=False))}
+            above = [heading for _, heading in headings]
+            place = {"section": above[-1] if above else "", "sections": " / ".join(above), "caption": caption}
+            cells: dict[str, Any] = {**place, **dict(zip(header, row, strict=False))}
             yield TableRow(f"line {number}", cells, _misplaced(header, row))
+
+
+def _plain(text: str) -> str:
+    """A cell or a caption without marks of emphasis and of footnotes; a footnote is no digit of its number."""
+    text = _FOOTNOTE.sub("", _EMPHASIS.sub(r"\2", text.strip()))
+    return _REFERENCE.sub("", text).strip()
 
 
 def _misplaced(header: list[str], cells: list[str]) -> Problem | None:
@@ -185,4 +205,4 @@ def _misplaced(header: list[str], cells: list[str]) -> Problem | None:
 
 def _cells(line: str) -> list[str]:
     inner = line.strip().removeprefix("|").removesuffix("|")
-    return [_LINK.sub(r"\1", cell.replace("\\|", "|")).strip().strip("*`").strip() for cell in _CELL.split(inner)]
+    return [_plain(_LINK.sub(r"\1", cell.replace("\\|", "|"))).strip("*`").strip() for cell in _CELL.split(inner)]

@@ -1,0 +1,82 @@
+"""Rows as a mapping wants them: columns by their aliases, the page's name, and figures that stand outside of tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from receipts.base.errors import UsageError, near
+from receipts.base.linear_patterns import LinearPattern
+from receipts.workflows.tables.table import TableRow
+
+SHIPPED: Final = Path(__file__).parent / "mappings"
+PLACES: Final = ("page", "path", "section", "sections", "caption")
+_KEPT: Final = 4  # parts of a path that tell pages of one name apart
+_PUNCTUATION: Final = re.compile(r"[^a-z0-9#%]+")
+
+
+class Melt(NamedTuple):
+    """Columns that hold one figure of several variants: each becomes a row, with the variant under ``name``."""
+
+    pattern: LinearPattern
+    name: str
+    value: str
+
+    def rows(self, row: TableRow) -> list[TableRow]:
+        """One row for each column that the pattern fits; the row itself where it fits none."""
+        named = [(match[1], cell) for column, cell in row.cells.items() if (match := self.pattern.search(column))]
+        return [replace(row, cells={**row.cells, self.name: name, self.value: cell}) for name, cell in named] or [row]
+
+
+def mapping_path(name: str) -> Path:
+    """The mapping of that name among those that ship, or the file. Raises UsageError where there is neither."""
+    path = Path(name)
+    if path.suffix == ".toml" or path.exists():
+        return path
+    shipped = SHIPPED / f"{name}.toml"
+    if not shipped.is_file():
+        known = sorted(file.stem for file in SHIPPED.glob("*.toml"))
+        hint = near(name, known)
+        raise UsageError(f"there is no mapping {name!r}; shipped: {', '.join(known)}; or name a .toml file{hint}")
+    return shipped
+
+
+def page_row(text: str, columns: Mapping[str, LinearPattern]) -> TableRow:
+    """A page as one row: of each pattern the first group, where it first matches."""
+    matches = {name: pattern.search(text) for name, pattern in columns.items()}
+    cells = {name: match[1] for name, match in matches.items() if match is not None}
+    return TableRow("page", cells)
+
+
+def prepared(
+    rows: Iterable[TableRow],
+    table: Path,
+    aliases: Mapping[str, tuple[str, ...]],
+    requires: tuple[str, ...],
+    melt: Melt | None = None,
+) -> Iterator[TableRow]:
+    """The rows that have one of the required columns, with aliases and the names of the page."""
+    place = {"page": table.name, "path": "/".join(table.absolute().parts[-_KEPT:])}
+    for row in chain.from_iterable(melt.rows(row) for row in rows) if melt is not None else rows:
+        cells = {**place, **row.cells, **_aliased(row.cells, aliases)}
+        whole = replace(row, cells=cells)
+        if not requires or any(whole.at(name) is not None for name in requires):
+            yield whole
+
+
+def _aliased(cells: Mapping[str, Any], aliases: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Cells by alias; columns are equal by their letters and digits."""
+    columns = {_plain(name): value for name, value in cells.items()}
+    return {
+        alias: columns[key]
+        for alias, names in aliases.items()
+        if (key := next((key for name in names if (key := _plain(name)) in columns), None)) is not None
+    }
+
+
+def _plain(name: str) -> str:
+    return _PUNCTUATION.sub("", name.lower())
