@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.literal import integer
 from receipts.ingest.evidence.reading import Reading
 
@@ -14,13 +15,8 @@ _BANNER = re.compile(
     re.IGNORECASE,
 )
 _CARD = re.compile(r"^[\s>]*[-*] (total_train_batch_size|train_batch_size|gradient_accumulation_steps): (\d{1,12})\s*$")
-_PATHS: Final = {
-    "total_train_batch_size": "batch.global_batch",
-    "train_batch_size": "batch.micro_batch",
-    "batch size per": "batch.micro_batch",
-    "batch size": "batch.global_batch",
-    "gradient": "batch.accumulation",
-}
+# The first of these that is a part of a label is what it means.
+_PATHS: Final = vocabulary.table("hf_trainer")["configuration"]
 
 
 class Banner:

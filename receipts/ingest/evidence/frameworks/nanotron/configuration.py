@@ -9,32 +9,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.literal import integer, number
 from receipts.ingest.evidence.reading import Reading
 
-_START: Final = {
-    "mbs": "batch.micro_batch",
-    "grad_accum": "batch.accumulation",
-    "global_batch_size": "batch.global_batch",
-    "sequence_length": "batch.sequence_length",
-}
-_ARGUMENTS: Final = {
-    "dp": "parallelism.data",
-    "pp": "parallelism.pipeline",
-    "tp": "parallelism.tensor",
-    "expert_parallel_size": "parallelism.expert",
-    "context_parallel_size": "parallelism.context",
-    "sequence_length": "batch.sequence_length",
-    "micro_batch_size": "batch.micro_batch",
-    "batch_accumulation_per_replica": "batch.accumulation",
-    "hidden_size": "model.hidden",
-    "num_hidden_layers": "model.depth",
-    "num_attention_heads": "model.heads",
-    "num_key_value_heads": "model.kv_heads",
-    "intermediate_size": "model.ffn",
-    "vocab_size": "model.vocabulary",
-    "seed": "numerics.seed",
-}
+_ARGUMENTS: Final = vocabulary.table("nanotron")["configuration"]
 _BLOCKS: Final = ("ParallelismArgs(", "TokensArgs(", "OptimizerArgs(", "GeneralArgs(", "LlamaConfig(", "Qwen2Config(")
 _ARGUMENT = re.compile(r"(?<![\w.])(\w{1,60})=([\w.+'\"-]{1,80})")
 _PREFIX = re.compile(r"^.{0,120}?\[(?:INFO|WARNING|DEBUG)[^\]]{0,120}\]:\s?")
@@ -127,7 +106,7 @@ class NanotronConfig:
         self.records += 1
         self.started = True
         cells = {name: int(value) for name, value in _CELL.findall(text)}
-        for name, path in _START.items():
+        for name, path in _ARGUMENTS.items():
             if cells.get(name, 0) >= 1:
                 self.reading.state(path, cells[name], f"{name}: {cells[name]}", line)
         if "start_iteration_step" in cells:

@@ -10,43 +10,15 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.literal import flattened, integer, literal, number
 from receipts.ingest.evidence.numbers import size
 from receipts.ingest.evidence.reading import Reading
 from receipts.receipt.dtypes import dtype
 
-_AXES: Final = {
-    "tp": "parallelism.tensor",
-    "pp": "parallelism.pipeline",
-    "cp": "parallelism.context",
-    "ep": "parallelism.expert",
-    "etp": "parallelism.expert_tensor",
-    "dp_shard": "parallelism.shard",
-    "dp_replicate": "parallelism.replicate",
-}
-_DEGREES: Final = {
-    "tensor_parallel_degree": "parallelism.tensor",
-    "pipeline_parallel_degree": "parallelism.pipeline",
-    "context_parallel_degree": "parallelism.context",
-    "expert_parallel_degree": "parallelism.expert",
-    "expert_tensor_parallel_degree": "parallelism.expert_tensor",
-    "data_parallel_shard_degree": "parallelism.shard",
-    "data_parallel_replicate_degree": "parallelism.replicate",
-}
-_TRAINING: Final = {
-    "local_batch_size": "batch.micro_batch",
-    "batch_size": "batch.micro_batch",
-    "global_batch_size": "batch.global_batch",
-    "seq_len": "batch.sequence_length",
-}
-_MODEL: Final = {
-    "dim": "model.hidden",
-    "n_layers": "model.depth",
-    "n_heads": "model.heads",
-    "n_kv_heads": "model.kv_heads",
-    "vocab_size": "model.vocabulary",
-    "head_dim": "model.head_dim",
-}
+_AXES, _DEGREES, _TRAINING, _MODEL = (
+    vocabulary.table("torchtitan")["configuration"][kind] for kind in ("mesh", "degrees", "training", "model")
+)
 _TRAINER: Final = (
     (re.compile(r"local batch size:? (\d+)"), "batch.micro_batch"),
     (re.compile(r"global batch size:? (\d+)"), "batch.global_batch"),
