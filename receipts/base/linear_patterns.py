@@ -16,6 +16,9 @@ class LinearMatch(Protocol):
     def group(self, *groups: int | str) -> Any:
         """The text of one group, or a tuple of several."""
 
+    def __getitem__(self, group: int | str) -> Any:
+        """The text of one group; None where it took no part."""
+
     def groupdict(self) -> dict[str, str | None]:
         """The text of each named group."""
 

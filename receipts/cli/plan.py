@@ -34,7 +34,9 @@ More: docs/plan.md. Exit codes: 0 planned, or decided; 1 cannot be decided withi
 @click.option("--screen", metavar="ARMS.toml", help="Screen the arms of this file against its base.")
 @click.option("--next", "following", metavar="DIR", help="Read what came in: run these, decided, or cannot be decided.")
 @click.option("--budget", metavar="NUMBERchip-h", help="Chip-hours to spend at most.")
-@click.option("--effect", metavar="SHARE", help="The smallest effect that matters, such as 2%.  [default: the lane's δ]")
+@click.option(
+    "--effect", metavar="SHARE", help="The smallest effect that matters, such as 2%.  [default: the lane's δ]"
+)
 @click.option("--sigma", metavar="SHARE", help="The noise of a launch, such as 0.3%, if the store shows none.")
 @click.option("--host", "hosts", multiple=True, metavar="NAME", help="A host for the waves, in turn; may be repeated.")
 @METRIC

@@ -71,7 +71,9 @@ def plan_looks(effect: float, sigma: float, df: float | None, alpha: float = ALP
 @lru_cache(maxsize=64)
 def at_level(looks: Looks, alpha: float) -> Looks:
     """The same looks at another error rate: Holm's method leaves more to the questions that are still open."""
-    return replace(looks, alpha=alpha, confidences=_calibrated(looks.launches, looks.shape, looks.df, alpha).confidences)
+    return replace(
+        looks, alpha=alpha, confidences=_calibrated(looks.launches, looks.shape, looks.df, alpha).confidences
+    )
 
 
 @lru_cache(maxsize=64)

@@ -18,7 +18,7 @@ from receipts.publish.report.page import links, rule
 from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections import rules
-from receipts.publish.report.sections.decisions import Decided
+from receipts.publish.report.sections.decisions import Decided, decided_of
 from receipts.publish.report.sections.rules import Cited
 from receipts.publish.text import NOTE, number, plain
 from receipts.questions.answers import Answered, answers
@@ -105,7 +105,7 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
         answers=rows,
         comparison=compared,
         past=_judged_before(store, claim_id, until),
-        decisions=tuple(Decided(item.receipt, refs.get(item.receipt), None, *item[1:], False) for item in decided),
+        decisions=tuple(decided_of(item, refs.get(item.receipt)) for item in decided),
         documents=tuple(dict.fromkeys([*stated.quoted_in, *quoting])),
         receipts=tuple(
             appendix.described(

@@ -15,7 +15,7 @@ from receipts.publish.report.pair_data import PairData, Side
 from receipts.publish.report.pictures import step_times
 from receipts.publish.report.pictures.step_times import Compared
 from receipts.publish.report.sections import rules
-from receipts.publish.report.sections.decisions import Decided
+from receipts.publish.report.sections.decisions import decided_of
 from receipts.questions.answers import answers
 from receipts.receipt import Parsed
 
@@ -42,7 +42,7 @@ def pair(
     seen = [item for item in facts.witnesses if item.id in verdict.witnesses]
     made = {item.id: _judged(item, rulebook, facts) for item in (*left, *right, *seen)}
     names = {item.id: appendix.ref_of(item) for item in (*left, *right)}
-    known = [Decided(item.receipt, names.get(item.receipt), None, *item[1:], False) for item in decided]
+    known = [decided_of(item, names.get(item.receipt)) for item in decided]
     return PairData(
         schema_version=SCHEMA,
         rules=rulebook.rules.digest,

@@ -97,9 +97,7 @@ def _launches(store: Store, study: Study, arm: str, known: Sequence[str]) -> lis
     return [store.parsed(name) for name in dict.fromkeys(ids)]
 
 
-def answer_of(
-    study: Study, looks: Looks, contrast: Contrast, logs: dict[str, list[float]], better: str
-) -> Answered:
+def answer_of(study: Study, looks: Looks, contrast: Contrast, logs: dict[str, list[float]], better: str) -> Answered:
     """One question by the launches of its two arms."""
     a, b = logs[contrast.a], logs[contrast.b]
     launches = min(len(a), len(b))
@@ -115,7 +113,9 @@ def answer_of(
         last = number == len(looks.launches)
         if last or _power_left(contrast, estimate, looks, launches, study.effect) < FUTILE:
             answer = "cannot be decided"
-            place += "; the last look" if last else f"; less than {FUTILE:.0%} chance that more launches would decide it"
+            place += (
+                "; the last look" if last else f"; less than {FUTILE:.0%} chance that more launches would decide it"
+            )
     return Answered(contrast, answer, len(a), len(b), math.exp(estimate.log_ratio), low, high, place)
 
 

@@ -104,5 +104,7 @@ def read_study(folder: Path) -> Study:
             runs=tuple((file, arm, wave) for file, arm, wave in tree["runs"]),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        problem = Problem("", f"it holds no plan that this version reads ({error})", "write one: receipts plan … -o DIR")
+        problem = Problem(
+            "", f"it holds no plan that this version reads ({error})", "write one: receipts plan … -o DIR"
+        )
         raise InputError(str(place), [problem]) from None

@@ -33,6 +33,11 @@ class Decided:
     actor: str | None = None
 
 
+def decided_of(item: Decision, ref: Ref | None, lane: str | None = None, *, revised: bool = False) -> Decided:
+    """A decision of the store, as a page shows it."""
+    return Decided(item.receipt, ref, lane, item.decision, item.reason, item.at, revised, item.actor)
+
+
 @dataclass(frozen=True, slots=True)
 class Decisions:
     """The decisions of a stretch, the newest first. `more` were left out."""
@@ -58,9 +63,7 @@ def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()
             ref, lane = Ref(entry.id, entry.name), entry.lane
         if lanes and lane not in lanes:
             continue
-        found.append(
-            Decided(item.receipt, ref, lane, item.decision, item.reason, item.at, item.receipt in seen, item.actor)
-        )
+        found.append(decided_of(item, ref, lane, revised=item.receipt in seen))
         seen.add(item.receipt)
     return Decisions(tuple(found[:MOST]), max(0, len(found) - MOST))
 
