@@ -35,6 +35,7 @@ _PATIENCE: Final = {
     "keepalives_interval": 10,
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
+    "options": f"-c lock_timeout={BUSY_SECONDS}s",
 }
 _NOWHERE: Final = logging.NullHandler()
 # PostgreSQL: serialization_failure, deadlock_detected, unique_violation, lock_not_available.
@@ -149,12 +150,14 @@ def write_at_once(engine: Engine, work: Callable[[Driven], T]) -> T:
 
 
 def _again(begun: Callable[[], AbstractContextManager[C]], work: Callable[[C], T]) -> T:
+    """Up to `ATTEMPTS` times, and never again when `BUSY_SECONDS` have gone by: each time may have waited so long."""
+    end = time.monotonic() + BUSY_SECONDS
     for attempt in range(ATTEMPTS):
         try:
             with begun() as connection:
                 return work(connection)
         except (IntegrityError, OperationalError) as error:
-            if attempt == ATTEMPTS - 1 or not _is_passing(error):
+            if attempt == ATTEMPTS - 1 or time.monotonic() >= end or not _is_passing(error):
                 raise
             # Two writers that wait equally long meet again.
             time.sleep(random.uniform(0.5, 1.5) * 0.01 * 2 ** min(attempt, 6))
@@ -181,8 +184,10 @@ def told(address: Address) -> Iterator[None]:
         raise kind(f"{address}: {_sentence(error, address)}") from error
 
 
-# connection_exception, too_many_connections, admin_shutdown, crash_shutdown, cannot_connect_now, idle_session_timeout.
-_AWAY: Final = ("08", "53300", "57P01", "57P02", "57P03", "57P05")
+# connection_exception, too_many_connections, admin_shutdown, crash_shutdown, cannot_connect_now, idle_session_timeout,
+# lock_not_available.
+_LOCKED: Final = "55P03"
+_AWAY: Final = ("08", "53300", "57P01", "57P02", "57P03", "57P05", _LOCKED)
 # A server that answers, and would answer the same later. Before there is a connection psycopg has words and no code.
 _REFUSED: Final = (
     *("authentication failed", "pg_hba.conf", "no password", "does not exist", "permission denied"),
@@ -227,6 +232,9 @@ def _sentence(error: DBAPIError, address: Address) -> str:
     if address.file:
         return next((says for part, says in _SQLITE.items() if part in text), text)
     state = getattr(error.orig, "sqlstate", None)
+    if state == _LOCKED:
+        what = f"another session has held the store for more than {BUSY_SECONDS} s"
+        return f"{what}; wait, or find it with: SELECT * FROM pg_stat_activity WHERE state = 'idle in transaction'"
     if _is_away(error, address):
         return f"the server cannot be reached ({text}); check the URL and that it runs"
     if state is None and isinstance(error, OperationalError):
