@@ -8,11 +8,12 @@ Names are those of `configs/base.yml` and of what `pyconfig.py` derives from the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Final
 
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reading import Reading
 
@@ -106,15 +107,23 @@ class Parameters:
 
 def state(reading: Reading, config: Parameters, devices: int | None, shape: tuple[int, ...]) -> None:
     """State what the parameters and the mesh (``shape`` over ``mesh_axes``) say, by the receipt's paths."""
-    for path, names, value in _COUNTS:
-        _state(reading, config, path, value(config), names)
+    for path, entry in _TABLE["arguments"].items():
+        value = _KINDS[entry["kind"]](config, *entry["names"])
+        _state(reading, config, path, value, tuple(entry["names"]))
+    # A matrix for each activation, and one back.
+    activations = config.items("mlp_activations")
+    _state(
+        reading, config, "model.ffn_projections", len(activations) + 1 if activations else None, ("mlp_activations",)
+    )
+    name = config.word("model_name")
+    _state(reading, config, "model.name", None if name == "default" else name, ("model_name",))
     axes = mesh(config, shape)
     _layout(reading, config, axes, devices)
     _batch(reading, config, axes, devices)
     _experts(reading, config)
     _numerics(reading, config)
     _path(reading, config)
-    asked = _FEATURES if config.word("profiler") is None else (*_FEATURES, *_PROFILER)
+    asked = _FEATURES if config.word("profiler") is None else [*_FEATURES, *_PROFILER]
     for name in asked:
         switch = config.switch(name)
         word = config.word(name)
@@ -207,8 +216,6 @@ def _numerics(reading: Reading, config: Parameters) -> None:
             _state(reading, config, "numerics.fp8_recipe", quantization, ("quantization",))
     else:
         _state(reading, config, "numerics.compute_dtype", config.word("dtype"), ("dtype",))
-    optimizer = config.word("opt_type")
-    _state(reading, config, "numerics.optimizer", optimizer, ("opt_type",))
     schedule = config.word("lr_schedule_type")
     warmup = config.amount("warmup_steps_fraction")
     if schedule and warmup is not None:
@@ -242,77 +249,28 @@ def _path(reading: Reading, config: Parameters) -> None:
         _state(reading, config, "data.dataset", "synthetic" if kind == "synthetic" else config.word(*name), name)
 
 
-def _projections(config: Parameters) -> int | None:
-    activations = config.items("mlp_activations")
-    return len(activations) + 1 if activations else None
-
-
-def _mtp(config: Parameters) -> int | None:
-    value = config.amount("mtp_num_layers")
+def _seed(config: Parameters, *names: str) -> int | None:
+    """A whole number of at least zero, as seeds are."""
+    value = next((amount for name in names if (amount := config.amount(name)) is not None), None)
     return int(value) if value is not None and value == int(value) else None
 
 
-def _model_name(config: Parameters) -> str | None:
-    name = config.word("model_name")
-    return None if name == "default" else name
+def _switch(config: Parameters, *names: str) -> bool | None:
+    return config.switch(names[0])
 
 
-def _first(*names: str) -> tuple[tuple[str, ...], Callable[[Parameters], Any]]:
-    return names, lambda config: config.count(*names)
-
-
-def _text(*names: str) -> tuple[tuple[str, ...], Callable[[Parameters], Any]]:
-    return names, lambda config: config.word(*names)
-
-
-_COUNTS: Final[tuple[tuple[str, tuple[str, ...], Callable[[Parameters], Any]], ...]] = (
-    ("model.name", ("model_name",), _model_name),
-    ("model.depth", *_first("num_decoder_layers", "base_num_decoder_layers")),
-    ("model.hidden", *_first("emb_dim", "base_emb_dim")),
-    ("model.heads", *_first("num_query_heads", "base_num_query_heads")),
-    ("model.kv_heads", *_first("num_kv_heads", "base_num_kv_heads")),
-    ("model.head_dim", *_first("head_dim")),
-    ("model.ffn", *_first("mlp_dim", "base_mlp_dim")),
-    ("model.vocabulary", *_first("vocab_size")),
-    ("model.ffn_projections", ("mlp_activations",), _projections),
-    ("model.mtp_depth", ("mtp_num_layers",), _mtp),
-    ("model.tied_embeddings", ("logits_via_embedding",), lambda config: config.switch("logits_via_embedding")),
-    ("batch.sequence_length", *_first("max_target_length")),
-    ("batch.accumulation", *_first("gradient_accumulation_steps")),
-    ("numerics.parameter_dtype", *_text("weight_dtype")),
-    ("numerics.optimizer_state_dtype", *_text("mu_dtype")),
-    ("numerics.learning_rate", ("learning_rate",), lambda config: config.amount("learning_rate")),
-    ("numerics.seed", ("init_weights_seed",), lambda config: _seed(config, "init_weights_seed")),
-    ("data.order_seed", ("data_shuffle_seed",), lambda config: _seed(config, "data_shuffle_seed")),
-    ("numerics.recompute", *_text("remat_policy")),
-    ("data.tokenizer", *_text("tokenizer_path")),
-    ("run.label", *_text("run_name")),
-)
-_FEATURES: Final = (
-    "scan_layers", "sparse_matmul", "megablox", "packing", "enable_checkpointing", "async_checkpointing", "profiler",
-    "enable_profiler", "reuse_example_batch", "fused_qkv", "fused_mlp", "use_iota_embed", "eval_interval",
-)  # fmt: skip
-_PROFILER: Final = ("skip_first_n_steps_for_profiler", "profiler_steps")
-_FLAGS: Final = ("jax_cache_dir", "compile_topology", "compiled_trainstep_file", "compile_xla_flags")
-
-
-def _seed(config: Parameters, name: str) -> int | None:
-    value = config.amount(name)
-    return int(value) if value is not None and value == int(value) else None
-
-
+_KINDS: Final[Mapping[str, Callable[..., Any]]] = {
+    "count": Parameters.count,
+    "word": Parameters.word,
+    "switch": _switch,
+    "amount": lambda config, *names: config.amount(names[0]),
+    "ordinal": _seed,
+}
+_TABLE: Final = vocabulary.table("maxtext")
+_FEATURES, _PROFILER, _FLAGS = (_TABLE["lists"][name] for name in ("features", "profiler", "flags"))
 _KNOWN: Final = frozenset(
-    {name for _, names, _ in _COUNTS for name in names}
-    | set(_FEATURES)
-    | set(_PROFILER)
-    | set(_FLAGS)
-    | {
-        "mesh_axes", "per_device_batch_size", "global_batch_size_to_train_on", "num_experts", "num_experts_per_tok",
-        "moe_mlp_dim", "base_moe_mlp_dim", "shared_experts", "capacity_factor", "quantization", "dtype", "opt_type",
-        "lr_schedule_type", "warmup_steps_fraction", "hardware", "attention", "dataset_type", "dataset_name",
-        "hf_path", "grain_train_files", "steps",
-    }
-)  # fmt: skip
+    {name for entry in _TABLE["arguments"].values() for name in entry["names"]}.union(*_TABLE["lists"].values())
+)
 
 
 def profiled(config: Parameters, first: int) -> range:
