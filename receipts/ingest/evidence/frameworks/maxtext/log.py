@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from math import isfinite
+from math import isfinite, nan
 from typing import ClassVar, Final
 
 from receipts.base.units import CLOCK, SCALES
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.frameworks.maxtext import configuration as maxtext_config
-from receipts.ingest.evidence.frameworks.maxtext import memory as maxtext_memory
 from receipts.ingest.evidence.frameworks.maxtext import system as maxtext_system
+from receipts.ingest.evidence.frameworks.maxtext.hosts import Hosts
+from receipts.ingest.evidence.frameworks.maxtext.memory import MemoryLines
 from receipts.ingest.evidence.frameworks.maxtext.steady import Events, not_steady
 from receipts.ingest.evidence.frameworks.maxtext.table import Table
 from receipts.ingest.evidence.numbers import number
@@ -24,8 +25,6 @@ from receipts.ingest.evidence.reading import Reading, Reason
 from receipts.ingest.evidence.record import Form, Rows
 from receipts.ingest.evidence.records import RANK, RecordReader
 from receipts.ingest.evidence.rows import rising
-from receipts.ingest.evidence.steps import ABSENT
-from receipts.receipt.accelerators import find
 
 # The last figure may be glued to the prefix of the next line, which begins with a letter or a bracket.
 _CELL = re.compile(
@@ -33,7 +32,6 @@ _CELL = re.compile(
     r"(?=[\s,\"'`\]|.(\[A-Z]|$)"
 )
 _END = re.compile(r"\bloss:\s*(?:-?\d{1,9}\.\d{3}|nan|inf)")
-_RAY = re.compile(r"\(\S{1,80} pid=(\d{1,10})(?:, ip=([\d.:a-f]{1,45}))?\)")
 _PARAMETER = re.compile(r"Config param (\w{1,100}): ?(.*)")
 _COUNT = re.compile(r"number parameters: ([\d.]{1,20})\s*(billion|million|trillion)")
 _DEVICES = re.compile(r"Num_devices: (\d{1,7}), shape \(?([\d, ]{1,200})")
@@ -52,8 +50,6 @@ _CAPTURE = re.compile(
 _HOLD: Final = 3
 # Characters before a record in which its worker and its phase are named.
 _PREFIX: Final = 300
-_RECENT: Final = 8
-_WORKERS: Final = 1 << 16
 _RESTARTS: Final = (
     ("Slice down event", "a slice went down"),
     ("Elastic attempt", "an elastic attempt began"),
@@ -109,15 +105,14 @@ class MaxText(RecordReader):
         super().__init__()
         self._events = Events()
         self._config = maxtext_config.Parameters()
-        self._phase: str | None = None
+        self._memory = MemoryLines()
         self._devices: int | None = None
         self._shape: tuple[int, ...] = ()
         self._weights: float | None = None
         self._hold = 0
         self._want = ""
         self._table: Table | None = None
-        self._copies: dict[int, int] = {}
-        self._workers: dict[tuple[str, str], int] = {}
+        self._hosts = Hosts()
         self._last_step = -1
         self._captured = False
         self._validation: tuple[float, int] | None = None
@@ -135,20 +130,22 @@ class MaxText(RecordReader):
         """Take records; one that repeats step and loss of the last few is another host's."""
         self._weights = rows.figures.pop("total_weights", [self._weights])[-1]
         before = rows.text[: rows.text.rfind("step:")][-_PREFIX:]
-        workers = _RAY.findall(before) if "pid=" in before else []
+        rank = self._hosts.named(before)
         why: Reason | None = "profile" if "profiler activation" in before[-40:] or self._captured else None
         why = why or ("warmup" if "[Rampup" in before[-60:] else None)
         if why is not None:
             for step in rows.steps:
                 self._events.marked.setdefault(step, why)
-        if not workers and rising(rows.steps, self._last_step):
+        if rank == -1 and rising(rows.steps, self._last_step):
             self._last_step = rows.steps[-1]
             self.put(rows)
             return
         for row in rows:
-            rank = self._worker(workers[-1]) if workers else self._copy(row)
-            if rank is not None:
-                row.counts[RANK] = [rank]
+            # Behind a start of the process a step that was printed before is another attempt's.
+            copy = rank == -1 and not self.fresh
+            of = self._hosts.copy(row, self.reading.steps, self._last_step) if copy else rank
+            if of is not None and of >= 0:
+                row.counts[RANK] = [of]
             self.put(row)
             self._last_step = row.steps[0]
 
@@ -175,7 +172,7 @@ class MaxText(RecordReader):
         if not reading.records:
             return None
         self._events.first = self.starts | ({0, *reading.steps.begun} & set(reading.steps))
-        self._events.peak_tflops = self._peak()
+        self._events.peak_tflops = maxtext_system.peak(reading)
         for step in maxtext_config.profiled(self._config, min(reading.steps.numbers(), default=0)):
             self._events.marked.setdefault(step, "profile")
         if self._devices is None:
@@ -197,26 +194,6 @@ class MaxText(RecordReader):
             reading.state("measurement.loss.validation", value, f"{value:g}", line)
         return reading
 
-    def _worker(self, name: tuple[str, str]) -> int | None:
-        if name not in self._workers and len(self._workers) < _WORKERS:
-            self._workers[name] = len(self._workers)
-        return self._workers.get(name)
-
-    def _copy(self, row: Rows) -> int | None:
-        """The rank of another host's record of a step; None for the first one."""
-        step, loss = row.steps[0], row.figures.get("loss", [ABSENT])[0]
-        recent = not self.fresh and self._last_step - _RECENT < step <= self._last_step
-        if not recent or loss == ABSENT or self.reading.steps.get(step, "loss") != loss:
-            return None
-        copies = self._copies.get(step, 0)
-        if copies == 0:
-            # Its first record was put without a rank: give it one, so that both times count.
-            self.reading.steps.put(step, {"step_seconds": self.reading.steps.get(step, "step_seconds")}, 0)
-        self._copies[step] = copies + 1
-        if len(self._copies) > _RECENT:
-            del self._copies[next(iter(self._copies))]
-        return copies + 1
-
     def _other(self, text: str, number: int) -> None:
         reading = self.reading
         if match := _PARAMETER.search(text):
@@ -235,11 +212,18 @@ class MaxText(RecordReader):
             else:
                 self._hold, self._want = _HOLD, "flops"
         elif "System Information" in text:
-            self._system(text, number)
+            goes_on = maxtext_system.state(reading, text, number)
+            if goes_on is not None:
+                self._note()
+                self._hold, self._want = (_HOLD, "backend") if goes_on else (self._hold, self._want)
         elif "Using (GB)" in text or "Memstats" in text or "size: " in text:
-            self._memory(text, number)
+            if self._memory.take(reading, text, number):
+                self._note()
         elif match := _EVAL.search(text):
-            self._evaluation(match, number)
+            reading.records += 1
+            self._events.after[int(match[1]) + 1] = "eval"
+            if isfinite(value := _float(match[2].rstrip(",."), nan)):
+                self._validation = value, number
         elif "tuning params for model are" in text:
             self._config.add_dictionary(text[:65536], number)
             self._note()
@@ -292,37 +276,6 @@ class MaxText(RecordReader):
         if 0 < tera < 1e12:
             self.reading.state("measurement.flops_per_step_per_chip", round(tera * 1e12), match[0], number)
 
-    def _system(self, text: str, number: int) -> None:
-        goes_on = maxtext_system.said(self.reading, text, number)
-        if goes_on is not None:
-            self._note()
-        if goes_on:
-            self._hold, self._want = _HOLD, "backend"
-
-    def _memory(self, text: str, number: int) -> None:
-        reading = self.reading
-        if "Memstats unavailable" in text:
-            # Behind the words stands the error; prose that quotes them goes on otherwise.
-            if (why := text.partition("Memstats unavailable")[2]).startswith((",", ":")) or not why.strip():
-                reading.memory_unavailable = why.lstrip(",: ")[:200] or "unavailable"
-            self._note()
-        elif "Memstats:" in text:
-            self._phase = maxtext_memory.phase(text)
-        elif "Using (GB)" in text:
-            row = maxtext_memory.device_row(text, number, self._phase)
-            if row is not None:
-                reading.memory.append(row)
-                self._note()
-        elif maxtext_memory.plan(reading, text):
-            self._note()
-
-    def _evaluation(self, match: re.Match[str], number_: int) -> None:
-        value = number(match[2].rstrip(",."))
-        self.reading.records += 1
-        self._events.after[int(match[1]) + 1] = "eval"
-        if value is not None and isfinite(value):
-            self._validation = value, number_
-
     def _table_row(self, text: str, number: int) -> bool:
         table = self._table
         if table is None or not text.lstrip().startswith("|"):
@@ -335,18 +288,10 @@ class MaxText(RecordReader):
             self.step(row.step, row.values, number)
         return True
 
-    def _peak(self) -> float | None:
-        """The highest rate of the chip's matrix units, TFLOP/s a device, where the file names the chip."""
-        stated = self.reading.stated.get("hardware.accelerator")
-        chip = find(stated.value) if stated else None
-        if chip is None or not chip.dense_peak_flops_per_second:
-            return None
-        return max(chip.dense_peak_flops_per_second.values()) / chip.devices_per_chip / 1e12
 
-
-def _float(text: str) -> float:
+def _float(text: str, otherwise: float = 0.0) -> float:
     value = number(text)
-    return value if value is not None and isfinite(value) else 0.0
+    return value if value is not None and isfinite(value) else otherwise
 
 
 READERS = (MaxText,)

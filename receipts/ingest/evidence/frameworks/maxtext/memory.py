@@ -85,3 +85,27 @@ def _bytes(text: str) -> int | None:
         return round(float(text))
     except (ValueError, OverflowError):
         return None
+
+
+class MemoryLines:
+    """What MaxText prints of memory; a head names the phase that the rows below it are of."""
+
+    def __init__(self) -> None:
+        self._phase: str | None = None
+
+    def take(self, reading: Reading, text: str, number: int) -> bool:
+        """Take one line; whether it has a figure, or says that there is none."""
+        if "Memstats unavailable" in text:
+            # Behind the words is the error; prose that quotes them goes on otherwise.
+            if (why := text.partition("Memstats unavailable")[2]).startswith((",", ":")) or not why.strip():
+                reading.memory_unavailable = why.lstrip(",: ")[:200] or "unavailable"
+            return True
+        if "Memstats:" in text:
+            self._phase = phase(text)
+            return False
+        if "Using (GB)" not in text:
+            return plan(reading, text)
+        row = device_row(text, number, self._phase)
+        if row is not None:
+            reading.memory.append(row)
+        return row is not None

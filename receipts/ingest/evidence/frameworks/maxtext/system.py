@@ -12,7 +12,7 @@ _BACKEND = re.compile(r"System Information: Jax Backend: (.{1,200})")
 _CUDA = re.compile(r"cuda (\d{4,6})\b")
 
 
-def said(reading: Reading, text: str, number: int) -> bool | None:
+def state(reading: Reading, text: str, number: int) -> bool | None:
     """State what a line says of the system; whether a platform is named below it, None where it says nothing known."""
     if match := _VERSION.search(text):
         reading.state(f"wheels.{match[1].lower()}", match[2], match[0], number)
@@ -43,3 +43,12 @@ def platform(reading: Reading, text: str, number: int) -> bool:
         what = f"a chip of {chip.key} is {chip.devices_per_chip} devices here: counts and rates are a device's"
         reading.remark("note", what, number)
     return True
+
+
+def peak(reading: Reading) -> float | None:
+    """The highest rate of the chip's matrix units, TFLOP/s a device, where the file names the chip."""
+    stated = reading.stated.get("hardware.accelerator")
+    chip = find(stated.value) if stated else None
+    if chip is None or not chip.dense_peak_flops_per_second:
+        return None
+    return max(chip.dense_peak_flops_per_second.values()) / chip.devices_per_chip / 1e12
