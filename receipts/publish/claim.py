@@ -26,20 +26,21 @@ def page(verdict: ClaimVerdict) -> Page:
         sections.append(Section("findings", "", entries=entries(verdict.findings)))
     if lines := tuple(_lines(verdict)):
         sections.append(Section("reasons", "", points=(("", tuple((line,) for line in lines)),)))
-    return Page(verdict.claim, headline(verdict), facts=(("", (verdict.text,)),), sections=tuple(sections))
+    return Page(
+        verdict.claim, headline(verdict, verdict.claim), facts=(("", (verdict.text,)),), sections=tuple(sections)
+    )
 
 
-def headline(verdict: ClaimVerdict) -> Cell:
-    """The status and the name of the claim."""
+def headline(verdict: ClaimVerdict, about: str) -> Cell:
+    """The status and what the claim is about; of a stale one, what it would be."""
     say = words("claim")
-    return (Mark(STATES[verdict.status], say(verdict.status)), f"  {verdict.claim}")
+    other = f"; {say('otherwise', status=verdict.otherwise)}" if verdict.otherwise != verdict.status else ""
+    return (Mark(STATES[verdict.status], say(verdict.status)), f"  {about}{other}")
 
 
 def _lines(verdict: ClaimVerdict) -> Iterator[str]:
     """Reasons that no finding repeats, what would hold, and why it is supported."""
     say = words("claim")
-    if verdict.otherwise != verdict.status:
-        yield say("otherwise", status=verdict.otherwise)
     quoted = {f"{item.code} {item.found}" for item in verdict.findings} | {item.found for item in verdict.findings}
     reasons = [item for item in verdict.reasons if item not in quoted]
     yield from reasons[:MOST_REASONS]

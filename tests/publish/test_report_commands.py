@@ -144,7 +144,7 @@ def test_a_page_takes_the_launches_that_witness_its_sides_and_names_them(
     twins = [_twin(tmp_path, path) for path in files]
     words = [word for path in twins for word in ("--witness", path)]
     made = run(tmp_path / "no.sqlite", tmp_path / "out", "compare", *blind, *words)
-    assert "path witnessed" in made["report.md"].partition("\n## ")[0]
+    assert "path witnessed" in made["report.md"].rpartition("- verdict: ")[2]
     assert "- witnessed by\n  - [" in made["report.md"]
     tree = json.loads(made["report.json"])
     assert [item["name"] for item in tree["witnesses"]] == ["one twin", "two twin"]
@@ -175,7 +175,7 @@ def _twin(folder: Path, path: str) -> str:
 def test_the_page_of_a_claim_tells_its_verdict_its_past_and_who_quotes_it(place: Path, tmp_path: Path) -> None:
     made = run(place, tmp_path / "out", "claim", "buckets", "--as-of", "2026-03-08")
     text = made["report.md"]
-    assert "- verdict: unproven" in text
+    assert "\n**? UNPROVEN  a tenth " in text
     assert "[K104 off target](#rule-K104)" in text
     assert "| 2026-02-27 09:00 | unproven |" in text
     assert "README.md" in text

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import Level
+from receipts.publish.claim import headline
 from receipts.publish.page import Cell, Code, Column, Page, Row, Section, Table
 from receipts.publish.report import appendix, pair, pair_page
 from receipts.publish.report.data import Described
@@ -133,29 +134,24 @@ def page(data: ClaimData, rule_set: RuleSet) -> Page:
     made = data.verdict
     sections = _sections(data, rule_set)
     facts: list[tuple[str, Cell]] = [
-        ("verdict", (_status(made),)),
         ("kind", (f"{made.kind} on {made.metric}{f', {made.effect}' if made.effect else ''}",)),
         ("target", (plain(made.target) if made.target else "none is named",)),
         ("lane", (", ".join(map(plain, made.lanes)) or "unlisted",)),
         ("added", (f"{data.added:%Y-%m-%d %H:%M} UTC from {plain(data.origin)}",)),
         ("as of", (f"{data.as_of:%Y-%m-%d %H:%M:%S} UTC",)),
-        ("rules", (Code(made.rules[:12]), f" judge {made.judge}")),
     ]
     if data.superseded is not None:
         successor, reason = data.superseded
         how = f"superseded by {plain(successor)}" if successor else "withdrawn"
-        facts.insert(1, ("no longer stands", (f"{how}: {plain(reason, NOTE)}",)))
+        facts.insert(0, ("no longer stands", (f"{how}: {plain(reason, NOTE)}",)))
     sections += [rules.section(data.cited, rules.cited(sections)), appendix.section(data.receipts)]
     return Page(
         f"Claim {plain(made.claim)}",
+        headline=headline(made, plain(made.text, 2 * NOTE)),
         facts=tuple(facts),
-        lead=(plain(made.text, 2 * NOTE),),
         sections=tuple(sections),
+        foot=(("rules", (Code(made.rules[:12]), f" judge {made.judge}")),),
     )
-
-
-def _status(made: ClaimVerdict) -> str:
-    return made.status if made.otherwise == made.status else f"{made.status} (otherwise {made.otherwise})"
 
 
 def _sections(data: ClaimData, rule_set: RuleSet) -> list[Section]:

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
-from receipts.publish.page import Badge, Cell
+from receipts.publish.page import Badge, Cell, State
 from receipts.publish.report import comparisons
 from receipts.publish.report.lane import place
 from receipts.publish.report.sections import claims, failures
@@ -68,9 +68,13 @@ def badges(data: WeekData, words: Words) -> tuple[Badge, ...]:
             numbers.append(Badge(number(best.tokens_per_second_per_chip), label, state))  # type: ignore[arg-type]
     if data.compared:
         accepted, refused, undecided = totals(data)
-        numbers.append(Badge(f"{accepted:,}", "accepted", "yes"))
-        numbers.append(Badge(f"{refused:,}", "refused", "no"))
-        numbers.append(Badge(f"{undecided:,}", "undecided", "open"))
+        states: tuple[tuple[str, int, State], ...] = (
+            ("accepted", accepted, "yes"),
+            ("refused", refused, "no"),
+            ("undecided", undecided, "open"),
+        )
+        # A color says that there is one.
+        numbers += [Badge(f"{count:,}", name, state if count else None) for name, count, state in states]
     return tuple(numbers)
 
 

@@ -26,19 +26,18 @@ def page(data: PairData, rule_set: RuleSet) -> Page:
     verdict = data.comparison
     shown = comparison.page(verdict, rule_set, memory=data.memory)
     sections = [*body(data, rule_set), appendix.section(data.receipts)]
-    sections.insert(-1, rules.section(data.cited, rules.cited(sections)))
+    if codes := list(rules.cited(sections)):
+        sections.insert(-1, rules.section(data.cited, codes))
     return replace(
         shown,
         title=f"Comparison of {plain(verdict.label_b, 60)} against {plain(verdict.label_a, 60)}",
         facts=(
-            ("verdict", (verdict.last_line(),)),
             ("A", links(data.a.receipts, 1)),
             ("B", links(data.b.receipts, 1)),
             ("lane", (", ".join(plain(name) for name in verdict.lanes),)),
-            ("rules", (Code(data.rules[:12]), f" judge {data.judge}")),
         ),
         sections=tuple(sections),
-        foot=(),
+        foot=(("verdict", (verdict.last_line(),)), ("rules", (Code(data.rules[:12]), f" judge {data.judge}"))),
     )
 
 
@@ -47,7 +46,8 @@ def body(data: PairData, rule_set: RuleSet) -> list[Section]:
     shown = comparison.page(data.comparison, rule_set, memory=data.memory).sections
     figures = step_times.figures("steps", (data.timed,) if data.timed is not None else ())
     sections = [replace(item, figures=figures) if item.id == "effect" else item for item in shown]
-    return [*sections[:2], _sides(data), *sections[2:], _decided(data.decisions, data.claims)]
+    decided = [_decided(data.decisions, data.claims)] if data.decisions or data.claims else []
+    return [*sections[:2], _sides(data), *sections[2:], *decided]
 
 
 def _sides(data: PairData) -> Section:
@@ -83,6 +83,5 @@ def _decided(decisions: Sequence[Decided], claims: Sequence[str]) -> Section:
         for item in decisions
     )  # fmt: skip
     stands = (f"Claims that stand on these receipts: {', '.join(map(plain, claims))}.",) if claims else ()
-    empty = () if rows else ("Nothing was decided on these receipts.",)
     table = Table("What was decided on these receipts", columns, rows)
-    return Section("decisions", "Decisions", sentences=(*empty, *stands), tables=(table,) if rows else ())
+    return Section("decisions", "Decisions", sentences=stands, tables=(table,) if rows else ())
