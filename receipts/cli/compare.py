@@ -23,6 +23,7 @@ Examples:
   receipts compare 3f9c 81aa --study fixed-accumulation --format markdown
   receipts compare a.json b.json --witness a-profile.json --witness b-profile.json
   receipts compare @golden 'label=nightly*' --require not-slower
+  receipts compare --cold 3f9c --warm 81aa
 
 The first line is the answer; the last one holds the three answers behind it: is it one experiment? did it run on the
 intended path? what is the effect? Option -v opens what is folded.

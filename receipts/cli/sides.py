@@ -25,8 +25,10 @@ STUDY = click.option(
     help="A study of validators/studies.toml: its axes change together on purpose, and count as one.",
 )
 _OPTIONS = (
-    click.argument("a", metavar="A"),
-    click.argument("b", metavar="B"),
+    click.argument("a", metavar="A", required=False),
+    click.argument("b", metavar="B", required=False),
+    click.option("--cold", metavar="A", help="A, which compiled from a cold cache: compares compile_seconds."),
+    click.option("--warm", metavar="B", help="B, the same configuration from a warm cache."),
     METRIC,
     WAIVE,
     STUDY,
@@ -35,6 +37,7 @@ _OPTIONS = (
     click.option("--witness", multiple=True, metavar="FILE|ID", help="A launch that shows the path of one of A or B."),
     click.option("--no-replicates", is_flag=True, help="Do not add the store's replicates to each side."),
 )
+WARM_CACHE = "warm-cache"  # the study in which the cache state may differ
 _NAMES = ("metric", "waive", "study", "witness", "no_replicates")
 Command = Callable[..., Any]
 
@@ -79,7 +82,23 @@ def of_two_sides(command: Command) -> Command:
     """Give a command the arguments and options that say what is compared; it takes them as one ``asked``."""
 
     @wraps(command)
-    def call(*given: Any, a: str, b: str, also_a: tuple[str, ...], also_b: tuple[str, ...], **options: Any) -> Any:
+    def call(
+        *given: Any,
+        a: str | None,
+        b: str | None,
+        cold: str | None,
+        warm: str | None,
+        also_a: tuple[str, ...],
+        also_b: tuple[str, ...],
+        **options: Any,
+    ) -> Any:
+        if cold is not None or warm is not None:
+            if cold is None or warm is None or a is not None:
+                raise UsageError("a cold cache is compared with a warm one: --cold A --warm B, and no other side")
+            a, b = cold, warm
+            options.update(metric="compile_seconds", study=WARM_CACHE)
+        if a is None or b is None:
+            raise click.MissingParameter(param_hint="'B'" if a else "'A'", param_type="argument")
         sides = (*several(a), *also_a), (*several(b), *also_b)
         asked = ComparisonOptions(sides, **{name: options.pop(name) for name in _NAMES})
         return command(*given, asked=asked, **options)

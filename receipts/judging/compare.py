@@ -82,6 +82,7 @@ def _pair(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Request) ->
     study = rulebook.studies.get(request.study) if request.study else None
     check_waivers(request.waivers, lane, diff, [case.parsed for case in (*a.cases, *b.cases)])
     uncounted = uncounted_axes(diff, metric, lane, study, head_a.parsed, head_b.parsed)
+    held = study if study and not study.broken_by(diff, head_a.stated, head_b.stated) else None
     return Pair(
         a=head_a,
         b=head_b,
@@ -96,7 +97,8 @@ def _pair(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Request) ->
         sparing=rulebook.rules.sparing(metric.name),
         context=context,
         varied=varied,
-        study=study.name if study and not study.broken_by(diff, head_a.stated, head_b.stated) else None,
+        study=held.name if held else None,
+        regimes=tuple(held.regimes) if held else (),
         waived=request.waivers,
         group_a=tuple(case.launch for case in a.cases),
         group_b=tuple(case.launch for case in b.cases),

@@ -121,6 +121,7 @@ class Pair:
     context: str | None = None  # that both sides name
     varied: frozenset[str] = frozenset()  # leaves that were seen with two values under it
     study: str | None = None
+    regimes: Collection[str] = ()  # leaves of the regime that differ on purpose, as the study says
     waived: Mapping[str, str] = field(default_factory=dict)
     group_a: tuple[Launch, ...] = ()
     group_b: tuple[Launch, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,18 +12,22 @@ from receipts.axes import Difference
 from receipts.base.errors import NotFound, RuleError, near
 from receipts.base.toml import parse_toml
 
-_KEYS = frozenset({"title", "axes", "equal", "unchanged"})
+_KEYS = frozenset({"title", "axes", "equal", "unchanged", "regimes"})
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """One study. ``equal`` are products and quotients of leaf paths, the same on both sides."""
+    """One study. ``equal`` are products and quotients of leaf paths, the same on both sides.
+
+    ``regimes`` are leaves of the measurement's regime that differ on purpose, with the values of A and of B.
+    """
 
     name: str
     title: str
     axes: tuple[str, ...]
     equal: tuple[str, ...]
     unchanged: tuple[str, ...]
+    regimes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def broken_by(self, difference: Difference, a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, ...]:
         """Why the study does not hold for a pair, in sentences; empty where it holds."""
@@ -35,6 +39,10 @@ class Study:
                 reasons.append(f"{expression} is not stated on both sides")
             elif va != vb:
                 reasons.append(f"{expression} is {_text(va)} on A and {_text(vb)} on B")
+        for path, wanted in self.regimes.items():
+            for side, value, stated in zip("AB", wanted, (a.get(path), b.get(path)), strict=True):
+                if stated != value:
+                    reasons.append(f"{path} is {stated or 'not stated'} on {side}, and {self.name} compares {value}")
         return tuple(reasons)
 
 
@@ -86,7 +94,7 @@ def load(files: Iterable[Path]) -> Studies:
             raise RuleError(f"studies {path}: {error}; mend the file") from None
         for name, entry in table.items():
             if not isinstance(entry, dict) or set(entry) - _KEYS or not {"title", "axes", "equal"} <= set(entry):
-                raise RuleError(f"study {name} in {path}: state title, axes, equal and, if any, unchanged")
+                raise RuleError(f"study {name} in {path}: state title, axes, equal and, if any, unchanged and regimes")
             if name in studies:
                 raise RuleError(f"study {name} is defined twice; rename one of them")
             studies[name] = Study(
@@ -95,5 +103,6 @@ def load(files: Iterable[Path]) -> Studies:
                 tuple(entry["axes"]),
                 tuple(entry["equal"]),
                 tuple(entry.get("unchanged", ())),
+                {path: (values[0], values[1]) for path, values in entry.get("regimes", {}).items()},
             )
     return Studies(studies)

@@ -42,6 +42,7 @@ HOLD: dict[str, Sides] = {
         {"batch.micro_batch": 2, "batch.global_batch": 16},
         {"batch.micro_batch": 4, "batch.global_batch": 32},
     ),
+    "warm-cache": ({"compile.cache_state": "cold"}, {"compile.cache_state": "warm"}),
 }
 BREAK: dict[str, tuple[str, Any]] = {
     "weak-scaling": ("batch.global_batch", 64),
@@ -49,6 +50,7 @@ BREAK: dict[str, tuple[str, Any]] = {
     "long-context": ("batch.micro_batch", 99),
     "memory-to-micro-batch": ("batch.global_batch", 4096),
     "fixed-accumulation": ("batch.global_batch", 64),
+    "warm-cache": ("compile.cache_state", "cold"),
 }
 
 

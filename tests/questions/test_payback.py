@@ -53,9 +53,28 @@ def test_nothing_is_said_without_two_compile_times_that_differ() -> None:
 
 
 def test_compare_notes_what_a_cold_cache_costs(shell: Shell) -> None:
-    names = []
+    assert "A compiled 82 s longer (cold cache)" in shell("compare", *_files(shell)).err
+
+
+def _files(shell: Shell) -> tuple[str, str]:
     for name, launch in (("cold", _launch(0.5, 90.0, "cold")), ("warm", _launch(0.5, 8.0, "warm"))):
-        path = shell.folder / f"{name}.json"
-        path.write_bytes(launch.parsed.raw)
-        names.append(str(path))
-    assert "A compiled 82 s longer (cold cache)" in shell("compare", *names).err
+        (shell.folder / f"{name}.json").write_bytes(launch.parsed.raw)
+    return str(shell.folder / "cold.json"), str(shell.folder / "warm.json")
+
+
+def test_a_cold_cache_is_compared_with_a_warm_one_by_name(shell: Shell) -> None:
+    cold, warm = _files(shell)
+    shown = shell("compare", "--cold", cold, "--warm", warm)
+    assert shown.code == 3, shown.out  # one launch a side decides nothing
+    assert "C104" not in shown.out
+    assert "compile" in shown.out
+    assert "a warm cache is paid back after" in shown.err
+
+
+def test_launches_that_are_not_cold_and_warm_are_refused(shell: Shell) -> None:
+    cold, warm = _files(shell)
+    shown = shell("compare", "--cold", warm, "--warm", cold)
+    assert shown.code == 1
+    assert "warm on A, cold on B" in " ".join(shown.out.split())
+    assert shell("compare", cold, "--cold", cold, "--warm", warm).code == 2
+    assert shell("compare", cold).code == 2

@@ -10,7 +10,8 @@ median against the best step, where one side did not keep its steps.
 
 *Accepted.* Equal regimes; or unstated on both sides within one context; or a steady-state metric whose cache state
 differs, since nothing compiles inside its window (R201 and R202 guard that). One window in two wordings: `iters 3-6`,
-and `hot (from step 3)` of six steps.
+and `hot (from step 3)` of six steps. A cold cache on A and a warm one on B in the study `warm-cache`, which asks for
+just that: `receipts compare --cold A --warm B`.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def different_regime(pair: Pair) -> Iterator[Offense]:
         if a and b and a != b:
             yield _differs("memory.chips.phase", a, b, "read the peaks of both sides in one phase")
     for path in pair.metric.regimes:
-        yield from _judge(pair, path)
+        if path not in pair.regimes:
+            yield from _judge(pair, path)
     without_steps = not pair.a.launch.durations or not pair.b.launch.durations
     if pair.metric.summary in ("step", "rate") and without_steps:
         for path in _WINDOW:
