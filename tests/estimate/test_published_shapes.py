@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,6 +41,7 @@ RECIPES: dict[str, tuple[dict[str, Any], int, int, int, str, dict[str, Any]]] = 
     "GPT3-175B v6e-256": (GPT3, 256, 3, 2048, "full", {}),
     "GPT3-175B v6e-256 fp8": (GPT3, 256, 3, 2048, "full", {"compute_dtype": "fp8"}),
     "Gemma3-12B v6e-256": (GEMMA3, 256, 1, 32768, "full", {"loss": "vocabulary tiled in 16 chunks"}),
+    "Gemma3-12B 2x v6e-256": (GEMMA3, 512, 1, 32768, "full", {"loss": "vocabulary tiled in 16 chunks"}),
     "Mixtral-8x7B v6e-256": (MIXTRAL_7B, 256, 12, 4096, OFFLOAD, {}),
     "Mixtral-8x22B v6e-256": (MIXTRAL_22B, 256, 8, 4096, OFFLOAD, {}),
 }
@@ -131,3 +133,17 @@ def test_a_policy_without_a_formula_leaves_the_answer_unknown() -> None:
     del RECIPES["own"]
     assert item.fits is None
     assert "'a policy of our own' is counted as none" in item.uncounted[0]
+
+
+def test_the_page_of_refused_plans_has_what_the_estimator_says_today(checkout: Path) -> None:
+    page = (checkout / "examples" / "fit" / "README.md").read_text(encoding="utf-8")
+    words = {True: "fits", False: "does not fit", None: "unknown"}
+    plans = sorted((checkout / "examples" / "fit").glob("*.plan.json"))
+    assert len(plans) == 5
+    for path in plans:
+        name = path.name.removesuffix(".plan.json")
+        item = estimate(plan_of(json.loads(path.read_bytes()), name), LANE)
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}`")]
+        *_, amount, answer = row.strip("| ").split(" | ")
+        assert amount == f"{(item.total_bytes or 0) / 2**30:.2f} GiB"
+        assert answer.startswith(words[item.fits]), name
