@@ -13,6 +13,7 @@ from receipts.judging.rule import StatementCase
 from receipts.metrics import Metric
 from receipts.publish.lint.expect import ratios, readings
 from receipts.publish.lint.page import Remark
+from receipts.publish.lint.recipes import disagreeing
 from receipts.publish.lint.statement import UNREAD, Statement
 from receipts.receipt import Parsed
 from receipts.stats.interval import Interval
@@ -93,6 +94,9 @@ class Checker:
         case = StatementCase(
             item.text, item.place, link.receipts if link else (), link.claim if link else "", item.ignored
         )
+        if link is None and not item.ignored and (figure := disagreeing(item)) is not None:
+            what = f"the recipe that it links to says {metrics.shown(metrics.get(item.metric), figure.value)}"
+            return Result("refuted", f"{what} ({figure.file})", "quote the recipe, or link to another", "overstated")
         if link is None:
             for finding in judge_statement(case, self._rulebook.rules):
                 return Result("unreceipted", finding.found, finding.do, finding.code)

@@ -28,7 +28,9 @@ class Melt(NamedTuple):
 
     def rows(self, row: TableRow) -> list[TableRow]:
         """One row for each column that the pattern fits; the row itself where it fits none."""
-        named = [(match[1], cell) for column, cell in row.cells.items() if (match := self.pattern.search(column))]
+        named = [
+            (str(match.group(1)), cell) for column, cell in row.cells.items() if (match := self.pattern.search(column))
+        ]
         return [replace(row, cells={**row.cells, self.name: name, self.value: cell}) for name, cell in named] or [row]
 
 
@@ -48,7 +50,7 @@ def mapping_path(name: str) -> Path:
 def page_row(text: str, columns: Mapping[str, LinearPattern]) -> TableRow:
     """A page as one row: of each pattern the first group, where it first matches."""
     matches = {name: pattern.search(text) for name, pattern in columns.items()}
-    cells = {name: match[1] for name, match in matches.items() if match is not None}
+    cells = {name: match.group(1) for name, match in matches.items() if match is not None}
     return TableRow("page", cells)
 
 
@@ -71,11 +73,8 @@ def prepared(
 def _aliased(cells: Mapping[str, Any], aliases: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
     """Cells by alias; columns are equal by their letters and digits."""
     columns = {_plain(name): value for name, value in cells.items()}
-    return {
-        alias: columns[key]
-        for alias, names in aliases.items()
-        if (key := next((key for name in names if (key := _plain(name)) in columns), None)) is not None
-    }
+    known = {alias: [key for key in map(_plain, names) if key in columns] for alias, names in aliases.items()}
+    return {alias: columns[keys[0]] for alias, keys in known.items() if keys}
 
 
 def _plain(name: str) -> str:
