@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 from receipts.cli.sides import ComparisonOptions, gather, of_two_sides
@@ -24,6 +25,7 @@ Examples:
   receipts compare a.json b.json --witness a-profile.json --witness b-profile.json
   receipts compare @golden 'label=nightly*' --require not-slower
   receipts compare --cold 3f9c --warm 81aa
+  receipts compare @golden pr-1.json pr-2.json pr-3.json --require not-slower=1% --junit gate.xml
 
 The first line is the answer; the last one holds the three answers behind it: is it one experiment? did it run on the
 intended path? what is the effect? Option -v opens what is folded.
@@ -48,6 +50,7 @@ def _requirement(_context: click.Context, _option: click.Parameter, text: str | 
     callback=_requirement,
     help="A gate: exit 0 if B is that, 1 if it is not, 3 if it is not proven. not-slower=2% allows 2 %.",
 )
+@click.option("--junit", metavar="FILE", help="With --require: also write the answer as a JUnit report.")
 @click.option("--record", is_flag=True, help="Store the verdict.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "line", "markdown", "json"]), default="text", show_default=True
@@ -59,6 +62,7 @@ def command(
     session: Session,
     asked: ComparisonOptions,
     require: Required | None,
+    junit: str | None,
     record: bool,
     form: str,
     as_json: bool,
@@ -70,11 +74,13 @@ def command(
     Two files need no store; with a store, replicates and witnesses are added from it.
     """
     form = "json" if as_json else form
+    if junit is not None and require is None:
+        raise UsageError("--junit reports a gate; add --require")
     stored = record or not asked.all_files
     if stored and session.server is not None:
         from receipts.cli import remote
 
-        remote.refuse(session.server, {"--record": record, "--require": require})
+        remote.refuse(session.server, {"--record": record, "--require": require, "--junit": junit})
         return remote.compare(session.server, asked, form, opened=opened)
     compared = gather(session, asked, stored=stored, prove=record or form == "json")
     verdict = compared.verdict
@@ -91,6 +97,11 @@ def command(
     gate = required(verdict, require.kind, require.margin)
     margin = f"={100 * require.margin:g}%" if require.margin is not None else ""
     output.note(f"--require {require.kind}{margin}: {gate.why}")
+    if junit is not None:
+        from receipts.base import files
+        from receipts.publish.render.junit import gate_report
+
+        files.write(junit, gate_report(verdict, f"{require.kind}{margin}", gate.answer, gate.why), over=True)
     return gate.exit_code
 
 

@@ -23,10 +23,12 @@ Examples:
   receipts export lab.jsonl
   receipts export h200.csv --where lane=nvidia-megatron --where 'chips>=8' --since 2026-03-01
   receipts export lab-export --format parquet --force
+  receipts export golden.json --format golden --where lane=nvidia-megatron
 
 parquet fills a folder, with receipts in lane=…/week=…, the ISO week in UTC in which a run finished
 (else: started). parquet and jsonl lose nothing; receipts import store reads them. csv has the
-columns only, for people. What is written: docs/export.md and docs/scale.md.
+columns only, for people. golden is one file with the expected values of every line (receipts history)
+and their tolerances. What is written: docs/export.md and docs/scale.md.
 Exit codes: 0 written completely, 2 the place or a condition is wrong, 4 the store failed."""
 
 
@@ -36,7 +38,7 @@ Exit codes: 0 written completely, 2 the place or a condition is wrong, 4 the sto
     "--format",
     "-f",
     "form",
-    type=click.Choice(["parquet", "jsonl", "csv"]),
+    type=click.Choice(["parquet", "jsonl", "csv", "golden"]),
     help="[default: by the file's suffix]",
 )
 @click.option(
@@ -72,6 +74,8 @@ def command(
     if str(place) == "-":
         raise UsageError("an export is a folder or a file, there whole or not at all; name one, such as lab.jsonl")
     written = form or _by_name(place)
+    if written == "golden":
+        return _golden(session, place, _asked(where, since, until), since, force=force, as_json=as_json)
     if raw and written != "csv":
         raise UsageError("--raw is for csv alone: parquet and jsonl keep every text as it is")
     asked = replace(_asked(where, since, until), raw=raw)
@@ -85,6 +89,25 @@ def command(
         _print(done)
         if asked.words() and not done.rows["receipts"]:
             output.note("no receipt meets the conditions; try them with: receipts list")
+    return 0
+
+
+def _golden(
+    session: Session, place: Path, asked: ExportOptions, since: str | None, *, force: bool, as_json: bool
+) -> int:
+    """Expected values of the lines that meet the conditions."""
+    from receipts.base.extras import extra
+    from receipts.workflows.export.golden import export_golden
+
+    extra("ruptures", "history")
+    begin = moment("--since", since) if since else None
+    with session.open_store() as store:
+        ids = frozenset(row.id for row in store.find(asked.filters)) if asked.filters else None
+        count = export_golden(store, session.rulebook, place, ids, begin, force=force)
+    if as_json:
+        output.as_json({"place": str(place), "format": "golden", "lines": count})
+    else:
+        output.line(f"{output.clean(str(place))}: {count:,} lines with expected values")
     return 0
 
 

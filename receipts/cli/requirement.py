@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import Comparison, MetricResult
 
 Requirement = Literal["faster", "not-slower", "equivalent"]
 Answer = Literal["holds", "fails", "open"]
+FEWEST_LAUNCHES: Final = 3
+MOST_LAUNCHES: Final = 1000
 EXIT = {"holds": 0, "fails": 1, "open": 3}
 PROVEN = ("faster", "slower", "equivalent")
 MEETS: Mapping[Requirement, tuple[str, ...]] = {
@@ -90,7 +93,7 @@ def _within(verdict: Comparison, headline: MetricResult | None, margin: float) -
         return Gate("holds", f"holds: {bounds}, below {margin:.1%}")
     if quickest > 1.0 + margin:
         return Gate("fails", f"does not hold: {bounds}, above {margin:.1%}")
-    return Gate("open", f"not enough to say: {bounds}, across {margin:.1%}{_how_many(headline)}")
+    return Gate("open", f"not enough to say: {bounds}, across {margin:.1%}{_how_many_within(headline, slowed, margin)}")
 
 
 def _bounded(headline: MetricResult) -> bool:
@@ -106,6 +109,17 @@ def _slowed(result: MetricResult | None) -> tuple[float, float] | None:
     if result is None or low is None or high is None:
         return None
     return (low, high) if metrics.get(result.metric).better == "lower" else (1.0 / high, 1.0 / low)
+
+
+def _how_many_within(result: MetricResult | None, slowed: tuple[float, float], margin: float) -> str:
+    """About how many launches a side would take the slow end below the margin, or the quick end above it."""
+    low, high = (math.log(end) for end in slowed)
+    gap, half = abs((low + high) / 2.0 - math.log1p(margin)), (high - low) / 2.0
+    have = max(result.effect.n_a, result.effect.n_b) if result is not None else 0
+    if not have or gap * math.sqrt(MOST_LAUNCHES) <= half * math.sqrt(have):
+        return f"; more than {MOST_LAUNCHES} launches a side would tell: B lies at the margin"
+    needed = max(FEWEST_LAUNCHES, have + 1, math.ceil(have * (half / gap) ** 2))
+    return f"; about {needed} launches a side would tell, {needed - have} more"
 
 
 def _how_many(result: MetricResult | None) -> str:

@@ -26,7 +26,7 @@ STUDY = click.option(
 )
 _OPTIONS = (
     click.argument("a", metavar="A", required=False),
-    click.argument("b", metavar="B", required=False),
+    click.argument("b", nargs=-1, metavar="B…"),
     click.option("--cold", metavar="A", help="A, which compiled from a cold cache: compares compile_seconds."),
     click.option("--warm", metavar="B", help="B, the same configuration from a warm cache."),
     METRIC,
@@ -85,7 +85,7 @@ def of_two_sides(command: Command) -> Command:
     def call(
         *given: Any,
         a: str | None,
-        b: str | None,
+        b: tuple[str, ...],
         cold: str | None,
         warm: str | None,
         also_a: tuple[str, ...],
@@ -95,11 +95,11 @@ def of_two_sides(command: Command) -> Command:
         if cold is not None or warm is not None:
             if cold is None or warm is None or a is not None:
                 raise UsageError("a cold cache is compared with a warm one: --cold A --warm B, and no other side")
-            a, b = cold, warm
+            a, b = cold, (warm,)
             options.update(metric="compile_seconds", study=WARM_CACHE)
-        if a is None or b is None:
+        if a is None or not b:
             raise click.MissingParameter(param_hint="'B'" if a else "'A'", param_type="argument")
-        sides = (*several(a), *also_a), (*several(b), *also_b)
+        sides = (*several(a), *also_a), (*(word for item in b for word in several(item)), *also_b)
         asked = ComparisonOptions(sides, **{name: options.pop(name) for name in _NAMES})
         return command(*given, asked=asked, **options)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from xml.etree import ElementTree
 
 import pytest
 
@@ -49,3 +51,23 @@ def test_wrong_calls_say_what_to_do(shell: Shell, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "ruptures", None)
     said = shell("history", name)
     assert said.code == 2 and "pip install 'frontier-receipts[history]'" in said.err
+
+
+def test_a_gate_writes_junit_and_an_undecided_one_does_not_pass(shell: Shell) -> None:
+    fill(shell)
+    shell("pin", "@golden", "day 0")
+    b = ["day 8", "day 9", "day 10"]
+    said = shell("compare", "day 0", *b, "--require", "not-slower=1%", "--junit", "gate.xml", "--no-replicates")
+    assert said.code in (1, 3), said.err
+    suite = ElementTree.parse(shell.folder / "gate.xml").getroot()[0]
+    assert int(suite.get("failures", "0")) + int(suite.get("errors", "0")) == 1
+    assert shell("compare", "day 0", "day 1", "--junit", "x.xml").code == 2
+
+
+def test_golden_values_hold_the_last_level_with_its_tolerance(shell: Shell) -> None:
+    fill(shell)
+    assert shell("export", "golden.json", "--format", "golden").code == 0
+    (line_,) = json.loads((shell.folder / "golden.json").read_text())["lines"]
+    value = line_["values"]["step_seconds"]
+    assert value["launches"] == 4 and value["low"] < value["expected"] < value["high"] < value["low"] * 1.02
+    assert value["expected"] == pytest.approx(0.42, rel=0.01)

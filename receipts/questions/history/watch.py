@@ -43,7 +43,6 @@ def watch(
     metric: str = metrics.DEFAULT,
     lane: str | None = None,
     owner: str | None = None,
-    actor: str | None = None,
 ) -> Watched:
     """Look at every line with a launch since a moment; records what opened and what closed, in one transaction."""
     lines = store.query.recent_lines(since, lane)
@@ -61,7 +60,7 @@ def watch(
         seen = history(line.entries, line.digest, rulebook.lanes.of(head.lane), metrics.get(metric), store.parsed)
         mine = known.get((line.digest, head.kind), [])
         opened += [
-            _event(seen, item, owner, actor)
+            _event(seen, item, owner)
             for item in seen.changes
             if item.is_incident and not any(_same(seen, item, other) for other in mine)
         ]
@@ -69,7 +68,7 @@ def watch(
             if other.closed is None:
                 back = _is_back(seen, other)
                 if back:
-                    closed.append(_closing(other, back, actor))
+                    closed.append(_closing(other, back))
                 else:
                     still.append(other)
         listed += [(seen, item) for item in seen.changes if not item.is_incident and item.first.started >= since]
@@ -77,7 +76,7 @@ def watch(
     return Watched(len(chosen), tuple(opened), tuple(closed), tuple(still), tuple(listed))
 
 
-def close(store: Store, name: str, reason: str, actor: str | None = None) -> Incident:
+def close(store: Store, name: str, reason: str) -> Incident:
     """Close an incident by its id or the start of it. Raises NotFound, UsageError."""
     from receipts.base.errors import NotFound, UsageError
 
@@ -88,24 +87,24 @@ def close(store: Store, name: str, reason: str, actor: str | None = None) -> Inc
         raise UsageError(f"{name} is the start of {len(every)} incidents; give more of the id")
     if every[0].closed is not None:
         raise UsageError(f"incident {every[0].id} is closed already: {every[0].closed_why}")
-    store.published.record_incidents([_closing(every[0], reason, actor)])
+    store.published.record_incidents([_closing(every[0], reason)])
     return every[0]
 
 
-def _event(seen: History, item: LineChange, owner: str | None, actor: str | None) -> IncidentEvent:
+def _event(seen: History, item: LineChange, owner: str | None) -> IncidentEvent:
     from receipts.store.history.incidents import IncidentEvent
 
     place = f"{seen.line}\0{seen.kind}\0{seen.metric}\0{item.first.id}"
     name = hashlib.sha256(place.encode()).hexdigest()[:12]
     suspects = ", ".join(item.moved) or "no axis that the receipts state"
     reason = f"{seen.metric} {item.change.ratio - 1.0:+.1%} from {item.first.name} on; moved: {suspects}"
-    return IncidentEvent(name, "opened", seen.line, seen.kind, seen.metric, as_data(seen, item), reason, owner, actor)
+    return IncidentEvent(name, "opened", seen.line, seen.kind, seen.metric, as_data(seen, item), reason, owner)
 
 
-def _closing(item: Incident, reason: str, actor: str | None) -> IncidentEvent:
+def _closing(item: Incident, reason: str) -> IncidentEvent:
     from receipts.store.history.incidents import IncidentEvent
 
-    return IncidentEvent(item.id, "closed", item.line, item.kind, item.metric, {}, reason, item.owner, actor)
+    return IncidentEvent(item.id, "closed", item.line, item.kind, item.metric, {}, reason, item.owner)
 
 
 def as_data(seen: History, item: LineChange) -> dict[str, Any]:

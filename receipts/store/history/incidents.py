@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 import orjson
 from sqlalchemy import Connection, insert, select
 
+from receipts.store.database import By
 from receipts.store.tables import incidents as table
 
 Event = Literal["opened", "closed"]
@@ -26,7 +27,6 @@ class IncidentEvent(NamedTuple):
     body: dict[str, Any]
     reason: str
     owner: str | None = None
-    actor: str | None = None
 
 
 class Incident(NamedTuple):
@@ -40,16 +40,17 @@ class Incident(NamedTuple):
     owner: str | None
     opened: datetime
     why: str
+    actor: str | None = None
     closed: datetime | None = None
     closed_why: str | None = None
 
 
-def record(connection: Connection, events: Sequence[IncidentEvent], at: datetime) -> None:
+def record(connection: Connection, events: Sequence[IncidentEvent], by: By) -> None:
     """Add events. An incident that was opened already is not opened again: two runs of watch may see it at once."""
     wanted = [item.incident for item in events if item.event == "opened"]
     known = set(connection.execute(select(table.c.incident).where(table.c.incident.in_(wanted))).scalars())
     rows = [
-        {**item._asdict(), "body": orjson.dumps(item.body).decode(), "at": at}
+        {**item._asdict(), "body": orjson.dumps(item.body).decode(), **by._asdict()}
         for item in events
         if item.event == "closed" or item.incident not in known
     ]
@@ -75,7 +76,7 @@ def _read(rows: Any) -> list[Incident]:
             body = orjson.loads(row.body)
             known.setdefault(
                 row.incident,
-                Incident(row.incident, row.line, row.kind, row.metric, body, row.owner, row.at, row.reason),
+                Incident(row.incident, row.line, row.kind, row.metric, body, row.owner, row.at, row.reason, row.actor),
             )
         elif row.incident in known:
             known[row.incident] = known[row.incident]._replace(closed=row.at, closed_why=row.reason)

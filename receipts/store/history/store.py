@@ -97,8 +97,7 @@ class Published:
         """Record that incidents were opened or closed, all or none."""
         from receipts.store.history import incidents
 
-        now = datetime.now(UTC)
-        self._database.write(lambda connection: incidents.record(connection, events, now))
+        self._database.change(lambda connection, by: incidents.record(connection, events, by))
 
     def incidents(self, lines: Sequence[int] | None = None) -> list[Incident]:
         """Incidents of some lines, or all, each as its last event left it, in the order in which they were opened."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Index, Table
 
-from receipts.store.tables.columns import key, metadata, moment, number, words
+from receipts.store.tables.columns import actor, key, metadata, moment, number, words
 
 incidents = Table(
     "incidents",
@@ -17,7 +17,7 @@ incidents = Table(
     words("metric", "The metric that stepped", required=True),
     words("body", "The change as JSON: size, interval, axes that moved, launches on both sides", required=True),
     words("owner", "Who looks after it; null where nobody was named"),
-    words("actor", "Who recorded the event; null where the store does not know"),
+    actor(),
     words("reason", "Why it was opened or closed", required=True),
     moment("at", "When it was recorded"),
     comment="What watch opened and what closed, never edited: one incident a change point, however many runs see it",
