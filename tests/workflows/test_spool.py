@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 import postgres_server
@@ -267,6 +268,25 @@ def test_pending_remembers_what_was_given_and_not_settled() -> None:
     assert [next(items), next(items), next(items)] == [0, 1, 2]
     items.settle()
     assert list(items.rest()) == [1, 2, 3, 4]
+
+
+def test_workers_that_get_no_connection_spool_all_documents(
+    postgres_store: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store(postgres_store, create=True), psycopg.connect(postgres_store.replace("+psycopg", "")) as owner:
+        owner.execute("CREATE ROLE lonely LOGIN CONNECTION LIMIT 1 IN ROLE pg_read_all_data, pg_write_all_data")
+    try:
+        host = postgres_store.partition("@")[2]
+        monkeypatch.setenv("RECEIPTS_STORE", f"postgresql+psycopg://lonely@{host}")
+        monkeypatch.setenv("RECEIPTS_SPOOL", str(shell.folder / "spool"))
+        said = shell("submit", *(shell.write(f"run{n}") for n in range(3)), "--jobs", "2")
+        assert said.code == 4
+        assert "nothing is lost: 3 kept in" in said.err
+        assert len(_files(shell)) == 3
+        assert "Traceback" not in said.err
+    finally:
+        with psycopg.connect(postgres_store.replace("+psycopg", "")) as owner:
+            owner.execute("DROP ROLE lonely")
 
 
 def test_a_process_killed_while_it_keeps_leaves_whole_files_only(tmp_path: Path) -> None:

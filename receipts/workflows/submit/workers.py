@@ -27,9 +27,10 @@ AHEAD: Final = 2  # batches a worker: one in its hands, and one so that it never
 
 
 class _Worker:
-    """What a worker process keeps from one batch to the next."""
+    """What a worker process keeps from one batch to the next. The store is opened by the first batch."""
 
-    store: Store
+    url: str
+    store: Store | None = None
     rulebook: Rulebook
 
 
@@ -61,7 +62,7 @@ def judged_elsewhere(
 def _begin(url: str, extra: tuple[Path, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the writer is told, and ends the others
     threading.Thread(target=_end_with_the_writer, daemon=True).start()
-    _Worker.store = open_store(url, create=False)
+    _Worker.url = url
     _Worker.rulebook = Rulebook(extra)
 
 
@@ -74,6 +75,9 @@ def _end_with_the_writer() -> None:
 
 
 def _judge(batch: Sequence[Item], resume: bool) -> Batch:
+    if _Worker.store is None:
+        # Not when the process begins: there an error is a traceback and a broken pool, here it is the batch's.
+        _Worker.store = open_store(_Worker.url, create=False)
     judged = judge(batch, _Worker.store, _Worker.rulebook, resume=resume)
     # What the writer does not need does not travel.
     return [replace(item, document=None, parsed=None, verdict=None) for item in judged]
