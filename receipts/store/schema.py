@@ -16,7 +16,7 @@ from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from receipts.base.errors import StoreError
 from receipts.store.address import Address
-from receipts.store.sql import engine_of, triggers
+from receipts.store.sql import engine_of
 from receipts.store.sql.transactions import connect, reading, told, writing
 from receipts.store.tables import HEAD, REBUILT, metadata, receipts, stores, version
 
@@ -215,9 +215,9 @@ def _problems(connection: Connection, address: Address, found: str) -> Iterable[
     if missing:
         yield f"tables are missing: {', '.join(sorted(missing))}; restore a backup"
     engine = engine_of(connection)
-    without = triggers.names(engine.triggers()) - engine.trigger_names(connection)
-    if without:
-        yield f"triggers are missing, so that rows can be changed: {', '.join(sorted(without))}; restore a backup"
+    if wrong := engine.wrong_triggers(connection):
+        names = ", ".join(sorted(wrong))
+        yield f"triggers are missing or changed, so that rows can be changed: {names}; restore a backup"
     yield from engine.damage(connection)
 
 

@@ -197,13 +197,23 @@ class Postgres:
         """The DDL of the triggers, in the order to run it in."""
         return list(triggers.postgresql())
 
-    def trigger_names(self, connection: Connection) -> set[str]:
-        """Triggers that are there and not disabled."""
+    def wrong_triggers(self, connection: Connection) -> set[str]:
+        """Triggers that are missing, disabled, or not what the DDL makes; so is one whose function was changed."""
         query = (
-            "SELECT tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
-            "WHERE NOT tgisinternal AND tgenabled <> 'D' AND relnamespace = current_schema()::regnamespace"
+            "SELECT tgname, replace(pg_get_triggerdef(pg_trigger.oid), current_schema() || '.', ''), proname, prosrc "
+            "FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid JOIN pg_proc ON pg_proc.oid = tgfoid "
+            "WHERE NOT tgisinternal AND tgenabled IN ('O', 'A') AND relnamespace = current_schema()::regnamespace"
         )
-        return set(connection.execute(text(query)).scalars())
+        there = {name: rest for name, *rest in connection.execute(text(query))}
+        bodies = triggers.bodies(self.triggers())
+        return {
+            name
+            for name, made in triggers.by_name(self.triggers()).items()
+            # PostgreSQL writes the events of a trigger in an order of its own.
+            if name not in there
+            or sorted(there[name][0].split()) != sorted(made.split())
+            or there[name][2] != bodies[there[name][1]]
+        }
 
     def damage(self, connection: Connection) -> Iterator[str]:
         """What the engine finds wrong in its own files: a server sees to them itself."""

@@ -164,9 +164,11 @@ class Sqlite:
         """The DDL of the triggers, in the order to run it in."""
         return list(triggers.sqlite())
 
-    def trigger_names(self, connection: Connection) -> set[str]:
-        """Triggers that are there and not disabled."""
-        return set(connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'trigger'").scalars())
+    def wrong_triggers(self, connection: Connection) -> set[str]:
+        """Triggers that are missing, or are not what the DDL makes."""
+        query = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+        there: dict[str, str] = {row.name: row.sql for row in connection.exec_driver_sql(query)}
+        return {name for name, made in triggers.by_name(self.triggers()).items() if there.get(name) != made}
 
     def damage(self, connection: Connection) -> Iterator[str]:
         """What the engine finds wrong in its own files, in sentences."""

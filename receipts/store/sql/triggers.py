@@ -117,9 +117,18 @@ END
 $$"""
 
 
-def names(statements: Iterable[str]) -> set[str]:
-    """The triggers that some DDL makes."""
-    return {text.split()[2] for text in statements if text.startswith("CREATE TRIGGER")}
+def by_name(statements: Iterable[str]) -> dict[str, str]:
+    """The statement that makes each trigger, of some DDL."""
+    return {text.split()[2]: text for text in statements if text.startswith("CREATE TRIGGER")}
+
+
+def bodies(statements: Iterable[str]) -> dict[str, str]:
+    """The body of each function, of some DDL of PostgreSQL."""
+    return {
+        text.split()[2].removesuffix("()"): text.split("$$")[1]
+        for text in statements
+        if text.startswith("CREATE FUNCTION")
+    }
 
 
 def sqlite() -> Iterator[str]:
