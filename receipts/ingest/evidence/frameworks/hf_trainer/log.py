@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar, Final
 
-from receipts.base.units import SECONDS
 from receipts.ingest.evidence.frameworks.hf_trainer.banner import Banner
+from receipts.ingest.evidence.frameworks.hf_trainer.block import Block
 from receipts.ingest.evidence.frameworks.hf_trainer.history import TrainerRecords
+from receipts.ingest.evidence.frameworks.hf_trainer.profile import ProfileEvents
 from receipts.ingest.evidence.frameworks.hf_trainer.tables import StepTable
-from receipts.ingest.evidence.literal import balanced, integer, literal
+from receipts.ingest.evidence.literal import integer, literal
 from receipts.ingest.evidence.reader import LineReader, Spans
-from receipts.ingest.evidence.reading import Reading, Timing
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.shapes import Columns
 
 _DICT = re.compile(r"\{[^{}]{0,20000}\}")
@@ -26,27 +27,21 @@ _FIGURE = re.compile(
 )
 # LLaMA-Factory says a record before the Trainer does.
 _ECHO = re.compile(r"callbacks(?:\.py)?:\d{1,5}[^{}]{0,40}(?:>>|&gt;&gt;)\s*$")
-_OPEN = re.compile(r"\{\s*(?=['\"]|$)")
 _BAR = re.compile(r"%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*\[")
 # A bar whose steps take so long that it was drawn anew after each of them: tqdm draws ten times a second.
 _SLOW_BAR = re.compile(
     r"(?<!\d)\d{1,3}%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*"
     r"\[[^\]]{0,60},\s*(?:[\d.]{1,12}s/it|[0-4]\.\d{1,4}it/s)\]\s*$"
 )
-# The number of a task, which some launchers print before each line, looks like a key.
-_TASK = re.compile(r"^\s{0,20}\d{1,6}:\s(?=\s{0,80}['\"}])")
-_WITHIN = re.compile(r"[\w.-][\w.]|\d-")
 _TITLE = re.compile(r"([A-Za-z][\w ]{2,40}):\s*$")
 _HINT = re.compile(r"\b(?:global_)?step[=: ]+(\d{1,12})(?:\s*/\s*(\d{1,12}))?")
 _ARGUMENT = re.compile(r"\b(logging_steps|logging_first_step)['\"]?\s*[=:]\s*(\w{1,12})\s*[,}]?")
 _METRIC = re.compile(r"(?:^|\s)([A-Za-z]\w{2,60})\s+=\s+(\S(?:.{0,60}\S)?)\s*$")
-_EVENT = re.compile(r"Event Metadata Name: ([^,(\s]{1,120})(?:\(\d+\))?,.{0,60}Duration: ([\d.]{1,24}) (s|ms|us|ns)\b")
 _STEPS: Final = ("step", "global_step", "current_steps", "global_step/max_steps")
 _NAMES: Final = ("loss", "grad_norm", *_STEPS[:3])
 # Lines that would give the record below them a step, in a file of which none is a record.
 _MAX_HINTS: Final = 1000
 _MAX_BLOCK: Final = 80
-_MAX_EVENTS: Final = 1000
 
 
 class HfTrainer(LineReader):
@@ -96,20 +91,22 @@ class HfTrainer(LineReader):
         self._hint: tuple[int, int] | None = None
         self._above: tuple[int, str] = (0, "")
         self._rows = StepTable()
-        self._block: list[str] = []
-        self._depth = self._block_line = 0
+        self._block = Block()
+        self._events = ProfileEvents(self.reading)
         self._table: dict[str, Any] | None = None
         self._table_line = 0
         self._logging_steps: int | None = None
         self._resumed = self._started = False
         self._first_logged = False
-        self._modules: bool | None = None
-        self._events = self._hints = 0
+        self._hints = 0
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True within a dictionary or a table that goes on below."""
         if self._block:
-            return self._continue_block(text)
+            if self._block.more(text):
+                return True
+            self._dictionary(self._block.take(), None, self._block.line)
+            return False
         if self._table is not None:
             if self._row(text):
                 return True
@@ -168,17 +165,16 @@ class HfTrainer(LineReader):
 
     def finish(self) -> Reading | None:
         """The reading; steps by ``logging_steps`` only where the whole run stands in the file."""
-        if self._block:
-            self._dictionary(literal("\n".join(self._block)), None, self._block_line)
+        self._dictionary(self._block.take(), None, self._block.line)
         self._end_table()
         self._settle(None)
         records = self._records
-        if not records.records and not self._events and "global" not in self._banner.sizes:
+        if not records.records and not self._events.records and "global" not in self._banner.sizes:
             return None
         self._banner.state()
         follows = self._started and not self._resumed and not self._first_logged
         records.finish(self._logging_steps if follows else None)
-        self.reading.records = records.records + self._events + len(self._banner.sizes)
+        self.reading.records = records.records + self._events.records + len(self._banner.sizes)
         self.reading.steps.interval = self._logging_steps
         return self.reading
 
@@ -202,7 +198,7 @@ class HfTrainer(LineReader):
                 self._hint = (line, int(hint[1]))
             return True
         if "_runtime'" in text or '_runtime"' in text or "'loss'" in text or "_mem_gpu_" in text:
-            return self._open_block(text, line)
+            return self._dictionary(self._block.begin(text, line), None, line)
         return False
 
     def _dictionary(self, values: Any, bar: int | None, line: int) -> bool:
@@ -299,10 +295,8 @@ class HfTrainer(LineReader):
             self._resumed = True
         elif match := _ARGUMENT.search(text):
             self._argument(match)
-        elif "Event Metadata Name:" in text:
-            self._event(text)
-        elif "Line ID:" in text:
-            self._modules = "XLA Modules" in text
+        elif self._events.take(text):
+            return False
         elif match := _HINT.search(text):
             self._hint = (line, int(match[1]))
             self._hints += 1
@@ -327,46 +321,6 @@ class HfTrainer(LineReader):
         table, self._table = self._table, None
         if table:
             self._records.summary(table, self._table_line)
-
-    def _open_block(self, text: str, line: int) -> bool:
-        """A dictionary over several lines; its opening brace may stand on a line that nobody saw."""
-        match = _OPEN.search(text)
-        body = text[match.start() :] if match else "{" + _TASK.sub("", text)
-        self._depth = balanced(body)
-        if self._depth <= 0:
-            return self._dictionary(literal(body), None, line)
-        if ":" not in body:
-            return False
-        self._block, self._block_line = [body], line
-        return True
-
-    def _continue_block(self, text: str) -> bool:
-        text = _TASK.sub("", text)
-        within = _WITHIN.fullmatch(self._block[-1][-1:] + text[:1])
-        if within:
-            # A terminal's width broke a number or a name.
-            self._block[-1] += text
-        else:
-            self._block.append(text)
-        self._depth += balanced(text)
-        if self._depth > 0 and len(self._block) < _MAX_BLOCK and (within or not text.strip() or ":" in text):
-            return True
-        lines, self._block = self._block, []
-        self._dictionary(literal("\n".join(lines)), None, self._block_line)
-        return False
-
-    def _event(self, text: str) -> None:
-        """An executed program of a converted XLA profile, by name: how often, and seconds in all."""
-        match = _EVENT.search(text)
-        if match is None or self._modules is False or match[2].count(".") > 1:
-            return
-        before = self.reading.timings.get(match[1])
-        if before is None and len(self.reading.timings) >= _MAX_EVENTS:
-            return
-        self._events += 1
-        seconds = float(match[2]) * SECONDS[match[3]] if match[2] != "." else 0.0
-        taken, total = (before.samples, before.seconds or 0.0) if before else (0, 0.0)
-        self.reading.timings[match[1]] = Timing(taken + 1, total + seconds)
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:

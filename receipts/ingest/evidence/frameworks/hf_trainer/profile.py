@@ -1,0 +1,46 @@
+"""Executed programs of a converted XLA profile, as scripts around the Trainer print them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from receipts.base.units import SECONDS
+from receipts.ingest.evidence.reading import Reading, Timing
+
+_EVENT: Final = re.compile(
+    r"Event Metadata Name: ([^,(\s]{1,120})(?:\(\d+\))?,.{0,60}Duration: ([\d.]{1,24}) (s|ms|us|ns)\b"
+)
+_MAX_NAMES: Final = 1000
+
+
+class ProfileEvents:
+    """Counts programs by name and adds up their seconds; ``records`` are those that were taken."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.records = 0
+        self._reading = reading
+        self._modules: bool | None = None
+
+    def take(self, text: str) -> bool:
+        """Take the head of a line of the profile, or an event below it; whether it is one of both."""
+        if "Event Metadata Name:" in text:
+            self._event(text)
+            return True
+        if "Line ID:" in text:
+            self._modules = "XLA Modules" in text
+            return True
+        return False
+
+    def _event(self, text: str) -> None:
+        match = _EVENT.search(text)
+        if match is None or self._modules is False or match[2].count(".") > 1:
+            return
+        timings = self._reading.timings
+        before = timings.get(match[1])
+        if before is None and len(timings) >= _MAX_NAMES:
+            return
+        self.records += 1
+        seconds = float(match[2]) * SECONDS[match[3]] if match[2] != "." else 0.0
+        taken, total = (before.samples, before.seconds or 0.0) if before else (0, 0.0)
+        timings[match[1]] = Timing(taken + 1, total + seconds)
