@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Literal
 
 from receipts.axes import Change, Difference, Member, Unknown, difference
+from receipts.axes.effective import decided
 from receipts.axes.lane import Lane
 from receipts.axes.replicates import copied_pair
 from receipts.base.errors import UsageError
@@ -32,8 +33,14 @@ def gaps_in_configuration(group: Sequence[Case], side: Literal["a", "b"], lane: 
     UsageError where two launches differ in an axis.
     """
     head = group[0]
+    # Launches that decided the same differ from the first in the same: of five alike, one is compared.
+    compared: list[tuple[object, Difference]] = []
     for other in group[1:]:
-        apart = difference(head.launch.parsed, other.launch.parsed, tuple(lane.not_applicable))
+        key = (other.receipt.run.context, decided(other.launch.parsed))
+        apart = next((known for seen, known in compared if seen == key), None)
+        if apart is None:
+            apart = difference(head.launch.parsed, other.launch.parsed, tuple(lane.not_applicable))
+            compared.append((key, apart))
         if apart.changed:
             raise _mixed(side, head.parsed, other.parsed, apart)
         if head.borrowed.by or other.borrowed.by:

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 import rule_cases
+from receipts.axes.difference import Difference, difference
 from receipts.base.errors import UsageError
 from receipts.cli.group import run
 from receipts.cli.requirement import Requirement, read, required
+from receipts.judging import side_checks
 from receipts.judging.compare import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.verdict import Comparison
@@ -249,3 +251,22 @@ def test_not_slower_by_a_margin_is_held_against_the_one_sided_bounds(
 )
 def test_what_is_no_requirement_is_refused(text: str) -> None:
     assert read(text) is None
+
+
+def test_launches_alike_are_held_against_the_first_once_and_one_that_leaves_an_axis_open_is_not_missed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = []
+
+    def counting(*sides: Any) -> Difference:
+        calls.append(sides)
+        return difference(*sides)
+
+    monkeypatch.setattr(side_checks, "difference", counting)
+    b = group("b", 5, numerics__learning_rate=7)
+    assert judged(group("a", 5), b).comparable == "yes"
+    assert len(calls) == 2
+    verdict = judged(group("a", 5), [*b[:4], without(b[4], "numerics", "optimizer")])
+    assert "optimizer" in {item.axis for item in verdict.difference.unknown}
+    with pytest.raises(UsageError, match="mixes configurations"):
+        judged([*group("a", 4), b[0]], b[1:])
