@@ -69,13 +69,8 @@ def interval(item: MetricResult) -> str:
 
 
 def effect_word(item: MetricResult) -> str:
-    """The effect in words that fit the metric: memory grows, it is not slow."""
-    kind = item.effect.kind
-    if metrics.get(item.metric).summary in ("step", "rate"):
-        return kind
-    lower_is_better = metrics.get(item.metric).better == "lower"
-    words = {"faster": "less" if lower_is_better else "more", "slower": "more" if lower_is_better else "less"}
-    return words.get(kind, kind)
+    """The effect in words that fit the metric."""
+    return metrics.effect_word(metrics.get(item.metric), item.effect.kind)
 
 
 def mixed(verdict: Comparison) -> bool:
