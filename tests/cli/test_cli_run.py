@@ -114,6 +114,9 @@ def test_a_compile_time_failure_replayed_walks_to_the_end_of_the_ladder(shell: S
     assert [item["failure"]["ladder"][0]["rung"] for item in found] == ["device_batch", "sequence_length", "stop"]
     assert "no rung is left" in said.err
     assert state(shell)["over"] is True
+    (folder, *_) = sorted((shell.folder / "w").glob("attempt-*/receipt.json"))
+    assert found[0]["wheels"]["pytest"]["version"] == pytest.__version__
+    assert "R411" not in shell("check", str(folder), "-v").out
 
 
 def test_a_failure_whose_phase_nothing_tells_is_kept_and_not_retried(shell: Shell) -> None:

@@ -4,7 +4,8 @@
 reads it later must not pay for the same compile again.
 
 *Rejected.* Outcome `oom` without phase, class, message, shape (micro batch, sequence, depth) or wheels; a run-time
-failure that does not say on which chip.
+failure that does not say on which chip. Where neither a pattern of blocks nor family `dense` is stated, this is shown
+(W): attention, Mamba, expert and recurrent blocks press memory in different ways.
 
 *Accepted.* All of it is stated. A compile-time plan has no chip; a host that ran out of memory has none either.
 """
@@ -13,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, Case, E, Offense, rule
+from receipts.judging.rule import COMPARABLE, Case, E, Offense, W, rule
+from receipts.judging.verdict import Level
 
 _ABOUT = {
     "failure.phase": "startup, compile, first_window or steady",
@@ -39,6 +41,8 @@ def vague_failure(case: Case) -> Iterator[Offense]:
     for path, expected in _ABOUT.items():
         if case.get(path) is None or case.get(path) == "unknown":
             yield _offense(path, "unknown" if path in case.stated else "not stated", expected)
+    if case.get("model.pattern") is None and case.get("model.family") != "dense":
+        yield _offense("model.pattern", "not stated", "the pattern of blocks, or family dense", W)
     if not any(path.startswith("wheels.") and path != "wheels.complete" for path in case.stated):
         yield _offense("wheels", "not stated", "the lineage under which it did not fit")
     kind = case.get("failure.class")
@@ -48,5 +52,6 @@ def vague_failure(case: Case) -> Iterator[Offense]:
         yield _offense("failure.chip", f"{kind} without a chip", "the physical chip that ran out")
 
 
-def _offense(at: str, found: str, expected: str) -> Offense:
-    return Offense(at=at, found=found, expected=expected, do=f"state {at}, from the log of the failed launch")
+def _offense(at: str, found: str, expected: str, level: Level | None = None) -> Offense:
+    do = f"state {at}, from the log of the failed launch"
+    return Offense(at=at, found=found, expected=expected, do=do, level=level)

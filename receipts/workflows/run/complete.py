@@ -11,6 +11,7 @@ from receipts.emit.secrets import command_line
 from receipts.questions.plan import before_run
 from receipts.receipt import Parsed
 from receipts.workflows.run.attempt import Attempt
+from receipts.workflows.run.installed import wheels_of
 
 Tree = dict[str, Any]
 _MAPS: Final = ("wheels", "flags", "patches", "features")
@@ -39,6 +40,8 @@ def complete(document: Tree, plan: Parsed, attempt: Attempt, words: tuple[str, .
     run["lane"] = plan.receipt.run.lane
     _state_run(run, attempt, words, host)
     _state_end(tree, attempt)
+    if run.get("outcome") == "oom" and not tree.get("wheels"):
+        tree["wheels"] = wheels_of(words)
     notes = tree.setdefault("notes", {})
     notes["runner.attempt"] = attempt.number
     if attempt.rung is not None:
