@@ -52,13 +52,14 @@ def command(
 
     wanted = tuple(condition(text) for text in conditions)
     filters = Filters(wanted, superseded, order, limit + 1 if limit else None)  # type: ignore[arg-type]  # click.Choice holds it to the three
+    commands: dict[str, str] = {}
     try:
         if session.server is not None:
             from receipts.cli import remote
 
             remote.refuse(session.server, {"--next": deciding})
             most = limit + 1 if limit else 0
-            rows, commands = remote.listed(session.server, conditions, most, superseded=superseded, order=order), {}
+            rows = remote.listed(session.server, conditions, most, superseded=superseded, order=order)
         else:
             rows, commands = _rows(session, filters, limit, deciding=deciding)
     except NoStore:

@@ -102,11 +102,11 @@ def command(
                 refuse_unheld(document, store)
         several = many or len(files) > 1 or "-" in files
         resume = several and not require
-        outcomes = (
-            server.submit(kept.items)
-            if store is None and server is not None
-            else submit(kept.items, store, session.rulebook, jobs=jobs, resume=resume)
-        )
+        if store is not None:
+            outcomes = submit(kept.items, store, session.rulebook, jobs=jobs, resume=resume)
+        else:
+            assert server is not None
+            outcomes = server.submit(kept.items)
         for item in outcomes:
             kept.items.settle()
             tally.add(item)

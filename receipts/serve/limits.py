@@ -23,7 +23,8 @@ class Limits:
     failures: str = "20/minute"
     comparisons: int = 4  # at once
     hops: int = 500  # that a bridge may judge
-    rows: int = 1000  # of one page of a list
+    swept: int = 12  # runs of one sweep
+    shapes: int = 12  # tables of an envelope
 
 
 class TooLarge(Exception):

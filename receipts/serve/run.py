@@ -60,7 +60,9 @@ def serve(url: str | None, rulebook: Rulebook, asked: Asked, note: Callable[[str
 
 def with_pages(server: Server) -> Starlette:
     """The whole application: operations, and pages for a browser."""
-    return application(server, OPERATIONS)
+    from receipts.serve.pages.site import routes
+
+    return application(server, OPERATIONS, routes(server))
 
 
 def prepared(url: str | None, rulebook: Rulebook, asked: Asked, host: str) -> Server:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from limits import parse
 from limits.storage import MemoryStorage
@@ -15,11 +17,14 @@ from receipts.serve.metrics import Metrics
 from receipts.serve.writer import Writer
 from receipts.store import Store as Opened
 from receipts.store.database import Database
+from receipts.store.query.counts import Counts, counts, newest
 from receipts.store.tokens import Token, Tokens
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
 
+T = TypeVar("T")
+FRESH: Final = 60.0  # seconds: verdicts may also change by rows other than receipts
 LOCAL: Final = ("127.0.0.1", "::1", "localhost")
 
 
@@ -56,6 +61,7 @@ class Server:
         self.gate = Gate(settings.limits.comparisons)
         self.metrics = Metrics()
         self.writer = Writer(self.store())
+        self._cached: dict[str, tuple[int, float, Any]] = {}
         self._limiter = FixedWindowRateLimiter(MemoryStorage())
         self._rate, self._failures = parse(settings.limits.rate), parse(settings.limits.failures)
         rulebook.rules, rulebook.lanes  # noqa: B018  # read now: a rule that does not load ends the start, not a request
@@ -69,6 +75,19 @@ class Server:
         """The store for one request: a state of its own over the shared connections."""
         database = self.opened.database
         return Store(Opened(Database(database.engine, database.address)), self.rulebook)
+
+    def cached(self, name: str, make: Callable[[], T]) -> T:
+        """What follows from all receipts, worked out again when a new one has come, or after `FRESH` seconds."""
+        at, newest_now = monotonic(), newest(self.opened.database)
+        held = self._cached.get(name)
+        if held is None or held[0] != newest_now or at - held[1] > FRESH:
+            held = self._cached[name] = (newest_now, at, make())
+        value: T = held[2]
+        return value
+
+    def counts(self) -> Counts:
+        """How many receipts stand, by lane, status and outcome."""
+        return self.cached("counts", lambda: counts(self.opened.database))
 
     def admit(self, caller: str) -> None:
         """Count a request of a caller. Raises Busy beyond the rate."""

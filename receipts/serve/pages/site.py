@@ -1,0 +1,161 @@
+"""Pages as routes: a login that keeps the token in a cookie, forms against forgery, errors as pages."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections.abc import Callable
+from functools import cache, partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from anyio import to_thread
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from receipts.base.errors import ReceiptsError
+from receipts.publish.page import Page
+from receipts.serve import problems
+from receipts.serve.app import SECURITY, bearer
+from receipts.serve.limits import Busy
+from receipts.serve.operation import Call
+from receipts.serve.pages import views
+from receipts.serve.pages.view import NAV, View, lead
+from receipts.serve.server import Refused, Server
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+COOKIE: Final = "receipts"
+DAYS: Final = 30
+Handler = Callable[[Call], View]
+VIEWS: Final[tuple[tuple[str, Handler], ...]] = (
+    ("/", views.frontier),
+    ("/runs", views.runs),
+    ("/runs/{id}", views.one_run),
+    ("/compare", views.comparison),
+    ("/failures", views.failures),
+    ("/inbox", views.inbox),
+)
+
+
+def routes(server: Server) -> list[Route]:
+    """Every page."""
+    site = _Site(server)
+    shown = [Route(path, partial(site.page, path, handler), methods=["GET"]) for path, handler in VIEWS]
+    return [
+        *shown,
+        Route("/runs/{id}", site.change, methods=["POST"]),
+        Route("/login", site.login, methods=["GET", "POST"]),
+        Route("/logout", site.logout, methods=["POST"]),
+    ]
+
+
+@cache
+def _environment() -> Environment:
+    from receipts.publish.render.html import environment
+
+    return environment(())
+
+
+class _Site:
+    """The pages of a server. Its key lives as long as it does: a form of an earlier start is refused."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._key = secrets.token_bytes(32)
+
+    async def page(self, path: str, handler: Handler, request: Request) -> Response:
+        """A view, or the way to the login, or the error as a page."""
+        started = time.perf_counter()
+        response = await self._guarded(request, partial(self._shown, handler, request), scope="read")
+        self._server.metrics.request("GET", path, response.status_code, time.perf_counter() - started)
+        return response
+
+    async def change(self, request: Request) -> Response:
+        """A pin or a decision, from a form of this site alone."""
+        form = await request.form(max_files=0, max_fields=20)
+        return await self._guarded(request, partial(self._changed, request, form), scope="decide")
+
+    async def login(self, request: Request) -> Response:
+        """Ask for a token, and keep it in a cookie that no script reads and no other site sends."""
+        target = request.query_params.get("next", "/")
+        target = target if target.startswith("/") and not target.startswith(("//", "/\\")) else "/"
+        if request.method == "GET":
+            return self._rendered(request, View(Page("Sign in"), "login", {"next": target}))
+        form = await request.form(max_files=0, max_fields=5)
+        secret = str(form.get("token", "")).strip()
+        caller = request.client.host if request.client else "unknown"
+        try:
+            await to_thread.run_sync(self._server.authenticate, secret, "read", caller)
+        except (Refused, Busy) as error:
+            why = error.why if isinstance(error, Refused) else "too many attempts; wait a minute"
+            view = View(Page("Sign in", (why,)), "login", {"next": target}, getattr(error, "status", 429))
+            return self._rendered(request, view)
+        response = RedirectResponse(target, 303, SECURITY)
+        secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
+        response.set_cookie(
+            COOKIE, secret, max_age=DAYS * 86400, httponly=True, samesite="strict", secure=secure, path="/"
+        )
+        return response
+
+    async def logout(self, request: Request) -> Response:
+        """Forget the token."""
+        response = RedirectResponse("/login", 303, SECURITY)
+        response.delete_cookie(COOKIE, path="/")
+        return response
+
+    async def _guarded(self, request: Request, work: Callable[[Any], Response], *, scope: str) -> Response:
+        caller = request.client.host if request.client else "unknown"
+        secret = bearer(request) or request.cookies.get(COOKIE)
+        try:
+            self._server.admit(caller)
+            token = await to_thread.run_sync(self._server.authenticate, secret, scope, caller)
+            return await to_thread.run_sync(work, token)
+        except Refused as error:
+            if error.status == 401 and request.method == "GET":
+                return RedirectResponse(f"/login?next={quote(request.url.path)}", 303, SECURITY)
+            return self._failed(request, error.status, error.why)
+        except Busy as error:
+            response = self._failed(request, 429, f"ask again in {error.seconds} s")
+            response.headers["Retry-After"] = str(error.seconds)
+            return response
+        except ReceiptsError as error:
+            status = next((status for kind, status in problems.STATUS if isinstance(error, kind)), 500)
+            return self._failed(request, status, str(error))
+
+    def _shown(self, handler: Handler, request: Request, token: Any) -> Response:
+        return self._rendered(request, handler(Call(self._server, request, token, {})), token)
+
+    def _changed(self, request: Request, form: Any, token: Any) -> Response:
+        if not hmac.compare_digest(str(form.get("form", "")), self._proof(request)):
+            raise Refused(403, "this form is of another visit; open the page again")
+        call = Call(self._server, request, token, {})
+        return RedirectResponse(views.changed(call, form), 303, SECURITY)
+
+    def _failed(self, request: Request, status: int, why: str) -> Response:
+        return self._rendered(request, View(Page(problems.TITLES[status].capitalize(), lead=(why,)), status=status))
+
+    def _proof(self, request: Request) -> str:
+        """What a form of this site carries, and nobody else can know: bound to the visitor's cookie."""
+        visitor = request.cookies.get(COOKIE, "")
+        return hmac.new(self._key, visitor.encode(), sha256).hexdigest()
+
+    def _rendered(self, request: Request, view: View, token: Any = None) -> Response:
+        text = (
+            _environment()
+            .get_template(f"parts/{view.template}.html.j2")
+            .render(
+                page=view.page,
+                lead=lead,
+                here=request.url.path,
+                nav=NAV,
+                who=token.name if token is not None else "",
+                form=self._proof(request),
+                **view.values,
+            )
+        )
+        return HTMLResponse(text, view.status, SECURITY)

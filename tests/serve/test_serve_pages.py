@@ -1,0 +1,149 @@
+"""Pages of the server: each view is there, escaped, without scripts, and changes nothing that a token may not."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from starlette.testclient import TestClient
+
+import report_store
+from receipts.serve.pages import drawing
+from receipts.serve.server import Server
+
+EVERY = report_store.everything()
+A, B = EVERY[0].id, EVERY[4].id
+PAGES = {
+    "/": "Frontier",
+    "/runs": "Runs",
+    "/runs?outcome=oom": "Runs",
+    "/runs?q=chips>=1 outcome=oom": "Runs",
+    f"/runs/{A}": "small decoder",
+    f"/runs/{EVERY[6].id}": "<script>alert(1)</script>",
+    f"/compare?a={A}&b={B}": "small decoder",
+    f"/compare?run={B}&run={A}": "small decoder",
+    f"/compare?run={B}&run={A}&run={EVERY[8].id}": "Compare",
+    "/compare": "Compare",
+    "/failures": "Failures and envelope",
+    "/failures?lane=cpu-torch&plan=@golden": "Failures and envelope",
+    "/inbox": "Inbox",
+    "/login": "Sign in",
+}
+
+
+class Read(HTMLParser):
+    """A page's text, its links, and every tag with its attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    @property
+    def links(self) -> list[str]:
+        return [attrs["href"] or "" for tag, attrs in self.tags if tag == "a" and "href" in attrs]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_view_is_a_page_without_scripts_whose_links_lead_somewhere(client: TestClient, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 200
+    assert "script" not in answer.headers["content-security-policy"]
+    page = Read(answer.text)
+    assert PAGES[path] in page.text
+    assert not {tag for tag, _ in page.tags} & {"script", "iframe", "object", "embed", "img"}
+    assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
+    ids = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
+    assert len(ids) == sum("id" in attrs for _, attrs in page.tags)
+    for link in page.links:
+        if link.startswith("#"):
+            assert link[1:] in ids
+        else:
+            assert client.get(link).status_code == 200, link
+    inputs = [attrs for tag, attrs in page.tags if tag in ("input", "select") and attrs.get("type") != "hidden"]
+    labels = {attrs.get("for") for tag, attrs in page.tags if tag == "label"}
+    assert all(attrs.get("id") in labels or attrs.get("aria-label") for attrs in inputs)
+
+
+def test_pages_say_what_the_commands_say(client: TestClient) -> None:
+    from receipts.publish.page import text
+
+    page = client.get(f"/compare?a={A}&b={B}").text
+    headline = client.get(f"/v1/compare?a={A}&b={B}&format=text").text.splitlines()[0]
+    plain = " ".join(Read(page).text.split())
+    assert " ".join(headline.split()) in plain
+    assert "<svg" in page
+    assert "7 fit" in Read(client.get("/failures").text).text
+    assert "2 launches" in Read(client.get("/runs?outcome=oom").text).text
+    assert text(("a",)) == "a"
+
+
+def test_a_wrong_question_is_a_page_that_says_so(client: TestClient) -> None:
+    for path, status in (("/runs/nothing", 404), ("/runs?q=wrong", 400), ("/failures?lane=none", 404)):
+        answer = client.get(path)
+        assert answer.status_code == status
+        assert "<!doctype html>" in answer.text
+    assert client.get("/runs/%3Cscript%3E").text.count("<script>") == 0
+
+
+def test_a_visitor_signs_in_with_a_token(guarded: tuple[TestClient, dict[str, str]]) -> None:
+    client, tokens = guarded
+    away = client.get("/runs", follow_redirects=False)
+    assert (away.status_code, away.headers["location"]) == (303, "/login?next=/runs")
+    assert client.post("/login", data={"token": "rcp_wrong"}).status_code == 401
+    assert client.post("/login", data={"token": tokens["submit"]}).status_code == 403
+    entered = client.post("/login?next=/runs", data={"token": tokens["read"]}, follow_redirects=False)
+    assert (entered.status_code, entered.headers["location"]) == (303, "/runs")
+    cookie = entered.headers["set-cookie"].lower()
+    assert all(word in cookie for word in ("httponly", "samesite=strict", "path=/"))
+    assert "read" in Read(client.get("/runs").text).text
+    away = client.post("/login?next=//evil.example", data={"token": tokens["read"]}, follow_redirects=False)
+    assert away.headers["location"] == "/"
+    client.post("/logout")
+    assert client.get("/runs", follow_redirects=False).status_code == 303
+
+
+def _form(client: TestClient) -> str:
+    found = re.search(r'name="form" value="([0-9a-f]{64})"', client.get(f"/runs/{A}").text)
+    return found[1] if found else ""
+
+
+def test_only_a_form_of_the_site_and_a_token_that_may_change_anything(
+    guarded: tuple[TestClient, dict[str, str]], server: Server
+) -> None:
+    client, tokens = guarded
+    pin = {"pin": "best", "note": "why"}
+    client.post("/login", data={"token": tokens["read"]})
+    assert _form(client) == ""
+    assert client.post(f"/runs/{A}", data=pin).status_code == 403
+    client.post("/login", data={"token": tokens["decide"]})
+    proof = _form(client)
+    assert proof
+    assert client.post(f"/runs/{A}", data=pin).status_code == 403
+    assert client.post(f"/runs/{A}", data={**pin, "form": proof[::-1]}).status_code == 403
+    assert server.opened.pins().keys() == {"golden"}
+    assert client.post(f"/runs/{A}", data={**pin, "form": proof}).status_code == 200
+    assert server.opened.pins()["best"].receipt == A
+    decision = {"decision": "ship", "reason": "it holds", "form": proof}
+    assert "it holds" in client.post(f"/runs/{A}", data=decision).text
+    client.post("/login", data={"token": tokens["admin"]})
+    assert client.post(f"/runs/{A}", data={**pin, "form": proof}).status_code == 403
+
+
+def test_pictures_say_what_they_show() -> None:
+    picture = drawing.trace("t", [2.0, 1.0, 1.0, 1.0, 3.0], [1, 2, 3]) or ""
+    assert "5 steps, the slowest 3000 ms; 3 of them are steady" in picture
+    assert picture.count("<rect") == 1
+    assert (drawing.trace("t", [1.0] * 100_000, []) or "").count(",") <= drawing.MOST + 20
+    assert drawing.trace("t", [1.0], []) is None
+    effects = [drawing.Interval("<b>", 1.1, 1.05, 1.15)]
+    assert "&lt;b&gt;" in (drawing.forest("f", effects, 0.01) or "")
+    assert drawing.forest("f", [], 0.01) is None
