@@ -102,6 +102,8 @@ class Lane:
     substrates: tuple[Target, ...] = ()
     headroom: float = 0.10
     sigma: float | None = None
+    sigma_df: float | None = None
+    sigma_from: str = ""
     delta: Mapping[str, float] = field(default_factory=dict)
     minimum_steps: int = 10
     hosts_differ: bool = False

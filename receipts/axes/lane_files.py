@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, get_args
@@ -102,9 +102,24 @@ def from_table(table: Mapping[str, Any], path: Path) -> Lane:
     values: dict[str, Any] = {}
     for key, value in table.items():
         values[key] = _value(key, value, str(known[key].type), path)
-    lane = Lane(**values)
+    lane = _with_prior(Lane(**values), path)
     _check_names(lane, path)
     return lane
+
+
+def _with_prior(lane: Lane, path: Path) -> Lane:
+    """The lane with the published spread that it names as its σ."""
+    if not lane.sigma_from:
+        return lane
+    if lane.sigma is not None:
+        raise RuleError(f"lane {path.name}: it states sigma and sigma_from; state one of them")
+    from receipts.axes.priors import prior
+
+    try:
+        published = prior(lane.sigma_from)
+    except NotFound as error:
+        raise RuleError(f"lane {path.name}: sigma_from: {error}") from None
+    return replace(lane, sigma=published.sigma, sigma_df=published.df, sigma_from=published.name)
 
 
 def _check_names(lane: Lane, path: Path) -> None:

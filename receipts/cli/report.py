@@ -10,6 +10,7 @@ import click
 
 from receipts.base.files import write_folder
 from receipts.cli import output
+from receipts.cli.report_mlperf import mlperf
 from receipts.cli.session import Session, pass_session
 from receipts.cli.sides import ComparisonOptions, gather, of_two_sides
 
@@ -40,6 +41,9 @@ The same store, --as-of and rules give the same bytes. {TEMPLATES}"""
 @click.group("report")
 def command() -> None:
     """Write reports. They judge the store's receipts again under the current rules."""
+
+
+command.add_command(mlperf)
 
 
 def _out(place: str) -> Callable[[F], F]:

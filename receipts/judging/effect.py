@@ -77,7 +77,8 @@ def _sigma(pair: Pair, metric: Metric) -> Sigma | None:
         return None
     if pair.facts is not None and pair.facts.sigma is not None:
         return Sigma(pair.facts.sigma, pair.facts.sigma_df, "measured", pair.facts.sigma_of)
-    return Sigma(pair.lane.sigma, None, "declared") if pair.lane.sigma is not None else None
+    lane = pair.lane
+    return Sigma(lane.sigma, lane.sigma_df, "declared", lane.sigma_from) if lane.sigma is not None else None
 
 
 def _largest_spread(pair: Pair, metric: Metric) -> float | None:

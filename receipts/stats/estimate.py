@@ -24,6 +24,8 @@ class Sigma(NamedTuple):
     of: str = ""
 
     def __str__(self) -> str:
+        if self.source == "declared" and self.of:
+            return f"σ {self.value:.2%} published, not yours: {self.of}"
         if self.source == "declared":
             return f"σ {self.value:.2%} declared, not measured" + (", normal quantiles" if self.df is None else "")
         freedom = "" if self.df is None else f" on {self.df:g} degrees of freedom"

@@ -128,7 +128,7 @@ def test_place_system_and_records_say_what_ran(tmp_path: Path) -> None:
     assert (stated["parallelism.tensor"], stated["parallelism.context"], stated["batch.micro_batch"]) == (4, 2, 1)
     assert stated["features.lowest_numerical_precision_in_linear"] == "fp8"
     assert (stated["features.image"], stated["run.host"]) == ("img:5", "node[1-2]")
-    assert stated["features.configuration"] == "DGXH200_2x8x4xtp4pp1cp2"
+    assert stated["notes.configuration"] == "DGXH200_2x8x4xtp4pp1cp2"
     assert stated["path.intended.framework"] == "nemo"
     assert str(stated["run.started"]).startswith("2023-11-14T22:13:20")
 

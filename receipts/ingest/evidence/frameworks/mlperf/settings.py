@@ -80,9 +80,9 @@ def state_launch(reading: Reading, text: str, line: int) -> None:
 
 def state_name(reading: Reading, name: str, line: int) -> None:
     """State the configuration's name, and what it says of a leaf that nothing before it states."""
-    if not name or "features.configuration" in reading.stated:
+    if not name or "notes.configuration" in reading.stated:
         return
-    reading.state("features.configuration", name[:200], name, line)
+    reading.state("notes.configuration", name[:200], name, line)
     base = name.rpartition("/")[2]
     for letters, degree in _DEGREE.findall(base):
         if int(degree):
