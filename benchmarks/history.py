@@ -32,7 +32,7 @@ def groups_of(folder: Path) -> dict[str, list[float]]:
 
 
 def _launch(path: Path) -> tuple[int, float] | None:
-    """Start in milliseconds, and the median of what the log gives: step time, seconds a sample, or length of a block."""
+    """Start in milliseconds, and the median step time, seconds a sample, or length of a block."""
     started, steps, samples, blocks, opened = 0, [], [], [], None
     for record in _records(path):
         key, value, at = record.get("key"), record.get("value"), record.get("time_ms")

@@ -11,7 +11,7 @@ from benchmarks.history import groups_of, simulated
 from receipts.questions.planning.follow import answer_of
 from receipts.questions.planning.study import Contrast, Study
 from receipts.stats.equivalence import CONFIDENCE
-from receipts.stats.estimate import pooled, against_floor
+from receipts.stats.estimate import against_floor, pooled
 from receipts.stats.sequential import plan_looks
 
 EFFECT = 0.00995  # 1 %
@@ -61,7 +61,8 @@ def row(name: str, df: float | None, sigma: float, repeats: int, rng: random.Ran
     looks = study(sigma, df).looks
     print(
         f"{name} σ {sigma:.2%}: false success {false / repeats:.1%} (peeking {peeks / repeats:.1%}), power "
-        f"{decided / repeats:.1%}, median {statistics.median(counts):g} launches a side, at most {looks.most}, fixed {looks.fixed}"
+        f"{decided / repeats:.1%}, median {statistics.median(counts):g} launches a side, "
+        f"at most {looks.most}, fixed {looks.fixed}"
     )
 
 

@@ -25,6 +25,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "compare": ("compare", "Compare two runs, or two groups of launches."),
         "neighbours": ("neighbours", "Show every stored receipt that differs in one axis."),
         "bridge": ("bridge", "Split a gain into a chain of one-axis comparisons."),
+        "bisect": ("bisect", "Find the axes that made a configuration worse."),
         "sweep": ("sweep", "Show a grid of launches as a table, each compared with a base."),
         "history": ("history", "Show a line over time, and where its level changed."),
         "noise": ("noise", "Show how much identical launches vary."),

@@ -21,7 +21,13 @@ def command() -> None:
     """List the incidents that watch opened, or close one."""
 
 
-@command.command("list")
+LIST_EPILOG = """\b
+Examples:
+  receipts incident list
+  receipts incident list --all --json"""
+
+
+@command.command("list", epilog=LIST_EPILOG)
 @click.option("--all", "every", is_flag=True, help="Closed ones too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_session
@@ -39,7 +45,14 @@ def list_(session: Session, every: bool, as_json: bool) -> int:
     return 0
 
 
-@command.command("close")
+CLOSE_EPILOG = """\b
+Examples:
+  receipts incident close 4f2a --reason "expected: the new data mix"
+
+The id may be shortened while it names one incident."""
+
+
+@command.command("close", epilog=CLOSE_EPILOG)
 @click.argument("incident", metavar="ID")
 @click.option("--reason", required=True, help="Why; it stays with the incident.")
 @pass_session

@@ -24,8 +24,11 @@ a second launch confirms it. Exit codes: 0 nothing new, 1 a new incident, 2 wron
 @METRIC
 @click.option("--owner", metavar="NAME", help="Who looks after incidents that open now.")
 @click.option("--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @pass_session
-def command(session: Session, since: str, lane: str | None, metric: str, owner: str | None, form: str) -> int:
+def command(
+    session: Session, since: str, lane: str | None, metric: str, owner: str | None, form: str, as_json: bool
+) -> int:
     """Look at every line with new launches; open an incident where one stepped for the worse."""
     from receipts.base.extras import extra
     from receipts.cli.moments import moment
@@ -37,7 +40,7 @@ def command(session: Session, since: str, lane: str | None, metric: str, owner: 
     begin = moment("--since", since)
     with session.open_store() as store:
         seen = watch(store, session.rulebook, begin, metric=metric, lane=lane, owner=owner)
-    if form == "json":
+    if form == "json" or as_json:
         output.as_json(
             {
                 "lines": seen.lines,

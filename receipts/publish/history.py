@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,7 @@ def headline(history: History) -> str:
 
 def why(item: LineChange) -> str:
     """Why a change is, or is not, an incident, in a word."""
-    key = "incident" if item.is_incident else item.kind
+    key: str = "incident" if item.is_incident else item.kind
     if key == "step" and not item.worse and item.matters:
         key = "better"
     return words("history").named("why")[key]
@@ -92,7 +93,7 @@ def _levels(history: History, scale: float) -> list[pictures.Level]:
     ordered = sorted(bounds)
     names = {item.change.at: item for item in history.changes}
     levels = []
-    for start, stop in zip(ordered, ordered[1:], strict=False):
+    for start, stop in itertools.pairwise(ordered):
         logs = [math.log(point.value) for point in history.points[start:stop]]
         mean, half = math.fsum(logs) / len(logs), 0.0
         item = names.get(start)

@@ -1,8 +1,8 @@
 """Change points of a series of launches: where its level stepped, and where it drifted.
 
-ruptures proposes the places (Killick, Fearnhead, Eckley, JASA 107 (2012) 1590); a place counts if a 99 % interval of the
-ratio across it excludes 1, at a level that allows for all places that were tried, and if fewer than 1 % of the orders
-of the same launches show as much. The second test holds for any distribution of the launches.
+ruptures proposes the places (Killick, Fearnhead, Eckley, JASA 107 (2012) 1590). A place counts if a 99 % interval of
+the ratio across it excludes 1, at a level that allows for all places that were tried, and if fewer than 1 % of the
+orders of the same launches show as much. The second test holds for any distribution of the launches.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ FEWEST_IN_DRIFT: Final = 6
 _OWN_SPREAD: Final = 3  # from here on a side shows its own spread
 _BEYOND_ORDERS: Final = 2.0  # half intervals: two launches after eight have too few orders to show 1 %
 _ORDERS: Final = 999
+_FEWEST_SWITCHES: Final = 3
 _SEED: Final = 25
 _CAP: Final = 6.0  # σ beyond its neighbors
 _PENALTY: Final = 2.0  # of σ² ln n: low, since what is proposed is tested
@@ -78,22 +79,22 @@ def host_effects(logs: Sequence[float], hosts: Sequence[str | None]) -> dict[str
     """
     switches = [(i, i + 1) for i in range(len(hosts) - 1) if hosts[i] != hosts[i + 1]]
     counted = {host: sum(host in (hosts[i], hosts[j]) for i, j in switches) for host in set(hosts)}
-    names = sorted((host for host, count in counted.items() if host is not None and count >= 3), key=str)
-    if len(names) < 2:
+    numbers: dict[str | None, int] = {}
+    for host in sorted(host for host, count in counted.items() if host is not None and count >= _FEWEST_SWITCHES):
+        numbers[host] = len(numbers)
+    kept = [(i, j) for i, j in switches if hosts[i] in numbers and hosts[j] in numbers]
+    if not kept:
         return {}
     import numpy as np
 
-    kept = [(i, j) for i, j in switches if hosts[i] in names and hosts[j] in names]
-    if not kept:
-        return {}
-    matrix, values = np.zeros((len(kept), len(names))), np.zeros(len(kept))
+    matrix, values = np.zeros((len(kept), len(numbers))), np.zeros(len(kept))
     for row, (i, j) in enumerate(kept):
-        matrix[row, names.index(hosts[j])] += 1.0
-        matrix[row, names.index(hosts[i])] -= 1.0
+        matrix[row][numbers[hosts[j]]] += 1.0
+        matrix[row][numbers[hosts[i]]] -= 1.0
         values[row] = logs[j] - logs[i]
     # The solution of least norm puts the mean of the effects at zero.
     effects = np.linalg.lstsq(matrix, values, rcond=None)[0]
-    return {host: float(effect) for host, effect in zip(names, effects, strict=True)}
+    return {host: float(effect) for host, effect in zip(numbers, effects, strict=True)}
 
 
 def _proposed(logs: Sequence[float]) -> list[int]:
@@ -190,7 +191,7 @@ def _largest(rows: NDArray[Any], count: int) -> NDArray[Any]:
 
 def _monotone(logs: Sequence[float], bounds: Sequence[int]) -> list[list[int]]:
     """The places in runs that step in one direction, each with its ends: what one drift may explain."""
-    levels = [math.fsum(logs[a:b]) / (b - a) for a, b in zip(bounds, bounds[1:], strict=False)]
+    levels = [math.fsum(logs[a:b]) / (b - a) for a, b in pairwise(bounds)]
     runs = [list(bounds[:2])]
     for i in range(1, len(levels)):
         if i > 1 and (levels[i] > levels[i - 1]) != (levels[i - 1] > levels[i - 2]):
@@ -212,7 +213,7 @@ def _drift(logs: Sequence[float], run: Sequence[int]) -> Change | None:
     slope = math.fsum(time * value for time, value in zip(times, part, strict=True)) / spread
     of_line = math.fsum((value - mean - slope * time) ** 2 for time, value in zip(times, part, strict=True))
     of_steps = 0.0
-    for a, b in zip(run, run[1:], strict=False):
+    for a, b in pairwise(run):
         level = math.fsum(logs[a:b]) / (b - a)
         of_steps += math.fsum((value - level) ** 2 for value in logs[a:b])
     extra_parameters = 2 * (len(run) - 2) - 1  # a place and a level for each step, against one slope

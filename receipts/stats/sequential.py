@@ -78,8 +78,8 @@ def at_level(looks: Looks, alpha: float) -> Looks:
 
 @lru_cache(maxsize=64)
 def _planned(size: float, df: float | None, alpha: float, power: float) -> Looks:
-    extra("scipy", "history")
-    fixed = next((count for count in range(_first(df), MOST_LAUNCHES + 1) if _fixed_power(count, size, df, alpha) >= power), MOST_LAUNCHES)  # fmt: skip
+    enough = (count for count in range(_first(df), MOST_LAUNCHES) if _fixed_power(count, size, df, alpha) >= power)
+    fixed = next(enough, MOST_LAUNCHES)
     best: tuple[tuple[bool, float, int], Looks] | None = None
     for most in sorted({fixed, min(max(fixed + 1, math.floor(1.1 * fixed)), MOST_LAUNCHES)}):
         for shape in _SHAPES:
@@ -113,8 +113,7 @@ def _calibrated(launches: tuple[int, ...], shape: float, df: float | None, alpha
     z = _normal_scores(launches, 0.0, df)
     weights = np.array([(count / launches[-1]) ** (0.5 - shape) for count in launches])
     constant = float(np.quantile(np.max(z * weights, axis=1), 1.0 - _GUARD * alpha))
-    from scipy.stats import norm
-
+    norm = extra("scipy.stats", "history").norm
     confidences = tuple(float(1.0 - 2.0 * norm.sf(constant / weight)) for weight in weights)
     return Looks(launches, confidences, alpha, shape, df, 0.0, 0, 0)
 
@@ -122,8 +121,8 @@ def _calibrated(launches: tuple[int, ...], shape: float, df: float | None, alpha
 def _performance(looks: Looks, size: float) -> tuple[float, float, int]:
     """Power at an effect of ``size`` σ, the mean launches a side until a plan ends, and their median."""
     import numpy as np
-    from scipy.stats import norm
 
+    norm = extra("scipy.stats", "history").norm
     z = _normal_scores(looks.launches, size, looks.df)
     bounds = norm.isf((1.0 - np.array(looks.confidences)) / 2.0)
     crossed = z > bounds
@@ -134,11 +133,10 @@ def _performance(looks: Looks, size: float) -> tuple[float, float, int]:
 
 def _fixed_power(count: int, size: float, df: float | None, alpha: float) -> float:
     """The power of one look at ``count`` launches a side (noncentral t)."""
-    from scipy.stats import nct, t
-
+    scipy = extra("scipy.stats", "history")
     freedom = df if df is not None else 2.0 * count - 2.0
     shift = size * math.sqrt(count / 2.0)
-    return float(nct.sf(t.isf(alpha / 2.0, freedom), freedom, shift)) if shift < 30.0 else 1.0
+    return float(scipy.nct.sf(scipy.t.isf(alpha / 2.0, freedom), freedom, shift)) if shift < 30.0 else 1.0
 
 
 @lru_cache(maxsize=8)
@@ -154,8 +152,8 @@ def _sums(most: int) -> tuple[Any, Any, Any]:
 def _normal_scores(launches: tuple[int, ...], size: float, df: float | None) -> NDArray[Any]:
     """|t| at each look on the scale of a normal deviate, a row for each simulated plan."""
     import numpy as np
-    from scipy.stats import norm, t
 
+    scipy = extra("scipy.stats", "history")
     a, b, squares = _sums(launches[-1])
     counts = np.array(launches)
     at = counts - 1
@@ -167,5 +165,5 @@ def _normal_scores(launches: tuple[int, ...], size: float, df: float | None) -> 
         freedom = np.full(len(counts), df)
         variance = (np.random.default_rng(_SEED + 1).chisquare(df, _RUNS) / df)[:, None]
     statistic = np.abs(mean_b - mean_a + size) / np.sqrt(2.0 * variance / counts)
-    scores: NDArray[Any] = norm.isf(np.maximum(t.sf(statistic, freedom), 1e-300))
+    scores: NDArray[Any] = scipy.norm.isf(np.maximum(scipy.t.sf(statistic, freedom), 1e-300))
     return scores

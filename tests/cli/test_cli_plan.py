@@ -46,7 +46,8 @@ def test_a_screen_counts_what_is_stored_and_ends_when_it_is_decided(shell: Shell
     assert [name for _, name, _ in study.runs[:3]] == ["base", "ALPHA-2", "ALPHA-3"]
     assert sum(name == "base" for _, name, _ in study.runs) == study.looks.most - 3
     said = shell("plan", "--next", "screen", "--json")
-    assert said.code == 3 and said.json["status"] == "run these"
+    assert said.code == 3
+    assert said.json["status"] == "run these"
     for seed in (100, 200, 300):
         runs = shell("plan", "--next", "screen", "--json").json["next"]
         with open_store(str(shell.folder / "store.sqlite")) as store:
@@ -60,7 +61,8 @@ def test_a_screen_counts_what_is_stored_and_ends_when_it_is_decided(shell: Shell
 def test_a_budget_that_is_too_small_writes_nothing(shell: Shell) -> None:
     planned(shell)
     said = shell("plan", "--screen", "arms.toml", "-o", "other", "--sigma", "0.3%", "--budget", "0.001chip-h")
-    assert said.code == 1 and "cannot be decided within the budget" in said.err
+    assert said.code == 1
+    assert "cannot be decided within the budget" in said.err
     assert not (shell.folder / "other").exists()
 
 
@@ -69,7 +71,9 @@ def test_wrong_files_say_what_to_do(shell: Shell) -> None:
     assert "give one of" in shell("plan").err
     (shell.folder / "wrong.toml").write_text('base = "x"\nvary.flags.ALPHA = [1]\nnothing = 1\n')
     said = shell("plan", "--screen", "wrong.toml")
-    assert said.code == 2 and "nothing" in said.err and "quotes" in said.err
+    assert said.code == 2
+    assert "nothing" in said.err
+    assert "quotes" in said.err
     (folder / "study.json").write_text(json.dumps({"version": 99}))
     assert "write one: receipts plan" in shell("plan", "--next", "screen").err
 

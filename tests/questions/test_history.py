@@ -90,7 +90,8 @@ def test_watch_opens_one_incident_however_often_it_looks_and_closes_it_when_the_
     launches = list(line([1.0] * 8 + [1.05] * 6 + [1.0] * 6, codes=[1] * 8 + [2] * 6 + [3] * 6))
     keep(store, launches[:11])
     (opened,) = watch(store, RULEBOOK, LONG_AGO, metric="step_seconds").opened
-    assert opened.body["moved"] == ["code"] and opened.body["ratio"] == pytest.approx(1.05, abs=0.01)
+    assert opened.body["moved"] == ["code"]
+    assert opened.body["ratio"] == pytest.approx(1.05, abs=0.01)
     keep(store, launches[11:14])
     again = watch(store, RULEBOOK, LONG_AGO, metric="step_seconds")
     assert (again.opened, [item.id for item in again.still_open]) == ((), [opened.incident])
@@ -100,7 +101,8 @@ def test_watch_opens_one_incident_however_often_it_looks_and_closes_it_when_the_
     ]
     assert watch(store, RULEBOOK, LONG_AGO, metric="step_seconds").opened == ()
     (incident,) = store.published.incidents()
-    assert incident.closed is not None and "back" in (incident.closed_why or "")
+    assert incident.closed is not None
+    assert "back" in (incident.closed_why or "")
 
 
 def test_a_closed_incident_is_not_opened_again(store: Store) -> None:

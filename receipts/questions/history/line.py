@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -149,7 +150,7 @@ def _with_intervals(points: Sequence[Point], adjusted: Sequence[float], steps: S
 
     drifting = {i for item in steps if item.kind == "drift" for i in range(item.start, item.stop)}
     bounds = sorted({0, len(points), *(item.at for item in steps)})
-    groups = [[adjusted[i] for i in range(a, b) if i not in drifting] for a, b in zip(bounds, bounds[1:], strict=False)]
+    groups = [[adjusted[i] for i in range(a, b) if i not in drifting] for a, b in itertools.pairwise(bounds)]
     sigma = pooled(groups)
     if sigma is None:
         return list(points)

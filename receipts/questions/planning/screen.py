@@ -38,8 +38,8 @@ class Wanted:
 def read_screen(path: Path, store: Store) -> Wanted:
     """The arms of a file: a base and what differs from it, one axis an arm.
 
-    ``base`` names a receipt or a plan file; ``[vary]`` maps leaves to values, each of them an arm of its own; ``[[arm]]``
-    has a ``name`` and ``set``, for leaves that change together. Raises InputError.
+    ``base`` names a receipt or a plan file; ``[vary]`` maps leaves to values, each an arm of its own; ``[[arm]]`` has a
+    ``name`` and ``set``, for leaves that change together. Raises InputError.
     """
     from receipts.questions.plan import read_plan
 

@@ -1,0 +1,83 @@
+"""``receipts bisect``: which axes made a configuration worse."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, is_file, parsed_file, pass_session
+from receipts.cli.sides import METRIC
+
+if TYPE_CHECKING:
+    from receipts.questions.bisect.bisect import Bisected
+
+EPILOG = """\b
+Examples:
+  receipts bisect @golden 81aa --plan bisect
+  receipts run --plan bisect/01-torch-2.9.0.json -- python train.py --plan {plan}
+  receipts bisect @golden 81aa --plan bisect        (again, until it is explained)
+
+Each step is a configuration between the two sides, with some axes as the bad side has them; its outcome is the effect
+of its launches, never one number. More: docs/bisect.md.
+Exit codes: 0 explained, 1 nothing to explain, 2 wrong call or input, 3 run the plan."""
+
+
+@click.command("bisect", epilog=EPILOG)
+@click.argument("good", metavar="GOOD")
+@click.argument("bad", metavar="BAD")
+@METRIC
+@click.option("--plan", "folder", metavar="DIR", help="Write the plan of the next step here, for receipts run.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@pass_session
+def command(session: Session, good: str, bad: str, metric: str, folder: str | None, as_json: bool) -> int:
+    """Find the smallest set of axes that explains why BAD differs from GOOD, or say what to launch next.
+
+    GOOD and BAD are files, ids or unique id prefixes, labels, or @pins.
+    """
+    from receipts.questions.bisect.bisect import bisect
+
+    with session.open_store() as store:
+        sides = [parsed_file(word) if is_file(word) else store.get(word) for word in (good, bad)]
+        seen = bisect(store, sides[0], sides[1], session.rulebook, metric)
+    written = _write(Path(folder), seen) if folder is not None else None
+    if as_json:
+        output.as_json(
+            {
+                "axes": list(seen.axes),
+                "metric": seen.metric,
+                "effect": asdict(seen.direct),
+                "sets": [list(item) for item in seen.sets],
+                "inseparable": [list(item) for item in seen.inseparable],
+                "steps": [{**asdict(item)} for item in seen.steps],
+                "avoided": [{"configuration": name, "why": why} for name, why in seen.avoided],
+                "launches": seen.launches,
+                "plan": written,
+            }
+        )
+    else:
+        from receipts.publish.bisect import page
+
+        output.show(page(seen))
+    if written is not None:
+        output.note(f"plan: {written}")
+    return seen.exit_code
+
+
+def _write(folder: Path, seen: Bisected) -> str | None:
+    """Write the plan of the next step; one that is there already is the same step, and stays."""
+    from receipts.base import files
+    from receipts.questions.plan import write_plan
+
+    if seen.plan is None:
+        return None
+    label = seen.plan.receipt.run.label or "as-stored"
+    name = re.sub(r"[^A-Za-z0-9._]+", "-", label).strip("-.")[:60] or "step"
+    path = folder / f"{len(seen.steps):02d}-{name}.json"
+    if not path.exists():
+        files.write_folder(folder, {path.name: write_plan(seen.plan, {"run.label": label})})
+    return str(path)

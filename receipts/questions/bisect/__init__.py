@@ -1,0 +1,1 @@
+"""Bisecting over axes: the smallest set of changes that explains why one configuration is worse than another."""

@@ -1,0 +1,192 @@
+"""Which axes made a configuration worse: a walk over what is stored, and the launches that are needed next."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from receipts import metrics
+from receipts.base.errors import UsageError
+from receipts.questions.bisect.walk import MOST_AXES, Explanation, Outcome, walk
+from receipts.questions.bridge.lattice import Lattice
+from receipts.questions.bridge.missing import launches_needed
+from receipts.questions.bridge.point import Judge
+from receipts.questions.preflight import preflight
+from receipts.receipt import Parsed
+from receipts.stats.equivalence import FEWEST_LAUNCHES, SMALLEST_EFFECT, Effect
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
+    from receipts.metrics import Metric
+    from receipts.questions.bridge.point import BridgePoint
+    from receipts.store import Store
+
+
+@dataclass(frozen=True)
+class Step:
+    """A configuration that the walk needed: the axes that moved, its outcome, and the effect against the good side."""
+
+    moved: tuple[str, ...]
+    outcome: Outcome
+    effect: Effect | None
+    name: str
+
+
+@dataclass(frozen=True)
+class Bisected:
+    """What explains the change: sets of axes, each sufficient; a set of several acts together.
+
+    ``plan`` is the document to launch next, ``launches`` times, None at the end. ``avoided`` are configurations that
+    fail, with the reason. ``direct`` is the effect of the bad side against the good one.
+    """
+
+    axes: tuple[str, ...]
+    metric: str
+    direct: Effect
+    sets: tuple[tuple[str, ...], ...]
+    inseparable: tuple[tuple[str, ...], ...]
+    steps: tuple[Step, ...]
+    avoided: tuple[tuple[str, str], ...]
+    plan: Parsed | None
+    launches: int
+    commits: tuple[str, str] | None
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is anything to explain."""
+        return self.direct.kind in ("faster", "slower")
+
+    @property
+    def exit_code(self) -> int:
+        """0 explained, 1 nothing to explain, 3 launches are needed."""
+        if self.plan is not None:
+            return 3
+        return 0 if self.changed and self.sets else 1
+
+
+def bisect(store: Store, good: Parsed, bad: Parsed, rulebook: Rulebook, metric: str = metrics.DEFAULT) -> Bisected:
+    """Explain why ``bad`` differs from ``good`` by the fewest axes. Raises UsageError where no axes can be moved."""
+    return _Bisection(store, good, bad, rulebook, metrics.get(metric)).run()
+
+
+class _Bisection:
+    """The lattice between two receipts, with what is stored of it."""
+
+    def __init__(self, store: Store, good: Parsed, bad: Parsed, rulebook: Rulebook, metric: Metric) -> None:
+        self._store = store
+        self._metric = metric
+        self._judge = Judge(store, rulebook, good, bad, metric)
+        verdict = self._judge.compared(self._judge.a, self._judge.b).verdict
+        if verdict.difference.unknown:
+            axes = ", ".join(item.axis for item in verdict.difference.unknown)
+            raise UsageError(f"one side does not state {axes}: state it, so that it can be moved")
+        if not verdict.counted:
+            raise UsageError("the two differ in no axis; a change between them has another cause: receipts history")
+        if len(verdict.counted) > MOST_AXES:
+            raise UsageError(
+                f"the two differ in {len(verdict.counted)} axes; bisect moves at most {MOST_AXES}: name closer ones"
+            )
+        self._lattice = Lattice(self._judge, rulebook, verdict.counted)
+        self._stored: dict[int, BridgePoint] = {0: self._judge.a, self._lattice.full: self._judge.b}
+        self._failing: dict[int, str] = {}
+        self._read()
+        delta = self._judge.smallest_effect
+        self._delta = SMALLEST_EFFECT if delta is None else delta
+        self._direct = self._effect(self._lattice.full)
+
+    def run(self) -> Bisected:
+        """Walk as far as the store knows."""
+        if self._direct.kind not in ("faster", "slower"):
+            again = self._direct.kind != "equivalent"
+            return self._answer(Explanation((), (), None, ()), self._judge.a.parsed if again else None)
+        return self._answer(walk(len(self._lattice.axes), self._outcome, self._stored.__contains__))
+
+    def _read(self) -> None:
+        """What is stored between the two."""
+        a, b = self._judge.a.configuration, self._judge.b.configuration
+        kind = self._judge.a.parsed.receipt.run.kind
+        for item in self._store.query.mixtures(a, b, sorted(a.apart(b)), kind):
+            place = self._lattice.place(item.configuration)
+            if place is None or place in (0, self._lattice.full):
+                continue
+            if item.newest is not None:
+                self._stored.setdefault(place, self._judge.stored(item.newest.id))
+            elif item.failed is not None:
+                self._failing.setdefault(place, f"{item.failed.name} ended {item.failed.outcome}")
+
+    def _outcome(self, number: int) -> Outcome:
+        """Whether a configuration is as bad as the bad side, by an effect verdict and never by one number."""
+        if number in self._failing and number not in self._stored:
+            return "fails"
+        if number not in self._stored:
+            return "fails" if self._would_fail(number) else "unknown"
+        effect = self._effect(number)
+        if effect.kind == self._direct.kind:
+            return "bad"
+        return "good" if effect.kind in ("faster", "slower", "equivalent") else "unknown"
+
+    def _would_fail(self, number: int) -> bool:
+        """Whether nothing can be launched there; the reason is kept."""
+        plan = self._lattice.plan(number)
+        if isinstance(plan, str):
+            self._failing[number] = plan
+            return True
+        answer = preflight(plan, self._judge.lane, self._store)
+        if answer.status in ("failed", "predicted"):
+            self._failing[number] = answer.why
+            return True
+        return False
+
+    def _effect(self, number: int) -> Effect:
+        """The effect of a configuration against the good side, axes not counted: several may have moved."""
+        from receipts.stats.effect import compare
+
+        a, b = self._judge.a.values, self._stored[number].values
+        sigma, better = self._judge.sigma(self._judge.a), self._metric.better
+        return compare(
+            [math.exp(value) for value in a.logs],
+            [math.exp(value) for value in b.logs],
+            better="higher" if better == "higher" else "lower",
+            sigma=sigma,
+            delta=self._judge.smallest_effect,
+        )
+
+    def _answer(self, explained: Explanation, again: Parsed | None = None) -> Bisected:
+        waiting, plan, launches = explained.waiting, again, 0
+        if waiting is not None:
+            stated = self._lattice.plan(waiting)
+            plan = stated if isinstance(stated, Parsed) else None
+            launches = self._launches(waiting)
+        elif again is not None:
+            launches = self._launches(self._lattice.full)
+        return Bisected(
+            axes=self._lattice.axes,
+            metric=self._metric.name,
+            direct=self._direct,
+            sets=tuple(self._lattice.moved(number) for number in explained.sets),
+            inseparable=tuple(self._lattice.moved(number) for number in explained.inseparable),
+            steps=tuple(self._step(number) for number in explained.asked),
+            avoided=tuple((self._lattice.label(number), why) for number, why in self._failing.items()),
+            plan=plan,
+            launches=launches,
+            commits=self._commits(),
+        )
+
+    def _launches(self, number: int) -> int:
+        """How many more launches of a configuration its verdict needs."""
+        if number not in self._stored:
+            return launches_needed(self._judge.sigma(self._judge.a), self._delta)
+        have = len(self._stored[number].launches)
+        return max(1, (self._effect(number).needed or FEWEST_LAUNCHES) - have)
+
+    def _step(self, number: int) -> Step:
+        known = number in self._stored
+        effect = self._effect(number) if known else None
+        name = self._stored[number].name if known else self._lattice.label(number)
+        return Step(self._lattice.moved(number), self._outcome(number), effect, name)
+
+    def _commits(self) -> tuple[str, str] | None:
+        """The commits of both sides, where both state one and they differ."""
+        ends: list[Any] = [end.parsed.stated.get("code.commit") for end in (self._judge.a, self._judge.b)]
+        return (str(ends[0]), str(ends[1])) if None not in ends and ends[0] != ends[1] else None

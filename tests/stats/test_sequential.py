@@ -1,0 +1,60 @@
+"""Planned looks: the error over all looks, the power, and how many launches they save."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from receipts.questions.planning.follow import answer_of
+from receipts.questions.planning.study import Contrast, Study
+from receipts.stats.sequential import at_level, plan_looks
+
+EFFECT = 0.00995
+CONTRAST = Contrast("x", "a", "b")
+
+
+def ended(study: Study, a: list[float], b: list[float]) -> tuple[str, int]:
+    for count in range(2, study.looks.most + 1):
+        answer = answer_of(study, study.looks, CONTRAST, {"a": a[:count], "b": b[:count]}, "lower").answer
+        if answer != "run on":
+            return answer, count
+    return "cannot be decided", study.looks.most
+
+
+@pytest.mark.parametrize(("df", "median"), [(24.0, 3), (None, 4)])
+def test_looking_early_keeps_the_error_and_saves_launches(df: float | None, median: int) -> None:
+    sigma, rng = 0.004, random.Random(1)
+    looks = plan_looks(EFFECT, sigma, df)
+    assert looks.median <= median <= looks.fixed <= 5
+    assert looks.most <= looks.fixed + 1
+    study = Study("s", "lane", "step_seconds", EFFECT, sigma, df, "", 0.05, looks, (), (CONTRAST,))
+    false = seen = 0
+    for _ in range(400):
+        a, b = ([rng.gauss(0.0, sigma) for _ in range(looks.most)] for _ in "ab")
+        false += ended(study, a, b)[0] in ("faster", "slower")
+        seen += ended(study, a, [value - EFFECT for value in b])[0] == "faster"
+    assert false <= 30  # 5 % of 400, and three standard deviations
+    assert seen >= 340
+
+
+def test_no_plan_is_longer_than_allowed() -> None:
+    for sigma in (0.001, 0.006):
+        looks = plan_looks(EFFECT, sigma, None)
+        assert looks.most <= max(looks.fixed + 1, 1.1 * looks.fixed)
+        assert looks.at(looks.launches[0] - 1) is None
+        assert looks.at(1000) == len(looks.launches)
+
+
+def test_holm_leaves_more_to_what_is_still_open() -> None:
+    strict = plan_looks(EFFECT, 0.004, None, alpha=0.05 / 3)
+    lax = at_level(strict, 0.05)
+    assert lax.launches == strict.launches
+    assert all(one < other for one, other in zip(lax.confidences, strict.confidences, strict=True))
+
+
+def test_what_will_not_be_decided_is_no_equivalence() -> None:
+    looks = plan_looks(EFFECT, 0.004, None)
+    study = Study("s", "lane", "step_seconds", EFFECT, 0.004, None, "", 0.05, looks, (), (CONTRAST,))
+    a = [0.0, 0.03, -0.03, 0.02, -0.02, 0.01, -0.01][: looks.most]
+    assert ended(study, a, [value + 0.001 for value in a])[0] == "cannot be decided"
