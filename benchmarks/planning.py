@@ -8,8 +8,8 @@ import statistics
 from pathlib import Path
 
 from benchmarks.history import groups_of, simulated
+from receipts.questions.planning.experiment import Contrast, Experiment
 from receipts.questions.planning.follow import answer_of
-from receipts.questions.planning.study import Contrast, Study
 from receipts.stats.equivalence import CONFIDENCE
 from receipts.stats.estimate import against_floor, pooled
 from receipts.stats.sequential import plan_looks
@@ -18,14 +18,14 @@ EFFECT = 0.00995  # 1 %
 CONTRAST = Contrast("x", "a", "b")
 
 
-def study(sigma: float, df: float | None) -> Study:
-    """A study of one question at this noise."""
+def experiment(sigma: float, df: float | None) -> Experiment:
+    """An experiment of one question at this noise."""
     looks = plan_looks(EFFECT, sigma, df)
-    return Study("s", "lane", "step_seconds", EFFECT, sigma, df, "", 0.05, looks, (), (CONTRAST,))
+    return Experiment("s", "lane", "step_seconds", EFFECT, sigma, df, "", 0.05, looks, (), (CONTRAST,))
 
 
-def ended(plan: Study, a: list[float], b: list[float]) -> tuple[str, int]:
-    """The answer of a study that is read after every launch, and the launches a side when it ended."""
+def ended(plan: Experiment, a: list[float], b: list[float]) -> tuple[str, int]:
+    """The answer of an experiment that is read after every launch, and the launches a side when it ended."""
     for count in range(2, plan.looks.most + 1):
         answer = answer_of(plan, plan.looks, CONTRAST, {"a": a[:count], "b": b[:count]}, "lower").answer
         if answer != "run on":
@@ -51,14 +51,14 @@ def row(name: str, df: float | None, sigma: float, repeats: int, rng: random.Ran
     for _ in range(repeats):
         noise = rng.gauss
         estimated = sigma * (sum(noise(0, 1) ** 2 for _ in range(int(df))) / df) ** 0.5 if df else sigma
-        plan = study(round(estimated, 4), df)
+        plan = experiment(round(estimated, 4), df)
         a, b = ([noise(0.0, sigma) for _ in range(plan.looks.most)] for _ in "ab")
         false += ended(plan, a, b)[0] in ("faster", "slower")
         peeks += peeked(a, b)
         answer, count = ended(plan, a, [value - EFFECT for value in b])
         decided += answer == "faster"
         counts.append(count)
-    looks = study(sigma, df).looks
+    looks = experiment(sigma, df).looks
     print(
         f"{name} σ {sigma:.2%}: false success {false / repeats:.1%} (peeking {peeks / repeats:.1%}), power "
         f"{decided / repeats:.1%}, median {statistics.median(counts):g} launches a side, "
@@ -71,7 +71,7 @@ def replayed(groups: dict[str, list[float]], repeats: int, rng: random.Random) -
     false = total = peeks = 0
     for logs in groups.values():
         sigma = round(statistics.stdev(logs), 4) or 0.0001
-        plan = study(sigma, None)
+        plan = experiment(sigma, None)
         for _ in range(repeats):
             mixed = rng.sample(logs, len(logs))
             half = len(mixed) // 2

@@ -1,4 +1,4 @@
-"""The pages of a study: its plan, and what it says after a look."""
+"""The pages of an experiment: its plan, and what it says after a look."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from receipts.publish.page import Code, Column, Page, Section, Table, row
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
+    from receipts.questions.planning.experiment import Experiment
     from receipts.questions.planning.follow import Followed
-    from receipts.questions.planning.study import Study
 
 
-def page(study: Study, folder: str, hosts: Sequence[str] = ()) -> Page:
-    """The plan of a study."""
-    say, looks = words("plan"), study.looks
-    hours = study.chip_hours
+def page(experiment: Experiment, folder: str, hosts: Sequence[str] = ()) -> Page:
+    """The plan of an experiment."""
+    say, looks = words("plan"), experiment.looks
+    hours = experiment.chip_hours
     cost = say("cost", hours=hours) if hours is not None else say("no_cost")
-    df = say("df", df=study.sigma_df) if study.sigma_df is not None else ""
-    count = len(study.contrasts)
+    df = say("df", df=experiment.sigma_df) if experiment.sigma_df is not None else ""
+    count = len(experiment.contrasts)
     sentences = [
-        say("power", effect=study.effect, power=looks.power, median=looks.median, fixed=looks.fixed),
-        say("sigma", sigma=study.sigma, df=df, of=study.sigma_of),
+        say("power", effect=experiment.effect, power=looks.power, median=looks.median, fixed=looks.fixed),
+        say("sigma", sigma=experiment.sigma, df=df, of=experiment.sigma_of),
         say(
             "looks",
             launches=", ".join(map(str, looks.launches)),
             confidences=", ".join(f"{100.0 * item:.2f}" for item in looks.confidences),
-            alpha=study.alpha,
+            alpha=experiment.alpha,
             holm=say("holm", n=count) if count > 1 else "",
         ),
         say("order", folder=folder),
@@ -45,22 +45,22 @@ def page(study: Study, folder: str, hosts: Sequence[str] = ()) -> Page:
         row(
             arm.name,
             str(len(arm.receipts)),
-            str(sum(name == arm.name for _, name, _ in study.runs)),
+            str(sum(name == arm.name for _, name, _ in experiment.runs)),
             f"{arm.chip_hours:,.2f}" if arm.chip_hours is not None else "~",
             ", ".join(f"{path} {value}" for path, value in arm.changes.items()) or "as stored",
         )
-        for arm in study.arms
+        for arm in experiment.arms
     )
     sections = [Section("arms", say("arms"), tuple(sentences), tables=(Table("", columns, rows),))]
-    if study.left_out:
-        points = tuple((name, ((why,),)) for name, why in study.left_out)
+    if experiment.left_out:
+        points = tuple((name, ((why,),)) for name, why in experiment.left_out)
         sections.append(Section("left-out", say("left_out"), points=points))
-    headline = say("headline", runs=len(study.runs), arms=len(study.arms), most=looks.most, cost=cost)
-    return Page(say("title", id=study.id), headline=(headline,), sections=tuple(sections))
+    headline = say("headline", runs=len(experiment.runs), arms=len(experiment.arms), most=looks.most, cost=cost)
+    return Page(say("title", id=experiment.id), headline=(headline,), sections=tuple(sections))
 
 
 def followed(seen: Followed, folder: str) -> Page:
-    """What a study says now, and what to run next."""
+    """What an experiment says now, and what to run next."""
     from receipts.questions.planning.follow import DECIDED
 
     say = words("plan")
@@ -89,4 +89,4 @@ def followed(seen: Followed, folder: str) -> Page:
         sections.append(Section("runs", say("runs"), points=points))
     decided = sum(item.answer in DECIDED for item in seen.answers)
     headline = say("next_headline", status=seen.status, decided=decided, n=len(seen.answers))
-    return Page(say("title", id=seen.study.id), headline=(headline,), sections=tuple(sections))
+    return Page(say("title", id=seen.experiment.id), headline=(headline,), sections=tuple(sections))

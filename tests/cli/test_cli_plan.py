@@ -10,8 +10,8 @@ import pytest
 from command_line import Shell, shell
 from grid_store import Grid, keep
 from receipts.questions.plan import read_plan
+from receipts.questions.planning.experiment import Contrast, read_experiment
 from receipts.questions.planning.follow import decide
-from receipts.questions.planning.study import Contrast, read_study
 from receipts.store import Store, open_store
 
 __all__ = ["shell"]
@@ -41,10 +41,10 @@ def launch(store: Store, folder: Path, names: list[str], seed: int, factor: floa
 
 def test_a_screen_counts_what_is_stored_and_ends_when_it_is_decided(shell: Shell) -> None:
     folder = planned(shell)
-    study = read_study(folder)
-    assert len(study.arm("base").receipts) == 3
-    assert [name for _, name, _ in study.runs[:3]] == ["base", "ALPHA-2", "ALPHA-3"]
-    assert sum(name == "base" for _, name, _ in study.runs) == study.looks.most - 3
+    experiment = read_experiment(folder)
+    assert len(experiment.arm("base").receipts) == 3
+    assert [name for _, name, _ in experiment.runs[:3]] == ["base", "ALPHA-2", "ALPHA-3"]
+    assert sum(name == "base" for _, name, _ in experiment.runs) == experiment.looks.most - 3
     said = shell("plan", "--next", "screen", "--json")
     assert said.code == 3
     assert said.json["status"] == "run these"
@@ -74,7 +74,7 @@ def test_wrong_files_say_what_to_do(shell: Shell) -> None:
     assert said.code == 2
     assert "nothing" in said.err
     assert "quotes" in said.err
-    (folder / "study.json").write_text(json.dumps({"version": 99}))
+    (folder / "experiment.json").write_text(json.dumps({"version": 99}))
     assert "write one: receipts plan" in shell("plan", "--next", "screen").err
 
 

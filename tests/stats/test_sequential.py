@@ -6,20 +6,20 @@ import random
 
 import pytest
 
+from receipts.questions.planning.experiment import Contrast, Experiment
 from receipts.questions.planning.follow import answer_of
-from receipts.questions.planning.study import Contrast, Study
 from receipts.stats.sequential import at_level, plan_looks
 
 EFFECT = 0.00995
 CONTRAST = Contrast("x", "a", "b")
 
 
-def ended(study: Study, a: list[float], b: list[float]) -> tuple[str, int]:
-    for count in range(2, study.looks.most + 1):
-        answer = answer_of(study, study.looks, CONTRAST, {"a": a[:count], "b": b[:count]}, "lower").answer
+def ended(experiment: Experiment, a: list[float], b: list[float]) -> tuple[str, int]:
+    for count in range(2, experiment.looks.most + 1):
+        answer = answer_of(experiment, experiment.looks, CONTRAST, {"a": a[:count], "b": b[:count]}, "lower").answer
         if answer != "run on":
             return answer, count
-    return "cannot be decided", study.looks.most
+    return "cannot be decided", experiment.looks.most
 
 
 @pytest.mark.parametrize(("df", "median"), [(24.0, 3), (None, 4)])
@@ -28,12 +28,12 @@ def test_looking_early_keeps_the_error_and_saves_launches(df: float | None, medi
     looks = plan_looks(EFFECT, sigma, df)
     assert looks.median <= median <= looks.fixed <= 5
     assert looks.most <= looks.fixed + 1
-    study = Study("s", "lane", "step_seconds", EFFECT, sigma, df, "", 0.05, looks, (), (CONTRAST,))
+    experiment = Experiment("s", "lane", "step_seconds", EFFECT, sigma, df, "", 0.05, looks, (), (CONTRAST,))
     false = seen = 0
     for _ in range(400):
         a, b = ([rng.gauss(0.0, sigma) for _ in range(looks.most)] for _ in "ab")
-        false += ended(study, a, b)[0] in ("faster", "slower")
-        seen += ended(study, a, [value - EFFECT for value in b])[0] == "faster"
+        false += ended(experiment, a, b)[0] in ("faster", "slower")
+        seen += ended(experiment, a, [value - EFFECT for value in b])[0] == "faster"
     assert false <= 30  # 5 % of 400, and three standard deviations
     assert seen >= 340
 
@@ -55,6 +55,6 @@ def test_holm_leaves_more_to_what_is_still_open() -> None:
 
 def test_what_will_not_be_decided_is_no_equivalence() -> None:
     looks = plan_looks(EFFECT, 0.004, None)
-    study = Study("s", "lane", "step_seconds", EFFECT, 0.004, None, "", 0.05, looks, (), (CONTRAST,))
+    experiment = Experiment("s", "lane", "step_seconds", EFFECT, 0.004, None, "", 0.05, looks, (), (CONTRAST,))
     a = [0.0, 0.03, -0.03, 0.02, -0.02, 0.01, -0.01][: looks.most]
-    assert ended(study, a, [value + 0.001 for value in a])[0] == "cannot be decided"
+    assert ended(experiment, a, [value + 0.001 for value in a])[0] == "cannot be decided"

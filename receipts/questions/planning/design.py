@@ -1,4 +1,4 @@
-"""A study from what is to be decided: launches of each arm, in waves with the controls, within a budget."""
+"""An experiment from what is to be decided: launches of each arm, in waves with the controls, within a budget."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from receipts.base.errors import InputError, NotFound
 from receipts.metrics import Launch
 from receipts.questions.comparisons import Comparisons
 from receipts.questions.plan import parse_plan, write_plan
+from receipts.questions.planning.experiment import FILE, Arm, Experiment, to_json
 from receipts.questions.planning.screen import Candidate, Wanted
-from receipts.questions.planning.study import FILE, Arm, Study, to_json
 from receipts.receipt import Document, Parsed
 from receipts.stats.equivalence import SMALLEST_EFFECT
 from receipts.stats.sequential import ALPHA, POWER, Looks, plan_looks
@@ -30,9 +30,9 @@ _SEEDS: Final = ("numerics.seed", "data.order_seed")
 
 @dataclass(frozen=True)
 class Designed:
-    """A study and the files of its folder; ``short`` says why the budget cannot decide it, empty where it can."""
+    """An experiment and the files of its folder; ``short`` says why the budget cannot decide it, empty where it can."""
 
-    study: Study
+    experiment: Experiment
     files: dict[str, bytes]
     short: str = ""
 
@@ -67,7 +67,7 @@ def design(
     arms = tuple(_arm(store, rulebook, item, metric) for item in kept if item.name in used)
     looks = plan_looks(size, value, df, ALPHA / len(contrasts), power)
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    study = Study(
+    experiment = Experiment(
         id=_id(created, arms, metric),
         lane=head.receipt.run.lane,
         metric=metric,
@@ -83,12 +83,12 @@ def design(
         budget=budget,
         created=created,
     )
-    return _written(study, {item.name: item for item in kept}, lane)
+    return _written(experiment, {item.name: item for item in kept}, lane)
 
 
 def _id(created: str, arms: Sequence[Arm], metric: str) -> str:
     text = "\0".join([created, metric, *(arm.name for arm in arms), *(name for arm in arms for name in arm.receipts)])
-    return f"study-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return f"experiment-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def _sigma(
@@ -156,21 +156,21 @@ def _chip_hours(parsed: Parsed, lane: Lane) -> float | None:
     return float(chips) * math.fsum(launch.durations) / 3600.0 if launch.durations else None
 
 
-def _written(study: Study, candidates: dict[str, Candidate], lane: Lane) -> Designed:
-    """The study with its runs in order and their files, cut to its budget."""
-    looks, short = study.looks, ""
-    runs = _runs(study, looks.most)
-    whole = replace(study, runs=tuple((_file(order, arm), arm, wave) for order, (arm, wave) in enumerate(runs, 1)))
+def _written(experiment: Experiment, candidates: dict[str, Candidate], lane: Lane) -> Designed:
+    """The experiment with its runs in order and their files, cut to its budget."""
+    looks, short = experiment.looks, ""
+    runs = _runs(experiment, looks.most)
+    whole = replace(experiment, runs=tuple((_file(order, arm), arm, wave) for order, (arm, wave) in enumerate(runs, 1)))
     cost = whole.chip_hours
-    if study.budget is not None and cost is None:
+    if experiment.budget is not None and cost is None:
         short = "the cost of a launch is unknown: the base states no chips, or neither its wall time nor its steps"
-    elif study.budget is not None and cost is not None and cost > study.budget:
-        short = f"it takes up to {cost:,.1f} chip-hours, and the budget is {study.budget:,.1f}"
+    elif experiment.budget is not None and cost is not None and cost > experiment.budget:
+        short = f"it takes up to {cost:,.1f} chip-hours, and the budget is {experiment.budget:,.1f}"
     files = {FILE: to_json(whole)}
     for file, arm, wave in whole.runs:
         item = candidates[arm]
         seeds = {path: int(item.like.stated[path]) + wave for path in _SEEDS if path in item.like.stated}
-        changes: dict[str, Any] = {**item.changes, **seeds, "run.label": study.label(arm, wave)}
+        changes: dict[str, Any] = {**item.changes, **seeds, "run.label": experiment.label(arm, wave)}
         files[file] = write_plan(item.like, changes, lane)
     return Designed(whole, files, short)
 
@@ -179,12 +179,12 @@ def _file(order: int, arm: str) -> str:
     return f"{order:03d}-{arm}.json"
 
 
-def _runs(study: Study, most: int) -> list[tuple[str, int]]:
+def _runs(experiment: Experiment, most: int) -> list[tuple[str, int]]:
     """Arms in waves: each wave has every arm that still needs launches, and every other wave runs backward."""
     runs: list[tuple[str, int]] = []
-    missing = {arm.name: max(0, most - len(arm.receipts)) for arm in study.arms}
+    missing = {arm.name: max(0, most - len(arm.receipts)) for arm in experiment.arms}
     for wave in range(1, most + 1):
-        names = [arm.name for arm in study.arms if missing[arm.name] >= wave]
+        names = [arm.name for arm in experiment.arms if missing[arm.name] >= wave]
         runs += [(name, wave) for name in (names if wave % 2 else names[::-1])]
     return runs
 

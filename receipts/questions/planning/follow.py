@@ -1,9 +1,9 @@
-"""What a study says now: each question decided, to be run on, or not to be decided within its launches."""
+"""What an experiment says now: each question decided, to be run on, or not to be decided within its launches."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +11,7 @@ from receipts import metrics
 from receipts.metrics import Launch
 from receipts.questions.comparisons import Comparisons
 from receipts.questions.planning.design import within
-from receipts.questions.planning.study import Contrast, Study
+from receipts.questions.planning.experiment import Contrast, Experiment
 from receipts.stats import student
 from receipts.stats.estimate import RatioEstimate, Sigma, against_floor, pooled, welch
 from receipts.stats.sequential import FUTILE, Looks, at_level
@@ -43,7 +43,7 @@ class Answered:
 class Followed:
     """Every question answered, and the files to run next, in order, to the next look."""
 
-    study: Study
+    experiment: Experiment
     answers: tuple[Answered, ...]
     next_runs: tuple[str, ...]
 
@@ -61,43 +61,47 @@ class Followed:
         return 3 if self.next_runs else 0 if self.status == "decided" else 1
 
 
-def follow(store: Store, rulebook: Rulebook, study: Study) -> Followed:
+def follow(store: Store, rulebook: Rulebook, experiment: Experiment) -> Followed:
     """Read what came in, and answer each question at its look; Holm over the questions."""
     comparisons = Comparisons(store, rulebook)
-    lane = rulebook.lanes.of(study.lane)
-    metric = metrics.get(study.metric)
-    arms = {arm.name: _launches(store, study, arm.name, arm.receipts) for arm in study.arms}
-    samples = {name: comparisons.samples(group, study.metric) if group else () for name, group in arms.items()}
+    lane = rulebook.lanes.of(experiment.lane)
+    metric = metrics.get(experiment.metric)
+    arms = {arm.name: _launches(store, experiment, arm.name, arm.receipts) for arm in experiment.arms}
+    samples = {name: comparisons.samples(group, experiment.metric) if group else () for name, group in arms.items()}
     logs: dict[str, list[float]] = {}
     for name, group in samples.items():
         values = [Launch(item, lane).read(metric).value for item in group]
         logs[name] = [math.log(value) for value in values if value is not None and value > 0.0]
     answers: dict[str, Answered] = {}
-    waiting = list(study.contrasts)
+    waiting = list(experiment.contrasts)
     while waiting:
-        looks = study.looks
-        if len(waiting) < len(study.contrasts):
-            looks = at_level(looks, study.alpha / len(waiting))
-        now = {item.name: answer_of(study, looks, item, logs, metric.better) for item in waiting}
+        looks = experiment.looks
+        if len(waiting) < len(experiment.contrasts):
+            looks = at_level(looks, experiment.alpha / len(waiting))
+        now = {item.name: answer_of(experiment, looks, item, logs, metric.better) for item in waiting}
         answers |= now
         done = [item for item in waiting if now[item.name].answer in DECIDED]
         if not done:
             break
         waiting = [item for item in waiting if item not in done]
-    ordered = tuple(answers[item.name] for item in study.contrasts)
-    return Followed(study, ordered, _next(study, ordered, {name: len(values) for name, values in logs.items()}))
+    ordered = tuple(answers[item.name] for item in experiment.contrasts)
+    return Followed(
+        experiment, ordered, _next(experiment, ordered, {name: len(values) for name, values in logs.items()})
+    )
 
 
-def _launches(store: Store, study: Study, arm: str, known: Sequence[str]) -> list[Parsed]:
+def _launches(store: Store, experiment: Experiment, arm: str, known: Sequence[str]) -> list[Parsed]:
     """Stored launches of an arm that stand: those that it began with, and those that carry its label."""
     from receipts.store import Condition, Filters
 
-    rows = store.find(Filters((Condition("label", "=", f"{study.id}/{arm}/*"),), limit=500))
+    rows = store.find(Filters((Condition("label", "=", f"{experiment.id}/{arm}/*"),), limit=500))
     ids = [*known, *(row.id for row in rows)]
     return [store.parsed(name) for name in dict.fromkeys(ids)]
 
 
-def answer_of(study: Study, looks: Looks, contrast: Contrast, logs: dict[str, list[float]], better: str) -> Answered:
+def answer_of(
+    experiment: Experiment, looks: Looks, contrast: Contrast, logs: dict[str, list[float]], better: str
+) -> Answered:
     """One question by the launches of its two arms."""
     a, b = logs[contrast.a], logs[contrast.b]
     launches = min(len(a), len(b))
@@ -105,13 +109,13 @@ def answer_of(study: Study, looks: Looks, contrast: Contrast, logs: dict[str, li
     place = within(looks, launches)
     if number is None:
         return Answered(contrast, "run on", len(a), len(b), None, None, None, place)
-    estimate = _improvement(estimated(a, b, study), better)
+    estimate = _improvement(estimated(a, b, experiment), better)
     half = estimate.half_width(looks.confidences[number - 1])
     low, high = math.exp(estimate.log_ratio - half), math.exp(estimate.log_ratio + half)
-    answer = decide(contrast, low, high, study.effect)
+    answer = decide(contrast, low, high, experiment.effect)
     if answer == "run on":
         last = number == len(looks.launches)
-        if last or _power_left(contrast, estimate, looks, launches, study.effect) < FUTILE:
+        if last or _power_left(contrast, estimate, looks, launches, experiment.effect) < FUTILE:
             answer = "cannot be decided"
             place += (
                 "; the last look" if last else f"; less than {FUTILE:.0%} chance that more launches would decide it"
@@ -119,10 +123,10 @@ def answer_of(study: Study, looks: Looks, contrast: Contrast, logs: dict[str, li
     return Answered(contrast, answer, len(a), len(b), math.exp(estimate.log_ratio), low, high, place)
 
 
-def estimated(a: Sequence[float], b: Sequence[float], study: Study) -> RatioEstimate:
+def estimated(a: Sequence[float], b: Sequence[float], experiment: Experiment) -> RatioEstimate:
     """B − A in logs, by the spread that the looks were planned with."""
-    if study.looks.df is not None:
-        return against_floor(a, b, Sigma(study.sigma, study.sigma_df, "measured"))
+    if experiment.looks.df is not None:
+        return against_floor(a, b, Sigma(experiment.sigma, experiment.sigma_df, "measured"))
     own = pooled((a, b))
     if own is None:
         return RatioEstimate(math.fsum(b) / len(b) - math.fsum(a) / len(a), 0.0, None)
@@ -150,7 +154,10 @@ def decide(contrast: Contrast, low: float, high: float, effect: float) -> Answer
 
 
 def _power_left(contrast: Contrast, now: RatioEstimate, looks: Looks, launches: int, effect: float) -> float:
-    """The chance that the last look decides, if the improvement is what it seems now."""
+    """The chance that the last look decides, if the improvement is anywhere within one standard error of what it seems.
+
+    At what it seems alone, a tenth of the plans for a true effect would end too soon.
+    """
     if now.error == 0.0:
         return 1.0
     share = launches / looks.most
@@ -158,27 +165,30 @@ def _power_left(contrast: Contrast, now: RatioEstimate, looks: Looks, launches: 
     spread = now.error * math.sqrt(max(1e-12, 1.0 - share))
     bounds = [math.log(item) for item in (contrast.low, contrast.high) if item is not None] or [0.0]
 
-    def beyond(limit: float) -> float:
-        """The chance of an estimate above a limit."""
-        return student.tail((limit - now.log_ratio) / spread, now.df)
+    def chances(center: float) -> Iterator[float]:
+        """Of an interval beyond or below each bound, or within ±δ."""
 
-    chances = [beyond(bound + half) + 1.0 - beyond(bound - half) for bound in bounds]
-    if contrast.low is None:
-        chances.append(max(0.0, beyond(half - effect) - beyond(effect - half)))
-    return max(chances)
+        def above(limit: float) -> float:
+            return student.tail((limit - center) / spread, now.df)
+
+        yield from (above(bound + half) + 1.0 - above(bound - half) for bound in bounds)
+        if contrast.low is None:
+            yield max(0.0, above(half - effect) - above(effect - half))
+
+    return max(chance for shift in (-1.0, 0.0, 1.0) for chance in chances(now.log_ratio + shift * now.error))
 
 
-def _next(study: Study, answers: Sequence[Answered], counts: dict[str, int]) -> tuple[str, ...]:
+def _next(experiment: Experiment, answers: Sequence[Answered], counts: dict[str, int]) -> tuple[str, ...]:
     """The files that take the open questions to their next look; the controls of open arms run in the same wave."""
     open_arms = {name for item in answers if item.answer == "run on" for name in (item.contrast.a, item.contrast.b)}
     if not open_arms:
         return ()
     fewest = min(counts[name] for name in open_arms)
-    target = next((count for count in study.looks.launches if count > fewest), study.looks.most)
+    target = next((count for count in experiment.looks.launches if count > fewest), experiment.looks.most)
     wanted = {name: max(0, target - counts[name]) for name in open_arms}
-    came = {arm.name: counts[arm.name] - len(arm.receipts) for arm in study.arms}
+    came = {arm.name: counts[arm.name] - len(arm.receipts) for arm in experiment.arms}
     files = []
-    for file, arm, wave in study.runs:
+    for file, arm, wave in experiment.runs:
         if wanted.get(arm) and wave > came[arm]:
             wanted[arm] -= 1
             files.append(file)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from receipts.base.errors import InputError, NotFound, Problem
-from receipts.questions.planning.study import Contrast
+from receipts.questions.planning.experiment import Contrast
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook

@@ -1,4 +1,4 @@
-"""A study: arms to launch, what is asked of them, and when to look. It lives in a folder, as `study.json` and plans."""
+"""An experiment: arms to launch, what is asked of them, and when to look. A folder holds it, with its plans."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any, Final
 from receipts.base.errors import InputError, Problem
 from receipts.stats.sequential import Looks
 
-FILE: Final = "study.json"
+FILE: Final = "experiment.json"
 VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """A configuration of the study. ``receipts`` are stored launches that count from the start.
+    """A configuration of the experiment. ``receipts`` are stored launches that count from the start.
 
     ``chip_hours`` is the cost of one launch. ``changes`` are the leaves that differ from the base.
     """
@@ -44,7 +44,7 @@ class Contrast:
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class Experiment:
     """What is planned. ``effect`` is the smallest that matters, ``sigma`` the noise floor, both in logs.
 
     ``looks`` are those of the first of ``contrasts`` questions (Holm: each that is decided leaves more to the others).
@@ -82,20 +82,20 @@ class Study:
         return math.fsum(cost for cost in costs if cost is not None) if None not in costs else None
 
 
-def to_json(study: Study) -> bytes:
-    """A study as the bytes of its file."""
-    return (json.dumps({"version": VERSION, **asdict(study)}, indent=2, ensure_ascii=False) + "\n").encode()
+def to_json(experiment: Experiment) -> bytes:
+    """An experiment as the bytes of its file."""
+    return (json.dumps({"version": VERSION, **asdict(experiment)}, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def read_study(folder: Path) -> Study:
-    """The study in a folder. Raises InputError."""
+def read_experiment(folder: Path) -> Experiment:
+    """The experiment in a folder. Raises InputError."""
     place = folder / FILE
     try:
         tree = json.loads(place.read_bytes())
         looks = tree.pop("looks")
         if tree.pop("version") != VERSION:
             raise ValueError("another version")
-        return Study(
+        return Experiment(
             **{key: value for key, value in tree.items() if key not in ("arms", "contrasts", "left_out", "runs")},
             looks=Looks(**{**looks, "launches": tuple(looks["launches"]), "confidences": tuple(looks["confidences"])}),
             arms=tuple(Arm(**{**arm, "receipts": tuple(arm["receipts"])}) for arm in tree["arms"]),
