@@ -16,9 +16,10 @@ import postgres_server
 from browser import browser_found, chromium, demo_pages
 from command_line import shell
 from receipts.ingest.evidence.scan import _Scanner
+from served import client, guarded, listening, server
 from store_copies import DatabaseCopies, FileCopies, Fill, no_receipts
 
-__all__ = ["browser_found", "chromium", "demo_pages", "shell"]
+__all__ = ["browser_found", "chromium", "client", "demo_pages", "guarded", "listening", "server", "shell"]
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -46,12 +46,14 @@ class Run:
         keep_journal: bool,
         probes: bool | Sequence[Any],
         quiet: bool,
+        deliver: bool | None,
     ) -> None:
         self.steps = steps
         self._out = out
         self._wanted = journal
         self._keep = keep_journal
         self._probes = probes
+        self._asked = deliver
         self._voice = Voice(quiet=quiet)
         self._lock = RLock()
         self._journal: Journal | None = None
@@ -378,6 +380,14 @@ class Run:
         self._close_journal()
         if self.written:
             self._voice.written(record, self.written, self.missing())
+            self._safely("the delivery", self._deliver)
+
+    def _deliver(self) -> None:
+        from receipts.emit import deliver
+
+        url = deliver.wanted(self._asked)
+        if url and self.record.place.world == 1:
+            self._voice.say(deliver.deliver(url, self.written))
 
     def _close_journal(self) -> None:
         from receipts.emit.document import MAX_STEPS

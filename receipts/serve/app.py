@@ -151,7 +151,7 @@ async def _submitted(call: Call) -> Reply:
     from receipts.serve.submit import refuse_other_lane, reply
 
     refuse_other_lane(call)
-    future = call.server.writer.put(Document(call.body, "the document"))
+    future = call.server.writer.put(Document(call.body, "the document"), call.token)
     return reply(call, await asyncio.wrap_future(future))
 
 

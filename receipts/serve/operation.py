@@ -65,7 +65,7 @@ class Call:
     @cached_property
     def store(self) -> Store:
         """The store, as Python asks it."""
-        return self.server.store()
+        return self.server.store(self.token)
 
     @property
     def name(self) -> str:

@@ -12,6 +12,7 @@ from limits.storage import MemoryStorage
 from limits.strategies import FixedWindowRateLimiter
 
 from receipts.api.store import Store
+from receipts.base.actor import Actor
 from receipts.serve.limits import Busy, Gate, Limits
 from receipts.serve.metrics import Metrics
 from receipts.serve.writer import Writer
@@ -60,7 +61,7 @@ class Server:
         self.tokens = Tokens(opened.database)
         self.gate = Gate(settings.limits.comparisons)
         self.metrics = Metrics()
-        self.writer = Writer(self.store())
+        self.writer = Writer(self.store)
         self._cached: dict[str, tuple[int, float, Any]] = {}
         self._limiter = FixedWindowRateLimiter(MemoryStorage())
         self._rate, self._failures = parse(settings.limits.rate), parse(settings.limits.failures)
@@ -71,10 +72,11 @@ class Server:
         self.writer.close()
         self.opened.close()
 
-    def store(self) -> Store:
-        """The store for one request: a state of its own over the shared connections."""
+    def store(self, token: Token | None = None) -> Store:
+        """The store for one request: a state of its own over the shared connections; rows record the token's name."""
         database = self.opened.database
-        return Store(Opened(Database(database.engine, database.address)), self.rulebook)
+        actor = Actor("token", token.name) if token is not None else None
+        return Store(Opened(Database(database.engine, database.address, actor)), self.rulebook)
 
     def cached(self, name: str, make: Callable[[], T]) -> T:
         """What follows from all receipts, worked out again when a new one has come, or after `FRESH` seconds."""

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
+from itertools import groupby
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from receipts.base.errors import StoreError
 from receipts.receipt import Document
 from receipts.workflows.submit import BATCH, Submission, submit
 
 if TYPE_CHECKING:
     from receipts.api.store import Store
+    from receipts.store.tokens import Token
 
-_Waiting = tuple[Document, "Future[Submission]"]
 SEALED: Final = 1000  # receipts after which a seal is written
 
 
-class Writer:
-    """A thread that stores documents, as many at once as wait. What it answers is on the disk."""
+class _Waiting(NamedTuple):
+    document: Document
+    token: Token | None
+    future: Future[Submission]
 
-    def __init__(self, store: Store) -> None:
+
+class Writer:
+    """A thread that stores documents, as many of one token at once as wait. What it answers is on the disk."""
+
+    def __init__(self, store: Callable[[Token | None], Store]) -> None:
         self._store = store
         self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
         self._thread = Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
         self._unsealed = 0
 
-    def __repr__(self) -> str:
-        return f"Writer({self._store!r})"
-
-    def put(self, document: Document) -> Future[Submission]:
+    def put(self, document: Document, token: Token | None) -> Future[Submission]:
         """Store a document; the future has its submission, or the StoreError for which nothing was stored."""
         future: Future[Submission] = Future()
-        self._queue.put((document, future))
+        self._queue.put(_Waiting(document, token, future))
         return future
 
     def close(self) -> None:
@@ -53,23 +60,25 @@ class Writer:
                     last = True
                 else:
                     batch.append(item)
-            self._write(batch)
+            for token, items in groupby(batch, key=lambda item: item.token):
+                self._write(list(items), self._store(token))
             if last:
                 return
 
-    def _write(self, batch: list[_Waiting]) -> None:
+    def _write(self, batch: Sequence[_Waiting], store: Store) -> None:
         try:
-            outcomes = list(submit([document for document, _ in batch], self._store.opened, self._store.rulebook))
+            outcomes = list(submit([item.document for item in batch], store.opened, store.rulebook))
         except BaseException as error:  # the thread must go on: who waits is given the error
-            for _, future in batch:
-                future.set_exception(error)
+            for item in batch:
+                item.future.set_exception(error)
             return
-        for (_, future), outcome in zip(batch, outcomes, strict=True):
-            future.set_result(outcome)
-        self._seal(sum(outcome.submitted is not None and outcome.submitted.new for outcome in outcomes))
+        for item, outcome in zip(batch, outcomes, strict=True):
+            item.future.set_result(outcome)
+        self._seal(store, sum(outcome.submitted is not None and outcome.submitted.new for outcome in outcomes))
 
-    def _seal(self, new: int) -> None:
+    def _seal(self, store: Store, new: int) -> None:
         self._unsealed += new
         if self._unsealed >= SEALED:
             self._unsealed = 0
-            self._store.opened.seal()
+            with suppress(StoreError):  # the next receipts are sealed with these
+                store.opened.seal()

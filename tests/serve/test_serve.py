@@ -96,6 +96,16 @@ def test_no_secret_is_in_the_store(server: Server) -> None:
     assert secret[13:].encode() not in kept
 
 
+def test_every_row_has_its_token_as_actor(guarded: tuple[TestClient, dict[str, str]], server: Server) -> None:
+    client, tokens = guarded
+    tree = json.loads(EVERY[0].raw)
+    tree["run"].update(launch="another", started="2026-03-09T09:00:00+00:00")
+    sent = client.post("/v1/receipts", content=json.dumps(tree), headers=bearer(tokens["submit"])).json()
+    assert server.opened.entry(sent["id"]).actor == "token:submit"
+    client.put("/v1/pins/by", json={"receipt": A}, headers=bearer(tokens["decide"]))
+    assert server.opened.pins()["by"].actor == "token:decide"
+
+
 def test_guessing_tokens_is_slowed_down(server: Server) -> None:
     Tokens(server.opened.database).add("ana", ["read"], None)
     asking = Server(server.opened, server.rulebook, Settings(("testserver",), limits=Limits(failures="3/minute")))

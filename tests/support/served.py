@@ -1,4 +1,4 @@
-"""A server in this process over a store with one of everything."""
+"""Servers over a store with one of everything: in this process, asking for tokens or not, and on a port."""
 
 from __future__ import annotations
 
@@ -6,39 +6,45 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 import pytest
-import uvicorn
-from starlette.testclient import TestClient
 
-import report_store
-import rule_cases
-from receipts.serve.limits import Limits
-from receipts.serve.run import with_pages
-from receipts.serve.server import Server, Settings
-from receipts.store import open_store
-from receipts.store.tokens import Tokens
-from store_copies import FileCopies
+if TYPE_CHECKING:
+    from starlette.testclient import TestClient
+
+    from receipts.serve.server import Server
+    from store_copies import FileCopies
 
 SCOPES = ("submit", "submit:cpu-torch", "read", "decide", "admin")
 
 
-def fill(path: Path) -> None:
-    """One of everything, a pin and a claim's worth of receipts."""
-    with report_store.fill(path, report_store.everything()) as store:
+def fill(url: str) -> None:
+    """One of everything, and a pin."""
+    import report_store
+
+    with report_store.fill(Path(url.removeprefix("sqlite:///")), report_store.everything()) as store:
         store.pin("golden", store.resolve_all("small decoder")[0])
 
 
 @pytest.fixture
 def server(tmp_path: Path, file_copies: FileCopies) -> Server:
     """A server that everybody on the machine may ask."""
-    url = file_copies.file(tmp_path / "store.sqlite", "served", lambda to: fill(Path(to.removeprefix("sqlite:///"))))
+    import rule_cases
+    from receipts.serve.server import Server, Settings
+    from receipts.store import open_store
+
+    url = file_copies.file(tmp_path / "store.sqlite", "served", fill)
     return Server(open_store(url), rule_cases.rulebook(), Settings(("testserver", "127.0.0.1"), open=True))
 
 
 @pytest.fixture
 def client(server: Server) -> Iterator[TestClient]:
-    """Asks the server; a token is a header."""
+    """Asks the server."""
+    from starlette.testclient import TestClient
+
+    from receipts.serve.run import with_pages
+
     with TestClient(with_pages(server)) as asking:
         yield asking
 
@@ -46,9 +52,17 @@ def client(server: Server) -> Iterator[TestClient]:
 @pytest.fixture
 def guarded(server: Server) -> Iterator[tuple[TestClient, dict[str, str]]]:
     """The same, asking for tokens, with a token of each scope."""
+    from starlette.testclient import TestClient
+
+    from receipts.serve.limits import Limits
+    from receipts.serve.run import with_pages
+    from receipts.serve.server import Server, Settings
+    from receipts.store.tokens import Tokens
+
     tokens = Tokens(server.opened.database)
     secrets = {scope: tokens.add(scope.replace(":", "-"), [scope], None)[1] for scope in SCOPES}
-    asking = Server(server.opened, server.rulebook, Settings(("testserver",), limits=Limits(failures="10000/minute")))
+    limits = Limits(failures="10000/minute")
+    asking = Server(server.opened, server.rulebook, Settings(("testserver",), limits=limits))
     with TestClient(with_pages(asking)) as client:
         yield client, secrets
 
@@ -56,6 +70,10 @@ def guarded(server: Server) -> Iterator[tuple[TestClient, dict[str, str]]]:
 @pytest.fixture
 def listening(server: Server) -> Iterator[str]:
     """The URL of the server on a port of this machine."""
+    import uvicorn
+
+    from receipts.serve.run import with_pages
+
     running = uvicorn.Server(uvicorn.Config(with_pages(server), port=0, log_level="warning"))
     thread = Thread(target=running.run)
     thread.start()
