@@ -16,6 +16,7 @@ from benchmarks.scaling.documents import Size
 from benchmarks.scaling.launches import Launch, launches
 from benchmarks.scaling.rows import Maker
 from receipts.axes.configuration import AxisPart, Configuration
+from receipts.base.actor import this_process
 from receipts.store import Store, open_store
 from receipts.store.entries import cut
 from receipts.store.sql import engine_of
@@ -103,7 +104,7 @@ class Writer:
             _New(item, last + at, verdict + at, int(replaced is not None), list(_said(item, replaced)))
             for at, (item, replaced) in enumerate(made, 1)
         ]
-        engine_of(connection).write(connection, _rows(new, placed))
+        engine_of(connection).write(connection, _rows(new, placed, str(this_process())))
 
     def _placed(self, connection: Connection, asked: Sequence[Configuration]) -> dict[bytes, int]:
         found = {item.whole: item for item in asked}

@@ -138,7 +138,7 @@ def test_nothing_stays_of_a_transaction_at_once_that_fails(store: Store) -> None
 
     def broken(connection: Driven) -> None:
         engine_of(connection).together(connection, [(rows, {})])  # with which it begins on PostgreSQL
-        run(connection, f"INSERT INTO purges VALUES ('{kept}', 'why', '2026-01-01')")
+        run(connection, f"INSERT INTO purges VALUES ('{kept}', 'why', '2026-01-01', NULL)")
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest import mock
@@ -121,10 +121,13 @@ SPEEDUP = {
 
 @contextmanager
 def clock(at: datetime) -> Iterator[None]:
-    """What is said to a store is said at that moment."""
-    told = mock.Mock(wraps=datetime)
-    told.now.return_value = at
-    with mock.patch("receipts.store.store.datetime", told), mock.patch("receipts.store.history.store.datetime", told):
+    """A store records at that moment."""
+    still = mock.Mock(wraps=datetime)
+    still.now.return_value = at
+    modules = ("receipts.store.database", "receipts.store.store", "receipts.store.history.store")
+    with ExitStack() as patches:
+        for module in modules:
+            patches.enter_context(mock.patch(f"{module}.datetime", still))
         yield
 
 

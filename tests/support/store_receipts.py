@@ -13,6 +13,7 @@ from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
 from receipts.store import NewClaim, Store
+from receipts.store.history.incidents import IncidentEvent
 
 BASE = Path(__file__).parents[1] / "cases" / "base.json"
 RULEBOOK = Rulebook()
@@ -94,3 +95,4 @@ def publish(store: Store, receipt: str) -> None:
     store.published.record_claims([claim_verdict("second", receipt)])
     store.published.decide(receipt, "hold", "the peak is too high")
     store.published.quote("README.md", [(receipt, "98k tok/s")])
+    store.published.record_incidents([IncidentEvent("0" * 12, "opened", 1, "training", "mfu", {}, "slower")])

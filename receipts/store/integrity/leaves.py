@@ -26,6 +26,7 @@ from receipts.store.tables import (
     claims,
     decisions,
     erased,
+    incidents,
     pins,
     purges,
     quotes,
@@ -101,6 +102,7 @@ _ALL: Final = (
     ),
     _named(decisions, "receipt", "decision", "reason", "at", "actor"),
     _named(quotes, "document", "receipt", "says", "at"),
+    _named(incidents, "incident", "event", "line", "kind", "metric", "body", "owner", "actor", "reason", "at"),
     # With its tombstone, which has no number of its own to be sealed under.
     Kind(
         "erased",
@@ -119,7 +121,7 @@ KINDS: Final[Mapping[str, Kind]] = {item.name: item for item in _ALL}
 # What another store's seals can be held against here; the rest speaks of one store only.
 SHARED: Final = (
     *("receipts", "verdicts", "supersessions", "pins", "claims", "claim_supersessions", "claim_verdicts"),
-    *("decisions", "quotes"),
+    *("decisions", "quotes", "incidents"),
 )
 
 

@@ -19,6 +19,7 @@ from receipts.store.tables import (
     claim_verdicts,
     claims,
     decisions,
+    incidents,
     pins,
     purges,
     quotes,
@@ -62,11 +63,13 @@ def _at(row: Row) -> datetime:
     return at.astimezone(UTC)
 
 
+_INCIDENT: Final = ("incident", "event", "line", "kind", "metric", "body", "owner", "actor", "reason", "at")
 _PLAIN: Final = {
     item.table.name: item
     for item in (
         _Plain(pins, "name", ("name", "receipt", "note", "at", "actor"), None),
         _Plain(decisions, "receipt", ("receipt", "decision", "reason", "at", "actor"), _at),
+        _Plain(incidents, "incident", _INCIDENT, _at),
         # The last reading of a document is found by its time.
         _Plain(quotes, "document", ("document", "receipt", "says", "at"), lambda row: 0),
         _Plain(claim_supersessions, "claim", ("claim", "successor", "reason", "at", "actor"), _at),
@@ -75,7 +78,7 @@ _PLAIN: Final = {
 
 
 def take_plain(connection: Connection, store: str, name: str, rows: Sequence[Row]) -> Came:
-    """Pins, decisions, quotes, or what superseded claims, in the order in which they were said there.
+    """Pins, decisions, quotes, incidents, or what superseded claims, in the order in which they were said there.
 
     A name that is pinned here keeps what it points at, and of decisions on a receipt the later one counts.
     """

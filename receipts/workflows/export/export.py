@@ -188,7 +188,7 @@ class _Work:
         self._add(writer, "comparisons", map(comparison_row, self._state.comparisons()))
         self._plain(writer, "pins")
         self._claims(writer)
-        for name in ("decisions", "quotes", "erased", "origins", "seals"):
+        for name in ("decisions", "quotes", "incidents", "erased", "origins", "seals"):
             self._plain(writer, name)
 
     def write_receipts(self, writer: Writer) -> None:
@@ -272,7 +272,8 @@ class _Work:
         """Whether a row speaks of chosen receipts alone."""
         if "subjects" in row:
             return self._has([(item["side"], item["receipt"]) for item in row["subjects"]])
-        return row["receipt"] is not None and bytes.fromhex(row["receipt"]) in self._chosen
+        receipt = row.get("receipt")  # an incident is about a line, and stays with the whole store
+        return receipt is not None and bytes.fromhex(receipt) in self._chosen
 
     def _has(self, subjects: Iterable[tuple[str, str]]) -> bool:
         return all(bytes.fromhex(receipt) in self._chosen for _, receipt in subjects)
