@@ -13,6 +13,7 @@ from receipts.api.answer import Answer
 if TYPE_CHECKING:
     import pandas as pd
 
+    from receipts.axes.lane import Grade
     from receipts.judging.rulebook import Rulebook, RuleSet
     from receipts.judging.verdict import Comparison as Verdict
     from receipts.metrics.chips import Pressure
@@ -128,13 +129,14 @@ def compared(
     witnesses: Sequence[Named] = (),
     waivers: Mapping[str, str] = MappingProxyType({}),
     study: str | None = None,
+    grade: Grade = "typed",
     replicates: bool = True,
     prove: bool = True,
 ) -> Comparison:
     """Compare two groups of launches, each with its stored replicates: receipts, or words that a store knows them by.
 
     A launch that is given as a receipt, id or pin stands for its side; those of a label or pattern as far as they
-    count. With ``prove`` errors carry proofs. Raises NotFound, UsageError for a witness that witnesses none of the
+    count. Every launch is asked for at least the ``grade``. With ``prove`` errors carry proofs. Raises NotFound, UsageError for a witness that witnesses none of the
     launches, and as `receipts.judging.compare.compare_sides` does.
     """
     from receipts.questions.comparisons import Comparisons, names_one
@@ -144,7 +146,7 @@ def compared(
     groups = [[item for _, group in side for item in group] for side in matches]
     pairs = [pair for side in matches for pair in side]
     own = {item.id for word, group in pairs if not isinstance(word, str) or names_one(word, group) for item in group}
-    comparisons = Comparisons(store, rulebook, witnesses=shown_by)
+    comparisons = Comparisons(store, rulebook, witnesses=shown_by, grade=grade)
     left, right = groups
     pools = (comparisons.pool(left, right), comparisons.pool(right, left)) if replicates else (left, right)
     sides = comparisons.sides(*pools, metric, own)

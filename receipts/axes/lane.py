@@ -10,9 +10,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 Convention = Literal["expert_in_data", "expert_in_world", "none"]
+Grade = Literal["typed", "recorded", "evidenced", "kept"]
 EvidenceLevel = Literal["none", "intent", "backend", "kernels"]
 UNLISTED = "unlisted"
 EVERY_METRIC = "*"
@@ -86,6 +87,7 @@ class Lane:
     compile_expensive: bool = False
     witness: tuple[str, ...] = ()
     evidence: EvidenceLevel = "backend"
+    grade: Grade = "typed"
     never_witnessed: bool = False
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     waivable: Mapping[str, str] = field(default_factory=dict)
@@ -167,6 +169,7 @@ def combined(a: Lane, b: Lane) -> Lane:
         postures=(),
         forbidden_postures={**a.forbidden_postures, **b.forbidden_postures},
         witness=tuple(dict.fromkeys((*a.witness, *b.witness))),
+        grade=max(a.grade, b.grade, key=get_args(Grade).index),
         never_witnessed=a.never_witnessed or b.never_witnessed,
         not_applicable={key: why for key, why in a.not_applicable.items() if key in b.not_applicable},
         waivable={key: why for key, why in a.waivable.items() if key in b.waivable},

@@ -17,6 +17,7 @@ from receipts.axes.lane import (
     Convention,
     Coupling,
     EvidenceLevel,
+    Grade,
     Lane,
     Lineage,
     Target,
@@ -32,7 +33,7 @@ _NESTED = {
     "targets": Target,
     "substrates": Target,
 }
-_CHOICES = {"convention": get_args(Convention), "evidence": get_args(EvidenceLevel)}
+_CHOICES = {"convention": get_args(Convention), "evidence": get_args(EvidenceLevel), "grade": get_args(Grade)}
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
+from receipts.cli.grades import GRADE
 from receipts.cli.session import Session, fetch, is_file, pass_session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from receipts.axes.lane import Grade
     from receipts.judging.facts import Facts
     from receipts.judging.verdict import ReceiptVerdict
     from receipts.receipt import Parsed
@@ -33,12 +35,19 @@ Exit codes: 0 valid, 1 invalid, 2 not a receipt, 3 open (path, steps or a needed
 @click.option(
     "--witness", multiple=True, metavar="FILE|ID", help="A launch that witnesses one of these (run.witness_for)."
 )
+@GRADE
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print one line for each receipt.")
 @click.option("--missing", is_flag=True, help="List what is missing, by weight, with what to do about it.")
 @pass_session
 def command(
-    session: Session, receipts: tuple[str, ...], witness: tuple[str, ...], as_json: bool, quiet: bool, missing: bool
+    session: Session,
+    receipts: tuple[str, ...],
+    witness: tuple[str, ...],
+    grade: Grade,
+    as_json: bool,
+    quiet: bool,
+    missing: bool,
 ) -> int:
     """Check receipts against the rules of their lanes, and store nothing.
 
@@ -46,6 +55,8 @@ def command(
     --store, or if a receipt is given by its id, the store is also searched for witnesses, successors and earlier
     failures.
     """
+    from dataclasses import replace
+
     from receipts.api.comparison import refuse_strangers
     from receipts.base.errors import InputError, NotFound
     from receipts.judging.judge import judge_receipt
@@ -65,7 +76,11 @@ def command(
     stored = session.asks_store or not all(map(is_file, (*receipts, *witness)))
     verdicts = [
         judge_receipt(
-            item, session.rulebook.lanes.of(item.receipt.run.lane), session.rulebook.rules, facts, prove=as_json
+            item,
+            session.rulebook.lanes.of(item.receipt.run.lane),
+            session.rulebook.rules,
+            replace(facts, grade=grade),
+            prove=as_json,
         )
         for item, facts in zip(given, _facts(session, given, witnesses, stored=stored), strict=True)
     ]

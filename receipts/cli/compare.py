@@ -80,7 +80,8 @@ def command(
     if stored and session.server is not None:
         from receipts.cli import remote
 
-        remote.refuse(session.server, {"--record": record, "--require": require, "--junit": junit})
+        given = {"--record": record, "--require": require, "--junit": junit, "--grade": asked.grade != "typed"}
+        remote.refuse(session.server, given)
         return remote.compare(session.server, asked, form, opened=opened)
     compared = gather(session, asked, stored=stored, prove=record or form == "json")
     verdict = compared.verdict

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from receipts.base.errors import UsageError
+from receipts.cli.grades import GRADE
 from receipts.cli.session import Session, is_file, parsed_file, several
 
 if TYPE_CHECKING:
     from receipts.api.comparison import Comparison
+    from receipts.axes.lane import Grade
 
 METRIC = click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="The metric to compare.")
 WAIVE = click.option(
@@ -35,10 +37,11 @@ _OPTIONS = (
     click.option("--also-a", multiple=True, metavar="A", help="Another launch of side A."),
     click.option("--also-b", multiple=True, metavar="B", help="Another launch of side B."),
     click.option("--witness", multiple=True, metavar="FILE|ID", help="A launch that shows the path of one of A or B."),
+    GRADE,
     click.option("--no-replicates", is_flag=True, help="Do not add the store's replicates to each side."),
 )
 WARM_CACHE = "warm-cache"  # the study in which the cache state may differ
-_NAMES = ("metric", "waive", "study", "witness", "no_replicates")
+_NAMES = ("metric", "waive", "study", "witness", "grade", "no_replicates")
 Command = Callable[..., Any]
 
 
@@ -56,12 +59,14 @@ class ComparisonOptions:
         study: str | None,
         witness: tuple[str, ...],
         no_replicates: bool,
+        grade: Grade = "typed",
     ) -> None:
         self.sides = sides
         self.metric = metric
         self.waive = waive
         self.study = study
         self.witness = witness
+        self.grade = grade
         self.replicates = not no_replicates
 
     def __repr__(self) -> str:
@@ -129,6 +134,7 @@ def gather(session: Session, asked: ComparisonOptions, *, stored: bool, prove: b
             witnesses=witnesses,
             waivers=waivers(asked.waive),
             study=asked.study,
+            grade=asked.grade,
             replicates=asked.replicates,
             prove=prove,
         )

@@ -23,6 +23,7 @@ SECTIONS = (
     *("parallelism", "batch", "numerics", "compile", "data", "path", "measurement", "memory", "failure", "evidence"),
     "notes",
 )
+UNWRITTEN = "0" * 64  # where the digest of a document will be
 _WIDE = 100
 _CHUNK = 512
 
@@ -77,8 +78,11 @@ def tree(record: Record) -> dict[str, Any]:
     return {name: found[name] for name in SECTIONS if found.get(name) not in (None, {}, [])}
 
 
-def counted(found: dict[str, Any]) -> dict[str, Any]:
-    """The receipt with `run.entries`: how many entries what is read whole has, so that one taken out is missed."""
+def counted(found: dict[str, Any], by: str) -> dict[str, Any]:
+    """The receipt with the program that writes it, and with `run.entries`.
+
+    These are how many entries what is read whole has, so that one taken out is missed.
+    """
     counts: dict[str, int] = {}
     for path in contract().collections:
         node: Any = found
@@ -86,7 +90,22 @@ def counted(found: dict[str, Any]) -> dict[str, Any]:
             node = node.get(part, {})
         if node:
             counts[path] = len(node)
-    return found | {"run": found["run"] | {"entries": counts}}
+    recorded = {"by": by, "digest": UNWRITTEN}
+    return found | {"run": found["run"] | {"recorded": recorded, "entries": counts}}
+
+
+def sealed(found: dict[str, Any]) -> Iterator[str]:
+    """The document in pieces, with its digest in `run.recorded`, so that an edit shows.
+
+    The digest is that of the text with zeros in its place, which takes a first pass; the text is never held whole.
+    """
+    import hashlib
+
+    whole = hashlib.sha256()
+    for piece in text(found):
+        whole.update(piece.encode())
+    found["run"]["recorded"]["digest"] = whole.hexdigest()
+    yield from text(found)
 
 
 def chips(record: Record) -> list[dict[str, Any]]:

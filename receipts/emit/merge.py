@@ -66,7 +66,7 @@ class Merged:
 
     def text(self) -> str:
         """The document's text."""
-        return "".join(document.text(self.tree))
+        return "".join(document.sealed(self.tree))
 
     def __repr__(self) -> str:
         return f"Merged({len(self.missing)} missing, {len(self.disagreements)} disagreements)"
@@ -152,7 +152,7 @@ def merge(given: Iterable[Part]) -> Merged:
         tree["evidence"] = evidence
     tree["notes"] = _notes(join, ranked, missing)
     found = {name: tree[name] for name in document.SECTIONS if tree.get(name) not in (None, {}, [])}
-    return Merged(document.counted(found), missing, tuple(join.disagreements))
+    return Merged(document.counted(found, "merge"), missing, tuple(join.disagreements))
 
 
 def _one_launch(ranked: list[Part]) -> list[Part]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from receipts.emit import document
+from receipts.emit.facts import RECORDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ def part(record: Record) -> dict[str, Any]:
     }
 
 
-def pieces(record: Record) -> Iterator[str]:
+def pieces(record: Record, by: str = RECORDER) -> Iterator[str]:
     """What a finished record is written as: the receipt of a lone process, the part of one rank of many."""
-    return document.text(document.counted(document.tree(record)) if record.place.world == 1 else part(record))
+    if record.place.world > 1:
+        return document.text(part(record))
+    return document.sealed(document.counted(document.tree(record), by))

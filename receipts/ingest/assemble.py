@@ -29,8 +29,14 @@ from receipts.ingest.witness import state_path
 from receipts.receipt import VERSION
 from receipts.receipt.catalogue import leaves
 from receipts.receipt.entries import counted
+from receipts.receipt.written import UNWRITTEN
 
 MAX_LINES, MAX_LINE = 50, 1000
+# What a run shows and nobody states: with any of them typed, the document is typed.
+_MEASURED = (
+    *("run.provenance", "run.outcome", "path.witnessed.", "memory."),
+    *("measurement.step_durations_seconds", "measurement.stated.", "measurement.loss."),
+)
 # A receipt's required keys, each with a value as a person would state it.
 REQUIRED = {
     "run.launch": "seed1-monday",
@@ -91,6 +97,7 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     )
     unchanged = draft.base is not None and draft.tree == draft.base.tree
     if not problems and not unchanged:
+        _state_writer(draft)
         draft.tree["run"]["entries"] = counted(draft.tree)
     return Ingested(
         _ordered(draft.tree),
@@ -102,6 +109,15 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
         draft.untold,
         draft.base.raw if draft.base is not None and unchanged else None,
     )
+
+
+def _state_writer(draft: Draft) -> None:
+    """Say that this program wrote the document: not where a person typed what it measured, here or before."""
+    base = draft.base
+    replaced = [path for path in draft.held if base is not None and base.get(path) not in (None, draft.get(path))]
+    draft.tree["run"].pop("recorded", None)
+    if (base is None or base.recorded) and not replaced and not any(path.startswith(_MEASURED) for path in draft.held):
+        draft.tree["run"]["recorded"] = {"by": "ingest", "digest": UNWRITTEN}
 
 
 def _begun(base: Base | None, options: Options) -> Draft:

@@ -16,6 +16,7 @@ from receipts.ingest.leaves import OPEN, parts
 from receipts.receipt import parse, read
 from receipts.receipt.load import MAX_BYTES
 from receipts.receipt.upcast import upcast
+from receipts.receipt.written import intact
 
 SOURCE: Final = "receipt"
 _BEGINS: Final = re.compile(rb'\s*\{\s*"schema_version"\s*:')
@@ -24,11 +25,15 @@ _WORDS: Final = (b'"schema_version"', b'"run"', b'"launch"', b'"outcome"', b'"pr
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A receipt's own tree, by the name of its file. ``raw`` are its bytes as they came."""
+    """A receipt's own tree, by the name of its file. ``raw`` are its bytes as they came.
+
+    ``recorded``: a program wrote it, and nobody edited it since.
+    """
 
     name: str
     raw: bytes
     tree: dict[str, Any]
+    recorded: bool = False
 
     def get(self, path: str) -> Any:
         """What it states at a path, or None."""
@@ -80,7 +85,7 @@ def base_of(files: Iterable[FileEvidence]) -> Base | None:
         raise UsageError(f"{names} are {_count(len(receipts))} receipts; ingest takes the files of one launch")
     for file in receipts:
         parsed = parse(read(file.path))
-        return Base(file.name, parsed.raw, upcast(json.loads(parsed.raw), file.name))
+        return Base(file.name, parsed.raw, upcast(json.loads(parsed.raw), file.name), intact(parsed) is True)
     return None
 
 

@@ -72,13 +72,14 @@ class Draft:
     """The tree, and what is to be said of it.
 
     ``held`` are leaves that a person stated, and ``base`` is the receipt that the files add to: nothing else moves
-    what they state.
+    what they state. ``shown`` are the leaves of which a file shows the value that the tree holds, whoever states it.
     """
 
     tree: dict[str, Any] = field(default_factory=dict)
     held: frozenset[str] = frozenset()
     base: Base | None = None
     found: dict[str, Found] = field(default_factory=dict)
+    shown: dict[str, Found] = field(default_factory=dict)
     contradictions: list[Contradiction] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
     untold: int = 0
@@ -118,6 +119,8 @@ class Draft:
                     f"no such entry, as {holder} is complete" if stated is None else f"{stated}, as {holder} states"
                 )
                 self.contradict(path, f"{where} says {str(text or kept)[:80]}", stands[:200])
+            else:
+                self.shown.setdefault(path, Found(path, kept, where, source, text))
             return False
         if path == "path.intended.attention" and path not in self.held and (hint := _hint(str(kept))):
             self.tell("note", f"{path} is {kept}, a name that no reader gives{hint}", where)
@@ -126,7 +129,7 @@ class Draft:
         for part in sections:
             node = node.setdefault(part, {})
         node[last] = kept
-        self.found[path] = Found(path, kept, where, source, text)
+        self.found[path] = self.shown[path] = Found(path, kept, where, source, text)
         return True
 
     def contradict(self, path: str, what: str, stands: str = "") -> None:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from receipts.receipt.written import sealed
+
 
 def pretty(tree: dict[str, Any]) -> bytes:
-    """The document's bytes, UTF-8 with a line end; the same tree gives the same bytes."""
-    return (_text(tree, "") + "\n").encode()
+    """The document's bytes, UTF-8 with a line end; the same tree gives the same bytes.
+
+    Where the tree says in ``run.recorded`` that a program writes it, they hold their digest.
+    """
+    return sealed((_text(tree, "") + "\n").encode())
 
 
 def _text(value: Any, indent: str) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
+from receipts.ingest.base import SOURCE as RECEIPT
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.ingest.evidence.reading import LINE, alike
-from receipts.ingest.leaves import fitting
+from receipts.ingest.leaves import OPEN, fitting, parts
 from receipts.ingest.warmup import AFTER, DEFAULT, WINDOW
 from receipts.ingest.witness import LEVELS
 from receipts.receipt.route import CAUSE
@@ -19,6 +20,8 @@ SOURCE: Final = "evidence"
 MAX_OBSERVED: Final = 200
 MAX_ENTRIES: Final = 10_000
 MAX_CAUSES: Final = 3
+MAX_READ: Final = 300
+MAX_NAME: Final = 200
 # What wrote the file, where a source's name is that of a file format or of a debug switch.
 _PRODUCERS: Final = {
     "megatron": "Megatron-LM",
@@ -50,17 +53,53 @@ _PRODUCERS: Final = {
 def state_evidence(draft: Draft, files: Sequence[FileEvidence]) -> None:
     """List the files that something was read from."""
     causes = _causes(draft, files)
+    records = _records(draft)
     entries = [
-        _fitting(_entry(file, reading, causes.get(id(reading), {}))) for file in files for reading in file.readings
+        _with_record(_fitting(_entry(file, reading, causes.get(id(reading), {}))), records[file.name, reading.source])
+        for file in files
+        for reading in file.readings
     ]
     if draft.base is not None:
-        known = draft.base.tree.get("evidence", [])
-        entries = [*known, *(entry for entry in entries if entry not in known)]
+        entries = _joined(draft.base.tree.get("evidence", []), entries)
     if not entries:
         return
     if len(entries) > MAX_ENTRIES:
         draft.tell("note", f"of {len(entries):,} pieces of evidence the first {MAX_ENTRIES:,} are listed")
     draft.put("evidence", entries[:MAX_ENTRIES], Where("ingest"), SOURCE, beside_own=True)
+
+
+def _records(draft: Draft) -> defaultdict[tuple[str, str], dict[str, str]]:
+    """By file and reader: the leaves that it read, each with its place; of a map one entry is enough to say so."""
+    found: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for path, item in draft.shown.items():
+        if item.source == RECEIPT:
+            continue  # that the receipt states it is no reading of it
+        record = found[item.where.file, item.source]
+        section = parts(path)[0]
+        name = f"{section}.*" if section in OPEN else path
+        if len(record) < MAX_READ and len(name) <= MAX_NAME:
+            record.setdefault(name, str(item.where.place.record or item.where.place.line or "whole file")[:MAX_NAME])
+    return found
+
+
+def _with_record(entry: dict[str, Any], record: Mapping[str, str]) -> dict[str, Any]:
+    return entry | {"read": dict(record)} if record else entry
+
+
+def _joined(known: Sequence[dict[str, Any]], entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The listed evidence, and what was read now; a file that was listed before is listed once, with every leaf."""
+    joined = [dict(entry) for entry in known]
+    for entry in entries:
+        same = next((item for item in joined if _bare(item) == _bare(entry)), None)
+        if same is None:
+            joined.append(entry)
+        elif more := {**same.get("read", {}), **entry.get("read", {})}:
+            same["read"] = more
+    return joined
+
+
+def _bare(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name != "read"}
 
 
 def _fitting(entry: dict[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from receipts import metrics
 from receipts.axes import Difference, difference, same_context
 from receipts.axes.lane import Lane, combined
 from receipts.judging.facts import Facts
+from receipts.judging.grade import GRADES
 from receipts.judging.judge import VERSION, judge_pair
 from receipts.judging.metric_results import metric_results, named_effect
 from receipts.judging.pair_proof import proved_pair
@@ -104,6 +105,7 @@ def _pair(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Request) ->
         group_b=tuple(case.launch for case in b.cases),
         witnesses=_witnesses((*a.cases, *b.cases)),
         lost=(*a.lost, *b.lost),
+        grade=min((case.graded.grade for case in (*a.cases, *b.cases)), key=GRADES.index),
     )
 
 
@@ -150,6 +152,7 @@ def _verdict(pair: Pair, rulebook: Rulebook, request: Request) -> Comparison:
         judge=VERSION,
         witnesses=pair.witnesses,
         lost=pair.lost,
+        grade=pair.grade,
         named=tuple(item for item in (*ids_a, *ids_b) if item in request.named),
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from receipts.axes.lane import Grade
 from receipts.judging.witness import names
 from receipts.receipt import Parsed
 
@@ -55,7 +56,8 @@ class Facts:
     store's equal launches always agree, and ``chip_spread`` is how far one chip's live peak lies apart in two of them,
     as a share. ``now`` is when the receipts are judged. By the id of a receipt, ``at_once`` holds the earlier ones that
     started on its host at its instant, and ``resumed`` the one that it says it resumed. ``varied`` are the axis leaves,
-    by context, of which launches under it were seen with two values.
+    by context, of which launches under it were seen with two values. ``kept`` are the digests of the files that the
+    store keeps, of those that the receipts list, and ``grade`` is what the caller asks of every receipt.
     """
 
     superseded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -73,6 +75,8 @@ class Facts:
     at_once: Mapping[str, tuple[Parsed, ...]] = field(default_factory=dict)
     resumed: Mapping[str, Parsed] = field(default_factory=dict)
     varied: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
+    grade: Grade = "typed"
 
     @classmethod
     def among(cls, receipts: Iterable[Parsed]) -> Facts:

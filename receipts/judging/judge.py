@@ -162,6 +162,8 @@ def judge_receipt(
         rules=rules.digest,
         judge=VERSION,
         witnesses=case.borrowed.lenders,
+        grade=case.graded.grade,
+        grade_why=case.graded.why,
     )
 
 

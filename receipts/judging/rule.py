@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from receipts.axes import Difference
-from receipts.axes.lane import Lane
+from receipts.axes.lane import Grade, Lane
 from receipts.judging.claim_verdict import Assessment
 from receipts.judging.facts import (
     Facts as Facts,  # some rules ask the receipts of a comparison for the facts themselves
 )
+from receipts.judging.grade import Graded, graded
 from receipts.judging.topic import Topic as Topic
 from receipts.judging.verdict import Comparison, Finding, Level, Lost, Question
 from receipts.judging.witness import BorrowedLeaves, lend, names
@@ -77,6 +78,12 @@ class Case:
         """The receipt with what is lent to it. Id and bytes are its own."""
         return self.borrowed.parsed
 
+    @cached_property
+    def graded(self) -> Graded:
+        """What the receipt's word rests on, and why no more."""
+        kept = self.facts.kept if self.facts is not None else ()
+        return graded(self.launch.parsed, self.parsed, self.lane, kept)
+
     @property
     def witnessed(self) -> Parsed | None:
         """The launch that this one says it witnesses, where the caller found it."""
@@ -126,6 +133,7 @@ class Pair:
     group_a: tuple[Launch, ...] = ()
     group_b: tuple[Launch, ...] = ()
     lost: tuple[Lost, ...] = ()
+    grade: Grade = "typed"
     uncounted: Mapping[str, str] = field(default_factory=dict)
     witnesses: tuple[str, ...] = ()
     effects: dict[str, Effect] = field(default_factory=dict, compare=False, repr=False)  # by the names of metrics

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from receipts.axes.lane import Grade
 from receipts.metrics.reading import MetricReading, Taint
 
 if TYPE_CHECKING:
@@ -120,6 +121,8 @@ class ReceiptVerdict:
     rules: str
     judge: str
     witnesses: tuple[str, ...] = ()  # ids of the launches that witness its path, R308 holding of them
+    grade: Grade = "typed"
+    grade_why: str = ""  # what it lacks for the next one
 
     @property
     def exit_code(self) -> int:
@@ -227,6 +230,7 @@ class Comparison:
     context: str | None = None  # the base configuration that both sides name
     lost: tuple[Lost, ...] = ()  # launches of the sides that are no samples
     named: tuple[str, ...] = ()  # ids that were named, and stand for their side whatever rules find of them
+    grade: Grade = "typed"  # the lowest of all launches of both sides
 
     @property
     def exit_code(self) -> int:

@@ -58,6 +58,7 @@ def _foot(verdict: ReceiptVerdict) -> Iterator[tuple[str, Cell]]:
     say = words("receipt")
     if verdict.witnesses:
         yield "", (say("path_by", ids=", ".join(item[:12] for item in verdict.witnesses)),)
+    yield "", (say("grade", grade=verdict.grade, why=f": {verdict.grade_why}" if verdict.grade_why else ""),)
     yield "", _status(verdict)
 
 

@@ -73,7 +73,7 @@ def _facts(verdict: Comparison, say: Words) -> Iterator[tuple[str, tuple[str, ..
     for letter, label, ids in (("A", verdict.label_a, verdict.a), ("B", verdict.label_b, verdict.b)):
         more = say("more_launches", n=len(ids) - 1) if len(ids) > 1 else ""
         yield letter, (say("side", label=label, id=ids[0][:12], more=more),)
-    about = [say("about", lanes=", ".join(verdict.lanes), metric=verdict.metric)]
+    about = [say("about", lanes=", ".join(verdict.lanes), metric=verdict.metric, grade=verdict.grade)]
     about += [verdict.owed] if verdict.owed else []
     about += [f"study {verdict.study}"] if verdict.study else []
     yield "", (" · ".join(about),)

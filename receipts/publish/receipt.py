@@ -141,6 +141,8 @@ def _about(item: Shown, launch: Launch, say: Words) -> Iterator[str]:
         which = say("same_launch") if target == run.launch else target[:12]
         yield say("supersedes", target=which, reason=run.supersedes.reason)
     yield from _witnesses(item, launch, say)
+    verdict = item.verdict
+    yield say("grade", grade=verdict.grade, why=f": {verdict.grade_why}" if verdict.grade_why else "")
     yield from setting(item.parsed, item.lane, say)
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
-from receipts.axes.lane import Lane
+from receipts.axes.lane import Grade, Lane
 from receipts.judging.compare import Request, compare_sides
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_case
@@ -62,7 +62,7 @@ class Comparisons:
     """Comparisons in one store under one rule set; whatever is read or judged for one serves the next.
 
     Without a store there are no replicates and no noise floor. ``until`` leaves out later launches. ``witnesses`` are
-    receipts, beside those in the store, that show the path of a launch. ``judged`` returns facts, findings and launches
+    receipts, beside those in the store, that show the path of a launch; every launch is asked for at least the ``grade``. ``judged`` returns facts, findings and launches
     if the caller has them already.
     """
 
@@ -73,12 +73,14 @@ class Comparisons:
         *,
         until: datetime | None = None,
         witnesses: Group = (),
+        grade: Grade = "typed",
         judged: Callable[[Group], JudgedLaunches] | None = None,
     ) -> None:
         self._store = store
         self._rulebook = rulebook
         self._until = until
         self._witnesses = witnesses
+        self._grade = grade
         self._judged = judged or self._judge
         self._floors: dict[tuple[object, ...], Floor] = {}
         self._findings: dict[str, tuple[Finding, ...]] = {}
@@ -150,6 +152,7 @@ class Comparisons:
             facts = replace(Facts.among([*group, *self._witnesses]), now=datetime.now(UTC))
         else:
             facts = self._store.query.facts(group).beside([*group, *self._witnesses])
+        facts = replace(facts, grade=self._grade)
         for item in group:
             if item.id not in self._findings:
                 launch = self._launches[item.id] = Launch(item, self._lane(item))

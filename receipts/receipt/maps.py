@@ -67,3 +67,6 @@ class Evidence(Section):
         "Its level: `intent` (requested), `backend` (the selection was logged), `kernels` (they ran)."
     )
     observed: Observed | None = observed("What was read from it.")
+    read: dict[Key, Text] | None = note(
+        "The reader's record: each leaf that it read from the file, with the place there (a line, a record)."
+    )

@@ -6,6 +6,7 @@ from pydantic import AwareDatetime, Field
 
 from receipts.receipt.leaf import (
     Count,
+    Digest,
     Name,
     Section,
     Text,
@@ -37,6 +38,15 @@ class Part(Section):
     start_step: Count = note("First step taken from this launch.", required=True)
     launch: Name | None = note("The launch, or the file that it left behind.")
     ran: Observed | None = observed("Its settings, by leaf: `wheels.torch`, `code.commit`, `flags.XLA_FLAGS.…`.")
+
+
+class Recorded(Section):
+    """Which program wrote the document, and the digest by which an edit shows."""
+
+    by: Name = note("The program: `recorder`, `merge`, `recover`, `ingest`.", required=True)
+    digest: Digest = note(
+        "SHA-256 of the document as it was written, with 64 zeros in place of this digest.", required=True
+    )
 
 
 class Run(Section):
@@ -73,6 +83,7 @@ class Run(Section):
     resumed_from: Name | None = note("Checkpoint or launch from which this one resumed.")
     start_step: Count | None = note("First step of a resumed launch.")
     parts: tuple[Part, ...] | None = observed("The launches whose steps it joins, if there are several.")
+    recorded: Recorded | None = section("Who wrote the document; absent from one that a person wrote.")
     entries: Annotated[dict[Name, Count], Field(max_length=100)] | None = note(
         "Entries of maps, lists and sections when the receipt was written, by path: `wheels`, `memory.chips`, …."
     )

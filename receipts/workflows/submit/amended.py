@@ -12,6 +12,7 @@ from receipts.ingest.base import SOURCE, base_of
 from receipts.ingest.files import given
 from receipts.ingest.layout import pretty
 from receipts.receipt import Document, Parsed, parse
+from receipts.receipt.written import UNWRITTEN
 
 if TYPE_CHECKING:
     from receipts.store import Store
@@ -41,7 +42,8 @@ def amended(
     """
     with given([word, *evidence], stdin) as (items, _passed_by):
         files = gather(items)
-        if base_of(files[:1]) is None:
+        base = base_of(files[:1])
+        if base is None:
             raise UsageError(
                 f"{word} is not a receipt; to make one of it: receipts ingest {' '.join([word, *evidence])} --submit"
             )
@@ -57,6 +59,10 @@ def amended(
         raise UsageError(f"{word} states run.supersedes itself: {run[KEY]['reason']}; submit it without --supersede")
     # The launch and no id: the same call later makes the same document.
     run[KEY] = {"target": run["launch"], "reason": reason}
+    if not base.recorded:
+        run.pop("recorded", None)
+    elif "recorded" in run:
+        run["recorded"] |= {"digest": UNWRITTEN}
     return Amended(Document(pretty(assembled.tree), word), assembled if evidence else None)
 
 
