@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from receipts.ingest.evidence.margin import bare
 from receipts.ingest.evidence.prose import without_prose
 from receipts.ingest.evidence.reading import Place, Reading, Remark
 from receipts.ingest.evidence.registry import file_readers
@@ -65,10 +66,12 @@ def _log(source: Source, progress: Progress | None) -> list[Reading]:
     for chunk in chunks:
         begun.append(chunk)
         if sum(map(len, begun)) > MAX_SIZE:
-            readings = scan(chain(begun, chunks))
+            cut = bare(begun[0][:MAX_SIZE])
+            readings = scan(map(cut, chain(begun, chunks)))
             text = source.document() if newest_first(readings) else None
-            return readings if text is None else turned(text)
+            return readings if text is None else turned(cut(text))
     text = b"".join(begun)
+    text = bare(text)(text)
     readings = scan([text])
     readings = turned(text) if newest_first(readings) else unwrapped(text, readings)
     return without_prose(text.decode("utf-8", "replace"), readings)

@@ -7,6 +7,7 @@ only what is left goes line by line. Both leave the same in the readings; the or
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,6 +38,18 @@ _RESTING = 64
 _SHORTEST = 24
 # A blank that does not break, in UTF-8: what was copied from a web page has them, also within anchors.
 _UNBREAKABLE = b"\xc2\xa0"
+# Characters that a web page escapes.
+_ENTITIES = {
+    b"lt": b"<",
+    b"gt": b">",
+    b"quot": b'"',
+    b"#34": b'"',
+    b"#39": b"'",
+    b"#x27": b"'",
+    b"nbsp": b" ",
+    b"amp": b"&",
+}
+_ENTITY = re.compile(rb"&(" + b"|".join(_ENTITIES) + rb");")
 DEFECT = "a defect of the program; please report it"
 
 
@@ -93,6 +106,8 @@ class _Scanner:
             chunk = chunk.removeprefix(BOM_UTF8)
         if _UNBREAKABLE in chunk:
             chunk = chunk.replace(_UNBREAKABLE, b" ")
+        if b"&" in chunk:
+            chunk = _ENTITY.sub(lambda match: _ENTITIES[match[1]], chunk)
         at = 0
         while at < len(chunk):
             self._attempts.clear()

@@ -28,6 +28,8 @@ _WIDEST_PAGE: Final = 160
 _MAX_PIECES: Final = 2000
 _OFTEN: Final = 3
 _HEAD: Final = 8
+# A page that puts a blank line below every line has one in two.
+_DOUBLE_SPACED: Final = 3
 
 
 def unwrapped(text: bytes, readings: list[Reading]) -> list[Reading]:
@@ -82,6 +84,8 @@ _Join = Callable[[str, str], str | None]
 
 def _ways(lines: Sequence[str]) -> Iterator[list[_Join]]:
     """Ways in which the lines may have been broken, the likelier kind first."""
+    if lines.count("") * _DOUBLE_SPACED > len(lines):
+        yield [lambda line, after: None if after else ""]
     lengths = Counter(length for line in lines if (length := len(line)) >= _NARROWEST)
     if not lengths:
         return
