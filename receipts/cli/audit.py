@@ -67,7 +67,7 @@ def command(session: Session, sealing: bool, expect: tuple[str, ...], proof: str
 
         result = audit(store, session.rulebook, expect, tell)
         progress.clear()
-        seals = store.seal() if sealing and not result.faults else []
+        seals = store.seal() if sealing and result.sealable else []
     if as_json:
         output.as_json(_as_data(result, seals))
     else:
@@ -100,23 +100,19 @@ def _print(audit: Audit, seals: list[Seal], sealing: bool) -> None:
         output.wrapped(fault.do, 4)
     for item in audit.notes:
         output.wrapped(item, 2, 4)
-    if audit.faults:
-        count = len(audit.faults)
-        output.line(f"{count} fault{'s' if count > 1 else ''}")
-        if sealing:
-            output.note("nothing was sealed: a seal would say that all this is as it should be")
+    output.line(counted(len(audit.faults), "fault") if audit.faults else "whole")
+    if sealing and not audit.sealable:
+        output.note("nothing was sealed: a seal would say that all this is as it should be")
         return
-    output.line("whole")
     for one in seals:
         output.line(
             f"  sealed {one.what} {one.first:,} to {one.last:,}: {counted(one.held, 'row')}, root {one.root[:16]}"
         )
-    if seals:
-        output.line(f"root over all seals: {seals[-1].root}")
-        output.note(
-            f"keep it somewhere else, and hold the store against it with: receipts audit --expect {seals[-1].root[:16]}"
-        )
-    elif audit.unsealed:
+    head = seals[-1].root if seals else audit.head
+    if sealing and head is not None:
+        output.line(f"root over all seals: {head}")
+        output.note(f"keep it somewhere else, and hold the store against it with: receipts audit --expect {head[:16]}")
+    elif audit.unsealed and not audit.faults:
         output.note(f"{counted(audit.unsealed, 'row')} came since the last seal; seal them with: receipts audit --seal")
 
 

@@ -116,26 +116,15 @@ def _import(session: Session, table: Path, mapping: Path, out: Path | None, subm
         files.write_folder(
             out, {f"{item.parsed.id[:16]}.json": item.parsed.raw for item in imported.receipts}, over=True
         )
-    stored = _submit(session, imported) if submitting else None
+    from receipts.receipt import Document
+
+    documents = [Document(item.parsed.raw, item.row.where) for item in imported.receipts]
+    stored = session.submit_all(documents) if submitting else None
     if as_json:
         output.as_json(_json(imported))
     else:
         _print(imported, out, stored)
     return 2 if imported.refused or (stored is not None and stored < len(imported.receipts)) else 0
-
-
-def _submit(session: Session, table: ImportedTable) -> int:
-    from receipts.receipt import Document
-    from receipts.workflows.submit import submit
-
-    documents = [Document(item.parsed.raw, item.row.where) for item in table.receipts]
-    stored = 0
-    with session.open_store(create=True) as store:
-        for outcome in submit(documents, store, session.rulebook):
-            stored += outcome.stored
-            if outcome.error is not None:
-                output.note(str(outcome.error))
-    return stored
 
 
 def _print(table: ImportedTable, out: Path | None, stored: int | None) -> None:

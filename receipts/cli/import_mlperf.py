@@ -64,7 +64,10 @@ def mlperf(
     if out is not None:
         written = {_file_name(item, folder): item.raw for item in logs if item.raw is not None}
         files.write_folder(out, written, over=True)
-    stored = _submit(session, logs) if submitting else None
+    from receipts.receipt import Document
+
+    documents = [Document(item.raw, item.place.name) for item in logs if item.raw is not None and not item.copy_of]
+    stored = session.submit_all(documents) if submitting else None
     if as_json:
         output.as_json([_document(item) for item in logs])
     else:
@@ -76,20 +79,6 @@ def mlperf(
 def _file_name(item: PublishedLog, folder: Path) -> str:
     name = item.place.name if folder.is_dir() else item.place.path.name
     return name.replace("/results/", "/").replace("/", "__").rpartition(".")[0] + ".json"
-
-
-def _submit(session: Session, logs: list[PublishedLog]) -> int:
-    from receipts.receipt import Document
-    from receipts.workflows.submit import submit
-
-    documents = [Document(item.raw, item.place.name) for item in logs if item.raw is not None and not item.copy_of]
-    stored = 0
-    with session.open_store(create=True) as store:
-        for outcome in submit(documents, store, session.rulebook):
-            stored += outcome.stored
-            if outcome.error is not None:
-                output.note(str(outcome.error))
-    return stored
 
 
 def _print(logs: list[PublishedLog], out: Path | None, stored: int | None) -> None:

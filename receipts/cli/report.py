@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 WRITES = """Writes report.md, index.html and report.json; other files in the folder are left alone."""
 BASIS = """Their data is written as Parquet: receipts.parquet and comparisons.parquet."""
+_SEALED = timedelta(days=1)  # a store that is reported on is sealed this often at least
 TEMPLATES = (
     "Templates: the key reports of a receipts.toml names folders that are searched before the built-in ones.\n"
     "Exit codes: 0 written, 2 wrong call, 4 the store, a rule or a template failed."
@@ -267,11 +269,15 @@ def _keep(session: Session, files: Mapping[str, bytes], out: Path, quoted: Itera
 
 
 def _remember(session: Session, document: Path, quoted: list[tuple[str, str | None]]) -> None:
-    """Write down which receipts a report quotes, for `receipts impact`. A store that may only be read is left alone."""
+    """Write down which receipts a report quotes, for `receipts impact`, and seal the store once a day.
+
+    A store that may only be read is left alone.
+    """
     from receipts.base.errors import StoreError
 
     try:
         with session.open_store() as store:
             store.published.quote(str(document.resolve()), quoted)
+            store.seal(_SEALED)
     except StoreError as error:
         output.note(f"the report is written; receipts impact will not know that it quotes them: {error}")

@@ -21,7 +21,8 @@ Examples:
   receipts revalidate --since 2026-03-01 --lane 'gb200-*'
 
 Earlier verdicts are kept. What was already judged under the current rule set is skipped, so after an interruption, run
-the same command again.
+the same command again. A verdict that no seal holds, or that contradicts the one before it under the same rules, is
+judged again even so, because anyone who can write to the database can add one. At the end everything is sealed.
 
 Exit codes: 0 all that was valid, accepted or supported still is, 1 something no longer is, 2 wrong call,
 4 the store failed."""
@@ -91,7 +92,7 @@ def _print(item: Rejudged) -> None:
 def _sum_up(tally: Tally, dry_run: bool) -> None:
     judged = ", ".join(f"{number:,} {kind}{'s' if number != 1 else ''}" for kind, number in tally.judged.items())
     if not judged:
-        output.line("nothing to judge again: every last verdict is of the present rule set")
+        output.line("nothing to judge again: every last verdict is of the present rule set and sealed")
         return
     fell = sum(item.fell for item in tally.flipped)
     output.line(

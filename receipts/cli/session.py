@@ -116,6 +116,21 @@ class Session:
         with self.open_store(create=create) as store:
             yield lambda documents: submit(documents, store, self.rulebook)
 
+    def submit_all(self, documents: Iterable[Item]) -> int:
+        """Submit documents, print why any is refused, and seal what is new; gives how many the store holds."""
+        from receipts.cli import output
+        from receipts.workflows.submit import submit
+
+        stored = 0
+        with self.open_store(create=True) as store:
+            for outcome in submit(documents, store, self.rulebook):
+                stored += outcome.stored
+                if outcome.error is not None:
+                    output.note(str(outcome.error))
+            if stored > 1:
+                store.seal()
+        return stored
+
 
 def is_file(word: str) -> bool:
     """Whether a word names a file rather than a stored receipt: it exists, or it looks like a path."""

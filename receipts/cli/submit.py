@@ -74,7 +74,7 @@ def command(
     A folder means the .json and .jsonl files in it. A .jsonl file or stream holds one receipt per line. Receipts are
     written a hundred at a time; the last line is their sum, the only line for more than a hundred. After an
     interruption, run the same command again:
-    it skips what is already stored. At the end it writes a seal (receipts audit).
+    it skips what is already stored. After more than one new receipt it writes a seal (receipts audit).
 
     With --evidence the logs, profiles and reports of the same launch are read as receipts ingest reads them, and the
     receipt is stored with what they show and it does not state: one receipt with one id. With several receipts, the
@@ -121,7 +121,7 @@ def command(
         progress.clear()
         # A stream is known to be many only when it has been read.
         many = many or tally.seen > MANY
-        if many and tally.new and store is not None:
+        if tally.new.total() > 1 and store is not None:
             store.seal()
     if as_json:
         output.as_json(rows)

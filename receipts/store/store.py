@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -246,10 +246,18 @@ class Store:
         """Schema, triggers, and what the engine says of its own files; see `receipts.store.schema`."""
         return schema.check(self.database.address)
 
-    def seal(self) -> list[Seal]:
-        """Seal what no seal holds yet; gives the seals written. Other writers wait for a second or two at a time."""
+    def seal(self, every: timedelta | None = None) -> list[Seal]:
+        """Seal what no seal holds yet; gives the seals written. Other writers wait for a second or two at a time.
+
+        With ``every`` only if the last seal is older than that, or there is none.
+        """
         from receipts.store.integrity import seals as seal_module
 
+        if every is not None:
+            with self.database.reading() as connection:
+                last = seal_module.last_at(connection)
+            if last is not None and datetime.now(UTC) - last < every:
+                return []
         made: list[Seal] = []
         while True:
             some = self.database.write(lambda connection: seal_module.seal(connection, datetime.now(UTC)), alone=True)

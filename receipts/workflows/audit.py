@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from receipts.base.errors import InputError, ReceiptsError, StoreError
+from receipts.base.units import counted
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse_again
 from receipts.store.entries import Answer, promoted
@@ -46,9 +47,12 @@ _INDEX: Final = {
     "configurations": ("axis index", "configurations that are not what their receipts ran: {}", _ANEW),
     "facets": ("facets", "those whose text is another than their digest says: {}", _ANEW),
 }
+_DELETED: Final = "deleted without a purge, or left out when a store came from PostgreSQL"
 _SAME: Final = 1e-12  # one formula on two machines differs in its last digits
 _AT_ONCE: Final = 200  # receipts that are held against the index together
-Kind = Literal["schema", "document", "column", "verdict", "reference", "tombstone", "seal", "index", "unreadable"]
+Kind = Literal[
+    "schema", "document", "column", "verdict", "reference", "tombstone", "seal", "gap", "index", "unreadable"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,11 @@ class Audit:
     faults: tuple[Fault, ...]
     notes: tuple[str, ...]
     head: str | None
+
+    @property
+    def sealable(self) -> bool:
+        """Whether a seal would hold nothing that is wrong: a gap is closed by the person who seals over it."""
+        return all(item.kind == "gap" for item in self.faults)
 
     @property
     def exit_code(self) -> int:
@@ -175,6 +184,11 @@ def _inspected(
         faults += _seals(inspection, held, expected)
         edited, notes = _drifted(drift, held)
         faults += edited
+        gaps = list(_gaps(inspection))
+        if inspection.numbers_skip:
+            notes = (*notes, *(f"{item.where}: {item.found}" for item in gaps))
+        else:
+            faults += gaps
         heads = [item.seal.root for item in held if not isinstance(item, Unreadable) and item.seal.what == "seals"]
         return Audit(store.url, counts, inspection.unsealed(), tuple(faults), notes, heads[-1] if heads else None)
 
@@ -334,6 +348,16 @@ def _broken(inspection: Inspection, item: Held) -> str:
     if len(item.leaves) > one.held:
         return f"{len(item.leaves) - one.held} rows were put among the {one.held} that it holds"
     return "a row was changed, or one was exchanged for another"
+
+
+def _gaps(inspection: Inspection) -> Iterator[Fault]:
+    why = "a refused or repeated submit leaves such a gap, or a deletion" if inspection.numbers_skip else _DELETED
+    for table, gap in inspection.gaps().items():
+        shown = ", ".join(map(str, gap.first)) + (", …" if gap.count > len(gap.first) else "")
+        problem = (
+            f"{counted(gap.count, 'row')} that no seal held {'is' if gap.count == 1 else 'are'} not there ({shown})"
+        )
+        yield Fault("gap", table, f"{problem}: {why}", f"{RESTORE}; or seal what is here: receipts audit --seal")
 
 
 def _drifted(drift: _Drift, held: Sequence[Held | Unreadable]) -> tuple[list[Fault], tuple[str, ...]]:

@@ -1,6 +1,8 @@
 """Revalidation: the present rule set over what is stored, with what flipped and why. Earlier verdicts stay.
 
-What was judged under the present rule set already is passed by, so that one that was interrupted goes on.
+What was judged under the present rule set already is passed by, so that one that was interrupted goes on. What no seal
+holds, or contradicts the verdict before it, is judged again even so (`receipts.store.history.stale`): the database may
+hold verdicts that nobody judged. At the end everything is sealed.
 """
 
 from __future__ import annotations
@@ -117,9 +119,13 @@ class Revalidation:
 
         Raises StoreError, and RuleError where a rule cannot be run.
         """
-        yield from self._receipts()
-        yield from self._comparisons()
-        yield from self._claims()
+        try:
+            yield from self._receipts()
+            yield from self._comparisons()
+            yield from self._claims()
+        finally:
+            if not self.dry_run:
+                self.store.seal()
 
     def _wanted(self, names: Iterable[str]) -> bool:
         bare = [name.partition("@")[0] for name in names]
@@ -132,13 +138,24 @@ class Revalidation:
             batch_wanted = [item for item in batch if self._wanted([item.lane])]
             judged, failed = self._read(batch_wanted)
             verdicts = self._judge([parsed for _, parsed in judged])
-            if verdicts and not self.dry_run:
-                self._stale.record(
-                    [(verdict, item.number) for (item, _), verdict in zip(judged, verdicts, strict=True)]
-                )
+            again = [
+                (_changed("receipt", (item.id,), verdict.label or item.id[:12], item.document, to_json(verdict)), item)
+                for (item, _), verdict in zip(judged, verdicts, strict=True)
+            ]
+            new = [
+                (verdict, item.number)
+                for verdict, (change, item) in zip(verdicts, again, strict=True)
+                if self._is_new(change, item.document)
+            ]
+            if new and not self.dry_run:
+                self._stale.record(new)
             yield from failed
-            for (item, _), verdict in zip(judged, verdicts, strict=True):
-                yield _changed("receipt", (item.id,), verdict.label or item.id[:12], item.document, to_json(verdict))
+            yield from (change for change, _ in again)
+
+    def _is_new(self, change: Rejudged, before: Mapping[str, Any]) -> bool:
+        """Whether a verdict says anything that the last one does not: it is another, or of other rules."""
+        of_now = (before["rules"], before["judge"]) == (self.rulebook.rules.digest, VERSION)
+        return not of_now or change.flipped or bool(change.changes)
 
     def _read(self, remarks: Sequence[Told]) -> tuple[list[tuple[Told, Parsed]], list[Rejudged]]:
         verdicts, failed = [], []
@@ -179,9 +196,10 @@ class Revalidation:
                 # Sides that no longer are of one configuration, a waiver that the lane no longer grants.
                 yield Rejudged("comparison", names, label, verdict["status"], None, (), str(error))
                 continue
-            if not self.dry_run:
+            change = _changed("comparison", names, label, verdict, to_json(document))
+            if not self.dry_run and self._is_new(change, verdict):
                 self.store.record(document)
-            yield _changed("comparison", names, label, verdict, to_json(document))
+            yield change
 
     def _compare(self, item: Compared, comparisons: Comparisons) -> Comparison:
         """Anew, of the launches that the sides had then, those among them that did not count."""
@@ -209,10 +227,11 @@ class Revalidation:
             if last is None or not self._wanted(last.document.get("lanes") or ()):
                 continue
             verdict: ClaimVerdict = judge(claim, gather(claim, self.rulebook, self.store), self.rulebook)
-            if not self.dry_run:
-                self.store.published.record_claims([verdict])
             names = tuple(receipt for _, receipt in last.receipts)
-            yield _changed("claim", names, claim.id, last.document, to_json(verdict))
+            change = _changed("claim", names, claim.id, last.document, to_json(verdict))
+            if not self.dry_run and self._is_new(change, last.document):
+                self.store.published.record_claims([verdict])
+            yield change
 
 
 def _changed(

@@ -133,7 +133,7 @@ def test_tampering_is_found_and_named(store: Store, statement: str) -> None:
     tamper(store.url, statement)
     found = _found(store)
     if statement == "DELETE FROM supersessions":
-        assert found == []  # it came after the last seal, and only a seal can tell that it was there
+        assert found == []  # the last row, which came after the last seal: only a seal can tell that it was there
         return
     assert any(EDITS[statement] in line for line in found), found
 
@@ -149,6 +149,40 @@ def test_a_receipt_that_was_deleted_without_a_tombstone_is_found(store: Store) -
     found = _found(store)
     assert any("over receipts 1 to 6" in line and "1 of 6 rows were taken away" in line for line in found)
     assert any("there is none of number 2" in line for line in found)
+
+
+def test_a_receipt_that_was_deleted_before_a_seal_held_it_leaves_a_gap(store: Store) -> None:
+    late = cases.group(cases.build({"set": {"batch.micro_batch": 8}}), "c", 4)
+    sent = submit([Document(item.raw, "late") for item in late], store, RULEBOOK)
+    ids = [item.submitted.id for item in sent if item.submitted]
+    store.purge(ids[1], "a token")
+    assert [item.kind for item in _audit(store).faults] == []
+    verdict = {item.seq for item in store.verdicts(ids[2])}.pop()
+    number = store.entry(ids[2]).seq
+    tamper(
+        store.url,
+        *(f"DELETE FROM {table} WHERE receipt = {number}" for table in ("documents", "placements", "signatures")),
+        f"DELETE FROM subjects WHERE verdict = {verdict}",
+        f"DELETE FROM verdicts WHERE seq = {verdict}",
+        f"DELETE FROM receipts WHERE seq = {number}",
+    )
+    found = _audit(store)
+    problem = f"1 row that no seal held is not there ({number}): "
+    if store.url.endswith("sqlite"):
+        assert [(item.kind, item.where) for item in found.faults] == [("gap", "receipts"), ("gap", "verdicts")]
+        assert found.faults[0].found.startswith(problem)
+        assert found.sealable
+    else:
+        assert found.faults == ()
+        assert any(item.startswith(f"receipts: {problem}") for item in found.notes)
+    store.seal()
+    assert _found(store) == []
+
+
+def test_numbers_that_are_absurd_do_not_make_an_audit_wait(store: Store) -> None:
+    tamper(store.url, "UPDATE supersessions SET seq = 4000000000000000")
+    gap = _audit(store)
+    assert "3,999,999,999,999,999 rows" in " ".join((*(item.found for item in gap.faults), *gap.notes))
 
 
 def test_a_tombstone_that_is_forged_does_not_excuse_a_deletion(store: Store) -> None:
@@ -218,6 +252,7 @@ def test_the_command_lists_faults_with_what_to_do_and_does_not_seal_over_them(sh
     root = next(line.split()[-1] for line in sealed.lines if line.startswith("root over all seals"))
     assert f"receipts audit --expect {root[:16]}" in sealed.err
     assert shell("audit", "--expect", root).lines[-1] == "whole"
+    assert shell("audit", "--seal").lines[-1] == f"root over all seals: {root}"
     tamper(str(shell.folder / "store.sqlite"), "UPDATE receipts SET label = 'two'")
     found = shell("audit", "--seal")
     assert found.code == 1

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from sqlalchemy import insert, select
 
 import rule_cases as cases
 from command_line import Shell
@@ -16,6 +17,9 @@ from receipts.judging.compare import Request, compare
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document, Parsed
 from receipts.store import NewClaim, Store, open_store
+from receipts.store.packing import CODEC, pack
+from receipts.store.sql.transactions import writing
+from receipts.store.tables import subjects, verdicts
 from receipts.workflows.audit import audit
 from receipts.workflows.revalidate import Rejudged, Revalidation, Tally
 from receipts.workflows.submit import submit
@@ -68,6 +72,7 @@ def _fill(url: str) -> None:
         stated = {"id": "reached", "text": "2 is a ceiling", "kind": "ceiling", "candidate": ids[:3]}
         opened.published.add_claims([NewClaim("reached", "ceiling", json.dumps(stated), "claims.toml")])
         list(_claims(opened, RULEBOOK))
+        opened.seal()
 
 
 @pytest.fixture
@@ -105,6 +110,41 @@ def _run(store: Store, rulebook: Rulebook, **options: object) -> list[Rejudged]:
 
 
 def test_nothing_is_judged_again_under_the_rules_that_judged_it(store: Store) -> None:
+    assert _run(store, RULEBOOK) == []
+
+
+FORGED = {"receipt": "open", "comparison": "accepted"}
+
+
+@pytest.mark.parametrize("kind", FORGED)
+@pytest.mark.parametrize("sealed", [False, True], ids=["unsealed", "sealed"])
+def test_a_newer_verdict_that_nobody_judged_is_noticed(store: Store, kind: str, sealed: bool) -> None:
+    """Whoever owns the database writes a good verdict after the judge's, under the rules in force."""
+    receipt = _launches(store)[_one(store)]
+    last = [item for item in store.verdicts(receipt) if item.kind == kind][-1]
+    status = FORGED[kind]
+    assert last.status != status
+    with writing(store.database.engine) as connection:
+        row = connection.execute(select(verdicts).where(verdicts.c.seq == last.seq)).mappings().one()
+        body = pack(json.dumps({**last.document, "status": status, "findings": []}).encode())
+        values = {name: value for name, value in row.items() if name != "seq"}
+        forged = insert(verdicts).values(**values | {"status": status, "body": body, "codec": CODEC})
+        (number,) = connection.execute(forged).inserted_primary_key or ()
+        sides = connection.execute(select(subjects).where(subjects.c.verdict == last.seq)).mappings().all()
+        connection.execute(insert(subjects), [{**side, "verdict": number} for side in sides])
+    if sealed:
+        store.seal()
+    flips = [item for item in _run(store, RULEBOOK) if item.flipped]
+    assert [(item.kind, item.before, item.after) for item in flips] == [(kind, status, last.status)]
+    assert [item.status for item in store.verdicts(receipt) if item.kind == kind][-2:] == [status, last.status]
+    assert [item for item in _run(store, RULEBOOK) if item.flipped] == []
+    assert len([item for item in store.verdicts(receipt) if item.kind == kind]) == 3
+
+
+def test_a_verdict_that_no_seal_holds_is_judged_again_and_not_written_twice(store: Store) -> None:
+    late = _submitted(store, _group("late", 2))
+    assert [(item.kind, item.flipped) for item in _run(store, RULEBOOK)] == [("receipt", False)] * 2
+    assert [len(store.verdicts(item)) for item in late] == [1, 1]
     assert _run(store, RULEBOOK) == []
 
 
@@ -207,6 +247,10 @@ def test_a_rule_that_raises_is_named_and_nothing_of_its_batch_is_written(store: 
 def test_the_command_tells_flips_and_counts(shell: Shell) -> None:
     shell.store("one")
     shell.store("two")
+    assert (
+        shell("revalidate").lines[-1]
+        == "judged 2 receipts: 0 flipped (0 for the worse), 0 with other findings, 2 as before"
+    )
     nothing = shell("revalidate")
     assert (nothing.code, nothing.lines[-1].split(":")[0]) == (0, "nothing to judge again")
     before = shell("show", "one", "--json").code

@@ -1,4 +1,9 @@
-"""Stored verdicts of another rule set than the one in force, some at a time, and those that take their place."""
+"""Stored verdicts that are judged again, some at a time, and those that take their place.
+
+A last verdict is *settled*, and passed by, if it is of the rule set in force, a seal holds it, and the verdict before
+it, if it is of the same rule set, has the same status. Anything else may be a verdict that nobody judged: a row that
+was written into the database after the judge's.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,9 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, func, insert, select
 
+from receipts.base.errors import StoreError
 from receipts.store.history.verdicts import Verdict, row_of
+from receipts.store.integrity.seals import last_sealed, own_id
 from receipts.store.packing import unpack
 from receipts.store.store import Store
 from receipts.store.tables import claim_verdicts, documents, receipts, subjects, verdicts
@@ -25,15 +32,20 @@ class Scope(NamedTuple):
     judge: str
     since: datetime | None = None
 
+    def settled(self, verdict: Any, before: Any, sealed: int) -> bool:
+        """Whether a last verdict is settled, by its row and the one before it; ``sealed`` is the last sealed number."""
+        of_now = (verdict.rules, verdict.judge) == (self.rules, self.judge)
+        same = before is None or verdict.rules != before.rules or verdict.status == before.status
+        return of_now and same and verdict.seq <= sealed
+
 
 class Told(NamedTuple):
-    """The last verdict on a receipt, with the receipt's bytes: what was said of it, and under which rule set."""
+    """The last verdict on a receipt, with the receipt's bytes: what was said of it."""
 
     number: int
     id: str
     lane: str
     raw: bytes
-    rules: str
     document: dict[str, Any]
 
 
@@ -42,6 +54,15 @@ class Compared(NamedTuple):
 
     number: int
     document: dict[str, Any]
+
+
+class _Row(NamedTuple):
+    """What is held of a comparison's verdict while the next is read."""
+
+    seq: int
+    status: str
+    rules: str
+    judge: str
 
 
 def count(connection: Connection, scope: Scope) -> int:
@@ -53,7 +74,7 @@ def count(connection: Connection, scope: Scope) -> int:
 
 
 def receipts_after(connection: Connection, after: int, scope: Scope) -> tuple[int | None, list[Told]]:
-    """Of the next receipts after a number, those whose last verdict is of another rule set; and the last number.
+    """Of the next receipts after a number, those whose last verdict is not settled; and the last number.
 
     The number is None where there are no more.
     """
@@ -62,25 +83,30 @@ def receipts_after(connection: Connection, after: int, scope: Scope) -> tuple[in
     rows = connection.execute(query.order_by(receipts.c.seq).limit(AT_ONCE)).all()
     if not rows:
         return None, []
+    sealed = last_sealed(connection, own_id(connection), "verdicts")
     last = _last(connection, [row.seq for row in rows])
-    stale = {number: row for number, row in last.items() if (row.rules, row.judge) != (scope.rules, scope.judge)}
+    stale = {number: row for number, (row, before) in last.items() if not scope.settled(row, before, sealed)}
     bodies = _documents(connection, list(stale))
     found = [
-        Told(row.seq, row.id, row.lane, bodies[row.seq], stale[row.seq].rules, _json(stale[row.seq]))
+        Told(row.seq, row.id, row.lane, bodies[row.seq], _json(stale[row.seq]))
         for row in rows
         if row.seq in stale and row.seq in bodies
     ]
     return rows[-1].seq, found
 
 
-def _last(connection: Connection, numbers: Sequence[int]) -> dict[int, Any]:
+def _last(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[Any, Any]]:
+    """The last verdict on each receipt, and the one before it."""
     query = (
-        select(subjects.c.receipt, *(verdicts.c[name] for name in ("seq", "rules", "judge", "codec", "body")))
+        select(subjects.c.receipt, *(verdicts.c[name] for name in ("seq", "status", "rules", "judge", "codec", "body")))
         .join(verdicts, verdicts.c.seq == subjects.c.verdict)
         .where(subjects.c.receipt.in_(numbers), verdicts.c.kind == "receipt")
         .order_by(verdicts.c.seq)
     )
-    return {row.receipt: row for row in connection.execute(query)}
+    last: dict[int, tuple[Any, Any]] = {}
+    for row in connection.execute(query):
+        last[row.receipt] = row, last.get(row.receipt, (None, None))[0]
+    return last
 
 
 def _documents(connection: Connection, numbers: Sequence[int]) -> dict[int, bytes]:
@@ -89,22 +115,26 @@ def _documents(connection: Connection, numbers: Sequence[int]) -> dict[int, byte
 
 
 def _json(row: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(unpack(row.codec, row.body, f"verdict {row.seq}"))
+    found = json.loads(unpack(row.codec, row.body, f"verdict {row.seq}"))
+    if not isinstance(found, dict) or not {"status", "rules", "judge"} <= found.keys():
+        raise StoreError(f"row {row.seq} of verdicts is no verdict; see: receipts audit")
     return found
 
 
 def comparisons(connection: Connection, scope: Scope) -> list[int]:
-    """Numbers of comparisons whose last verdict is of another rule set, in the order in which they were given.
+    """Numbers of comparisons whose last verdict is not settled, in the order in which they were given.
 
     One comparison is one pair of sides on one metric, with the same waivers and study.
     """
     query = select(verdicts).where(verdicts.c.kind == "comparison").order_by(verdicts.c.seq)
-    last: dict[bytes, tuple[int, bool]] = {}
+    sealed = last_sealed(connection, own_id(connection), "verdicts")
+    last: dict[bytes, tuple[_Row, bool]] = {}
     for row in connection.execute(query.execution_options(yield_per=AT_ONCE)):
-        of_now = (row.rules, row.judge) == (scope.rules, scope.judge)
         early = scope.since is not None and row.judged_at < scope.since
-        last[_asked(_json(row))] = (row.seq, of_now or early)
-    return sorted(number for number, passed in last.values() if not passed)
+        asked, one = _asked(_json(row)), _Row(row.seq, row.status, row.rules, row.judge)
+        before = last[asked][0] if asked in last else None
+        last[asked] = one, early or scope.settled(one, before, sealed)
+    return sorted(one.seq for one, passed in last.values() if not passed)
 
 
 def _asked(document: dict[str, Any]) -> bytes:
@@ -119,17 +149,20 @@ def comparison(connection: Connection, number: int) -> Compared | None:
 
 
 def claims(connection: Connection, scope: Scope) -> Iterator[str]:
-    """Claims whose last verdict is of another rule set, by id."""
-    last = select(func.max(claim_verdicts.c.seq)).group_by(claim_verdicts.c.claim)
-    query = select(claim_verdicts).where(claim_verdicts.c.seq.in_(last)).order_by(claim_verdicts.c.seq)
-    for row in connection.execute(query):
+    """Claims whose last verdict is not settled, by id."""
+    sealed = last_sealed(connection, own_id(connection), "claim_verdicts")
+    columns = (claim_verdicts.c[name] for name in ("seq", "claim", "status", "rules", "judge", "at"))
+    last: dict[str, tuple[Any, Any]] = {}
+    for row in connection.execute(select(*columns).order_by(claim_verdicts.c.seq)):
+        last[row.claim] = row, last.get(row.claim, (None, None))[0]
+    for claim, (row, before) in last.items():
         early = scope.since is not None and row.at < scope.since
-        if not early and (row.rules, row.judge) != (scope.rules, scope.judge):
-            yield row.claim
+        if not early and not scope.settled(row, before, sealed):
+            yield claim
 
 
 class Stale:
-    """A store's verdicts of another rule set. Every method is one transaction. Raises StoreError."""
+    """A store's verdicts that are not settled. Every method is one transaction. Raises StoreError."""
 
     def __init__(self, store: Store, scope: Scope) -> None:
         self._store = store
@@ -144,7 +177,7 @@ class Stale:
             return count(connection, self._scope)
 
     def receipts(self) -> Iterator[list[Told]]:
-        """Receipts with their last verdicts, where those are of another rule set, some at a time and maybe none."""
+        """Receipts with their last verdicts, where those are not settled, some at a time and maybe none."""
         after: int | None = -1
         while after is not None:
             with self._store.database.reading() as connection:
@@ -152,7 +185,7 @@ class Stale:
             yield found
 
     def comparisons(self) -> Iterator[Compared]:
-        """The last verdict on each comparison, where it is of another rule set."""
+        """The last verdict on each comparison, where it is not settled."""
         with self._store.database.reading() as connection:
             numbers = comparisons(connection, self._scope)
         for number in numbers:
@@ -162,7 +195,7 @@ class Stale:
                 yield found
 
     def claims(self) -> list[str]:
-        """Ids of claims whose last verdict is of another rule set."""
+        """Ids of claims whose last verdict is not settled."""
         with self._store.database.reading() as connection:
             return list(claims(connection, self._scope))
 

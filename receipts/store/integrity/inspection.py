@@ -11,12 +11,12 @@ from sqlalchemy.exc import DBAPIError
 
 from receipts.base.errors import StoreError
 from receipts.store.entries import COLUMNS, Answer
+from receipts.store.integrity import gaps, merkle
 from receipts.store.integrity import index_audit as sound
-from receipts.store.integrity import merkle
 from receipts.store.integrity.damage import as_json, unpacked, words
 from receipts.store.integrity.index_differences import Amiss, Read, amiss
 from receipts.store.integrity.leaves import KINDS
-from receipts.store.integrity.seals import Held, Seal, all_seals, held
+from receipts.store.integrity.seals import Held, Seal, all_seals, held, last_sealed
 from receipts.store.sql import engine_of
 from receipts.store.tables import (
     claim_subjects,
@@ -215,12 +215,20 @@ class Inspection:
         """How many receipts and verdicts came since the last seal, as far as their numbers tell."""
         total = 0
         for what in ("receipts", "verdicts", "claim_verdicts"):
-            last = select(func.max(seals.c.last)).where(seals.c.store == self.store, seals.c.what == what)
-            number = KINDS[what].number
-            after = self._connection.execute(last).scalar() or 0
-            query = select(func.count()).select_from(KINDS[what].table).where(number > after)
+            after = last_sealed(self._connection, self.store, what)
+            query = select(func.count()).select_from(KINDS[what].table).where(KINDS[what].number > after)
             total += self._connection.execute(query).scalar_one()
         return total
+
+    def gaps(self) -> dict[str, gaps.Gap]:
+        """Numbers that no seal held yet and that have no row, by table; see `numbers_skip`."""
+        every = {what: gaps.gap(self._connection, self.store, what) for what in gaps.TABLES}
+        return {what: found for what, found in every.items() if found.count}
+
+    @property
+    def numbers_skip(self) -> bool:
+        """Whether the engine leaves gaps of its own between numbers."""
+        return engine_of(self._connection).numbers_skip
 
     def proof(self, receipt: str) -> tuple[Seal, list[merkle.Step]] | None:
         """The seal that holds a receipt, and the way from its leaf to the root; None where no seal holds it."""

@@ -64,7 +64,7 @@ def seal(connection: Connection, at: datetime, most: int = MOST) -> list[Seal]:
     lock of `submission.lock` together with others, and this takes it alone, so that none is left behind a seal.
     """
     engine_of(connection).lock(connection, alone=True)
-    store: str = connection.execute(select(stores.c.id)).scalar_one()
+    store = own_id(connection)
     made: list[Seal] = []
     for what in KINDS:
         if what == _ITSELF and not made:
@@ -93,9 +93,27 @@ def all_seals(connection: Connection, store: str | None = None, what: str | None
         yield Seal(*row)
 
 
-def _unsealed(connection: Connection, store: str, what: str, most: int) -> list[Leaf]:
+def last_sealed(connection: Connection, store: str | None, what: str) -> int:
+    """The number of the last row of a table that a seal of the store holds, 0 where none does."""
     query = select(func.max(seals.c.last)).where(seals.c.store == store, seals.c.what == what)
-    last = connection.execute(query).scalar() or 0
+    return connection.execute(query).scalar() or 0
+
+
+def own_id(connection: Connection) -> str:
+    """This store's id."""
+    found: str = connection.execute(select(stores.c.id)).scalar_one()
+    return found
+
+
+def last_at(connection: Connection) -> datetime | None:
+    """When this store was last sealed, in UTC; None where it never was."""
+    query = select(func.max(seals.c.at)).where(seals.c.store == own_id(connection))
+    at: datetime | None = connection.execute(query).scalar()
+    return at
+
+
+def _unsealed(connection: Connection, store: str, what: str, most: int) -> list[Leaf]:
+    last = last_sealed(connection, store, what)
     again = sorted(_given_again(connection, store, what))
     rows = list(leaves.of(connection, what, again[:most]))
     end = connection.execute(select(func.max(KINDS[what].number))).scalar() or 0
@@ -127,7 +145,7 @@ def _has_more(connection: Connection, store: str, what: str) -> bool:
     last, sealed = connection.execute(of).one()
     if last is None:
         return False
-    gone = select(func.count()).where(erased.c.store == store, erased.c.what == what)
+    gone = select(func.count()).where(erased.c.store == store, erased.c.what == what, erased.c.seal != "")
     there = select(func.count()).select_from(KINDS[what].table).where(number <= last)
     return connection.execute(there).scalar_one() > int(sealed) - connection.execute(gone).scalar_one()
 
@@ -182,19 +200,21 @@ def _of_another(connection: Connection, one: Seal) -> list[Leaf]:
 
 
 def keep_leaves(connection: Connection, receipt: str, doomed: Mapping[str, Iterable[int]]) -> None:
-    """Before rows are erased: keep the digest of each that a seal holds. ``doomed`` are numbers by table.
+    """Before rows are erased: keep the digest of each that a seal holds, and the number of each that none holds yet.
 
-    ``receipt`` is the one that has the tombstone.
+    ``receipt`` is the one that has the tombstone, ``doomed`` are numbers by table.
     """
-    own: str = connection.execute(select(stores.c.id)).scalar_one()
+    own = own_id(connection)
     rows = []
     for what, numbers in doomed.items():
         for item in leaves.of(connection, what, list(numbers)):
             for store, number in ((own, item.number), *_elsewhere(connection, what, item.number)):
                 holder = _holder(connection, what, number, store, own)
+                of = {"store": store, "what": what, "number": number, "receipt": receipt}
                 if holder is not None:
-                    of = {"store": store, "what": what, "number": number, "receipt": receipt}
                     rows.append({**of, "leaf": item.digest.hex(), "seal": holder.root})
+                elif store == own:
+                    rows.append({**of, "leaf": "", "seal": ""})
     if rows:
         connection.execute(insert(erased), rows)
 

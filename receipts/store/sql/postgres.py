@@ -52,6 +52,8 @@ class Postgres:
 
     # Whether a query may refer to rows beside it (LATERAL), so that many questions are one statement.
     lateral: Final = True
+    # A submit that is refused or repeated has taken numbers that no row gets.
+    numbers_skip: Final = True
 
     # Expressions
 

@@ -28,6 +28,8 @@ class Sqlite:
 
     # Whether a query may refer to rows beside it (LATERAL), so that many questions are one statement.
     lateral: Final = False
+    # Whether numbers are left out where nothing was deleted.
+    numbers_skip: Final = False
 
     # Expressions
 

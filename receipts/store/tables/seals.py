@@ -46,9 +46,9 @@ erased = Table(
     words("what", "Table of the row: receipts, verdicts, supersessions, …", required=True),
     number("number", "Its number in that store", required=True),
     words("receipt", "Id of the receipt with whose tombstone it went", required=True),
-    words("leaf", "Digest of the row as the seal holds it, SHA-256 in hex", required=True),
-    words("seal", "Root of the seal that holds it", required=True),
-    comment="What a purge took out from under a seal: the digest stays, so that the seal still holds",
+    words("leaf", "Digest of the row as the seal holds it, SHA-256 in hex; empty if none did", required=True),
+    words("seal", "Root of the seal that holds it; empty if none did", required=True),
+    comment="What a purge erased: the digest of a sealed row stays, so that the seal still holds",
 )
 
 Index("origins_here", origins.c.what, origins.c.here)
