@@ -114,7 +114,7 @@ def _next(data: memoryview, at: int) -> int:
 def _object(body: bytes) -> dict[str, Any]:
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or found.get("format") != journal.FORMAT:
         raise NotAJournal(f"it is not of format {journal.FORMAT}; read it with the version that wrote it")

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from receipts.base.errors import UsageError
+from receipts.base.json_text import parse_json
 from receipts.store import Entry, Filters, condition
 from receipts.store import Store as Opened
 
@@ -29,7 +30,7 @@ class Cursor(NamedTuple):
 def read(text: str) -> Cursor:
     """A cursor from a URL. Raises UsageError."""
     try:
-        started, seq = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        started, seq = parse_json(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
         if datetime.fromisoformat(started).tzinfo is None or type(seq) is not int:
             raise ValueError(text)
     except (ValueError, TypeError):

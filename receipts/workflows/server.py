@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from receipts.base.errors import (
     Unreachable,
     UsageError,
 )
+from receipts.base.json_text import parse_json
 from receipts.receipt import Document, parse, read
 from receipts.receipt.stream import Item
 from receipts.workflows.submit.submission import Submission
@@ -48,8 +48,11 @@ class Answered(NamedTuple):
 
     @property
     def data(self) -> Any:
-        """The body as JSON."""
-        return json.loads(self.body)
+        """The body as JSON. Raises StoreError."""
+        try:
+            return parse_json(self.body)
+        except ValueError:
+            raise StoreError("this is no answer of a server of receipts; check the URL of --store") from None
 
 
 def is_server(store: str | None) -> bool:
@@ -126,7 +129,7 @@ class Server:
             if status == 422:
                 problems = [Problem(item["at"], item["what"], item["do"]) for item in errors]
                 return InputError(detail.partition(": ")[0], problems)
-        except (ValueError, KeyError, TypeError):
+        except (StoreError, AttributeError, KeyError, TypeError):
             return StoreError(f"{self.url}: this is no server of receipts (status {status}); check the URL")
         if status in (401, 403):
             return UsageError(f"{self.url}: {detail}; the token is read from {TOKEN}")

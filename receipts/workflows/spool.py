@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from receipts.base import files
 from receipts.base.errors import InputError, StoreError
+from receipts.base.json_text import parse_json
 from receipts.receipt import Document, Parsed, parse, read
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def _read(file: Path) -> tuple[Waiting, bytes] | None:
     except OSError:
         return None
     try:
-        header = json.loads(head)
+        header = parse_json(head)
         at = datetime.fromisoformat(header["at"])
         one = Waiting(
             file, file.name.removesuffix(SUFFIX), header["store"], header["source"], at, header.get("refused")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from receipts.base.errors import InputError, Problem
+from receipts.base.json_text import parse_json
 from receipts.stats.sequential import Looks
 
 FILE: Final = "experiment.json"
@@ -91,7 +92,7 @@ def read_experiment(folder: Path) -> Experiment:
     """The experiment in a folder. Raises InputError."""
     place = folder / FILE
     try:
-        tree = json.loads(place.read_bytes())
+        tree = parse_json(place.read_bytes())
         looks = tree.pop("looks")
         if tree.pop("version") != VERSION:
             raise ValueError("another version")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from receipts.base.errors import InputError, NotFound, Problem
+from receipts.base.toml import parse_toml
 from receipts.questions.planning.experiment import Contrast
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ def read_claims(path: Path, store: Store, rulebook: Rulebook) -> Wanted:
 
 def _tree(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return parse_toml(path.read_bytes())
+    except (OSError, ValueError) as error:
         raise InputError(str(path), [Problem("", str(error), "correct the file")]) from None
 
 

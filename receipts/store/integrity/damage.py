@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from receipts.base.errors import StoreError
+from receipts.base.json_text import parse_json
 from receipts.store.packing import unpack
 
 
@@ -24,13 +25,12 @@ def unpacked(codec: str, body: bytes) -> tuple[bytes | None, str]:
 
 def as_json(codec: str, body: bytes) -> tuple[Mapping[str, Any] | None, str]:
     """The JSON object that a packed body holds, or why it cannot be read."""
-    import json
 
     raw, problem = unpacked(codec, body)
     if raw is None:
         return None, problem
     try:
-        found = json.loads(raw)
+        found = parse_json(raw)
     except ValueError as error:
         return None, f"it is no JSON: {error}"
     return (found, "") if isinstance(found, dict) else (None, "it is no JSON object")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
 from pathlib import PurePath
 from typing import Any, Final
+
+from receipts.base.json_text import parse_json
 
 SECONDS: Final = 10.0  # that the interpreter may take to answer
 _PYTHON: Final = re.compile(r"python(?:\d+(?:\.\d+)?)?(?:\.exe)?")
@@ -26,7 +27,7 @@ def wheels_of(words: tuple[str, ...]) -> dict[str, Any]:
         return {}
     try:
         done = subprocess.run([words[0], "-c", _ASK], capture_output=True, text=True, timeout=SECONDS, check=True)
-        answer = json.loads(done.stdout)
+        answer = parse_json(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
         return {}
     return {"complete": True, **{name: {"version": str(version)} for name, version in sorted(answer.items())}}

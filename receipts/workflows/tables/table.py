@@ -16,7 +16,8 @@ from typing import Any
 
 from receipts.base.errors import InputError, Problem
 
-MAX_BYTES = 256 * 1024 * 1024
+MAX_BYTES = 16 * 1024 * 1024
+MAX_CELLS = 1_000_000  # a cell of one character costs a hundred bytes of memory
 _DIVIDER = re.compile(r"^\s*\|?\s*:?-{1,}:?\s*(\|\s*:?-{1,}:?\s*)*\|?\s*$")
 _CELL = re.compile(r"(?<!\\)\|")
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]{1,60}\]|<sup>[^<]{0,60}</sup>|(?<=[\d%])[*†‡§¹²³⁴-⁹]+$")
@@ -96,7 +97,9 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise InputError(str(path), [Problem("$", f"it cannot be read: {error.strerror}", "check the path")]) from None
     if len(raw) > MAX_BYTES:
-        raise InputError(str(path), [Problem("$", "it is larger than 256 MiB", "import it in parts")])
+        raise InputError(str(path), [Problem("$", "it is larger than 16 MiB", "import it in parts")])
+    if sum(map(raw.count, (b",", b"|", b"\t", b"[", b"{", b"\n"))) > MAX_CELLS:
+        raise InputError(str(path), [Problem("$", f"it has more than {MAX_CELLS:,} cells", "import it in parts")])
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -142,6 +145,16 @@ def _json_lines(text: str, source: str) -> Iterator[TableRow]:
 
 def _delimited(text: str, source: str, delimiter: str) -> Iterator[TableRow]:
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        yield from _read_rows(reader, source)
+    except csv.Error as error:
+        problem = Problem(
+            f"line {reader.line_num + 1}", f"this is not CSV: {error}", "shorten the cell, or end its quotes"
+        )
+        raise InputError(source, [problem]) from None
+
+
+def _read_rows(reader: csv.DictReader[str], source: str) -> Iterator[TableRow]:
     names = [name.strip() for name in reader.fieldnames or ()]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

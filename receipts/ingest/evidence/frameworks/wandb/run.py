@@ -24,7 +24,7 @@ from receipts.ingest.evidence.stream import MAX_DOCUMENT, Source
 from receipts.receipt.accelerators import find
 
 _STEP_NAMES: Final = tuple(dict.fromkeys(name for dialect in DIALECTS for name in dialect.step))
-_MAX_YAML: Final = 1 << 20
+_MAX_YAML: Final = 256 * 1024  # characters; the parser reads some 100,000 a second
 MAX_TEXT: Final = 1 << 18
 _MAX_ITEMS: Final = 20_000
 
@@ -137,7 +137,7 @@ class Settings(FileReader):
                 reading.remark("broken", f"no YAML: {str(error)[:200]}")
                 return [reading]
         if not isinstance(found, dict):
-            reading.remark("broken", "the configuration is no mapping, or larger than 1 MiB")
+            reading.remark("broken", "the configuration is no mapping, or larger than 256 KiB")
             return [reading]
         values = {
             str(name): item.get("value") if isinstance(item, dict) and "value" in item else item
