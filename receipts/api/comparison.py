@@ -136,8 +136,8 @@ def compared(
     """Compare two groups of launches, each with its stored replicates: receipts, or words that a store knows them by.
 
     A launch that is given as a receipt, id or pin stands for its side; those of a label or pattern as far as they
-    count. Every launch is asked for at least the ``grade``. With ``prove`` errors carry proofs. Raises NotFound, UsageError for a witness that witnesses none of the
-    launches, and as `receipts.judging.compare.compare_sides` does.
+    count. Every launch is asked for at least the ``grade``. With ``prove`` errors carry proofs. Raises NotFound,
+    UsageError for a witness that witnesses none of the launches, and as `receipts.judging.compare.compare_sides` does.
     """
     from receipts.questions.comparisons import Comparisons, names_one
 

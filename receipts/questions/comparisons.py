@@ -62,8 +62,8 @@ class Comparisons:
     """Comparisons in one store under one rule set; whatever is read or judged for one serves the next.
 
     Without a store there are no replicates and no noise floor. ``until`` leaves out later launches. ``witnesses`` are
-    receipts, beside those in the store, that show the path of a launch; every launch is asked for at least the ``grade``. ``judged`` returns facts, findings and launches
-    if the caller has them already.
+    receipts, beside those in the store, that show the path of a launch; every launch is asked for at least the
+    ``grade``. ``judged`` returns facts, findings and launches if the caller has them already.
     """
 
     def __init__(

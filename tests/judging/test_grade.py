@@ -92,7 +92,9 @@ def test_illustrations_that_are_called_measured_stay_typed() -> None:
 def test_a_reader_records_each_leaf_and_its_file(recorded: Path) -> None:
     read = parse(Document(_read(recorded), "run.json"))
     rows = [item for item in read.receipt.evidence or () if item.read]
-    assert rows and "path.witnessed.attention" in (rows[0].read or {}) and rows[0].sha256
+    assert rows
+    assert "path.witnessed.attention" in (rows[0].read or {})
+    assert rows[0].sha256
 
 
 def test_evidence_read_into_an_edited_receipt_leaves_it_typed(recorded: Path) -> None:
@@ -116,12 +118,14 @@ def test_a_file_that_is_read_again_is_listed_once(recorded: Path) -> None:
     recorded.write_bytes(_read(recorded))
     once = listed()
     recorded.write_bytes(_read(recorded))
-    assert once == listed() and len(once) == 1
+    assert once == listed()
+    assert len(once) == 1
 
 
 def test_a_one_letter_file_leaves_the_path_open_where_a_grade_is_asked(recorded: Path) -> None:
     verdict = _judged(recorded.read_bytes(), Facts(grade="evidenced"))
-    assert verdict.path == "unwitnessed" and "R316" in {item.code for item in verdict.findings}
+    assert verdict.path == "unwitnessed"
+    assert "R316" in {item.code for item in verdict.findings}
 
 
 def test_a_math_run_relabelled_flash_leaves_the_path_open() -> None:
@@ -129,4 +133,5 @@ def test_a_math_run_relabelled_flash_leaves_the_path_open() -> None:
     row = {"kind": "torch-profile", "sha256": "1" * 64, "level": "kernels", "observed": seen}
     receipt: Parsed = parsed({**base("cpu"), "evidence": [row]})
     verdict = judge_receipt(receipt, rulebook().lanes.of("cpu-torch"), rulebook().rules)
-    assert verdict.path == "unwitnessed" and "R317" in {item.code for item in verdict.findings}
+    assert verdict.path == "unwitnessed"
+    assert "R317" in {item.code for item in verdict.findings}

@@ -30,6 +30,7 @@ from receipts.publish.report.week import Span, asked
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
 from receipts.workflows.submit import submit
+from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow
 
@@ -103,7 +104,7 @@ def anew(shelf: Shelf, store: Store) -> Iterator[tuple[ReceiptVerdict, ReceiptVe
             yield item.verdict, without_asking(fresh, BOOK.rules)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=unless_thorough(15, 40), deadline=None)
 @given(seed=st.integers(0, 10**6), data=st.data())
 def test_a_reused_verdict_is_what_judging_anew_gives(
     seed: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -526,7 +526,7 @@ CONDITIONS = (
 
 
 def test_conditions_have_the_answers_that_reading_documents_has(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    many = several(0, 40)
+    many = several(0, 20)
     many.append(parsed(flags={"complete": True, "A": "unset"}))
     store.write([prepare(*judged(item)) for item in many])
     draw = random.Random(0)

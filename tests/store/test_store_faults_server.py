@@ -37,7 +37,7 @@ pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parents[1] / "support"
 RULEBOOK = Rulebook()
-KILLS = unless_thorough(2, 4)
+KILLS = unless_thorough(1, 4)
 # Submits a folder in batches, and acknowledges each receipt when the store has said that it is there.
 SUBMITS = """
 import sys

@@ -158,7 +158,7 @@ def test_bytes_come_back_blank_for_blank(empty: Store, tmp_path: Path) -> None:
                 "run__finished": st.sampled_from([None, "2026-01-01T00:00:00+00:00", "2025-12-29T01:00:00+02:00"]),
             }
         ),
-        max_size=5,
+        max_size=3,
     )
 )
 def test_any_receipts_come_back(tmp_path_factory: pytest.TempPathFactory, leaves: list[dict[str, object]]) -> None:

@@ -196,7 +196,10 @@ def test_who_is_interrupted_goes_on_where_it_was(store: Store) -> None:
 
 
 def test_other_processes_judge_to_the_same_end_in_the_same_order(store: Store, tmp_path: Path) -> None:
-    bodies = [b"[1]", *(raw(run__label=str(number), parallelism__tensor=1 + number % 2) for number in range(2 * BATCH))]
+    bodies = [
+        b"[1]",
+        *(raw(run__label=str(number), parallelism__tensor=1 + number % 2) for number in range(BATCH + 20)),
+    ]
     told = put(store, *bodies, jobs=2)
     with open_store(str(tmp_path / "one.sqlite")) as other:
         alone = put(other, *bodies)

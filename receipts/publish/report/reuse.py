@@ -65,6 +65,8 @@ def read(body: bytes, rules: RuleSet) -> ReceiptVerdict:
         rules=told["rules"],
         judge=told["judge"],
         witnesses=tuple(told["witnesses"]),
+        grade=told["grade"],
+        grade_why=told["grade_why"],
     )
 
 
@@ -82,6 +84,8 @@ def holds(verdict: ReceiptVerdict, row: Entry, kin: Kin, lane: Lane, rules: Rule
     """Whether a stored verdict under the present rule set is what judging anew would give."""
     if verdict.lane != f"{lane.name}@{lane.version}" or verdict.judge != VERSION:
         return False
+    if verdict.grade in ("evidenced", "kept"):
+        return False  # the files it rests on may have been kept or collected since
     if any(item.at.startswith(rules.get(item.code).reads_others) for item in verdict.findings):
         return False
     if row.witness_for is not None:
