@@ -353,9 +353,9 @@ def _broken(inspection: Inspection, item: Held) -> str:
 def _gaps(inspection: Inspection) -> Iterator[Fault]:
     why = "a refused or repeated submit leaves such a gap, or a deletion" if inspection.numbers_skip else _DELETED
     for table, gap in inspection.gaps().items():
-        shown = ", ".join(map(str, gap.first)) + (", …" if gap.count > len(gap.first) else "")
+        shown = ", ".join(map(str, gap.first)) + (", …" if gap.missing > len(gap.first) else "")
         problem = (
-            f"{counted(gap.count, 'row')} that no seal held {'is' if gap.count == 1 else 'are'} not there ({shown})"
+            f"{counted(gap.missing, 'row')} that no seal held {'is' if gap.missing == 1 else 'are'} not there ({shown})"
         )
         yield Fault("gap", table, f"{problem}: {why}", f"{RESTORE}; or seal what is here: receipts audit --seal")
 

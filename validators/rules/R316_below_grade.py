@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.grade import GRADES, Grade
+from receipts.axes.lane import Grade
+from receipts.judging.grade import GRADES
 from receipts.judging.rule import ALL, PATH, Case, I, Offense, Topic, rule
 
 

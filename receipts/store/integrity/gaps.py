@@ -19,7 +19,7 @@ _SHOWN: Final = 5
 class Gap(NamedTuple):
     """How many numbers have no row, and the first few of them."""
 
-    count: int
+    missing: int
     first: tuple[int, ...]
 
 

@@ -223,7 +223,7 @@ class Inspection:
     def gaps(self) -> dict[str, gaps.Gap]:
         """Numbers that no seal held yet and that have no row, by table; see `numbers_skip`."""
         every = {what: gaps.gap(self._connection, self.store, what) for what in gaps.TABLES}
-        return {what: found for what, found in every.items() if found.count}
+        return {what: found for what, found in every.items() if found.missing}
 
     @property
     def numbers_skip(self) -> bool:
