@@ -16,6 +16,8 @@ from pathlib import Path
 from receipts.base.errors import DiskError, UsageError
 
 _OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+# What a machine has too little of; no fault of a call or of the program.
+OF_THE_MACHINE = (*_OF_THE_DISK, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 def write(target: str | Path, content: str | bytes, *, over: bool = False) -> None:

@@ -215,16 +215,30 @@ def run(words: Sequence[str]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("stopped\n")
         return 130
+    except OSError as error:
+        from receipts.base.files import OF_THE_MACHINE
+
+        if error.errno not in OF_THE_MACHINE:
+            return _defect()
+        # What is left to print would fail again while the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        place = f"{error.filename}: " if error.filename else "the output: "
+        sys.stderr.write(f"receipts: {place}{error.strerror}; make room, and do it again\n")
+        return 4
     except Exception as error:
         # Python would end with 1, which here says that something does not hold.
-        import traceback
-
         from receipts.cli import lacking
 
         if isinstance(error, ModuleNotFoundError) and (explanation := lacking(error)):
             sys.stderr.write(explanation)
             return 2
-        traceback.print_exc()
-        sys.stderr.write("receipts: this is a defect of the program; report it with the lines above\n")
-        return 4
+        return _defect()
     return result if isinstance(result, int) else 0
+
+
+def _defect() -> int:
+    import traceback
+
+    traceback.print_exc()
+    sys.stderr.write("receipts: this is a defect of the program; report it with the lines above\n")
+    return 4

@@ -86,6 +86,15 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert done.stderr == "exit 0\n"
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a full disk is needed")
+def test_a_full_disk_behind_the_output_is_no_defect() -> None:
+    call = [sys.executable, "-c", PROGRAM, "axes"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(call, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=_environment())
+    assert done.returncode == 4
+    assert done.stderr == "receipts: the output: No space left on device; make room, and do it again\n"
+
+
 @pytest.mark.parametrize(
     ("leaves", "code"), [({}, 0), ({"batch__global_batch": 17}, 1), ({"run__lane": "unlisted"}, 3), ({"x": 1}, 2)]
 )
