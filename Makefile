@@ -72,6 +72,10 @@ wheel-test: $(READY) ## Build sdist and wheel, and run the tests against the whe
 bench: $(READY) ## Measure speed, each figure beside a floor from the same run
 	$(BIN)/python -m benchmarks
 
+.PHONY: attack
+attack: $(READY) ## Kill, crowd, mutate and fuzz everything, with figures; a quarter of an hour
+	$(BIN)/python -m benchmarks.attack
+
 .PHONY: docs
 docs: pages site ## Write the generated pages again, and build the site
 
