@@ -1,0 +1,27 @@
+"""Every promise of the threat model names a test that exists."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+
+
+def test_every_promise_has_a_test_that_exists() -> None:
+    tables = [part.strip().splitlines()[2:] for part in re.findall(r"^\| promise \| test \|\n(?:\|.*\n)+", PAGE, re.M)]
+    rows = [row for table in tables for row in table]
+    assert len(rows) > 30
+    for row in rows:
+        named = TEST.findall(row)
+        assert named, f"no test holds: {row}"
+        for file, name in named:
+            assert name in _tests(ROOT / file), f"{file} has no {name}"
+
+
+def _tests(file: Path) -> set[str]:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
