@@ -17,7 +17,7 @@ from typing import ClassVar, Final
 
 from receipts.ingest.evidence.numbers import number, scaled
 from receipts.ingest.evidence.reader import LineReader, Spans
-from receipts.ingest.evidence.reading import Reading, Reason
+from receipts.ingest.evidence.reading import MemoryRow, Place, Reading, Reason
 from receipts.ingest.evidence.record import Form, Record, Rows
 from receipts.ingest.evidence.shapes import Columns
 from receipts.ingest.evidence.steps import ABSENT, FIELDS
@@ -26,6 +26,9 @@ from receipts.ingest.evidence.wrapped import Pieces
 
 STEP: Final = "step"
 RANK: Final = "rank"
+# Figures of memory that the engine keeps, in bytes.
+SIZES: Final = ("bytes_used", "peak_bytes", "peak_reserved_bytes")
+_LARGEST: Final = 1e18
 _FIELDS: Final = frozenset(FIELDS)
 _RATES: Final = _FIELDS - {"loss", "grad_norm", "global_batch"}
 
@@ -59,6 +62,7 @@ class RecordReader(LineReader):
         self._bad = self._good = False
         self._pieces = Pieces()
         self._width = 0
+        self._most = 0.0
         self._order = {label: at for at, label in enumerate(self.labels)}
 
     # What a reader adds.
@@ -148,9 +152,12 @@ class RecordReader(LineReader):
     def put(self, rows: Rows) -> None:
         """Record steps with their figures, as far as these are fields of `Steps`."""
         steps = rows.steps
-        figures = rows.figures = {name: values for name, values in rows.figures.items() if name in _FIELDS}
         if not steps:
             return
+        self._keep_memory(rows)
+        if "step_seconds" not in rows.figures and (rates := rows.figures.get("steps_per_second")):
+            rows.figures["step_seconds"] = [1 / rate if 0 < rate < inf else ABSENT for rate in rates]
+        figures = rows.figures = {name: values for name, values in rows.figures.items() if name in _FIELDS}
         for field in _RATES & figures.keys() if self.placeholders else ():
             if min(figures[field]) <= 0.0 or not isfinite(sum(figures[field])):
                 figures[field] = [value if 0.0 < value < inf else ABSENT for value in figures[field]]
@@ -241,6 +248,15 @@ class RecordReader(LineReader):
                 values = read(name)
                 figures[known.field] = values if known.divisor == 1.0 else [value / known.divisor for value in values]
         return Rows(counts.pop(STEP, []), columns.lines, counts, figures, columns)
+
+    def _keep_memory(self, rows: Rows) -> None:
+        """Keep the row with the largest peak of what the records print of memory, in bytes."""
+        for at, peak in enumerate(rows.figures.get("peak_bytes", ())):
+            if self._most < peak < _LARGEST:
+                self._most = peak
+                sizes = {name: round(rows.figures[name][at]) for name in SIZES if 0 < rows.values(name)[at] < _LARGEST}
+                place = Place(rows.lines[at])
+                self.reading.memory = [MemoryRow(place, phase="steady", step=rows.steps[at], **sizes)]
 
     def _preference(self, label: str) -> int:
         """Of several labels of one field the one that is first in the table stands, and then the first on the line."""

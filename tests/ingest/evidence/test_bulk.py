@@ -204,6 +204,14 @@ def dllogger(n: int, chance: random.Random) -> str:
     )
 
 
+def loop_of_a_table(n: int, chance: random.Random) -> str:
+    return (
+        f"2026-03-02 {clock(n)},123 INFO pipeline.py:663 in record_current_batch_training_metrics --"
+        f" tflops={odd(chance, f'{180 + chance.random():.9f}')} step={n} loss={loss(n, chance)}"
+        f" tgs (tokens/gpu/second)={3900 + n % 90}.25 tgs/last_tgs_1=3917.97 lr=6e-07 micro_num=4"
+    )
+
+
 def json_loop(n: int, chance: random.Random) -> str:
     return f'{{"step": {n}, "loss": {2 + chance.random():.4f}, "step_time_s": {0.5 + chance.random() / 9:.4f}}}'
 
@@ -211,7 +219,7 @@ def json_loop(n: int, chance: random.Random) -> str:
 DIALECTS: tuple[Line, ...] = (
     *(megatron, megatron_of_a_rank, bridge, megatron_deepspeed, nemo, torchtitan, torchtitan_in_colours),
     *(torchtitan_of_ranks, maxtext, maxtext_by_absl, nanotron, deepspeed, deepspeed_with_progress, hf_trainer),
-    *(hf_trainer_quoted, llm_c, llm_c_file, modded_nanogpt, plain_loop, t5x, dllogger),
+    *(hf_trainer_quoted, llm_c, llm_c_file, modded_nanogpt, plain_loop, t5x, dllogger, loop_of_a_table),
 )
 # What stands between step lines: nothing to any reader, or something to one of them.
 BETWEEN = (

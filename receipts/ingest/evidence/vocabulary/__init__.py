@@ -1,7 +1,8 @@
 """What frameworks call things: tables as data, one file a framework, checked by ``schema.json`` in the tests.
 
 ``line`` maps the labels of a step line, ``tracker`` the names that a framework logs to TensorBoard and W&B, and
-``configuration`` the names of its settings. A table is the only place for a name.
+``configuration`` the names of its settings. ``record`` describes a line that needs no
+reader of its own. A table is the only place for a name.
 """
 
 from __future__ import annotations
@@ -28,6 +29,13 @@ def table(framework: str) -> Mapping[str, Any]:
     """The file of one framework as it is written."""
     text = resources.files(__name__).joinpath(f"{framework}.toml").read_text(encoding="utf-8")
     return MappingProxyType(tomllib.loads(text))
+
+
+@cache
+def loops() -> tuple[str, ...]:
+    """The tables that describe a whole record: those loops have no reader of their own."""
+    names = sorted(place.name for place in resources.files(__name__).iterdir() if place.name.endswith(".toml"))
+    return tuple(name for item in names if "record" in table(name := item.removesuffix(".toml")))
 
 
 @cache

@@ -1,0 +1,1 @@
+"""Training loops whose lines a table describes, without a program."""

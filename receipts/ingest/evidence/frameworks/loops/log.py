@@ -1,0 +1,59 @@
+"""Training loops that need no program: the ``record`` of a table in ``vocabulary/`` describes the line.
+
+A record is a line with cells (``loss: 2.5 | tps 9000``), or a head with the step and a line below it for each metric.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import pairwise
+from typing import Any, ClassVar, Final
+
+from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.blocks import BlockReader
+from receipts.ingest.evidence.numbers import FIGURE
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.record import Form
+from receipts.ingest.evidence.records import RecordReader
+
+_CELL: Final = rf"(?<![\w/.(-])(?P<label>[A-Za-z][\w/.-]{{0,80}})['\"]?(?: ?[:=] ?| )['\"]?(?P<word>{FIGURE})"
+_METRIC: Final = r"^\s{1,20}(?P<label>[A-Za-z][^=:]{1,100}?)\s?[=:]\s?(?P<word>\S{1,40})\s*$"
+
+
+class Loop(RecordReader):
+    """Reads the lines of one loop. ``mean``: its figures are means over the steps since the last record."""
+
+    mean: ClassVar[bool]
+
+    def finish(self) -> Reading | None:
+        """The reading; how many steps a record averages over follows from the steps that have one."""
+        reading = super().finish()
+        if reading is not None and self.mean:
+            gaps = Counter(after - before for before, after in pairwise(reading.steps.numbers()))
+            reading.steps.interval = gaps.most_common(1)[0][0] if gaps else None
+        return reading
+
+
+class BlockLoop(BlockReader, Loop):
+    """Reads the heads and metrics of one loop."""
+
+
+def reader(name: str) -> type[Loop]:
+    """The reader of the loop that a table describes."""
+    record: dict[str, Any] = vocabulary.table(name)["record"]
+    settings: dict[str, Any] = {
+        "source": name.replace("_", "-"),
+        "anchors": tuple(anchor.encode() for anchor in record["anchors"]),
+        "labels": vocabulary.line(name),
+        "needs": frozenset(record.get("needs", ("loss",))),
+        "mean": record.get("mean", False),
+    }
+    head = re.compile(record["head"])
+    if record.get("below"):
+        return type(name, (BlockLoop,), settings | {"head": head, "metric": re.compile(_METRIC)})
+    cells = re.compile(record.get("cells", _CELL).replace("FIGURE", FIGURE), re.IGNORECASE)
+    return type(name, (Loop,), settings | {"forms": (Form(head, (cells,)),)})
+
+
+READERS = tuple(map(reader, vocabulary.loops()))

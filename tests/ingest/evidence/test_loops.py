@@ -1,0 +1,112 @@
+"""Loops that a table describes: each table reads a line of its framework, and nothing of its evaluations."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.frameworks.loops.log import READERS
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.registry import line_readers
+from receipts.ingest.evidence.scan import scan
+from receipts.ingest.evidence.steps import FIELDS
+
+GIB: Final = 2**30
+# By table: the lines of steps 7 and 8, and what the first one says.
+LINES: dict[str, tuple[str, dict[str, float]]] = {
+    "torchtune": (
+        "Step 7 | loss:2.5 lr:2e-05 tokens_per_second_per_gpu:4512.25 grad_norm:1.5 peak_memory_active:40.5"
+        " peak_memory_alloc:40.25 peak_memory_reserved:45.5",
+        {"loss": 2.5, "grad_norm": 1.5, "tokens_per_second_per_chip": 4512.25, "peak_bytes": 40.25 * GIB},
+    ),
+    "torchtune_bar": ("1|7|Loss: 2.5:  12%|█▏        | 7/64 [00:42<05:00,  5.25s/it]", {"loss": 2.5}),
+    "litgpt": (
+        "Epoch 2 | iter 28 step 7 | loss train: 2.500, val: n/a | iter time: 350.25 ms (step) remaining time: 2:03:04",
+        {"loss": 2.5},
+    ),
+    "olmo": (
+        "2026-03-02 10:00:00\tnode:0\tolmo.train:816\tINFO\t[step=7/1000]\n    train/CrossEntropyLoss=2.5\n"
+        "    throughput/total_tokens=4,194,304\n    throughput/device/tokens_per_second=9,125\n"
+        "    throughput/device/batches_per_second=0.25\n    System/Peak GPU Memory (MB)=42,125",
+        {"loss": 2.5, "tokens_per_second_per_chip": 9125.0, "step_seconds": 4.0, "peak_bytes": 42_125e6},
+    ),
+    "fairseq": (
+        "2026-03-02 10:00:00 | INFO | train_inner | epoch 001:     14 / 1000 loss=2.5, ppl=5.66, wps=52000.5, ups=0.5,"
+        " wpb=32768, bsz=64, num_updates=7, lr=1e-05, gnorm=1.5, train_wall=8, wall=30",
+        {"loss": 1.7328679513998633, "grad_norm": 1.5, "tokens_per_second": 52000.5, "step_seconds": 2.0},
+    ),
+    "paddlenlp": (
+        "[2026-03-02 10:00:00,123] [    INFO] - loss: 2.5, learning_rate: 2e-06, global_step: 7, interval_runtime: 4.0,"
+        " interval_tokens_per_second_per_device: 889.5, interval_steps_per_second: 0.25, progress_or_epoch: 0.0",
+        {"loss": 2.5, "step_seconds": 4.0, "tokens_per_second_per_chip": 889.5},
+    ),
+    "internlm": (
+        "2026-03-02 10:00:00,123 INFO train.py:599 in record_current_batch_training_metrics -- tflops=186.5 step=7"
+        " loss=2.5 tgs (tokens/gpu/second)=3917.5 tgs/last_tgs_1=3917.75 lr=6e-07 loss_scale=65536.0"
+        " grad_norm={'0_default': 1.5, '1_fp32': 0.0} micro_num=4",
+        {"loss": 2.5, "grad_norm": 1.5, "tflops_per_second_per_chip": 186.5, "tokens_per_second_per_chip": 3917.5},
+    ),
+    "mmengine": (
+        "03/02 10:00:00 - mmengine - INFO - Iter(train) [   7/1000]  lr: 2.0e-05  eta: 1:00:00  time: 1.25"
+        "  data_time: 0.01  memory: 12345  loss: 2.5  grad_norm: 1.5  tflops: 180.5  tokens_per_sec: 3200.5",
+        {"loss": 2.5, "grad_norm": 1.5, "tflops_per_second_per_chip": 180.5, "tokens_per_second_per_chip": 3200.5},
+    ),
+    "prime_rl": (
+        "10:00:00 SUCCESS Step 7 | Time: 5.25s | Loss: 2.5 | Grad. Norm: 1.5 | LR: 1e-05 | Throughput: 25000 tokens/s"
+        " | MFU: 40.5% | Peak Mem.: 60.5 GiB",
+        {"loss": 2.5, "grad_norm": 1.5, "step_seconds": 5.25, "tokens_per_second": 25000.0, "mfu": 0.405}
+        | {"peak_bytes": 60.5 * GIB},
+    ),
+    "nemo_automodel": (
+        "2026-03-02 10:00:00 | INFO | root | step 7 | epoch 0 | loss 2.5000 | grad_norm 1.5000 | lr 1.00e-05"
+        " | mem 30.25 GiB | tps 4521.12(564.30/gpu) | num_label_tokens 3012",
+        {"loss": 2.5, "grad_norm": 1.5, "tokens_per_second": 4521.12, "peak_bytes": 30.25 * GIB},
+    ),
+    "verl": (
+        "step:7 - actor/entropy:0.5 - actor/grad_norm:1.5 - perf/max_memory_allocated_gb:50.25 - timing_s/step:55.5"
+        " - perf/throughput:2301.5",
+        {"grad_norm": 1.5, "step_seconds": 55.5, "tokens_per_second_per_chip": 2301.5, "peak_bytes": 50.25 * GIB},
+    ),
+}
+# Lines of the same programs that are no steps of a training.
+OTHERS: Final = (
+    "[val] step 7 | epoch 0 | loss 2.5000 | lr 1.00e-05 | num_label_tokens 3012",
+    "2026-03-02 10:00:00 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 2.001 | ppl 4 | num_updates 100",
+    "03/02 10:00:00 - mmengine - INFO - Iter(val) [  10/1000]  eta: 1:00:00  time: 1.25",
+    "10:00:00 SUCCESS Step 7 | Time: 5.25s | Reward: 0.5 | Throughput: 2500 tokens/s",
+    "2026-03-02 10:00:00\tnode:0\tolmo.train:816\tINFO\t[step=7/1000]\n    eval/c4/CrossEntropyLoss=2.5",
+    "| Throughput: 25 img/s",
+)
+
+
+def readings(text: str) -> list[Reading]:
+    return [reading for reading in scan([text.encode()]) if len(reading.steps)]
+
+
+def test_every_loop_of_the_tables_has_a_line_here() -> None:
+    assert set(LINES) == set(vocabulary.loops())
+    assert {reader.source for reader in READERS} <= {reader.source for reader in line_readers()}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_line_says_what_it_prints(name: str) -> None:
+    line, wanted = LINES[name]
+    following = line.replace("=7", "=8").replace(":7", ":8").replace(" 7", " 8").replace("|7", "|8")
+    (reading,) = readings(f"{line}\n{following}\n")
+    assert (reading.source, reading.steps.numbers()) == (name.replace("_", "-"), [7, 8])
+    peaks = [("peak_bytes", row.peak_bytes) for row in reading.memory]
+    figures = {field: value for field in FIELDS if (value := reading.steps.get(7, field)) is not None}
+    assert figures | dict(peaks) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("line", OTHERS)
+def test_what_is_no_step_of_a_training_is_none(line: str) -> None:
+    assert readings(f"{line}\n") == []
+
+
+def test_a_mean_is_over_the_steps_since_the_last_record() -> None:
+    line, _ = LINES["paddlenlp"]
+    (reading,) = readings("".join(line.replace("step: 7,", f"step: {n}0,") + "\n" for n in range(1, 5)))
+    assert reading.steps.interval == 10
