@@ -29,6 +29,9 @@ _STREAM: Final = re.compile(rb"\bstd(?:out|err)\b")
 _ENDS: Final = b" \t|:>]\0\1\2"
 _MARKS: Final = {0: rb"(?:" + _TIME.pattern + rb")", 1: _NUMBER, 2: _STREAM.pattern}
 _DIGITS: Final = re.compile(rb"\d+")
+_MARK: Final = re.compile(rb"[\0\1\2]")
+# How a margin of words alone ends: other words are those of the records.
+_CONSTANT: Final = (b" ", b"\t", b"]:", b">:")
 _LONGEST: Final = 240
 _SAMPLE: Final = 400
 _FEWEST: Final = 2
@@ -39,8 +42,13 @@ Cut = Callable[[bytes], bytes]
 
 def bare(text: bytes) -> Cut:
     """What takes the margin off whole lines like those of ``text``, if they then tell more; else nothing off."""
-    cut = margin(text)
-    return cut if cut is not None and figures(scan([cut(text)])) > figures(scan([text])) else lambda piece: piece
+    kinds: dict[bytes, bytes] = {}
+    for line in text.split(b"\n"):
+        kinds.setdefault(_DIGITS.sub(b"0", line), line)
+    # Thousands of steps show no more than one.
+    sample = b"\n".join(kinds.values())
+    cut = margin(sample)
+    return cut if cut is not None and figures(scan([cut(sample)])) > figures(scan([sample])) else lambda piece: piece
 
 
 def margin(text: bytes) -> Cut | None:
@@ -53,7 +61,7 @@ def margin(text: bytes) -> Cut | None:
     common = _common(heads)
     while _DIGITS.search(common) and _varies(common, heads):
         common = _ended(common[: [match.start() for match in _DIGITS.finditer(common)][-1]])
-    if not common.strip(b" \t>"):
+    if not common.strip(b" \t>") or not (_MARK.search(common) or common.endswith(_CONSTANT)):
         return None
     words = b"".join(_MARKS.get(byte) or re.escape(bytes([byte])) for byte in common.rstrip(b" "))
     # Viewers cut blanks from the end of a line that holds nothing else.

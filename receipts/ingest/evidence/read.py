@@ -66,7 +66,7 @@ def _log(source: Source, progress: Progress | None) -> list[Reading]:
     for chunk in chunks:
         begun.append(chunk)
         if sum(map(len, begun)) > MAX_SIZE:
-            cut = bare(begun[0][:MAX_SIZE])
+            cut = bare(begun[0][:HEAD])
             readings = scan(map(cut, chain(begun, chunks)))
             text = source.document() if newest_first(readings) else None
             return readings if text is None else turned(cut(text))

@@ -64,6 +64,10 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         " | mem 30.25 GiB | tps 4521.12(564.30/gpu) | num_label_tokens 3012",
         {"loss": 2.5, "grad_norm": 1.5, "tokens_per_second": 4521.12, "peak_bytes": 30.25 * GIB},
     ),
+    "jax_loop": (
+        '{"step": 7, "loss": 2.5, "tokens_per_second": 1000, "step_time_ms": 125.0}',
+        {"loss": 2.5, "step_seconds": 0.125, "tokens_per_second": 1000.0},
+    ),
     "verl": (
         "step:7 - actor/entropy:0.5 - actor/grad_norm:1.5 - perf/max_memory_allocated_gb:50.25 - timing_s/step:55.5"
         " - perf/throughput:2301.5",
@@ -78,6 +82,8 @@ OTHERS: Final = (
     "10:00:00 SUCCESS Step 7 | Time: 5.25s | Reward: 0.5 | Throughput: 2500 tokens/s",
     "2026-03-02 10:00:00\tnode:0\tolmo.train:816\tINFO\t[step=7/1000]\n    eval/c4/CrossEntropyLoss=2.5",
     "| Throughput: 25 img/s",
+    '{"step": 7, "loss": 2.5, "step_time": 0.5}',
+    '{"step": 7, "eval_loss": 2.5, "step_time_ms": 21.0}',
 )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from late_compiles import late
 from receipts.ingest.evidence import Reading
-from receipts.ingest.evidence.frameworks.jax_loop.log import JaxLoop
+from receipts.ingest.evidence.frameworks.loops.log import reader
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.step_lines import STEPS, step_of
 from receipts.ingest.evidence.witnesses.dynamo import DynamoReader
@@ -70,5 +70,5 @@ def test_compiles_of_jax_and_of_torch_are_placed_among_the_steps_of_any_form(for
 def test_an_evaluation_behind_the_last_step_is_no_step_whose_compile_is_late() -> None:
     lines = [json.dumps({"step": step, "step_time_ms": 21.0, "loss": 2.5}) + "\n" for step in range(24)]
     text = "".join([JAX.format("advance"), *lines, JAX.format("judge"), '{"step": 24, "eval_loss": 2.25}\n'])
-    compiles, loop = scan([text.encode()], [JaxCompiles, JaxLoop])
+    compiles, loop = scan([text.encode()], [JaxCompiles, reader("jax_loop")])
     assert (late(compiles), compiles.compile.steps, len(loop.steps)) == (0, 24, 24)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from receipts.ingest.evidence import Reading
-from receipts.ingest.evidence.frameworks.jax_loop.log import JaxLoop
+from receipts.ingest.evidence.frameworks.loops.log import reader
 from receipts.ingest.evidence.frameworks.torch_xla_script.log import TorchXlaScript
 from receipts.ingest.evidence.scan import scan
 
@@ -79,7 +79,7 @@ def test_validation_lines_are_no_steps() -> None:
 
 
 def loop(*lines: str) -> list[Reading]:
-    return scan(["\n".join(lines).encode()], [JaxLoop])
+    return scan(["\n".join(lines).encode()], [reader("jax_loop")])
 
 
 def test_a_json_line_with_units_is_a_step() -> None:

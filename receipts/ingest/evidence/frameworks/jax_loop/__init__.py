@@ -1,1 +1,0 @@
-"""Plain training loops that print a JSON object a line."""
