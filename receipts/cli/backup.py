@@ -27,12 +27,17 @@ The file is itself a store: every command takes it with --store FILE."""
 def command(session: Session, file: Path, force: bool, as_json: bool) -> int:
     """Write the whole store to one SQLite file, as of one moment. Others may write meanwhile.
 
-    The copy is checked before it gets its name. If the check fails, no file is left.
+    The files of evidence that the store keeps are copied into FILE.evidence. The copy is checked before it gets its name. If the check fails, no file is left.
     """
     from receipts.store.address import address
+    from receipts.store.kept import Folder, KeptFiles, kept_files
     from receipts.store.transfer.backup import backup
+    from receipts.workflows.collect import copy_all
 
-    copy = backup(address(session.store_url), file.expanduser().absolute(), force=force)
+    target = file.expanduser().absolute()
+    copy = backup(address(session.store_url), target, force=force)
+    beside = KeptFiles(Folder(target.with_name(f"{target.name}.evidence")))
+    copy_all(kept_files(address(session.store_url)), beside)
     if as_json:
         output.as_json(copy._asdict())
     else:

@@ -68,6 +68,8 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "purge": ("purge", "Erase a receipt for good, for example one that holds a secret."),
         "revalidate": ("revalidate", "Judge stored receipts again under the current rules."),
         "flush": ("flush", "Store documents that were kept while the server was down."),
+        "verify": ("verify", "Read the evidence of receipts again."),
+        "evidence": ("evidence", "List, get or collect the files of evidence that the store keeps."),
         "audit": ("audit", "Verify every row against its digests and seals."),
         "import": ("import_", "Import a table of runs, or another store's export."),
         "export": ("export", "Write the store as Parquet, JSON lines or CSV."),

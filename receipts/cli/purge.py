@@ -21,12 +21,16 @@ Examples:
 @pass_session
 def command(session: Session, receipt: str, reason: str, yes: bool, as_json: bool) -> int:
     """Erase a receipt for good, for a leaked secret. Its id, the reason and the time stay."""
+    from receipts.workflows.collect import forget
+
     with session.open_store() as store:
         stored = store.resolve(receipt)
         if not yes and not _agreed(stored):
             output.note("nothing was erased")
             return 1
+        listed = [item.sha256 for item in store.parsed(stored).receipt.evidence or () if item.sha256]
         store.purge(stored, reason)
+        forget(store, listed)
     if as_json:
         output.as_json({"id": stored, "purged": True, "reason": reason})
     else:

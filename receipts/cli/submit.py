@@ -17,8 +17,8 @@ from receipts.cli.spooling import spooling
 if TYPE_CHECKING:
     from receipts.ingest import Ingested
     from receipts.judging.verdict import Status
-    from receipts.receipt import Document
     from receipts.workflows.submit import Submission
+    from receipts.workflows.submit.amended import Amended
 
 MANY = 100  # files from which on nobody reads a line for each
 EPILOG = """\b
@@ -77,7 +77,7 @@ def command(
     it skips what is already stored. After more than one new receipt it writes a seal (receipts audit).
 
     With --evidence the logs, profiles and reports of the same launch are read as receipts ingest reads them, and the
-    receipt is stored with what they show and it does not state: one receipt with one id. With several receipts, the
+    receipt is stored with what they show and it does not state: one receipt with one id. The store keeps the files. With several receipts, the
     name of the evidence is read from the folder of each. With --supersede the receipt takes the place of the one that
     the store holds of its launch; the reason is kept in it, and shown with both.
     """
@@ -92,14 +92,19 @@ def command(
     progress = output.Progress(_total(files), answers=not (quiet or as_json or many))
     amending = bool(evidence or settings) or supersede is not None
     whole = _amended(session, files, evidence, settings, supersede, quiet or as_json) if amending else []
-    source = iter(whole) if amending else documents(files, sys.stdin.buffer)
+    source = iter([item.document for item in whole]) if amending else documents(files, sys.stdin.buffer)
     server = session.server
     with spooling(session, source, rows) as kept, nullcontext() if server else session.open_store(create=True) as store:
         if supersede is not None and store is not None:
             from receipts.workflows.submit.amended import refuse_unheld
 
-            for document in whole:
-                refuse_unheld(document, store)
+            for item in whole:
+                refuse_unheld(item.document, store)
+        if store is not None and any(item.files for item in whole):
+            from receipts.workflows.collect import keep
+
+            for item in whole:
+                keep(store, item)
         several = many or len(files) > 1 or "-" in files
         resume = several and not require
         if store is not None:
@@ -137,7 +142,7 @@ def _amended(
     settings: Sequence[str],
     reason: str | None,
     quiet: bool,
-) -> list[Document]:
+) -> list[Amended]:
     """The receipts of the call, made whole; prints what the evidence of each added and what contradicts it.
 
     Of one receipt, evidence is named from here; of several, from the folder of each.
@@ -157,7 +162,7 @@ def _amended(
     for word in files:
         places = evidence if len(files) == 1 else [os.path.join(os.path.dirname(word), item) for item in evidence]
         document = amended(word, places, reason, options, sys.stdin.buffer if word == "-" else None)
-        documents.append(document.document)
+        documents.append(document)
         if document.ingested is not None and not quiet:
             output.line(f"{output.clean(word)}")
             _print_added(document.ingested)

@@ -205,6 +205,11 @@ class Store:
             write(self.database.engine, lambda item: history.purge(item, receipt_id, reason, self.database.by(item)))
             schema.erase(self.database.engine)
 
+    def ids(self) -> list[str]:
+        """The id of every receipt, in the order in which the store took them in."""
+        with self.database.reading() as connection:
+            return list(connection.execute(select(receipts.c.id).order_by(receipts.c.seq)).scalars())
+
     def supersessions(self) -> list[Supersession]:
         """Every supersession and retraction, in the order in which they were said."""
         with self.database.reading() as connection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from receipts.judging.facts import EarlierFailure, Facts
 from receipts.receipt import Parsed
 from receipts.store.database import Database
 from receipts.store.entries import Entry
+from receipts.store.kept import kept_files
 from receipts.store.query import facts as facts_module
 from receipts.store.query import neighbours as near
 from receipts.store.query import replicates
@@ -43,12 +45,20 @@ class Queries:
     def facts(self, group: Parsed | Sequence[Parsed]) -> Facts:
         """Facts for judging receipts, stored or not."""
         with self._database.reading() as connection:
-            return facts_module.facts(connection, [group] if isinstance(group, Parsed) else group)
+            every = [group] if isinstance(group, Parsed) else group
+            return self._with_kept(facts_module.facts(connection, every), every)
 
     def facts_of_new(self, group: Sequence[Parsed], settings: SettingsOf = Settings) -> list[Facts]:
         """Facts for judging receipts that are about to be submitted, one for each; fewer questions than `facts`."""
         with self._database.at_once() as connection:
-            return facts_module.facts_of_new(connection, group, settings)
+            known = facts_module.facts_of_new(connection, group, settings)
+        return [self._with_kept(item, [one]) for item, one in zip(known, group, strict=True)]
+
+    def _with_kept(self, facts: Facts, group: Sequence[Parsed]) -> Facts:
+        """The facts, with which of the listed files the store keeps; asked only for what a reader read."""
+        listed = {entry.sha256 for item in group for entry in item.receipt.evidence or () if entry.read}
+        kept = kept_files(self._database.address) if listed else None
+        return replace(facts, kept=kept.held(filter(None, listed))) if kept is not None else facts
 
     def failed_before(self, parsed: Parsed) -> list[EarlierFailure]:
         """Earlier launches of this receipt's signature that failed, the newest first."""

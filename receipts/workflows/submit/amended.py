@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from receipts.base.errors import InputError, NotFound, UsageError
@@ -26,6 +27,7 @@ class Amended:
 
     document: Document
     ingested: Ingested | None = None
+    files: tuple[Path, ...] = ()  # those of the evidence in which a reader knew something
 
 
 def amended(
@@ -50,10 +52,11 @@ def amended(
         if evidence and not any(file.readings and file.readings[0].source != SOURCE for file in files[1:]):
             raise UsageError(f"nothing in {' '.join(evidence)} is known to any reader; docs/ingest.md lists what is")
         assembled = assemble(files, options)
+        read = tuple(file.path for file in files[1:] if file.readings and file.readings[0].source != SOURCE)
     if assembled.problems:
         raise InputError(word, assembled.problems)
     if reason is None:
-        return Amended(Document(assembled.raw, word), assembled if evidence else None)
+        return Amended(Document(assembled.raw, word), assembled if evidence else None, read)
     run = assembled.tree["run"]
     if KEY in run:
         raise UsageError(f"{word} states run.supersedes itself: {run[KEY]['reason']}; submit it without --supersede")
@@ -63,7 +66,7 @@ def amended(
         run.pop("recorded", None)
     elif "recorded" in run:
         run["recorded"] |= {"digest": UNWRITTEN}
-    return Amended(Document(pretty(assembled.tree), word), assembled if evidence else None)
+    return Amended(Document(pretty(assembled.tree), word), assembled if evidence else None, read)
 
 
 def refuse_unheld(document: Document, store: Store) -> None:

@@ -1,0 +1,241 @@
+"""Files of evidence, kept by their digests beside a store: packed with gzip, written whole or not at all.
+
+The folder is ``STORE.evidence`` beside an SQLite file, or what ``RECEIPTS_EVIDENCE`` names: a folder, or the URL of an
+object store (``s3://bucket/prefix``, ``gs://…``, ``file:///…``), which needs the extra ``objects``. A file is never
+changed; what no receipt names can be collected.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from isal import igzip
+
+from receipts.base.errors import NotFound, StoreError, UsageError
+from receipts.base.files import staged, to_disk
+
+if TYPE_CHECKING:
+    from receipts.store.address import Address
+
+VARIABLE: Final = "RECEIPTS_EVIDENCE"
+MOST_BYTES: Final = 1 << 30  # of one file, unpacked
+_BLOCK: Final = 1 << 20
+_NAME: Final = re.compile(r"(?P<digest>[0-9a-f]{64})\.gz")
+
+
+class KeptFile(NamedTuple):
+    """A kept file: its digest, and the bytes that it takes where it is kept."""
+
+    digest: str
+    size: int
+
+
+class Place(Protocol):
+    """Where packed files are: a folder or a bucket."""
+
+    def put(self, name: str, file: Path) -> None:
+        """Keep a packed file under a name, whole or not at all."""
+
+    def copy(self, name: str, target: Path) -> bool:
+        """Write the packed file of that name into ``target``; False where there is none."""
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes by name."""
+
+    def remove(self, name: str) -> None:
+        """Forget the file of that name."""
+
+
+class KeptFiles:
+    """The files of evidence of one store. Raises StoreError where the place cannot be read or written."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def __repr__(self) -> str:
+        return f"KeptFiles({self._place!r})"
+
+    def put(self, file: Path) -> str:
+        """Keep a file; its digest. The same bytes are kept once. Raises UsageError for one that is too large."""
+        if file.stat().st_size > MOST_BYTES:
+            raise UsageError(f"{file}: {file.stat().st_size:,} bytes, and {MOST_BYTES:,} are the most that is kept")
+        with _scratch() as packed:
+            whole = hashlib.sha256()
+            with file.open("rb") as source, igzip.open(packed, "wb") as target:
+                for block in iter(lambda: source.read(_BLOCK), b""):
+                    whole.update(block)
+                    target.write(block)
+            digest = whole.hexdigest()
+            if digest not in self.held([digest]):
+                self._place.put(f"{digest}.gz", packed)
+        return digest
+
+    @contextmanager
+    def file(self, digest: str) -> Iterator[Path]:
+        """The file of a digest, unpacked for as long as the block lasts. Raises NotFound, StoreError if damaged."""
+        with _scratch() as packed, _scratch() as plain:
+            if not self._place.copy(f"{digest}.gz", packed):
+                raise NotFound(f"no file with the digest {digest[:12]} is kept; see: receipts evidence list")
+            try:
+                with igzip.open(packed, "rb") as source, plain.open("wb") as target:
+                    size = _copied(source, target, digest)
+            except (OSError, EOFError, igzip.isal_zlib.error) as error:
+                raise StoreError(f"the kept file {digest[:12]} is damaged ({error}); restore a backup") from None
+            if _digest(plain) != digest:
+                raise StoreError(f"the kept file {digest[:12]} has other bytes ({size:,} of them); restore a backup")
+            yield plain
+
+    def held(self, digests: Iterable[str]) -> frozenset[str]:
+        """Those of some digests whose files are kept."""
+        wanted = frozenset(digests)
+        if isinstance(self._place, Folder):
+            return frozenset(item for item in wanted if self._place.has(f"{item}.gz"))
+        return wanted & {item.digest for item in self.all()} if wanted else wanted
+
+    def all(self) -> list[KeptFile]:
+        """Every kept file, by digest."""
+        names = ((_NAME.fullmatch(name), size) for name, size in sorted(self._place.sizes().items()))
+        return [KeptFile(match["digest"], size) for match, size in names if match]
+
+    def remove(self, digest: str) -> None:
+        """Forget the file of a digest."""
+        self._place.remove(f"{digest}.gz")
+
+
+class Folder:
+    """A folder, with a folder in it for each first byte of a digest."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def __repr__(self) -> str:
+        return f"Folder({str(self.root)!r})"
+
+    def _path(self, name: str) -> Path:
+        return self.root / name[:2] / name
+
+    def has(self, name: str) -> bool:
+        """Whether it keeps a file of that name."""
+        return self._path(name).is_file()
+
+    def put(self, name: str, file: Path) -> None:
+        """As `Place.put`."""
+        target = self._path(name)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with staged(target, over=True) as beside, file.open("rb") as source, beside.open("wb") as out:
+                for block in iter(lambda: source.read(_BLOCK), b""):
+                    out.write(block)
+            to_disk(target.parent.parent)
+        except OSError as error:
+            raise StoreError(f"{self.root}: evidence cannot be kept ({error.strerror})") from None
+
+    def copy(self, name: str, target: Path) -> bool:
+        """As `Place.copy`."""
+        if not self.has(name):
+            return False
+        target.write_bytes(self._path(name).read_bytes())
+        return True
+
+    def sizes(self) -> dict[str, int]:
+        """As `Place.sizes`."""
+        return {path.name: path.stat().st_size for path in self.root.glob("??/*.gz")}
+
+    def remove(self, name: str) -> None:
+        """As `Place.remove`."""
+        self._path(name).unlink(missing_ok=True)
+
+
+class Bucket:
+    """An object store by URL, through obstore."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            from obstore.store import from_url
+        except ModuleNotFoundError:
+            raise UsageError(f"{url}: needs obstore: pip install 'frontier-receipts[objects]'") from None
+        self._url = url
+        self._store = from_url(url)
+
+    def __repr__(self) -> str:
+        return f"Bucket({self._url!r})"
+
+    def put(self, name: str, file: Path) -> None:
+        """As `Place.put`."""
+        with _told(self._url):
+            self._store.put(name, file)
+
+    def copy(self, name: str, target: Path) -> bool:
+        """As `Place.copy`."""
+        with _told(self._url):
+            try:
+                body = self._store.get(name)
+            except FileNotFoundError:
+                return False
+            with target.open("wb") as out:
+                for block in body.stream():
+                    out.write(block)
+        return True
+
+    def sizes(self) -> dict[str, int]:
+        """As `Place.sizes`."""
+        with _told(self._url):
+            return {item["path"].rpartition("/")[2]: item["size"] for part in self._store.list() for item in part}
+
+    def remove(self, name: str) -> None:
+        """As `Place.remove`."""
+        with _told(self._url):
+            self._store.delete(name)
+
+
+def kept_files(address: Address) -> KeptFiles | None:
+    """The kept files of a store; None for a server's database where `VARIABLE` names no place."""
+    named = os.environ.get(VARIABLE, "")
+    if "://" in named:
+        return KeptFiles(Bucket(named))
+    if named:
+        return KeptFiles(Folder(Path(named)))
+    if address.file is None:
+        return None
+    return KeptFiles(Folder(address.file.with_name(f"{address.file.name}.evidence")))
+
+
+@contextmanager
+def _told(url: str) -> Iterator[None]:
+    from obstore.exceptions import BaseError
+
+    try:
+        yield
+    except BaseError as error:
+        raise StoreError(f"{url}: {str(error).splitlines()[0]}") from None
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    descriptor, name = tempfile.mkstemp(prefix="receipts-evidence-")
+    os.close(descriptor)
+    try:
+        yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _copied(source: IO[bytes], target: IO[bytes], digest: str) -> int:
+    size = 0
+    for block in iter(lambda: source.read(_BLOCK), b""):
+        size += target.write(block)
+        if size > MOST_BYTES:
+            raise StoreError(f"the kept file {digest[:12]} unpacks to more than {MOST_BYTES:,} bytes")
+    return size
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,150 @@
+"""Evidence read again: a receipt's bytes, each file that it lists, and each leaf against today's readers.
+
+Nothing is stored. *same*: it is as the receipt says. *other*: it is not. *missing*: no file with the listed digest was
+given or is kept. *more*: today's readers read a leaf that the receipt does not state.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from receipts.base.errors import NotFound
+from receipts.ingest import Options, assemble, gather
+from receipts.ingest.files import Given
+from receipts.ingest.leaves import OPEN, alike
+from receipts.ingest.leaves import parts as keys
+from receipts.receipt.written import intact
+
+if TYPE_CHECKING:
+    from receipts.axes.lane import Lane
+    from receipts.receipt import Parsed
+    from receipts.store.kept import KeptFiles
+
+Word = Literal["same", "other", "missing", "more"]
+# What identifies the launch, or speaks of the reading itself, is not in the files.
+_NOT_READ: Final = ("run.", "notes.", "evidence", "schema_version", "measurement.window", "path.intended")
+
+
+class Checked(NamedTuple):
+    """One thing that was looked at: ``bytes``, a file by its name, or a leaf by its path."""
+
+    what: str
+    word: Word
+    why: str = ""
+
+
+class Verified(NamedTuple):
+    """What a receipt came to."""
+
+    receipt: str
+    name: str
+    checks: tuple[Checked, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """1 where anything is other, 3 where a file is missing or nothing was read, 0 else."""
+        words = {item.word for item in self.checks}
+        return 1 if "other" in words else 3 if "missing" in words else 0
+
+
+def verify(parsed: Parsed, lane: Lane, files: Mapping[str, Path], kept: KeptFiles | None = None) -> Verified:
+    """Check one receipt against ``files``, by digest, and what a store keeps. Raises StoreError for a damaged file."""
+    checks = [_bytes(parsed)]
+    with ExitStack() as stack:
+        places: dict[str, Given] = {}
+        for entry in parsed.receipt.evidence or ():
+            if entry.sha256 is None or entry.kind == "receipt":
+                continue
+            name = entry.uri or entry.kind
+            path = files.get(entry.sha256) or _kept(entry.sha256, kept, stack)
+            if path is None:
+                checks.append(Checked(name, "missing", f"no file with the digest {entry.sha256[:12]}"))
+            elif _digest(path) != entry.sha256:
+                checks.append(Checked(name, "other", f"its digest is not {entry.sha256[:12]}"))
+            elif entry.sha256 not in places:
+                checks.append(Checked(name, "same"))
+                places[entry.sha256] = Given(path, name)
+        if places:
+            checks += _leaves(parsed, lane, list(places.values()))
+    return Verified(parsed.id, parsed.name, tuple(checks))
+
+
+def by_digest(folder: Path) -> dict[str, Path]:
+    """The files below a folder, or the one file, by their digests."""
+    paths = [folder] if folder.is_file() else sorted(path for path in folder.rglob("*") if path.is_file())
+    return {_digest(path): path for path in paths}
+
+
+def _bytes(parsed: Parsed) -> Checked:
+    if hashlib.sha256(parsed.raw).hexdigest() != parsed.id:
+        return Checked("bytes", "other", "they are not those of its id")
+    if intact(parsed) is False:
+        return Checked("bytes", "other", "the document was edited after its program wrote it")
+    return Checked("bytes", "same")
+
+
+def _leaves(parsed: Parsed, lane: Lane, files: Sequence[Given]) -> Iterator[Checked]:
+    """Every leaf that a reader once read from these files, and what today's readers read besides."""
+    listed = {path for entry in parsed.receipt.evidence or () for path in entry.read or ()}
+    fresh = assemble(gather(files), Options(lane.name, parsed.receipt.run.kind, {}, (lane,)))
+    names = {item.name for item in files}
+    read = {item.path: item.value for item in fresh.found if item.where.file in names}
+    for path in sorted(listed & read.keys()):
+        stated = _stated(parsed, path)
+        if _equal(path, stated, read[path]):
+            yield Checked(path, "same")
+        else:
+            yield Checked(path, "other", f"{_short(stated)} is stated, and {_short(read[path])} is read")
+    shown_by_missing = len(files) < len({item.sha256 for item in parsed.receipt.evidence or () if item.read})
+    for path in sorted(item for item in listed - read.keys() if not item.endswith(".*")):
+        if not shown_by_missing:
+            yield Checked(path, "other", "today's readers read nothing of it")
+    for path, value in sorted(read.items()):
+        if path.startswith(_NOT_READ):
+            continue
+        stated = _stated(parsed, path)
+        if stated is None:
+            yield Checked(path, "more", f"{_short(value)} is read, and nothing is stated")
+        elif f"{keys(path)[0]}.*" in listed and not _equal(path, stated, value):
+            yield Checked(path, "other", f"{_short(stated)} is stated, and {_short(value)} is read")
+
+
+def _stated(parsed: Parsed, path: str) -> Any:
+    """What the receipt states at a path, sections and maps as plain data."""
+    node: Any = parsed.receipt.model_dump(by_alias=True, exclude_none=True, include={keys(path)[0]})
+    for key in keys(path):
+        node = node.get(key) if isinstance(node, Mapping) else None
+    return node
+
+
+def _equal(path: str, stated: Any, read: Any) -> bool:
+    if keys(path)[0] in OPEN and isinstance(stated, Mapping) != isinstance(read, Mapping):
+        stated, read = (
+            item.get("value", item.get("version")) if isinstance(item, Mapping) else item for item in (stated, read)
+        )
+    if isinstance(stated, list | tuple) and isinstance(read, list | tuple):
+        pairs: Iterable[tuple[Any, Any]] = zip(stated, read, strict=False)
+        return len(stated) == len(read) and all(_equal(path, one, other) for one, other in pairs)
+    return alike(path, stated, read)
+
+
+def _short(value: Any) -> str:
+    return f"{len(value)} values" if isinstance(value, list | tuple | dict) and len(value) > 3 else str(value)[:60]
+
+
+def _kept(digest: str, kept: KeptFiles | None, stack: ExitStack) -> Path | None:
+    if kept is None:
+        return None
+    try:
+        return stack.enter_context(kept.file(digest))
+    except NotFound:
+        return None
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
