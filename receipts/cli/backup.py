@@ -27,7 +27,8 @@ The file is itself a store: every command takes it with --store FILE."""
 def command(session: Session, file: Path, force: bool, as_json: bool) -> int:
     """Write the whole store to one SQLite file, as of one moment. Others may write meanwhile.
 
-    The files of evidence that the store keeps are copied into FILE.evidence. The copy is checked before it gets its name. If the check fails, no file is left.
+    The copy is checked before it gets its name. If the check fails, no file is left. Kept files of evidence are copied
+    to FILE.evidence.
     """
     from receipts.store.address import address
     from receipts.store.kept import Folder, KeptFiles, kept_files

@@ -77,9 +77,10 @@ def command(
     it skips what is already stored. After more than one new receipt it writes a seal (receipts audit).
 
     With --evidence the logs, profiles and reports of the same launch are read as receipts ingest reads them, and the
-    receipt is stored with what they show and it does not state: one receipt with one id. The store keeps the files. With several receipts, the
-    name of the evidence is read from the folder of each. With --supersede the receipt takes the place of the one that
-    the store holds of its launch; the reason is kept in it, and shown with both.
+    receipt is stored with what they show and it does not state: one receipt with one id. The store keeps the files
+    (receipts evidence). With several receipts, the name of the evidence is read from the folder of each. With
+    --supersede the receipt takes the place of the one that the store holds of its launch; the reason is kept in it, and
+    shown with both.
     """
     from receipts.publish.submissions import SubmitSum
     from receipts.receipt.stream import documents, is_many

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,16 +62,17 @@ def command(
     return code
 
 
-def _chosen(session: Session, words: tuple[str, ...], *, every: bool) -> list[tuple[Parsed, KeptFiles | None]]:
-    """The receipts, each with the kept files of the store that holds it."""
+def _chosen(session: Session, words: tuple[str, ...], *, every: bool) -> Iterator[tuple[Parsed, KeptFiles | None]]:
+    """The receipts, one at a time, each with the kept files of the store that holds it."""
     from receipts.store.kept import kept_files
 
     if not every and all(map(is_file, words)) and not session.asks_store:
-        return [(parsed_file(word), None) for word in words]
+        yield from ((parsed_file(word), None) for word in words)
+        return
     with session.open_store(looked_up=words) as store:
         kept = kept_files(store.database.address)
         if every:
-            return [(store.parsed(item), kept) for item in store.ids()]
-        return [
-            (item, kept) for word in words for item in ([parsed_file(word)] if is_file(word) else named(store, word))
-        ]
+            yield from ((store.parsed(item), kept) for item in store.ids())
+            return
+        for word in words:
+            yield from ((item, kept) for item in ([parsed_file(word)] if is_file(word) else named(store, word)))

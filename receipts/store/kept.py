@@ -169,12 +169,12 @@ class Bucket:
 
     def put(self, name: str, file: Path) -> None:
         """As `Place.put`."""
-        with _told(self._url):
+        with _as_store_error(self._url):
             self._store.put(name, file)
 
     def copy(self, name: str, target: Path) -> bool:
         """As `Place.copy`."""
-        with _told(self._url):
+        with _as_store_error(self._url):
             try:
                 body = self._store.get(name)
             except FileNotFoundError:
@@ -186,12 +186,12 @@ class Bucket:
 
     def sizes(self) -> dict[str, int]:
         """As `Place.sizes`."""
-        with _told(self._url):
+        with _as_store_error(self._url):
             return {item["path"].rpartition("/")[2]: item["size"] for part in self._store.list() for item in part}
 
     def remove(self, name: str) -> None:
         """As `Place.remove`."""
-        with _told(self._url):
+        with _as_store_error(self._url):
             self._store.delete(name)
 
 
@@ -208,7 +208,7 @@ def kept_files(address: Address) -> KeptFiles | None:
 
 
 @contextmanager
-def _told(url: str) -> Iterator[None]:
+def _as_store_error(url: str) -> Iterator[None]:
     from obstore.exceptions import BaseError
 
     try:

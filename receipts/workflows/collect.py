@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 def named_files(store: Store) -> dict[str, list[str]]:
     """The digests of all files that receipts of the store list, each with the ids of the receipts."""
-    found: dict[str, list[str]] = {}
+    listed: dict[str, list[str]] = {}
     for receipt in store.ids():
         for entry in store.parsed(receipt).receipt.evidence or ():
             if entry.sha256:
-                found.setdefault(entry.sha256, []).append(receipt)
-    return found
+                listed.setdefault(entry.sha256, []).append(receipt)
+    return listed
 
 
 def collect(store: Store, *, dry_run: bool = False) -> list[KeptFile]:
