@@ -99,13 +99,13 @@ def command(
         if supersede is not None and store is not None:
             from receipts.workflows.submit.amended import refuse_unheld
 
-            for item in whole:
-                refuse_unheld(item.document, store)
+            for one in whole:
+                refuse_unheld(one.document, store)
         if store is not None and any(item.files for item in whole):
             from receipts.workflows.collect import keep
 
-            for item in whole:
-                keep(store, item)
+            for one in whole:
+                keep(store, one)
         several = many or len(files) > 1 or "-" in files
         resume = several and not require
         if store is not None:
