@@ -108,7 +108,7 @@ def files(folder: Path, examples: Path) -> list[Path]:
         (folder / name).write_bytes(content)
     _packed(folder)
     with (folder / "sparse.log").open("wb") as stream:
-        stream.truncate(8 << 30)
+        stream.truncate(1 << 30)
     (folder / "folder").mkdir()
     (folder / "loop").symlink_to("loop")
     shutil.copy(examples / "cpu" / "attention-math-1.json", folder / "good.json")

@@ -23,6 +23,7 @@ from receipts.axes.lane import (
     Target,
 )
 from receipts.base.errors import NotFound, RuleError, near
+from receipts.base.files import read_small
 from receipts.base.toml import parse_toml
 
 _NESTED = {
@@ -83,7 +84,7 @@ def _load_cached(path: Path, _changed: int) -> Lane:
 def load(path: Path) -> Lane:
     """Read one lane. Raises RuleError that names the file and the key."""
     try:
-        table = parse_toml(path.read_bytes())
+        table = parse_toml(read_small(path))
     except (OSError, ValueError) as error:
         raise RuleError(f"lane {path.name}: {error}; mend the file or remove it") from None
     return from_table(table, path)

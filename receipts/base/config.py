@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from receipts.base.errors import UsageError
+from receipts.base.files import read_small
 from receipts.base.toml import parse_toml
 
 
@@ -30,7 +31,7 @@ def read_config(path: Path | None) -> Config:
     if path is None:
         return Config()
     try:
-        table = parse_toml(path.read_bytes())
+        table = parse_toml(read_small(path))
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such file; leave --config out, or write it") from None
     except (OSError, ValueError) as error:

@@ -12,12 +12,30 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import IO
 
 from receipts.base.errors import DiskError, UsageError
 
 _OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 # What a machine has too little of; no fault of a call or of the program.
 OF_THE_MACHINE = (*_OF_THE_DISK, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
+SMALL = 4 * 1024 * 1024  # bytes of a file that a person writes by hand, or this program for itself
+
+
+def read_small(path: Path, most: int = SMALL) -> bytes:
+    """The bytes of a file of at most so many, so that no device and no slip fills the memory. Raises OSError."""
+    with path.open("rb") as stream:
+        return read_bounded(stream, most)
+
+
+def read_bounded(stream: IO[bytes], most: int) -> bytes:
+    """The rest of a stream of at most so many bytes. Raises OSError."""
+    raw = stream.read(most + 1)
+    if len(raw) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB")
+    return raw
 
 
 def write(target: str | Path, content: str | bytes, *, over: bool = False) -> None:

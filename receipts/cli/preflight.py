@@ -31,6 +31,7 @@ Examples:
 
 A plan is what `receipts init` writes, filled in; a receipt is a plan, too. Exit codes: 0 known or likely to work, 1
 known or predicted to fail, 2 not a plan, 3 unknown. With --rank: 1 if every candidate is known or predicted to fail."""
+_MOST = 16 * 1024 * 1024  # bytes of candidates
 SAYS = {
     "worked": "known to work",
     "likely": "likely to work",
@@ -153,7 +154,10 @@ def _rank(session: Session, source: str, out: str | None, as_json: bool) -> int:
     from receipts.questions.preflight import as_lines, candidates, preflight, ranked
 
     try:
-        raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        if source == "-":
+            raw = files.read_bounded(sys.stdin.buffer, _MOST)
+        else:
+            raw = files.read_small(Path(source), _MOST)
     except OSError as error:
         raise UsageError(f"{source} cannot be read: {error.strerror}") from None
     given = candidates(raw, "standard input" if source == "-" else source)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from receipts.base.errors import UsageError
+from receipts.base.files import read_small
 from receipts.cli import output
 from receipts.cli.session import from_stdin, is_file
 from receipts.workflows.server import Answered, Server, documented
@@ -100,7 +101,7 @@ def claims(server: Server, files: Sequence[str], *, add: bool, as_json: bool) ->
     verdicts = []
     for file in files:
         try:
-            raw = Path(file).read_bytes()
+            raw = read_small(Path(file))
         except OSError as error:
             raise UsageError(f"{file} cannot be read: {error.strerror}") from None
         verdicts += server.ask("POST", path, body=raw, media="application/toml").data

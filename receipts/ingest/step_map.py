@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from receipts.base.errors import InputError, Problem, near
+from receipts.base.files import read_small
 from receipts.base.linear_patterns import LinearPattern, compile_linear
 from receipts.base.toml import parse_toml
 from receipts.base.units import BYTES, SCALES, SECONDS
@@ -76,7 +77,7 @@ class StepMap:
 def read_map(path: Path) -> StepMap:
     """Read and check a map. Raises InputError with everything that is wrong, each with its line."""
     try:
-        raw = path.read_bytes()
+        raw = read_small(path)
         table = parse_toml(raw)
     except OSError as error:
         raise InputError(str(path), [Problem("$", f"it cannot be read: {error.strerror}", "check the path")]) from None

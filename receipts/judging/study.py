@@ -10,6 +10,7 @@ from typing import Any
 
 from receipts.axes import Difference
 from receipts.base.errors import NotFound, RuleError, near
+from receipts.base.files import read_small
 from receipts.base.toml import parse_toml
 
 _KEYS = frozenset({"title", "axes", "equal", "unchanged", "regimes"})
@@ -89,7 +90,7 @@ def load(files: Iterable[Path]) -> Studies:
     studies: dict[str, Study] = {}
     for path in files:
         try:
-            table = parse_toml(path.read_bytes())
+            table = parse_toml(read_small(path))
         except (OSError, ValueError) as error:
             raise RuleError(f"studies {path}: {error}; mend the file") from None
         for name, entry in table.items():

@@ -22,11 +22,13 @@ from receipts.base.errors import (
     Unreachable,
     UsageError,
 )
+from receipts.base.files import read_bounded
 from receipts.base.json_text import parse_json
 from receipts.receipt import Document, parse, read
 from receipts.receipt.stream import Item
 from receipts.workflows.submit.submission import Submission
 
+_MOST: Final = 64 * 1024 * 1024  # bytes of an answer
 TOKEN: Final = "RECEIPTS_TOKEN"
 PATIENCE: Final = 30.0  # seconds for one answer
 ATTEMPTS: Final = 4  # where the server asks to wait, or is not there
@@ -68,15 +70,21 @@ class Server:
     """
 
     def __init__(self, url: str, token: str | None = None) -> None:
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise UsageError(f"--store {url}: {error}; write https://HOST or https://HOST:PORT") from None
         self.url = url.rstrip("/")
         self._token = token or os.environ.get(TOKEN)
+        if self._token and not (self._token.isascii() and self._token.isprintable()):
+            raise UsageError(f"{TOKEN}: it holds what no token has; write it again, on one line")
         if not parts.hostname or parts.query or parts.fragment or parts.username:
             raise UsageError("--store: write https://HOST alone; the token is read from RECEIPTS_TOKEN")
         if parts.scheme.lower() == "http" and self._token and parts.hostname not in LOCAL:
             raise UsageError(f"--store {self.url}: the token would travel in the clear; write https://{parts.netloc}")
         kind = http.client.HTTPSConnection if parts.scheme.lower() == "https" else http.client.HTTPConnection
-        self._connection = kind(parts.hostname, parts.port, timeout=PATIENCE)
+        self._connection = kind(parts.hostname, port, timeout=PATIENCE)
         self._base = parts.path.rstrip("/")
 
     def __repr__(self) -> str:
@@ -105,7 +113,7 @@ class Server:
             try:
                 self._connection.request(method, target, body, headers)
                 response = self._connection.getresponse()
-                raw = response.read()
+                raw = read_bounded(response, _MOST)
             except (OSError, http.client.HTTPException) as error:
                 self._connection.close()
                 if last:

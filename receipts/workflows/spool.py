@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from receipts.base import files
 from receipts.base.errors import InputError, StoreError
+from receipts.base.files import read_small
 from receipts.base.json_text import parse_json
 from receipts.receipt import Document, Parsed, parse, read
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 VARIABLE = "RECEIPTS_SPOOL"
 SUFFIX = ".receipt"
 REFUSED = "refused"
+_MOST = 20 * 1024 * 1024  # bytes of a document with its header
 T = TypeVar("T")
 Submit = Callable[[Iterable[Document]], Iterator["Submission"]]
 
@@ -180,7 +182,7 @@ def _files(where: Path) -> list[Path]:
 def _read(file: Path) -> tuple[Waiting, bytes] | None:
     """A file of the spool; None where it is gone, because another has flushed it, or is not whole."""
     try:
-        head, _, raw = file.read_bytes().partition(b"\n")
+        head, _, raw = read_small(file, _MOST).partition(b"\n")
     except OSError:
         return None
     try:

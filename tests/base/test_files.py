@@ -20,6 +20,15 @@ def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.write_bytes(b"x" * 10)
+    assert files.read_small(small, 10) == b"x" * 10
+    for place in (small, Path("/dev/zero")):
+        with pytest.raises(OSError, match="larger than"):
+            files.read_small(place, 9)
+
+
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 def test_a_full_disk_leaves_the_earlier_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     files.write(tmp_path / "a", "old")

@@ -143,6 +143,12 @@ def test_a_token_is_sent_from_the_environment_and_never_in_the_clear(
     for wrong in ("https://", "https://a@b", "https://a/?token=x"):
         with pytest.raises(UsageError, match="RECEIPTS_TOKEN"):
             Client(wrong)
+    for wrong in ("https://[", "https://h:99999", "https://h:x"):
+        with pytest.raises(UsageError, match="HOST:PORT"):
+            Client(wrong)
+    for odd in ("a\nb", "\N{EURO SIGN}"):
+        with pytest.raises(UsageError, match="on one line"):
+            Client("https://receipts.example.org", odd)
 
 
 def test_something_else_that_answers_is_no_server_of_receipts(shell: Shell, listening: str) -> None:

@@ -28,7 +28,9 @@ def pages(words: Sequence[str]) -> Iterator[Page]:
     seen: set[Path] = set()
     for word in words:
         if word == "-":
-            text = sys.stdin.read()
+            text = sys.stdin.read(LONGEST_INPUT + 1)
+            if len(text) > LONGEST_INPUT:
+                raise UsageError(f"standard input: it has more than {LONGEST_INPUT >> 20} MiB; name a file")
             yield Page("standard input", lambda text=text: io.StringIO(text))  # type: ignore[misc]
             continue
         place = Path(word)
@@ -60,6 +62,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 LONGEST_LINE = 1 << 20
+LONGEST_INPUT = 16 << 20  # characters of standard input, which is read more than once
 
 
 def _bounded(stream: TextIO) -> Iterator[str]:

@@ -14,6 +14,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
+from receipts.base.files import read_small
 from receipts.receipt.accelerators import find as find_accelerator
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _linked(file: str, line: int) -> Iterator[Path]:
 @cache
 def _lines(page: Path) -> tuple[str, ...]:
     try:
-        return tuple(page.read_text(encoding="utf-8", errors="replace").splitlines())
+        return tuple(read_small(page, 64 << 20).decode("utf-8", "replace").splitlines())
     except OSError:
         return ()
 

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from receipts.base.errors import InputError, Problem
+from receipts.base.files import read_small
 from receipts.base.toml import parse_toml
 from receipts.judging.claims.bound import difference
 from receipts.judging.claims.claim import VERSION, Claim, ClaimsDocument
@@ -32,7 +33,7 @@ def read(path: str | Path) -> ClaimFile:
     """Read a ``claims.toml``. Raises InputError with every problem, each with its path."""
     place = Path(path)
     try:
-        raw = place.read_bytes()
+        raw = read_small(place, MAX_BYTES)
     except OSError as error:
         raise InputError(str(path), [Problem("", f"it cannot be read: {error.strerror}", "check the path")]) from None
     return ClaimFile(str(path), place.parent, parse(raw, str(path)))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from receipts.base.errors import InputError, Problem, UsageError
+from receipts.base.files import read_small
 from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.claims.claim import Claim
 from receipts.judging.rulebook import Rulebook
@@ -21,6 +22,7 @@ from receipts.store import Decision, NewClaim, Quote, StoredClaim, StoredClaimVe
 if TYPE_CHECKING:
     from receipts.store import Store
 
+_MOST = 64 * 1024 * 1024  # bytes of a document that may name a receipt
 TEXTS = (".md", ".rst", ".txt", ".html", ".json", ".toml", ".csv")
 _ID = re.compile(r"\b([0-9a-f]{8,64})\b")
 _LINK = re.compile(r"receipt:([0-9a-fA-F.]{4,130})")
@@ -121,7 +123,7 @@ def _naming(place: Path, receipt_id: str) -> Iterator[str]:
     files = [place] if place.is_file() else sorted(path for path in place.rglob("*") if path.suffix in TEXTS)
     for path in files:
         try:
-            text = path.read_text(encoding="utf-8")
+            text = read_small(path, _MOST).decode()
         except (OSError, UnicodeDecodeError):
             continue  # not a document
         words = _ID.findall(text)

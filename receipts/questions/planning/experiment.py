@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from receipts.base.errors import InputError, Problem
+from receipts.base.files import read_small
 from receipts.base.json_text import parse_json
 from receipts.stats.sequential import Looks
 
@@ -92,7 +93,7 @@ def read_experiment(folder: Path) -> Experiment:
     """The experiment in a folder. Raises InputError."""
     place = folder / FILE
     try:
-        tree = parse_json(place.read_bytes())
+        tree = parse_json(read_small(place))
         looks = tree.pop("looks")
         if tree.pop("version") != VERSION:
             raise ValueError("another version")

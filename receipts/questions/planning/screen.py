@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from receipts.base.errors import InputError, NotFound, Problem
+from receipts.base.files import read_small
 from receipts.base.toml import parse_toml
 from receipts.questions.planning.experiment import Contrast
 
@@ -94,7 +95,7 @@ def read_claims(path: Path, store: Store, rulebook: Rulebook) -> Wanted:
 
 def _tree(path: Path) -> dict[str, Any]:
     try:
-        return parse_toml(path.read_bytes())
+        return parse_toml(read_small(path))
     except (OSError, ValueError) as error:
         raise InputError(str(path), [Problem("", str(error), "correct the file")]) from None
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import orjson
 
 from receipts.base.errors import InputError, Problem, UsageError
+from receipts.base.files import read_small
 from receipts.workflows.export.datasets import FORMAT, ORDER, VERSION, Dataset, DatasetField, Kind, datasets
 from receipts.workflows.export.lines import Row
 from receipts.workflows.export.target import ABOUT
@@ -70,7 +71,7 @@ def _wrong(place: Path | str, at: str, what: str, do: str) -> InputError:
 
 def _folder(place: Path) -> ExportSource:
     try:
-        manifest = _about(place, orjson.loads((place / ABOUT).read_bytes()))
+        manifest = _about(place, orjson.loads(read_small(place / ABOUT)))
         held = manifest["datasets"]
         files = {name: list(held[name]["files"].items()) for name in ORDER}
         rows = {name: int(held[name]["rows"]) for name in ORDER}

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from receipts.base import files
 from receipts.base.errors import UsageError
+from receipts.base.files import read_small
 from receipts.base.json_text import parse_json
 
 STATE: Final = "state.json"
@@ -90,7 +91,7 @@ class Folder:
     def open(self) -> None:
         """Read what is there. Raises UsageError where it is no runner's folder."""
         try:
-            state: dict[str, Any] = parse_json((self.path / STATE).read_bytes())
+            state: dict[str, Any] = parse_json(read_small(self.path / STATE))
             self.command = tuple(state["command"])
             self.attempts = [_attempt(item) for item in state["attempts"]]
             self.over = bool(state["over"])

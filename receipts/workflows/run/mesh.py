@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from receipts.base import files
 from receipts.base.errors import StoreError, UsageError
+from receipts.base.files import read_small
 from receipts.base.json_text import parse_json
 from receipts.workflows.run.attempt import STATE, Attempt, Folder
 from receipts.workflows.run.child import Ended
@@ -109,7 +110,7 @@ def _state(path: Path) -> Mapping[str, Any] | None:
 
 def _json(path: Path) -> dict[str, Any] | None:
     try:
-        report: dict[str, Any] = parse_json(path.read_bytes())
+        report: dict[str, Any] = parse_json(read_small(path))
     except (OSError, ValueError):
         return None
     return report

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from receipts.base.errors import InputError, Problem
+from receipts.base.files import read_small
 from receipts.base.linear_patterns import LinearPattern, compile_linear
 from receipts.base.toml import parse_toml
 from receipts.receipt.catalogue import find
@@ -126,7 +127,7 @@ class Mapping:
 def read_mapping(path: Path) -> Mapping:
     """Read and check a mapping. Raises InputError with everything that is wrong, each with its place."""
     try:
-        table = parse_toml(path.read_bytes())
+        table = parse_toml(read_small(path))
     except OSError as error:
         raise InputError(str(path), [Problem("$", f"it cannot be read: {error.strerror}", "check the path")]) from None
     except ValueError as error:
