@@ -1,4 +1,4 @@
-"""Attack everything: ``python -m benchmarks.attack [kills crowds documents logs arguments] [--quick] [--seed N]``.
+"""Attack everything: ``python -m benchmarks.attack [ATTACK…] [--quick] [--seed N]``.
 
 Prints a line for each attack and every fault. Exit 1 where there is one.
 """
@@ -21,10 +21,12 @@ from benchmarks.attack.documents import mutated_documents
 from benchmarks.attack.forks import scratch
 from benchmarks.attack.kills import kill
 from benchmarks.attack.logs import logs_of, mutated_logs
+from benchmarks.attack.routes import asked
 from benchmarks.submitting import servers
 from benchmarks.submitting.crowd import crowd
 
-KILLS, DOCUMENTS, LOGS, CALLS, CROWD = 1000, 25_000, 25_000, 40, 3200
+KILLS, CROWD, DOCUMENTS, LOGS = 1000, 3200, 25_000, 25_000
+CALLS, REQUESTS = 40, 4000  # of each command; of all operations and pages
 SHARE: Final = 50  # with --quick so much less
 SHOWN: Final = 40
 CASES: Final = (
@@ -89,12 +91,20 @@ def _arguments(count: int, seed: int) -> Iterator[str]:
     yield from one.faults
 
 
+def _routes(count: int, seed: int) -> Iterator[str]:
+    with scratch() as place:
+        one = asked(Path(place), count, seed)
+    print(f"requests: {one}")
+    yield from one.faults
+
+
 ATTACKS: Final = {
     "kills": (_kills, KILLS),
     "crowds": (_crowds, CROWD),
     "documents": (_documents, DOCUMENTS),
     "logs": (_logs, LOGS),
     "arguments": (_arguments, CALLS),
+    "routes": (_routes, REQUESTS),
 }
 
 
@@ -104,13 +114,13 @@ def main() -> int:
     parser.add_argument("only", nargs="*", metavar="ATTACK", help=", ".join(ATTACKS))
     parser.add_argument("--quick", action="store_true", help=f"a {SHARE}th of it")
     parser.add_argument("--seed", type=int, default=27)
-    asked = parser.parse_args()
-    if unknown := set(asked.only) - ATTACKS.keys():
+    options = parser.parse_args()
+    if unknown := set(options.only) - ATTACKS.keys():
         parser.error(f"there is no attack {', '.join(sorted(unknown))}; there are {', '.join(ATTACKS)}")
     count = 0
-    for name in asked.only or ATTACKS:
+    for name in options.only or ATTACKS:
         attack, most = ATTACKS[name]
-        faults = list(attack(max(2, most // SHARE) if asked.quick else most, asked.seed))
+        faults = list(attack(max(2, most // SHARE) if options.quick else most, options.seed))
         count += len(faults)
         for fault in faults[:SHOWN]:
             print(f"  {fault}")
