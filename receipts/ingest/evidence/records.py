@@ -27,7 +27,7 @@ from receipts.ingest.evidence.wrapped import Pieces
 STEP: Final = "step"
 RANK: Final = "rank"
 # Figures of memory that the engine keeps, in bytes.
-SIZES: Final = ("bytes_used", "peak_bytes", "peak_reserved_bytes")
+SIZES: Final = ("bytes_used", "bytes_limit", "peak_bytes", "peak_reserved_bytes")
 _LARGEST: Final = 1e18
 _FIELDS: Final = frozenset(FIELDS)
 _RATES: Final = _FIELDS - {"loss", "grad_norm", "global_batch"}
@@ -154,7 +154,7 @@ class RecordReader(LineReader):
         steps = rows.steps
         if not steps:
             return
-        self._keep_memory(rows)
+        self.keep_memory(rows)
         if "step_seconds" not in rows.figures and (rates := rows.figures.get("steps_per_second")):
             rows.figures["step_seconds"] = [1 / rate if 0 < rate < inf else ABSENT for rate in rates]
         figures = rows.figures = {name: values for name, values in rows.figures.items() if name in _FIELDS}
@@ -190,6 +190,16 @@ class RecordReader(LineReader):
                 self._bad = True
                 what = "a gradient norm of NaN" if isfinite(loss) else "a loss that is not finite"
                 self.reading.remark("note", f"step {step} prints {what}", line)
+
+    def keep_memory(self, rows: Rows) -> None:
+        """Keep the row with the largest peak of what the records print of memory, in bytes."""
+        peaks = rows.figures.get("peak_bytes") or rows.figures.get("peak_reserved_bytes") or ()
+        for at, peak in enumerate(peaks):
+            if self._most < peak < _LARGEST:
+                self._most = peak
+                sizes = {name: round(rows.figures[name][at]) for name in SIZES if 0 < rows.values(name)[at] < _LARGEST}
+                step = rows.steps[at] if rows.steps else None
+                self.reading.memory = [MemoryRow(Place(rows.lines[at]), phase="steady", step=step, **sizes)]
 
     def complete(self, names: Iterable[str]) -> bool:
         """Whether a record with these labels has what every record has."""
@@ -248,15 +258,6 @@ class RecordReader(LineReader):
                 values = read(name)
                 figures[known.field] = values if known.divisor == 1.0 else [value / known.divisor for value in values]
         return Rows(counts.pop(STEP, []), columns.lines, counts, figures, columns)
-
-    def _keep_memory(self, rows: Rows) -> None:
-        """Keep the row with the largest peak of what the records print of memory, in bytes."""
-        for at, peak in enumerate(rows.figures.get("peak_bytes", ())):
-            if self._most < peak < _LARGEST:
-                self._most = peak
-                sizes = {name: round(rows.figures[name][at]) for name in SIZES if 0 < rows.values(name)[at] < _LARGEST}
-                place = Place(rows.lines[at])
-                self.reading.memory = [MemoryRow(place, phase="steady", step=rows.steps[at], **sizes)]
 
     def _preference(self, label: str) -> int:
         """Of several labels of one field the one that is first in the table stands, and then the first on the line."""

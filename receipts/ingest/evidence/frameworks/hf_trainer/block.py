@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
-from receipts.ingest.evidence.literal import balanced, literal
+from receipts.ingest.evidence.literal import balanced
 
 _OPEN: Final = re.compile(r"\{\s*(?=['\"]|$)")
 # The number of a task, which some launchers print before each line, looks like a key.
@@ -24,16 +24,16 @@ class Block:
     def __bool__(self) -> bool:
         return bool(self._lines)
 
-    def begin(self, text: str, line: int) -> Any:
-        """Open a block, whose brace may be on a line that nobody saw; the value where it ends on the same line."""
+    def begin(self, text: str, line: int) -> str:
+        """Open a block, whose brace may be on a line that nobody saw; the whole where it ends on the same line."""
         match = _OPEN.search(text)
         body = text[match.start() :] if match else "{" + _TASK.sub("", text)
         self._depth = balanced(body)
         if self._depth <= 0:
-            return literal(body)
+            return body
         if ":" in body:
             self._lines, self.line = [body], line
-        return None
+        return ""
 
     def more(self, text: str) -> bool:
         """Take one more line; False where it is the last one."""
@@ -48,7 +48,7 @@ class Block:
         goes_on = within is not None or not text.strip() or ":" in text
         return self._depth > 0 and len(self._lines) < _MAX_LINES and goes_on
 
-    def take(self) -> Any:
-        """The value, whole or cut off; None where no block is open, as none is afterwards."""
+    def take(self) -> str:
+        """The dictionary, closed where it was cut off; nothing where none is open, as none is afterwards."""
         lines, self._lines = self._lines, []
-        return literal("\n".join(lines)) if lines else None
+        return "\n".join(lines) + "}" * max(0, self._depth) if lines else ""

@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Sequence
-from itertools import repeat
-from math import isfinite, nan
 from typing import Any, Final
 
 from receipts.ingest.evidence.literal import integer, number
@@ -21,80 +19,29 @@ _CLOCK = re.compile(r"(?:(\d{1,6}) days?, )?(\d{1,6}):(\d\d):(\d\d(?:\.\d{1,9})?
 _MEBIBYTES = re.compile(r"(-?\d{1,15})MB", re.IGNORECASE)
 _FLOS = re.compile(r"(\d{1,30})GF", re.IGNORECASE)
 _MAX_UNNUMBERED: Final = 300_000
-# Members of a record that no fork has added to.
-_PLAIN: Final = 4
-# What forks add to each record, in GiB: Optimum Habana, ms-swift, Axolotl.
-_LIVE: Final = {
-    "memory_allocated (GB)": "bytes_used",
-    "max_memory_allocated (GB)": "peak_bytes",
-    "total_memory_available (GB)": "bytes_limit",
-    "memory/max_allocated (GiB)": "peak_bytes",
-    "memory/max_mem_allocated(gib)": "peak_bytes",
-    "memory(GiB)": "peak_reserved_bytes",
-}
 _COUNTS: Final = ("train_samples", "num_input_tokens_seen", "eval_samples")
 
 
 class TrainerRecords:
-    """Puts records into a reading; those without a step are kept until a rule numbers them."""
+    """Summaries, evaluations and tables of a training, and the records that have no step until a rule numbers them."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
         self.records = 0
+        self.bad = False
         self.unnumbered = (array("d"), array("d"))
-        self._bad = self._good = False
-        self._hidden = 0
         self._memory: dict[str, int] = {}
         self._memory_line = 0
-        self._live: dict[str, int] = {}
-        self._live_line = 0
         self._runtime: float | None = None
         self._evaluation = 0.0
         self._warned_rate = False
 
-    def train(self, values: dict[str, Any], step: int | None, line: int) -> None:
-        """A record of training: loss and norm. Without a step it only tells whether the run diverged."""
-        if len(values) > _PLAIN:
-            self._live_memory(values, line)
-        self._take(number(values.get("loss")), number(values.get("grad_norm")), step, line)
-
-    def many(self, losses: Sequence[float], norms: Sequence[float], steps: Sequence[int], lines: Sequence[int]) -> None:
-        """Records of training, as `train` takes each; norms or steps may be none at all."""
-        if not (isfinite(sum(losses)) and isfinite(sum(norms))):
-            for at, (loss, line) in enumerate(zip(losses, lines, strict=True)):
-                self._take(loss, norms[at] if norms else None, steps[at] if steps else None, line)
-            return
+    def keep(self, losses: Sequence[float], norms: Sequence[float]) -> None:
+        """Keep records that have no step."""
         self.records += len(losses)
-        self._good = self._good or bool(losses)
-        if steps:
-            self.reading.steps.extend(steps, {"loss": losses, "grad_norm": norms} if norms else {"loss": losses})
-            return
         room = max(0, _MAX_UNNUMBERED - len(self.unnumbered[0]))
         self.unnumbered[0].extend(losses[:room])
-        self.unnumbered[1].extend(norms[:room] if norms else repeat(nan, min(room, len(losses))))
-
-    def _take(self, loss: float | None, norm: float | None, step: int | None, line: int) -> None:
-        self.records += 1
-        hidden = loss == 0.0 and norm is not None and norm != norm
-        if hidden:
-            self._hidden += 1
-            if self._hidden == 1:
-                what = "loss 0.0 beside a gradient norm of NaN: the Trainer filtered NaN losses, the run has diverged"
-                self.reading.remark("contradiction", what, line)
-        if (loss is not None and loss - loss != 0) or (norm is not None and norm != norm):
-            self._bad = True
-        elif loss is not None:
-            self._good = True
-        if step is None:
-            if len(self.unnumbered[0]) < _MAX_UNNUMBERED:
-                self.unnumbered[0].append(nan if loss is None or hidden else loss)
-                self.unnumbered[1].append(nan if norm is None else norm)
-            return
-        self.put(step, None if hidden else loss, norm)
-
-    def put(self, step: int, loss: float | None, norm: float | None) -> None:
-        """A numbered record."""
-        self.reading.steps.put(step, {"loss": loss, "grad_norm": norm})
+        self.unnumbered[1].extend(norms[:room])
 
     def summary(self, values: dict[str, Any], line: int) -> None:
         """The last record of `train()`: runtime of the whole call, means over it."""
@@ -104,7 +51,7 @@ class TrainerRecords:
             self._add_runtime(seconds)
         loss = number(values.get("train_loss"))
         if loss is not None and loss - loss != 0:
-            self._bad = True
+            self.bad = True
         for name in _COUNTS:
             count = integer(values.get(name))
             if count is not None and count > 0:
@@ -122,24 +69,18 @@ class TrainerRecords:
             if name.endswith("_runtime") and name != "train_runtime":
                 self._evaluation += duration(value) or 0.0
             elif name == "eval_loss" and (loss := number(value)) is not None and loss != loss:
-                self._bad = True
+                self.bad = True
 
-    def finish(self, logging_steps: int | None) -> None:
-        """State what the whole file shows; ``logging_steps`` numbers records where nothing else did."""
-        reading = self.reading
-        losses, norms = self.unnumbered
-        if logging_steps and losses and not len(reading.steps):
-            for index, (loss, norm) in enumerate(zip(losses, norms, strict=True), start=1):
-                self.put(index * logging_steps, loss, norm)
-        elif losses:
+    def finish(self) -> None:
+        """State what the whole file shows."""
+        losses = self.unnumbered[0]
+        if losses:
             what = f"{len(losses):,} records carry no step: their losses cannot be placed"
-            reading.remark("missing", what)
-        if self._bad or self._good:
-            reading.diverged = self._bad
+            self.reading.remark("missing", what)
         self._memory_row()
         if self._runtime is not None and self._evaluation > 0:
             what = f"train_runtime of {self._runtime:,.1f} s holds {self._evaluation:,.1f} s of evaluation"
-            reading.remark("note", f"{what}: no step time follows from it")
+            self.reading.remark("note", f"{what}: no step time follows from it")
 
     def _add_runtime(self, seconds: float) -> None:
         """One run's runtime; the table repeats the dictionary's, cut to hundredths."""
@@ -173,20 +114,8 @@ class TrainerRecords:
                     self._memory.setdefault(name, size)
                     self._memory_line = line
 
-    def _live_memory(self, values: dict[str, Any], line: int) -> None:
-        """Memory that a fork logs with every record: what is used now, and the largest peak so far."""
-        for name, column in _LIVE.items():
-            gib = number(values.get(name))
-            if gib is None or not 0 <= gib < 1e6:
-                continue
-            size = round(gib * 2**30)
-            if column == "bytes_used" or size > self._live.get(column, -1):
-                self._live[column], self._live_line = size, line
-
     def _memory_row(self) -> None:
         """The tracker counts from the start of each stage, so a peak needs what was allocated before it."""
-        if self._live:
-            self.reading.memory.append(MemoryRow(Place(self._live_line), phase="steady", **self._live))
         start = self._memory.get("before_init_mem_gpu")
         peaked = self._memory.get("train_mem_gpu_peaked_delta")
         if peaked is None:

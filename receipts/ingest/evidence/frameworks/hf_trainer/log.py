@@ -9,24 +9,33 @@ record has none.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.frameworks.hf_trainer.banner import Banner
 from receipts.ingest.evidence.frameworks.hf_trainer.block import Block
 from receipts.ingest.evidence.frameworks.hf_trainer.history import TrainerRecords
 from receipts.ingest.evidence.frameworks.hf_trainer.profile import ProfileEvents
 from receipts.ingest.evidence.frameworks.hf_trainer.tables import StepTable
 from receipts.ingest.evidence.literal import integer, literal
-from receipts.ingest.evidence.reader import LineReader, Spans
+from receipts.ingest.evidence.numbers import FIGURE, judged
+from receipts.ingest.evidence.numbers import number as parse
+from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.record import Form, Record, Rows
+from receipts.ingest.evidence.records import STEP, RecordReader
 from receipts.ingest.evidence.shapes import Columns
+from receipts.ingest.evidence.steps import ABSENT
 
 _DICT = re.compile(r"\{[^{}]{0,20000}\}")
-_FIGURE = re.compile(
-    r"['\"](loss|grad_norm|step|global_step|current_steps)['\"]:\s{0,4}['\"]?([^'\",}\s]{1,30})['\"]?\s{0,4}[,}]"
+_RECORD = re.compile(r"\{(?=[^{}]{0,20000}?['\"]loss['\"]:[^{}]{0,20000}\})")
+_CELL = re.compile(
+    rf"['\"](?P<label>[a-z][\w/. ()]{{1,40}})['\"]:\s{{0,4}}['\"]?(?P<word>{FIGURE})['\"]?\s{{0,4}}(?=[,}}])", re.I
 )
+_OWN = re.compile(r"['\"](?:step|global_step|current_steps|global_step/max_steps)['\"]:\s{0,4}['\"]?(\d{1,12})\b")
 # LLaMA-Factory says a record before the Trainer does.
-_ECHO = re.compile(r"callbacks(?:\.py)?:\d{1,5}[^{}]{0,40}(?:>>|&gt;&gt;)\s*$")
+_ECHO = re.compile(r"callbacks(?:\.py)?:(\d{1,5})[^{}]{0,40}(?:>>|&gt;&gt;)\s*$")
 _BAR = re.compile(r"%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*\[")
 # A bar whose steps take so long that it was drawn anew after each of them: tqdm draws ten times a second.
 _SLOW_BAR = re.compile(
@@ -37,15 +46,16 @@ _TITLE = re.compile(r"([A-Za-z][\w ]{2,40}):\s*$")
 _HINT = re.compile(r"\b(?:global_)?step[=: ]+(\d{1,12})(?:\s*/\s*(\d{1,12}))?")
 _ARGUMENT = re.compile(r"\b(logging_steps|logging_first_step)['\"]?\s*[=:]\s*(\w{1,12})\s*[,}]?")
 _METRIC = re.compile(r"(?:^|\s)([A-Za-z]\w{2,60})\s+=\s+(\S(?:.{0,60}\S)?)\s*$")
-_STEPS: Final = ("step", "global_step", "current_steps", "global_step/max_steps")
-_NAMES: Final = ("loss", "grad_norm", *_STEPS[:3])
+_ECHOED: Final = "echo"
+# What a record of the Trainer has, or one that LLaMA-Factory says.
+_SIGNS: Final = frozenset({"epoch", "learning_rate", "lr", _ECHOED})
 # Lines that would give the record below them a step, in a file of which none is a record.
 _MAX_HINTS: Final = 1000
 _MAX_BLOCK: Final = 80
 
 
-class HfTrainer(LineReader):
-    """Reads what the Trainer prints."""
+class HfTrainer(RecordReader):
+    """Reads what the Trainer prints. ``bare``: a record needs no epoch and no rate of learning to be the Trainer's."""
 
     source: ClassVar[str] = "hf-trainer"
     anchors: ClassVar[tuple[bytes, ...]] = (
@@ -80,17 +90,20 @@ class HfTrainer(LineReader):
         b"Line ID:",
     )
     companions: ClassVar[tuple[bytes, ...]] = (b"] step=",)
+    labels = vocabulary.line("hf_trainer")
+    prefix = 1 << 20
+    forms = (Form(_RECORD, (_CELL,)),)
 
     def __init__(self) -> None:
         super().__init__()
         self._records = TrainerRecords(self.reading)
         self._banner = Banner(self.reading)
-        self._pending: tuple[dict[str, Any], int] | None = None
+        self._pending: tuple[dict[str, float], int] | None = None
         self._echoed = False
         self._placed: int | None = None
         self._hint: tuple[int, int] | None = None
         self._above: tuple[int, str] = (0, "")
-        self._rows = StepTable()
+        self._steps = StepTable()
         self._block = Block()
         self._events = ProfileEvents(self.reading)
         self._table: dict[str, Any] | None = None
@@ -98,131 +111,164 @@ class HfTrainer(LineReader):
         self._logging_steps: int | None = None
         self._resumed = self._started = False
         self._first_logged = False
-        self._hints = 0
+        self._hints = self._hidden = 0
+        self.bare = False
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True within a dictionary or a table that goes on below."""
         if self._block:
             if self._block.more(text):
                 return True
-            self._dictionary(self._block.take(), None, self._block.line)
+            self.joined(self._block.take(), self._block.line)
             return False
         if self._table is not None:
             if self._row(text):
                 return True
             self._end_table()
-        if self._rows.open:
-            self._train_rows(self._rows.take(text), number)
-            if self._rows.open:
+        if self._steps.open:
+            self._train_rows(self._steps.take(text), number)
+            if self._steps.open:
                 return True
-        took = False
-        if "'" in text or '"' in text:
-            took = self._dictionaries(text, number)
-            if self._block:
-                return True
-        if not took and "%|" in text:
-            self._bar(text)
-            self._above = (number, text)
-        elif not took:
-            return self._other(text, number)
-        return False
+        return super().line(text, number)
+
+    def inside(self) -> bool:
+        """Whether a dictionary or a table goes on below."""
+        return bool(self._block) or self._table is not None or self._steps.open
+
+    def complete(self, names: Iterable[str]) -> bool:
+        """Whether the Trainer (or one of its forks) wrote it."""
+        return "loss" in names and (self.bare or not _SIGNS.isdisjoint(names))
+
+    def find(self, text: str) -> list[Record]:
+        """The records of a line, each with the step that it has, or that stands before it."""
+        at, records = 0, super().find(text)
+        for record in records:
+            end = text.find("}", record.start)
+            before = list(_BAR.finditer(text, at, record.start)) or list(_HINT.finditer(text, at, record.start))
+            step = _OWN.search(text, record.start, end) or (before[-1] if before else None)
+            if step is not None:
+                record.spans[STEP] = step.span(1)
+            if echo := _ECHO.search(text, max(at, record.start - 80), record.start):
+                record.spans[_ECHOED] = echo.span(1)
+            at = end + 1
+        return records
+
+    def cells(self, text: str, start: int, stop: int, form: Form) -> Iterator[tuple[str, tuple[int, int]]]:
+        """The figures of one dictionary."""
+        return super().cells(text, start, text.find("}", start) + 1, form)
 
     def spans(self, text: str) -> Spans:
         """Figures, and the step where there is one, of a line with one dictionary of training and no progress bar."""
-        found = list(_DICT.finditer(text))
-        if len(found) != 1 or "%|" in text or "mem" in text or "callbacks" in text or _HINT.search(text):
+        if text.count("{") != 1 or "%|" in text or "callbacks" in text or _HINT.search(text):
             return {}
-        values = literal(found[0][0])
-        if not isinstance(values, dict) or not {"learning_rate", "epoch", "lr"} & values.keys():
-            return {}
-        cells = {cell[1]: cell.span(2) for cell in _FIGURE.finditer(text, found[0].start())}
-        named = [name for name in _STEPS if values.get(name) is not None]
-        figures = {name for name in ("loss", "grad_norm", *named[:1]) if name in values}
-        if "loss" not in values or not figures <= cells.keys() or len(cells) != len(values.keys() & set(_NAMES)):
-            return {}
-        return {"step" if name in named else name: cells[name] for name in figures}
+        return {name: span for name, span in super().spans(text).items() if name not in _SIGNS}
 
     def many(self, columns: Columns) -> bool:
         """Take records that no line above them gives a step."""
-        first, last = columns.lines[0], columns.lines[-1]
-        if (self._hint is not None and first - self._hint[0] <= 1) or first - self._above[0] == 1 or not self.follows:
-            return False
-        try:
-            steps = columns.whole("step") if "step" in columns else []
-            losses = columns.floats("loss")
-            norms = columns.floats("grad_norm") if "grad_norm" in columns else []
-        except ValueError:
-            return False
+        return (STEP in columns or self._alone(columns.lines[0])) and super().many(columns)
+
+    def rows(self, rows: Rows) -> None:
+        """Take records; what stands below the last one may give it a step."""
+        echo = _ECHOED in rows.counts
+        figures = {name: column[-1] for name, column in rows.figures.items()}
+        if self._echoed and self._pending is not None and _same(self._pending[0], figures):
+            self._pending = None
         self._settle(None)
-        self._placed = steps[-1] if steps else None
-        if steps:
-            self._records.many(losses, norms, steps, columns.lines)
-            return True
-        # What stands below the last one may give it a step.
-        self._records.many(losses[:-1], norms[:-1], (), columns.lines[:-1])
-        self._pending = {"loss": losses[-1], "grad_norm": norms[-1] if norms else None}, last
-        return True
+        self._hints, self.follows = 0, True
+        self.keep_memory(rows)
+        if (
+            not rows.steps
+            and not echo
+            and len(rows.lines) == 1
+            and (step := self._step_above(rows.lines[0])) is not None
+        ):
+            rows.steps = [step]
+        if rows.steps and not echo:
+            self._placed = rows.steps[-1]
+            self.put(rows)
+        else:
+            self._keep(rows.values("loss")[:-1], rows.values("grad_norm")[:-1], rows.lines)
+            self._pending, self._echoed = (figures, rows.lines[-1]), echo
+        rest = rows.text[rows.text.rfind("}") + 1 :]
+        if "%|" in rest:
+            self._bar(rest)
+        elif hint := _HINT.search(rest):
+            self._hint = (rows.lines[-1], int(hint[1]))
+
+    def put(self, rows: Rows) -> None:
+        """Record steps, without the losses that the Trainer's filter made."""
+        rows.figures["loss"] = self._filtered(rows.values("loss"), rows.values("grad_norm"), rows.lines)
+        super().put(rows)
+
+    def other(self, text: str, number: int) -> None:
+        """Take a line that is no record."""
+        if ("'" in text or '"' in text) and self._dictionaries(text, number):
+            return
+        if "%|" in text:
+            self._bar(text)
+            self._above = (number, text)
+        elif not self._block:
+            self._other(text, number)
 
     def finish(self) -> Reading | None:
         """The reading; steps by ``logging_steps`` only where the whole run stands in the file."""
-        self._dictionary(self._block.take(), None, self._block.line)
+        self.joined(self._block.take(), self._block.line)
         self._end_table()
         self._settle(None)
-        records = self._records
-        if not records.records and not self._events.records and "global" not in self._banner.sizes:
+        records, reading = self._records, self.reading
+        if not self.taken and not records.records and not self._events.records and "global" not in self._banner.sizes:
             return None
         self._banner.state()
-        follows = self._started and not self._resumed and not self._first_logged
-        records.finish(self._logging_steps if follows else None)
-        self.reading.records = records.records + self._events.records + len(self._banner.sizes)
-        self.reading.steps.interval = self._logging_steps
-        return self.reading
+        if self._logging_steps and self._started and not (self._resumed or self._first_logged or len(reading.steps)):
+            losses, norms = (list(column) for column in records.unnumbered)
+            steps = [at * self._logging_steps for at in range(1, len(losses) + 1)]
+            reading.steps.extend(steps, {"loss": losses, "grad_norm": norms})
+            del records.unnumbered[0][:]
+        records.finish()
+        if self._bad or self._good or records.bad:
+            reading.diverged = self._bad or records.bad
+        reading.records = self.taken + records.records + self._events.records + len(self._banner.sizes)
+        reading.steps.interval = self._logging_steps
+        return reading
+
+    def _keep(self, losses: Sequence[float], norms: Sequence[float], lines: Sequence[int]) -> None:
+        """Keep records that have no step; a loss or a norm that is not printed is none."""
+        bad, good = judged([loss for loss in losses if loss != ABSENT], norms)
+        self._bad, self._good = self._bad or bad, self._good or good
+        self._records.keep(self._filtered(losses, norms, lines), norms)
+
+    def _filtered(self, losses: Sequence[float], norms: Sequence[float], lines: Sequence[int]) -> list[float]:
+        """Losses without those of 0.0 beside a norm of NaN, which stand for a NaN."""
+        hidden = [loss == 0.0 and norm != norm for loss, norm in zip(losses, norms, strict=True)]
+        if any(hidden) and not self._hidden:
+            self._hidden = 1
+            what = "loss 0.0 beside a gradient norm of NaN: the Trainer filtered NaN losses, the run has diverged"
+            self.reading.remark("contradiction", what, lines[hidden.index(True)])
+        return [ABSENT if hide else loss for loss, hide in zip(losses, hidden, strict=True)]
 
     def _dictionaries(self, text: str, line: int) -> bool:
-        took = False
-        at = 0
-        for match in _DICT.finditer(text):
-            bars = _BAR.findall(text, at, match.start())
-            step = int(bars[-1][0]) if bars else None
-            if step is None and (hint := _HINT.search(text, at, match.start())):
-                step = int(hint[1])
-            if _ECHO.search(text, max(at, match.start() - 80), match.start()):
-                took |= self._echo(literal(match[0]), line)
-            else:
-                took |= self._dictionary(literal(match[0]), step, line)
-            at = match.end()
-        if took:
-            if "%|" in (rest := text[at:]):
-                self._bar(rest)
-            elif hint := _HINT.search(rest):
-                self._hint = (line, int(hint[1]))
+        """Take the dictionaries of a line that are no records, or the begin of one; whether there were any."""
+        if self._summaries(text, line):
             return True
         if "_runtime'" in text or '_runtime"' in text or "'loss'" in text or "_mem_gpu_" in text:
-            return self._dictionary(self._block.begin(text, line), None, line)
+            return self.joined(self._block.begin(text, line), line) or bool(self._block)
         return False
 
-    def _dictionary(self, values: Any, bar: int | None, line: int) -> bool:
-        """One dictionary; whether the Trainer (or one of its forks) wrote it."""
-        if not isinstance(values, dict):
+    def joined(self, text: str, line: int) -> bool:
+        """Take a dictionary that was put together; whether the Trainer wrote it."""
+        records = [record for record in self.find(text) if self.complete(record.spans)]
+        for record in records:
+            self._one(text, record, line)
+        return bool(records) or self._summaries(text, line)
+
+    def _summaries(self, text: str, line: int) -> bool:
+        taken = [self._dictionary(literal(match[0]), line) for match in _DICT.finditer(text)]
+        return any(taken)
+
+    def _dictionary(self, values: Any, line: int) -> bool:
+        """One dictionary that is no record; whether the Trainer (or one of its forks) wrote it."""
+        if not isinstance(values, dict) or "loss" in values:
             return False
-        if "loss" in values and ("learning_rate" in values or "epoch" in values or "lr" in values):
-            if self._echoed and self._pending is not None and _same(self._pending[0], values):
-                self._pending = None
-            self._settle(None)
-            self._hints, self.follows = 0, True
-            step = self._own_step(values)
-            if step is None:
-                step = bar
-            if step is None and self._hint is not None and 0 <= line - self._hint[0] <= 1:
-                step = self._hint[1]
-            if step is None and line - self._above[0] == 1:
-                step = self._bar_above()
-            if step is None:
-                self._pending = (values, line)
-            else:
-                self._placed = step
-                self._records.train(values, step, line)
-            return True
         if "train_runtime" in values or any("_mem_gpu_" in str(name) for name in values):
             self._settle(None)
             self._records.summary(values, line)
@@ -232,20 +278,15 @@ class HfTrainer(LineReader):
             return True
         return False
 
-    def _echo(self, values: Any, line: int) -> bool:
-        """A record that the Trainer prints as well, as a rule: it waits for that, and for a bar."""
-        if not isinstance(values, dict) or "loss" not in values:
-            return False
-        self._settle(None)
-        self._pending, self._echoed = (values, line), True
-        return True
+    def _alone(self, line: int) -> bool:
+        """Whether nothing right above a line gives it a step."""
+        return (self._hint is None or line - self._hint[0] > 1) and line - self._above[0] != 1 and self.follows
 
-    def _own_step(self, values: dict[str, Any]) -> int | None:
-        for name in _STEPS:
-            if (value := values.get(name)) is not None:
-                word = str(value).partition("/")[0]
-                return integer(word)
-        return None
+    def _step_above(self, line: int) -> int | None:
+        """The step that the line above gives, or the same line above it."""
+        if self._hint is not None and 0 <= line - self._hint[0] <= 1:
+            return self._hint[1]
+        return self._bar_above() if line - self._above[0] == 1 else None
 
     def _bar(self, text: str) -> None:
         """A progress bar below a record tells its step, where it is the bar of the training."""
@@ -270,25 +311,34 @@ class HfTrainer(LineReader):
 
     def _train_rows(self, rows: list[tuple[int, str]], line: int) -> None:
         """Rows of the table that a notebook or a model card shows."""
-        for step, loss in rows:
-            self._records.train({"loss": loss}, step, line)
+        for step, word in rows:
+            loss = parse(word)
+            self._put_one(step, {} if loss is None else {"loss": loss}, line)
+
+    def _put_one(self, step: int, figures: Mapping[str, float], line: int) -> None:
+        columns = {name: [value] for name, value in figures.items()}
+        self.put(Rows([step], [line], {}, columns, Columns((line,), (line,), {})))
 
     def _settle(self, step: int | None) -> None:
+        """Give the record that waits its step, or none."""
         pending, self._pending, self._echoed = self._pending, None, False
-        if pending is not None:
-            self._placed = step
-            self._records.train(pending[0], step, pending[1])
+        if pending is None:
+            return
+        figures, line = pending
+        self._placed = step
+        if step is None:
+            self._keep([figures.get("loss", ABSENT)], [figures.get("grad_norm", ABSENT)], [line])
+        else:
+            self._put_one(step, figures, line)
 
-    def _other(self, text: str, line: int) -> bool:
+    def _other(self, text: str, line: int) -> None:
         if self._banner.take(text, line):
-            return False
+            return
         if "Training Loss" in text or ">Step<" in text:
-            self._train_rows(self._rows.begin(text), line)
-            return self._rows.open
+            self._train_rows(self._steps.begin(text), line)
         elif "train metrics *****" in text:
             self._settle(None)
             self._table, self._table_line = {}, line
-            return True
         elif "unning training *****" in text:
             self._started = True
         elif "ontinuing training from" in text:
@@ -296,12 +346,11 @@ class HfTrainer(LineReader):
         elif match := _ARGUMENT.search(text):
             self._argument(match)
         elif self._events.take(text):
-            return False
+            return
         elif match := _HINT.search(text):
             self._hint = (line, int(match[1]))
             self._hints += 1
             self.follows = self._hints < _MAX_HINTS
-        return False
 
     def _argument(self, match: re.Match[str]) -> None:
         value = integer(match[2])
@@ -323,8 +372,9 @@ class HfTrainer(LineReader):
             self._records.summary(table, self._table_line)
 
 
-def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    return all(one.get(name) == other.get(name) for name in ("loss", "epoch"))
+def _same(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
+    """Whether two records are one; of those that were taken many at once the epoch is not known."""
+    return one["loss"] == other["loss"] and one.get("epoch") == other.get("epoch", one.get("epoch"))
 
 
 READERS = (HfTrainer,)

@@ -7,10 +7,9 @@ size, one that was cut out of its file, and Python's bare ``NaN`` read alike.
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from receipts.ingest.evidence.frameworks.hf_trainer.history import TrainerRecords
-from receipts.ingest.evidence.literal import integer, literal
+from receipts.ingest.evidence.frameworks.hf_trainer.log import HfTrainer
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source
@@ -50,8 +49,9 @@ class History:
     """The objects of a history, one after the other, and the scalars around them."""
 
     def __init__(self) -> None:
-        self.reading = Reading("hf-trainer")
-        self.records = TrainerRecords(self.reading)
+        self._reader = HfTrainer()
+        self._reader.bare = True
+        self.reading = self._reader.reading
         self._logging_steps: int | None = None
 
     def feed(self, text: str, line: int) -> tuple[str, int]:
@@ -60,7 +60,7 @@ class History:
         for match in _FLAT.finditer(text):
             line += text.count("\n", at, match.start())
             self._scalars(text[at : match.start()], line)
-            self._entry(match[0], line)
+            self._reader.joined(match[0], line)
             line += match[0].count("\n")
             at = match.end()
         if len(text) - at > _MAX_REST:
@@ -72,25 +72,12 @@ class History:
     def finish(self, rest: str) -> Reading:
         """The reading; ``rest`` is what followed the last whole object."""
         self._scalars(rest, 0)
-        self.records.finish(None)
-        self.reading.records = self.records.records
+        self._reader.finish()
         self.reading.complete = rest.rstrip().endswith("}")
         if not self.reading.complete:
             self.reading.remark("broken", "the state is cut off: later records are not here")
         self.reading.steps.interval = self._logging_steps
         return self.reading
-
-    def _entry(self, text: str, line: int) -> None:
-        values: Any = literal(text)
-        if not isinstance(values, dict):
-            return
-        step = integer(values.get("step"))
-        if "loss" in values:
-            self.records.train(values, step, line)
-        elif "train_runtime" in values:
-            self.records.summary(values, line)
-        elif any(name.endswith("_runtime") for name in values) or "eval_loss" in values:
-            self.records.evaluation(values, line)
 
     def _scalars(self, text: str, line: int) -> None:
         for name, word in _SCALAR.findall(text):
