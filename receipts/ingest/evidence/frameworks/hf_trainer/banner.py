@@ -9,30 +9,67 @@ from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.literal import integer
 from receipts.ingest.evidence.reading import Reading
 
+# Words of the lines that are taken here.
+ANCHORS: Final = (
+    b"unning training *****",
+    b"atch size per device",
+    b"atch size per gpu",
+    b"atch size per GPU",
+    b"otal train batch size",
+    b"otal batch size",
+    b"radient accumulation steps",
+    b"radient Accumulation steps",
+    b"otal optimization steps",
+    b"logging_steps",
+    b"logging_first_step",
+    b"ontinuing training from",
+    b"- train_batch_size: ",
+    b"- total_train_batch_size: ",
+    b"- gradient_accumulation_steps: ",
+)
 _BANNER = re.compile(
     r"((?:instantaneous )?batch size per (?:device|gpu)|total (?:train )?batch size|gradient accumulation steps|"
     r"total (?:optimization )?steps)[^=|]{0,80}=\s*([\d,]{1,30})(?![\d.])",
     re.IGNORECASE,
 )
+_ARGUMENT = re.compile(r"\b(logging_steps|logging_first_step)['\"]?\s*[=:]\s*(\w{1,12})\s*[,}]?")
 _CARD = re.compile(r"^[\s>]*[-*] (total_train_batch_size|train_batch_size|gradient_accumulation_steps): (\d{1,12})\s*$")
 # The first of these that is a part of a label is what it means.
 _PATHS: Final = vocabulary.table("hf_trainer")["configuration"]
 
 
 class Banner:
-    """``sizes`` are what was told of `micro`, `global` and `accumulation`, ``steps`` how many the run is to have."""
+    """``sizes`` are those of `micro`, `global` and `accumulation`, ``steps`` how many the run is to have.
+
+    ``whole``: the file shows the begin of a run that logs at every ``logging_steps`` and at no other step.
+    """
 
     def __init__(self, reading: Reading) -> None:
         self.sizes: dict[str, int] = {}
         self.steps: int | None = None
+        self.logging_steps: int | None = None
+        self._started = self._resumed = self._first_logged = False
         self._reading = reading
 
     def take(self, text: str, line: int) -> bool:
-        """Take one line; whether it tells a size."""
+        """Take one line; whether it is one of the banner, or prints an argument."""
         cells = list(_BANNER.finditer(text)) or list(_CARD.finditer(text))
         for cell in cells:
             self._cell(cell[1].lower(), integer(cell[2]), cell[0].strip(), line)
-        return bool(cells)
+        if cells or (match := _ARGUMENT.search(text)) is None:
+            begins, resumes = "unning training *****" in text, "ontinuing training from" in text
+            self._started, self._resumed = self._started or begins, self._resumed or resumes
+            return bool(cells) or begins or resumes
+        value = integer(match[2])
+        if match[1] == "logging_steps" and value is not None and value >= 1:
+            self.logging_steps = value
+        self._first_logged = self._first_logged or (match[1] != "logging_steps" and match[2].lower() == "true")
+        return True
+
+    @property
+    def whole(self) -> bool:
+        """Whether steps follow from the records' number."""
+        return self._started and not self._resumed and not self._first_logged
 
     def state(self) -> None:
         """Data-parallel ranks follow from the three sizes."""

@@ -13,12 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.frameworks.hf_trainer.banner import Banner
+from receipts.ingest.evidence.frameworks.hf_trainer.banner import ANCHORS, Banner
 from receipts.ingest.evidence.frameworks.hf_trainer.block import Block
 from receipts.ingest.evidence.frameworks.hf_trainer.history import TrainerRecords
+from receipts.ingest.evidence.frameworks.hf_trainer.places import BAR, HINT, Places
 from receipts.ingest.evidence.frameworks.hf_trainer.profile import ProfileEvents
-from receipts.ingest.evidence.frameworks.hf_trainer.tables import StepTable
-from receipts.ingest.evidence.literal import integer, literal
+from receipts.ingest.evidence.frameworks.hf_trainer.tables import MetricTable, StepTable
+from receipts.ingest.evidence.literal import literal
 from receipts.ingest.evidence.numbers import FIGURE, judged
 from receipts.ingest.evidence.numbers import number as parse
 from receipts.ingest.evidence.reader import Spans
@@ -36,22 +37,9 @@ _CELL = re.compile(
 _OWN = re.compile(r"['\"](?:step|global_step|current_steps|global_step/max_steps)['\"]:\s{0,4}['\"]?(\d{1,12})\b")
 # LLaMA-Factory says a record before the Trainer does.
 _ECHO = re.compile(r"callbacks(?:\.py)?:(\d{1,5})[^{}]{0,40}(?:>>|&gt;&gt;)\s*$")
-_BAR = re.compile(r"%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*\[")
-# A bar whose steps take so long that it was drawn anew after each of them: tqdm draws ten times a second.
-_SLOW_BAR = re.compile(
-    r"(?<!\d)\d{1,3}%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*"
-    r"\[[^\]]{0,60},\s*(?:[\d.]{1,12}s/it|[0-4]\.\d{1,4}it/s)\]\s*$"
-)
-_TITLE = re.compile(r"([A-Za-z][\w ]{2,40}):\s*$")
-_HINT = re.compile(r"\b(?:global_)?step[=: ]+(\d{1,12})(?:\s*/\s*(\d{1,12}))?")
-_ARGUMENT = re.compile(r"\b(logging_steps|logging_first_step)['\"]?\s*[=:]\s*(\w{1,12})\s*[,}]?")
-_METRIC = re.compile(r"(?:^|\s)([A-Za-z]\w{2,60})\s+=\s+(\S(?:.{0,60}\S)?)\s*$")
 _ECHOED: Final = "echo"
 # What a record of the Trainer has, or one that LLaMA-Factory says.
 _SIGNS: Final = frozenset({"epoch", "learning_rate", "lr", _ECHOED})
-# Lines that would give the record below them a step, in a file of which none is a record.
-_MAX_HINTS: Final = 1000
-_MAX_BLOCK: Final = 80
 
 
 class HfTrainer(RecordReader):
@@ -59,6 +47,7 @@ class HfTrainer(RecordReader):
 
     source: ClassVar[str] = "hf-trainer"
     anchors: ClassVar[tuple[bytes, ...]] = (
+        *ANCHORS,
         b"'loss': ",
         b'"loss": ',
         b"'eval_loss'",
@@ -69,23 +58,8 @@ class HfTrainer(RecordReader):
         b"it/s",
         b"s/it",
         b"train metrics *****",
-        b"unning training *****",
-        b"atch size per device",
-        b"atch size per gpu",
-        b"atch size per GPU",
-        b"otal train batch size",
-        b"otal batch size",
-        b"radient accumulation steps",
-        b"radient Accumulation steps",
-        b"otal optimization steps",
-        b"logging_steps",
-        b"logging_first_step",
-        b"ontinuing training from",
         b"Training Loss",
         b">Step<",
-        b"- train_batch_size: ",
-        b"- total_train_batch_size: ",
-        b"- gradient_accumulation_steps: ",
         b"Event Metadata Name:",
         b"Line ID:",
     )
@@ -100,19 +74,12 @@ class HfTrainer(RecordReader):
         self._banner = Banner(self.reading)
         self._pending: tuple[dict[str, float], int] | None = None
         self._echoed = False
-        self._placed: int | None = None
-        self._hint: tuple[int, int] | None = None
-        self._above: tuple[int, str] = (0, "")
+        self._places = Places()
         self._steps = StepTable()
         self._block = Block()
         self._events = ProfileEvents(self.reading)
-        self._table: dict[str, Any] | None = None
-        self._table_line = 0
-        self._logging_steps: int | None = None
-        self._resumed = self._started = False
-        self._first_logged = False
-        self._hints = self._hidden = 0
-        self.bare = False
+        self._metrics = MetricTable()
+        self._hidden = self.bare = False
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True within a dictionary or a table that goes on below."""
@@ -121,8 +88,8 @@ class HfTrainer(RecordReader):
                 return True
             self.joined(self._block.take(), self._block.line)
             return False
-        if self._table is not None:
-            if self._row(text):
+        if self._metrics.open:
+            if self._metrics.take(text):
                 return True
             self._end_table()
         if self._steps.open:
@@ -133,7 +100,7 @@ class HfTrainer(RecordReader):
 
     def inside(self) -> bool:
         """Whether a dictionary or a table goes on below."""
-        return bool(self._block) or self._table is not None or self._steps.open
+        return bool(self._block) or self._metrics.open or self._steps.open
 
     def complete(self, names: Iterable[str]) -> bool:
         """Whether the Trainer (or one of its forks) wrote it."""
@@ -144,7 +111,7 @@ class HfTrainer(RecordReader):
         at, records = 0, super().find(text)
         for record in records:
             end = text.find("}", record.start)
-            before = list(_BAR.finditer(text, at, record.start)) or list(_HINT.finditer(text, at, record.start))
+            before = list(BAR.finditer(text, at, record.start)) or list(HINT.finditer(text, at, record.start))
             step = _OWN.search(text, record.start, end) or (before[-1] if before else None)
             if step is not None:
                 record.spans[STEP] = step.span(1)
@@ -159,13 +126,13 @@ class HfTrainer(RecordReader):
 
     def spans(self, text: str) -> Spans:
         """Figures, and the step where there is one, of a line with one dictionary of training and no progress bar."""
-        if text.count("{") != 1 or "%|" in text or "callbacks" in text or _HINT.search(text):
+        if text.count("{") != 1 or "%|" in text or "callbacks" in text or HINT.search(text):
             return {}
         return {name: span for name, span in super().spans(text).items() if name not in _SIGNS}
 
     def many(self, columns: Columns) -> bool:
         """Take records that no line above them gives a step."""
-        return (STEP in columns or self._alone(columns.lines[0])) and super().many(columns)
+        return (STEP in columns or (self.follows and self._places.alone(columns.lines[0]))) and super().many(columns)
 
     def rows(self, rows: Rows) -> None:
         """Take records; what stands below the last one may give it a step."""
@@ -174,17 +141,13 @@ class HfTrainer(RecordReader):
         if self._echoed and self._pending is not None and _same(self._pending[0], figures):
             self._pending = None
         self._settle(None)
-        self._hints, self.follows = 0, True
+        self.follows = True
         self.keep_memory(rows)
-        if (
-            not rows.steps
-            and not echo
-            and len(rows.lines) == 1
-            and (step := self._step_above(rows.lines[0])) is not None
-        ):
-            rows.steps = [step]
+        above = self._places.above(rows.lines[0]) if len(rows.lines) == 1 and not echo else None
+        if not rows.steps and above is not None:
+            rows.steps = [above]
+        self._places.record(rows.steps[-1] if rows.steps else None)
         if rows.steps and not echo:
-            self._placed = rows.steps[-1]
             self.put(rows)
         else:
             self._keep(rows.values("loss")[:-1], rows.values("grad_norm")[:-1], rows.lines)
@@ -192,8 +155,8 @@ class HfTrainer(RecordReader):
         rest = rows.text[rows.text.rfind("}") + 1 :]
         if "%|" in rest:
             self._bar(rest)
-        elif hint := _HINT.search(rest):
-            self._hint = (rows.lines[-1], int(hint[1]))
+        else:
+            self._places.hint(rest, rows.lines[-1])
 
     def put(self, rows: Rows) -> None:
         """Record steps, without the losses that the Trainer's filter made."""
@@ -206,7 +169,7 @@ class HfTrainer(RecordReader):
             return
         if "%|" in text:
             self._bar(text)
-            self._above = (number, text)
+            self._places.bar(text, number)
         elif not self._block:
             self._other(text, number)
 
@@ -219,16 +182,16 @@ class HfTrainer(RecordReader):
         if not self.taken and not records.records and not self._events.records and "global" not in self._banner.sizes:
             return None
         self._banner.state()
-        if self._logging_steps and self._started and not (self._resumed or self._first_logged or len(reading.steps)):
+        if (every := self._banner.logging_steps) and self._banner.whole and not len(reading.steps):
             losses, norms = (list(column) for column in records.unnumbered)
-            steps = [at * self._logging_steps for at in range(1, len(losses) + 1)]
+            steps = [at * every for at in range(1, len(losses) + 1)]
             reading.steps.extend(steps, {"loss": losses, "grad_norm": norms})
             del records.unnumbered[0][:]
         records.finish()
         if self._bad or self._good or records.bad:
             reading.diverged = self._bad or records.bad
         reading.records = self.taken + records.records + self._events.records + len(self._banner.sizes)
-        reading.steps.interval = self._logging_steps
+        reading.steps.interval = self._banner.logging_steps
         return reading
 
     def _keep(self, losses: Sequence[float], norms: Sequence[float], lines: Sequence[int]) -> None:
@@ -241,7 +204,7 @@ class HfTrainer(RecordReader):
         """Losses without those of 0.0 beside a norm of NaN, which stand for a NaN."""
         hidden = [loss == 0.0 and norm != norm for loss, norm in zip(losses, norms, strict=True)]
         if any(hidden) and not self._hidden:
-            self._hidden = 1
+            self._hidden = True
             what = "loss 0.0 beside a gradient norm of NaN: the Trainer filtered NaN losses, the run has diverged"
             self.reading.remark("contradiction", what, lines[hidden.index(True)])
         return [ABSENT if hide else loss for loss, hide in zip(losses, hidden, strict=True)]
@@ -278,36 +241,10 @@ class HfTrainer(RecordReader):
             return True
         return False
 
-    def _alone(self, line: int) -> bool:
-        """Whether nothing right above a line gives it a step."""
-        return (self._hint is None or line - self._hint[0] > 1) and line - self._above[0] != 1 and self.follows
-
-    def _step_above(self, line: int) -> int | None:
-        """The step that the line above gives, or the same line above it."""
-        if self._hint is not None and 0 <= line - self._hint[0] <= 1:
-            return self._hint[1]
-        return self._bar_above() if line - self._above[0] == 1 else None
-
     def _bar(self, text: str) -> None:
-        """A progress bar below a record tells its step, where it is the bar of the training."""
-        bars = _BAR.findall(text) if self._pending is not None else []
-        if bars:
-            step, total = int(bars[0][0]), int(bars[0][1])
-            if total == (self._banner.steps or total) and 0 < step <= total:
-                self._settle(step)
-
-    def _bar_above(self) -> int | None:
-        """The step of the bar right above a record, where its steps are slow enough for it to be the record's own."""
-        text = self._above[1].rpartition("\r")[2]
-        match = _SLOW_BAR.search(text)
-        if match is None or (self._banner.steps is not None and int(match[2]) != self._banner.steps):
-            return None
-        title = _TITLE.search(text, max(0, match.start() - 60), match.start())
-        if title is not None and not title[1].startswith("Train"):
-            return None
-        # One that was drawn again below a record is none of the next record's.
-        step = int(match[1])
-        return step if 0 < step <= int(match[2]) and step != self._placed else None
+        """A progress bar below a record tells its step."""
+        if self._pending is not None and (step := self._places.below(text)) is not None:
+            self._settle(step)
 
     def _train_rows(self, rows: list[tuple[int, str]], line: int) -> None:
         """Rows of the table that a notebook or a model card shows."""
@@ -325,7 +262,7 @@ class HfTrainer(RecordReader):
         if pending is None:
             return
         figures, line = pending
-        self._placed = step
+        self._places.record(step)
         if step is None:
             self._keep([figures.get("loss", ABSENT)], [figures.get("grad_norm", ABSENT)], [line])
         else:
@@ -333,43 +270,18 @@ class HfTrainer(RecordReader):
 
     def _other(self, text: str, line: int) -> None:
         if self._banner.take(text, line):
-            return
-        if "Training Loss" in text or ">Step<" in text:
+            self._places.total = self._banner.steps
+        elif "Training Loss" in text or ">Step<" in text:
             self._train_rows(self._steps.begin(text), line)
         elif "train metrics *****" in text:
             self._settle(None)
-            self._table, self._table_line = {}, line
-        elif "unning training *****" in text:
-            self._started = True
-        elif "ontinuing training from" in text:
-            self._resumed = True
-        elif match := _ARGUMENT.search(text):
-            self._argument(match)
-        elif self._events.take(text):
-            return
-        elif match := _HINT.search(text):
-            self._hint = (line, int(match[1]))
-            self._hints += 1
-            self.follows = self._hints < _MAX_HINTS
-
-    def _argument(self, match: re.Match[str]) -> None:
-        value = integer(match[2])
-        if match[1] == "logging_steps" and value is not None and value >= 1:
-            self._logging_steps = value
-        elif match[1] == "logging_first_step" and match[2].lower() == "true":
-            self._first_logged = True
-
-    def _row(self, text: str) -> bool:
-        match = _METRIC.search(text)
-        if match is None or self._table is None or len(self._table) >= _MAX_BLOCK:
-            return False
-        self._table[match[1].lower()] = match[2]
-        return True
+            self._metrics.begin(line)
+        elif not self._events.take(text):
+            self.follows = self._places.hint(text, line)
 
     def _end_table(self) -> None:
-        table, self._table = self._table, None
-        if table:
-            self._records.summary(table, self._table_line)
+        if metrics := self._metrics.end():
+            self._records.summary(metrics, self._metrics.line)
 
 
 def _same(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
