@@ -7,16 +7,16 @@ changed; what no receipt names can be collected.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import re
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, Protocol
-
-from isal import igzip, isal_zlib
 
 from receipts.base.errors import NotFound, StoreError, UsageError
 from receipts.base.files import staged, to_disk
@@ -68,7 +68,7 @@ class KeptFiles:
             raise UsageError(f"{file}: {file.stat().st_size:,} bytes, and {MOST_BYTES:,} are the most that is kept")
         with _scratch() as packed:
             whole = hashlib.sha256()
-            with file.open("rb") as source, igzip.IGzipFile(str(packed), "wb") as target:
+            with file.open("rb") as source, gzip.open(packed, "wb", compresslevel=3) as target:
                 for block in iter(lambda: source.read(_BLOCK), b""):
                     whole.update(block)
                     target.write(block)
@@ -84,9 +84,9 @@ class KeptFiles:
             if not self._place.copy(f"{digest}.gz", packed):
                 raise NotFound(f"no file with the digest {digest[:12]} is kept; see: receipts evidence list")
             try:
-                with igzip.IGzipFile(str(packed), "rb") as source, plain.open("wb") as target:
+                with gzip.open(packed, "rb") as source, plain.open("wb") as target:
                     size = _copied(source, target, digest)
-            except (OSError, EOFError, isal_zlib.error) as error:
+            except (OSError, EOFError, zlib.error) as error:
                 raise StoreError(f"the kept file {digest[:12]} is damaged ({error}); restore a backup") from None
             if _digest(plain) != digest:
                 raise StoreError(f"the kept file {digest[:12]} has other bytes ({size:,} of them); restore a backup")
