@@ -227,7 +227,7 @@ def _scratch() -> Iterator[Path]:
         Path(name).unlink(missing_ok=True)
 
 
-def _copied(source: IO[bytes], target: IO[bytes], digest: str) -> int:
+def _copied(source: gzip.GzipFile, target: IO[bytes], digest: str) -> int:
     size = 0
     for block in iter(lambda: source.read(_BLOCK), b""):
         size += target.write(block)
