@@ -13,6 +13,7 @@ The rooms, from the top. A room imports the rooms below its line, and no other:
     metrics              what is compared, and how it is read from one launch; FLOPs and memory by chip
     axes, ingest         what can change between two receipts; one receipt from logs and profiles
     receipt, stats       the document and the names that it uses; steady steps, effects, rounding
+    signing              keys, envelopes, statements and signed notes, on a line with these
     base                 errors, configuration, bundled resources
 
 Beside the tower, `emit` is the recorder. It runs inside training jobs on the standard library alone.

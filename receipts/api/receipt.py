@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from receipts.judging.verdict import ReceiptVerdict
     from receipts.publish.page import Page
     from receipts.questions.answers import Answers
+    from receipts.questions.signer import Signer
     from receipts.store import Decision
 
 
@@ -29,7 +30,7 @@ class Receipt(Answer):
     """A receipt with its verdict and the five answers. Indexing gives a stated leaf: ``receipt["batch.micro_batch"]``.
 
     ``facts`` are what is known beside its document: nothing for a file, what the store knows for a stored one.
-    ``actor`` is who submitted it, where a store recorded that.
+    ``actor`` is who submitted it, where a store recorded that, and ``signer`` who signed it, where a store trusts keys.
     """
 
     def __init__(
@@ -39,11 +40,13 @@ class Receipt(Answer):
         facts: Facts | None = None,
         decisions: Sequence[Decision] = (),
         actor: str | None = None,
+        signer: Signer | None = None,
     ) -> None:
         self.parsed = parsed
         self.facts = Facts() if facts is None else facts
         self.decisions = decisions
         self.actor = actor
+        self.signer = signer
         self._rulebook = rules
         self._lane = rules.lanes.of(parsed.receipt.run.lane)
 
@@ -100,6 +103,7 @@ class Receipt(Answer):
             "stated": dict(self.stated),
             "memory": memory_json(account(self.parsed)),
             "actor": self.actor,
+            "signed": self.signer._asdict() if self.signer is not None else None,
             "decisions": [item._asdict() for item in self.decisions],
         }
 
@@ -109,9 +113,8 @@ class Receipt(Answer):
         from receipts.questions.deciding import of_receipt
 
         deciding = of_receipt(self.parsed, self.verdict)
-        shown = Shown(
-            self.parsed, self._lane, self.verdict, self.answers, self.facts, self.decisions, deciding, self.actor or ""
-        )
+        by = (self.actor or "", str(self.signer or ""))
+        shown = Shown(self.parsed, self._lane, self.verdict, self.answers, self.facts, self.decisions, deciding, *by)
         return page(shown, stated=stated)
 
     def frame(self) -> pd.DataFrame:

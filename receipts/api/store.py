@@ -12,6 +12,7 @@ from receipts.api.comparison import Comparison, compared
 from receipts.api.listed import Listed, Receipts
 from receipts.api.receipt import Receipt, parsed
 from receipts.api.rules import rulebook
+from receipts.questions.signer import signer
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
@@ -69,7 +70,8 @@ class Store:
         """The one receipt that a word names, with what the store knows of it. Raises NotFound."""
         one = self.opened.get(word)
         decided, actor = self.opened.published.decisions([one.id]), self.opened.entry(one.id).actor
-        return Receipt(one, self.rulebook, self.opened.query.facts([one]), decided, actor)
+        facts = self.opened.query.facts([one])
+        return Receipt(one, self.rulebook, facts, decided, actor, signer(self.opened, one))
 
     def launch(self, receipt: str) -> Launch:
         """The launch of a stored receipt, by its id: steps, steady segment and readings of every metric."""

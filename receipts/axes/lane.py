@@ -109,6 +109,7 @@ class Lane:
     delta: Mapping[str, float] = field(default_factory=dict)
     minimum_steps: int = 10
     hosts_differ: bool = False
+    signed: bool = False
     rank_skew: float = 0.05
     chip_skew: float = 0.10
     estimate_tolerance: float = 0.10

@@ -57,6 +57,9 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "token": ("token", "Give, list and revoke tokens for the server."),
         "mcp": ("mcp", "Serve the store's questions to an agent, read-only."),
     },
+    "Sign and prove": {
+        "key": ("key", "Make keys, and say whose signatures the store trusts."),
+    },
     "Rules, lanes and axes": {
         "rules": ("rules", "List the rules, or print one rule's page."),
         "lanes": ("lanes", "List the lanes, or show one."),

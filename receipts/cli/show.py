@@ -22,9 +22,12 @@ Examples:
 @click.option("--facts", "all_facts", is_flag=True, help="Also list every stated leaf.")
 @click.option("--verbose", "-v", "opened", is_flag=True, help="Show every finding in full, and memory by chip.")
 @click.option("--raw", is_flag=True, help="Print the document's bytes as they came.")
+@click.option("--envelope", is_flag=True, help="Print the DSSE envelope: the document with its signatures.")
 @click.option("--json", "as_json", is_flag=True, help="Print answers, verdict and stated leaves as JSON.")
 @pass_session
-def command(session: Session, receipt: str, all_facts: bool, opened: bool, raw: bool, as_json: bool) -> int:
+def command(
+    session: Session, receipt: str, all_facts: bool, opened: bool, raw: bool, envelope: bool, as_json: bool
+) -> int:
     """Show one receipt: what ran, where, on which path, what was measured, and the rules' verdict."""
     from receipts.api.receipt import Receipt
     from receipts.api.store import Store
@@ -33,6 +36,8 @@ def command(session: Session, receipt: str, all_facts: bool, opened: bool, raw: 
         from receipts.cli import remote
 
         return remote.show(session.server, receipt, facts=all_facts, opened=opened, raw=raw, as_json=as_json)
+    if envelope:
+        return _print_envelope(session, receipt)
     rulebook = session.rulebook
     if is_file(receipt):
         parsed = parsed_file(receipt)
@@ -61,3 +66,14 @@ def _print_raw(document: bytes) -> None:
         output.line("\n".join(output.clean(part) for part in document.decode().splitlines()))
     else:
         sys.stdout.buffer.write(document)
+
+
+def _print_envelope(session: Session, word: str) -> int:
+    with session.open_store(looked_up=[word]) as store:
+        receipt = store.resolve(word)
+        envelope = store.signing.envelope(receipt, store.document(receipt))
+    if envelope is None:
+        output.note(f"{receipt[:12]} is not signed; receipts submit FILE --sign KEY signs it")
+        return 3
+    output.line(envelope.to_json().rstrip("\n"))
+    return 0

@@ -17,7 +17,8 @@ from receipts.cli.spooling import spooling
 if TYPE_CHECKING:
     from receipts.ingest import Ingested
     from receipts.judging.verdict import Status
-    from receipts.workflows.submit import Submission
+    from receipts.receipt import Document
+    from receipts.workflows.submit import Signers, Submission
     from receipts.workflows.submit.amended import Amended
 
 MANY = 100  # files from which on nobody reads a line for each
@@ -31,6 +32,7 @@ Examples:
   receipts submit run.json --evidence trace/ --supersede "the trace came later"
   receipts submit runs/*/run.json --evidence trace/
   ssh node cat run.json | receipts submit -
+  receipts submit run.json --sign ana
 
 Exit codes: 0 stored, whatever its status, which is printed (with --require valid: 1 invalid, 3 open), 2 some document
 was refused (all others are stored), 4 the store failed. If the store's server does not answer, the documents are kept
@@ -52,6 +54,8 @@ on this machine until receipts flush stores them (exit code 4)."""
 )
 @click.option("--set", "settings", multiple=True, metavar="PATH=VALUE", help="State a leaf of the receipt.")
 @click.option("--supersede", metavar="REASON", help="It replaces the earlier receipt of its launch, for this reason.")
+@click.option("--sign", metavar="KEY", help="Sign with this key: its name (receipts key new) or file.")
+@click.option("--signed", is_flag=True, help="FILE is a DSSE envelope, which holds the receipt and its signature.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result of each document as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors.")
 @pass_session
@@ -63,6 +67,8 @@ def command(
     evidence: tuple[str, ...],
     settings: tuple[str, ...],
     supersede: str | None,
+    sign: str | None,
+    signed: bool,
     as_json: bool,
     quiet: bool,
 ) -> int:
@@ -81,6 +87,8 @@ def command(
     (receipts evidence). With several receipts, the name of the evidence is read from the folder of each. With
     --supersede the receipt takes the place of the one that the store holds of its launch; the reason is kept in it, and
     shown with both.
+
+    With --sign the store keeps a DSSE envelope beside each receipt. It must trust the key (receipts key trust).
     """
     from receipts.publish.submissions import SubmitSum
     from receipts.receipt.stream import documents, is_many
@@ -92,8 +100,9 @@ def command(
     rows: list[dict[str, Any]] = []
     progress = output.Progress(_total(files), answers=not (quiet or as_json or many))
     amending = bool(evidence or settings) or supersede is not None
+    signers, opened = _signers(session, files, sign, signed=signed, amending=amending)
     whole = _amended(session, files, evidence, settings, supersede, quiet or as_json) if amending else []
-    source = iter([item.document for item in whole]) if amending else documents(files, sys.stdin.buffer)
+    source = iter([item.document for item in whole] or opened) if amending or signed else documents(files, sys.stdin.buffer)
     server = session.server
     with spooling(session, source, rows) as kept, nullcontext() if server else session.open_store(create=True) as store:
         if supersede is not None and store is not None:
@@ -107,9 +116,9 @@ def command(
             for one in whole:
                 keep(store, one)
         several = many or len(files) > 1 or "-" in files
-        resume = several and not require
+        resume = several and not (require or sign or signed)
         if store is not None:
-            outcomes = submit(kept.items, store, session.rulebook, jobs=jobs, resume=resume)
+            outcomes = submit(kept.items, store, session.rulebook, jobs=jobs, resume=resume, signers=signers)
         else:
             assert server is not None
             outcomes = server.submit(kept.items)
@@ -134,6 +143,32 @@ def command(
     elif (many or tally.seen > 1) and not quiet:
         output.wrapped(tally.sentence(), 0, 2)
     return kept.code or exit_code(tally.outcomes.values(), wanted)
+
+
+def _signers(
+    session: Session, files: Sequence[str], sign: str | None, *, signed: bool, amending: bool
+) -> tuple[Signers | None, list[Document]]:
+    """Who signs, and the receipts of the files where these are envelopes."""
+    if sign is None and not signed:
+        return None, []
+    from receipts.base.errors import UsageError
+    from receipts.receipt import Document, read
+    from receipts.receipt.stream import is_many
+    from receipts.signing.envelope import read_envelope
+    from receipts.signing.private import read_private
+    from receipts.workflows.submit import Signers
+
+    if session.server is not None:
+        raise UsageError(f"{session.server.url} is a server, which takes no signatures; name the database with --store")
+    if sign is not None and signed:
+        raise UsageError("--signed brings signatures, and --sign makes them; leave one out")
+    if sign is not None:
+        return Signers(read_private(sign)), []
+    if amending or any(word == "-" or is_many(word) for word in files):
+        raise UsageError("--signed takes files of one envelope each, without --evidence, --set and --supersede")
+    envelopes = {word: read_envelope(read(word).raw, word) for word in files}
+    opened = [Document(item.payload, word) for word, item in envelopes.items()]
+    return Signers(None, {one.id: envelopes[one.source] for one in opened}), opened
 
 
 def _amended(

@@ -42,6 +42,7 @@ class Shown(NamedTuple):
     decisions: Sequence[Decision] = ()
     deciding: str = ""
     submitted: str = ""
+    signed: str = ""
 
 
 def page(item: Shown, *, stated: bool = False) -> Page:
@@ -132,6 +133,8 @@ def _about(item: Shown, launch: Launch, say: Words) -> Iterator[str]:
     )
     if item.submitted:
         yield say("submitted", who=item.submitted)
+    if item.signed:
+        yield item.signed
     replaced = facts.superseded.get(parsed.id)
     if replaced is not None:
         by, why = replaced

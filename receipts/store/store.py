@@ -28,6 +28,7 @@ from receipts.store.packing import unpack
 from receipts.store.query import lists, names
 from receipts.store.query.lists import Filters, ListPlan, Progress
 from receipts.store.query.store import Queries
+from receipts.store.signing import Signing
 from receipts.store.sql.statement import Driven, Statement
 from receipts.store.sql.transactions import connect, told, write, write_at_once
 from receipts.store.tables import documents, receipts, stores
@@ -53,13 +54,14 @@ class Store:
     """An open store. Every method is one transaction: what it says was written is on the disk, whole.
 
     Every method raises StoreError where the store cannot be reached, read or written. `query` asks of launches,
-    `published` of claims, decisions and quotes; `database` is for whatever else reads or writes rows.
+    `published` of claims, decisions and quotes, `signing` of keys and signatures; `database` is for whatever else reads or writes rows.
     """
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.query = Queries(database)
         self.published = Published(database)
+        self.signing = Signing(database)
         self._parsed: dict[str, Parsed] = {}
 
     def __repr__(self) -> str:

@@ -25,6 +25,7 @@ from receipts.store.tables import (
     claim_verdicts,
     claims,
     decisions,
+    envelopes,
     erased,
     incidents,
     pins,
@@ -34,6 +35,7 @@ from receipts.store.tables import (
     seals,
     subjects,
     supersessions,
+    trusted_keys,
     verdicts,
 )
 
@@ -114,6 +116,8 @@ _ALL: Final = (
         ).outerjoin(purges, purges.c.receipt == erased.c.receipt),
         erased.c.seq,
     ),
+    _named(trusted_keys, "name", "fingerprint", "key", "lanes", "ends", "revoked", "at", "actor"),
+    _named(envelopes, "receipt", "fingerprint", "signature", "at", "actor"),
     # Last: every other seal is a row that this one holds, so that the newest of them speaks for all before it.
     _named(seals, "store", "what", "first", "last", "held", "root", "at"),
 )

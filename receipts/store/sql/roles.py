@@ -17,6 +17,7 @@ from receipts.base.errors import UsageError
 from receipts.store.tables import (
     REBUILT,
     documents,
+    envelopes,
     erased,
     metadata,
     purges,
@@ -26,14 +27,16 @@ from receipts.store.tables import (
     subjects,
     supersessions,
     tokens,
+    trusted_keys,
     verdicts,
     version,
 )
 
-# What only the owner writes: tombstones with what they took out from under seals, the store's own identity, and tokens.
-OWNERS: Final = (purges, erased, stores, tokens)
+# What only the owner writes: tombstones with what they took out from under seals, the store's own identity, tokens, and whose
+# keys count.
+OWNERS: Final = (purges, erased, stores, tokens, trusted_keys)
 # What a submit writes; one of many receipts seals them.
-SUBMITTED: Final = (receipts, documents, verdicts, subjects, supersessions, seals, *REBUILT)
+SUBMITTED: Final = (receipts, documents, verdicts, subjects, supersessions, seals, envelopes, *REBUILT)
 
 
 def statements(submitter: str, decider: str, reader: str, schema: str = "public") -> Iterator[str]:

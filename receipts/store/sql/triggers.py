@@ -33,7 +33,7 @@ DELETABLE: Final = {
 }
 KEPT: Final = (
     *("pins", "purges", "stores", "claims", "claim_supersessions", "decisions", "quotes"),
-    *("seals", "origins", "erased", "tokens", "incidents"),
+    *("seals", "origins", "erased", "tokens", "incidents", "trusted_keys", "envelopes"),
 )
 TABLES: Final = (*DELETABLE, *KEPT)
 
@@ -65,6 +65,8 @@ TAKEN: Final = {
     "origins": ("EXISTS (SELECT 1 FROM origins WHERE store = NEW.store AND what = NEW.what AND number = NEW.number)"),
     "erased": "EXISTS (SELECT 1 FROM erased WHERE seq = NEW.seq)",
     "tokens": "EXISTS (SELECT 1 FROM tokens WHERE seq = NEW.seq)",
+    "trusted_keys": "EXISTS (SELECT 1 FROM trusted_keys WHERE seq = NEW.seq)",
+    "envelopes": "EXISTS (SELECT 1 FROM envelopes WHERE seq = NEW.seq)",
 }
 
 _FUNCTION = """\

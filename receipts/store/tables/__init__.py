@@ -33,6 +33,7 @@ from receipts.store.tables.receipts import (
     version,
 )
 from receipts.store.tables.seals import erased, origins, seals
+from receipts.store.tables.signing import envelopes, trusted_keys
 from receipts.store.tables.tokens import tokens
 
 HEAD: Final = "0001"
@@ -55,6 +56,7 @@ __all__ = [
     "configurations",
     "decisions",
     "documents",
+    "envelopes",
     "erased",
     "facets",
     "incidents",
@@ -71,6 +73,7 @@ __all__ = [
     "subjects",
     "supersessions",
     "tokens",
+    "trusted_keys",
     "verdicts",
     "version",
 ]

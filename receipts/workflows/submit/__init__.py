@@ -13,16 +13,23 @@ from typing import TYPE_CHECKING
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt.stream import Item
 from receipts.workflows.submit.pipeline import BATCH, batches, judge, write
+from receipts.workflows.submit.signed import Signers, sign
 from receipts.workflows.submit.submission import Submission, exit_code
 
 if TYPE_CHECKING:
     from receipts.store import Store
 
-__all__ = ["BATCH", "Submission", "exit_code", "submit"]
+__all__ = ["BATCH", "Signers", "Submission", "exit_code", "submit"]
 
 
 def submit(
-    documents: Iterable[Item], store: Store, rulebook: Rulebook, *, jobs: int = 1, resume: bool = False
+    documents: Iterable[Item],
+    store: Store,
+    rulebook: Rulebook,
+    *,
+    jobs: int = 1,
+    resume: bool = False,
+    signers: Signers | None = None,
 ) -> Iterator[Submission]:
     """Store every document that is a receipt, and tell of every other one why it is none; in their order.
 
@@ -32,13 +39,16 @@ def submit(
 
     With ``resume`` what the store holds already is neither parsed nor judged again. With ``jobs`` above 1 so many other
     processes parse and judge, some batches ahead: then a receipt's facts are those that the store held at that moment.
+    ``signers`` say who signs; a receipt whose signature does not count is refused.
     """
+    by = signers or Signers()
     if jobs <= 1:
         for items in batches(documents):
-            yield from write(judge(items, store, rulebook, resume=resume), store)
+            batch = judge(items, store, rulebook, resume=resume)
+            yield from write(sign(batch, store, rulebook, by), store)
         return
     from receipts.workflows.submit.workers import judged_elsewhere
 
     with closing(judged_elsewhere(batches(documents), store, rulebook, jobs, resume=resume)) as ready:
         for batch in ready:
-            yield from write(batch, store)
+            yield from write(sign(batch, store, rulebook, by), store)
