@@ -104,7 +104,7 @@ Examples:
 def list_(session: Session, as_json: bool) -> int:
     """List every key that was ever trusted, with its state."""
     with session.open_store() as store:
-        keys = store.signing.keys()
+        keys = store.signing.every_key()
     if as_json:
         output.as_json([{**item._asdict(), "key": item.key.line, "fingerprint": item.key.fingerprint} for item in keys])
         return 0

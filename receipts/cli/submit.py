@@ -102,7 +102,8 @@ def command(
     amending = bool(evidence or settings) or supersede is not None
     signers, opened = _signers(session, files, sign, signed=signed, amending=amending)
     whole = _amended(session, files, evidence, settings, supersede, quiet or as_json) if amending else []
-    source = iter([item.document for item in whole] or opened) if amending or signed else documents(files, sys.stdin.buffer)
+    ready = [item.document for item in whole] or opened
+    source = iter(ready) if amending or signed else documents(files, sys.stdin.buffer)
     server = session.server
     with spooling(session, source, rows) as kept, nullcontext() if server else session.open_store(create=True) as store:
         if supersede is not None and store is not None:

@@ -35,7 +35,7 @@ def signer(store: Store, parsed: Parsed) -> Signer | None:
     """
     from receipts.signing.envelope import RECEIPT, encoded
 
-    kept, keys = store.signing.of(parsed.id), {item.key.fingerprint: item for item in store.signing.keys()}
+    kept, keys = store.signing.of(parsed.id), {item.key.fingerprint: item for item in store.signing.every_key()}
     if not kept:
         return Signer("unsigned") if keys else None
     names, notes = [], []

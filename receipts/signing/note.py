@@ -24,7 +24,7 @@ _NOTE: Final = re.compile(
 
 
 class Checkpoint(NamedTuple):
-    """The size and root of a log, with the lines that sign them: each the signer's name and its key id and signature."""
+    """The size and root of a log, and the lines that sign them: each a signer's name, key id and signature."""
 
     origin: str
     size: int

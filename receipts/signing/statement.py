@@ -20,10 +20,10 @@ class Subject(NamedTuple):
 
 def statement(kind: str, subjects: Iterable[Subject], rules: str, verdict: Mapping[str, Any]) -> bytes:
     """The statement's bytes: the same verdict on the same subjects gives the same bytes."""
-    rows = [{"name": item.name, "digest": {"sha256": item.digest}} for item in dict.fromkeys(subjects)]
+    ordered = sorted(set(subjects), key=lambda item: (item.digest, item.name))
     values = {
         "_type": TYPE,
-        "subject": sorted(rows, key=lambda row: (row["digest"]["sha256"], row["name"])),
+        "subject": [{"name": item.name, "digest": {"sha256": item.digest}} for item in ordered],
         "predicateType": PREDICATE,
         "predicate": {"kind": kind, "rules": rules, "verdict": dict(verdict)},
     }

@@ -92,7 +92,7 @@ class Signing:
 
         return self._database.change(work)
 
-    def keys(self) -> list[TrustedKey]:
+    def every_key(self) -> list[TrustedKey]:
         """Every key that was ever trusted, as it is now, in the order of their names."""
         with self._database.reading() as connection:
             return sorted(_last(connection), key=lambda item: (item.name, item.at))
@@ -144,8 +144,13 @@ def _last(connection: Connection) -> list[TrustedKey]:
 
 def _write(connection: Connection, item: TrustedKey, by: By) -> None:
     values = {
-        **{"name": item.name, "fingerprint": item.key.fingerprint, "key": item.key.line, "lanes": " ".join(item.lanes)},
-        **{"ends": item.ends, "revoked": item.revoked, **by._asdict()},
+        "name": item.name,
+        "fingerprint": item.key.fingerprint,
+        "key": item.key.line,
+        "lanes": " ".join(item.lanes),
+        "ends": item.ends,
+        "revoked": item.revoked,
+        **by._asdict(),
     }
     connection.execute(insert(trusted_keys).values(**values))
 

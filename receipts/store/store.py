@@ -54,7 +54,8 @@ class Store:
     """An open store. Every method is one transaction: what it says was written is on the disk, whole.
 
     Every method raises StoreError where the store cannot be reached, read or written. `query` asks of launches,
-    `published` of claims, decisions and quotes, `signing` of keys and signatures; `database` is for whatever else reads or writes rows.
+    `published` of claims, decisions and quotes, `signing` of keys and signatures; `database` is for whatever else reads
+    or writes rows.
     """
 
     def __init__(self, database: Database) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from command_line import Shell
 
+from command_line import Shell
 from receipts.signing.envelope import RECEIPT, STATEMENT, read_envelope, signed
 from receipts.signing.private import read_private
 

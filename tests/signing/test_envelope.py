@@ -134,6 +134,6 @@ def test_base64_is_read_in_both_alphabets_and_in_one_spelling() -> None:
 
 
 def _run(command: str, folder: Path) -> str:
-    words = [word for word in command.split(" ")]
+    words = list(command.split(" "))
     result = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
     return result.stdout + result.stderr

@@ -24,7 +24,7 @@ from receipts.store.transfer import backup as module
 from receipts.store.transfer.backup import backup, restore
 from receipts.workflows.audit import audit
 from receipts.workflows.submit import submit
-from store_receipts import publish, ready
+from store_receipts import publish, ready, sign
 from tampering import tamper
 
 pytestmark = pytest.mark.slow
@@ -41,6 +41,7 @@ def store(store_url: str) -> Iterator[Store]:
         ids = [item.submitted.id for item in submit(every, opened, RULEBOOK) if item.submitted]
         opened.pin("@golden", ids[0])
         publish(opened, ids[0])
+        sign(opened, ids[0])
         with writing(opened.database.engine) as connection:
             connection.execute(insert(origins), {"what": "pins", "here": 1, "store": "another", "number": 7})
         opened.seal()

@@ -20,7 +20,7 @@ from receipts.store.sql import triggers
 from receipts.store.sql.transactions import connect, writing
 from receipts.store.tables import erased, origins, seals
 from receipts.store.tokens import Tokens
-from store_receipts import judged, parsed, publish, ready
+from store_receipts import judged, parsed, publish, ready, sign
 
 
 @pytest.fixture
@@ -184,6 +184,7 @@ def _a_row_in_each_table(url: str) -> None:
         store.pin("@golden", first.id)
         store.purge(put(store).id, "for the tombstone")
         publish(store, first.id)
+        sign(store, first.id)
         Tokens(store.database).add("ci", ["read"], None)
     _seal(url)
 
@@ -197,7 +198,7 @@ def test_no_client_changes_or_deletes_a_row(copied: Callable[..., str], table: s
     )
     column = column or {"claims": "body", "claim_verdicts": "status", "claim_subjects": "side"}.get(table, "reason")
     column = {"quotes": "says", "seals": "root", "origins": "store", "erased": "leaf"}.get(table, column)
-    column = "name" if table == "tokens" else column
+    column = {"tokens": "name", "trusted_keys": "name", "envelopes": "signature"}.get(table, column)
     assert "append-only" in _refused(url, f"UPDATE {table} SET {column} = 'x'")
     assert "append-only" in _refused(url, f"DELETE FROM {table}")
     if url.startswith("sqlite"):

@@ -21,7 +21,7 @@ from receipts.store.integrity.leaves import KINDS
 from receipts.store.integrity.seals import Seal, all_seals, held, seal
 from receipts.store.sql.transactions import connect, reading, writing
 from receipts.store.transfer.backup import backup, restore
-from store_receipts import publish, ready
+from store_receipts import publish, ready, sign
 from tampering import tamper
 from thorough import unless_thorough
 
@@ -46,6 +46,7 @@ def _filled(store: Store) -> list[str]:
     store.submit(*ready(run__launch="one", run__label="b", run__supersedes={"target": "one", "reason": "x"}))
     store.pin("@golden", ids[0])
     publish(store, ids[0])
+    sign(store, ids[0])
     return ids
 
 

@@ -17,7 +17,7 @@ from receipts.workflows.export.export import Format
 from receipts.workflows.export.source import source
 from receipts.workflows.export.store_import import ImportedStore, import_store
 from receipts.workflows.submit import submit
-from store_receipts import claim_verdict, new_claim, publish
+from store_receipts import claim_verdict, new_claim, publish, sign
 
 # Numbers are a store's own, and so is what speaks of them.
 OWN = ("origins", "seals", "erased")
@@ -41,6 +41,7 @@ def fill(url: str) -> Store:
     put(store, late)
     store.record(compare(base[:2], base[2:], cases.rulebook(), Request(facts=store.query.facts(base))))
     publish(store, ids[0])
+    sign(store, ids[0])
     store.published.add_claims([new_claim("third", ids[0])])
     store.published.record_claims([claim_verdict("third", ids[0])])
     for receipt, note in ((ids[0], None), (ids[1], "the better one"), (None, None), (ids[0], "back again")):

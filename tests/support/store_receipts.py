@@ -12,6 +12,8 @@ from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
+from receipts.signing.envelope import Signature
+from receipts.signing.public import PublicKey
 from receipts.store import NewClaim, Store
 from receipts.store.history.incidents import IncidentEvent
 
@@ -89,8 +91,14 @@ def claim_verdict(name: str, receipt: str, status: ClaimStatus = "supported") ->
     )
 
 
+def sign(store: Store, receipt: str) -> None:
+    """Put a row into each table of signatures; it does not hold."""
+    store.signing.trust("ana", PublicKey(bytes(32)), (), None)
+    store.signing.add({receipt: [Signature(PublicKey(bytes(32)).fingerprint, bytes(64))]})
+
+
 def publish(store: Store, receipt: str) -> None:
-    """Put a row into each table of what people published and decided."""
+    """Put a row into each table of what people published, decided."""
     store.published.add_claims([new_claim("first", receipt), new_claim("second", receipt, supersedes="first")])
     store.published.record_claims([claim_verdict("second", receipt)])
     store.published.decide(receipt, "hold", "the peak is too high")

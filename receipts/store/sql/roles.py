@@ -32,8 +32,8 @@ from receipts.store.tables import (
     version,
 )
 
-# What only the owner writes: tombstones with what they took out from under seals, the store's own identity, tokens, and whose
-# keys count.
+# What only the owner writes: tombstones with what they took out from under seals, the store's own identity, tokens,
+# and whose keys count.
 OWNERS: Final = (purges, erased, stores, tokens, trusted_keys)
 # What a submit writes; one of many receipts seals them.
 SUBMITTED: Final = (receipts, documents, verdicts, subjects, supersessions, seals, envelopes, *REBUILT)

@@ -19,6 +19,7 @@ from receipts.store.tables import (
     claim_verdicts,
     claims,
     decisions,
+    envelopes,
     incidents,
     pins,
     purges,
@@ -69,6 +70,7 @@ _PLAIN: Final = {
     for item in (
         _Plain(pins, "name", ("name", "receipt", "note", "at", "actor"), None),
         _Plain(decisions, "receipt", ("receipt", "decision", "reason", "at", "actor"), _at),
+        _Plain(envelopes, "receipt", ("receipt", "fingerprint", "signature", "at", "actor"), _at),
         _Plain(incidents, "incident", _INCIDENT, _at),
         # The last reading of a document is found by its time.
         _Plain(quotes, "document", ("document", "receipt", "says", "at"), lambda row: 0),
@@ -84,7 +86,7 @@ def take_plain(connection: Connection, store: str, name: str, rows: Sequence[Row
     """
     engine_of(connection).lock(connection, alone=True)
     plain = _PLAIN[name]
-    every, rows = rows, _speaking(connection, rows) if name in ("pins", "decisions") else rows
+    every, rows = rows, _speaking(connection, rows) if name in ("pins", "decisions", "envelopes") else rows
     table, group = plain.table, plain.table.c[plain.group]
     coming: dict[str, list[Row]] = defaultdict(list)
     for row in rows:

@@ -49,12 +49,12 @@ class Dataset(NamedTuple):
 # a receipt comes, and what speaks of several receipts comes after all of them.
 ORDER: Final = (
     *("purges", "supersessions", "receipts", "verdicts", "comparisons", "pins"),
-    *("claims", "claim_supersessions", "claim_verdicts", "decisions", "quotes", "incidents", "erased"),
-    *("origins", "seals"),
+    *("claims", "claim_supersessions", "claim_verdicts", "decisions", "quotes", "incidents", "envelopes"),
+    *("erased", "origins", "seals"),
 )
 PLAIN: Final = (
     *("purges", "supersessions", "pins", "claims", "claim_supersessions", "decisions", "quotes"),
-    *("incidents", "erased", "origins", "seals"),
+    *("incidents", "envelopes", "erased", "origins", "seals"),
 )
 _KIND: Final[Mapping[type, Kind]] = {str: "string", int: "int64", float: "double"}
 _UNITS: Final = {

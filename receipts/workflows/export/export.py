@@ -188,7 +188,7 @@ class _Work:
         self._add(writer, "comparisons", map(comparison_row, self._state.comparisons()))
         self._plain(writer, "pins")
         self._claims(writer)
-        for name in ("decisions", "quotes", "incidents", "erased", "origins", "seals"):
+        for name in ("decisions", "quotes", "incidents", "envelopes", "erased", "origins", "seals"):
             self._plain(writer, name)
 
     def write_receipts(self, writer: Writer) -> None:

@@ -38,7 +38,7 @@ def sign(batch: Sequence[Submission], store: Store, rulebook: Rulebook, by: Sign
     asking = {lane for item in ready.values() if rulebook.lanes.of(lane := item.row["lane"]).signed}
     if by.key is None and not by.envelopes and not asking:
         return list(batch)
-    keys = {item.key.fingerprint: item for item in store.signing.keys()}
+    keys = {item.key.fingerprint: item for item in store.signing.every_key()}
     kept: dict[str, Sequence[Signature]] = {}
     refused: dict[str, ConflictError] = {}
     for receipt, item in ready.items():
