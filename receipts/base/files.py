@@ -17,6 +17,8 @@ from typing import IO
 from receipts.base.errors import DiskError, UsageError
 
 _OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+# What no file can be called.
+OF_A_NAME = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR)
 # What a machine has too little of; no fault of a call or of the program.
 OF_THE_MACHINE = (*_OF_THE_DISK, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 

@@ -221,8 +221,11 @@ def run(words: Sequence[str]) -> int:
         sys.stderr.write("stopped\n")
         return 130
     except OSError as error:
-        from receipts.base.files import OF_THE_MACHINE
+        from receipts.base.files import OF_A_NAME, OF_THE_MACHINE
 
+        if error.errno in OF_A_NAME:
+            sys.stderr.write(f"receipts: {str(error.filename)[:200]}: {error.strerror}; check the path\n")
+            return 2
         if error.errno not in OF_THE_MACHINE:
             return _defect()
         # What is left to print would fail again while the interpreter ends.

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from receipts.publish.lint import prose
 from receipts.publish.lint.page import Remark, page
-from receipts.publish.lint.statement import Statement
+from receipts.publish.lint.statement import Draft, Statement
 from work_done import lines_run
 
 
@@ -162,11 +163,29 @@ def test_memory_does_not_grow_with_the_file() -> None:
     assert peak(4000) < 1.3 * peak(1000) + 10_000
 
 
+@pytest.mark.parametrize("statement", ["1.2x faster than ", "9 tokens/s/", "12.3 TFLOP/s "])
+def test_what_each_statement_of_an_endless_line_looks_at_is_bounded(
+    statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    def read(text: str, before: str) -> tuple[Draft, ...]:
+        sizes.append(len(text) + len(before))
+        return in_part(text, before)
+
+    in_part = prose._in_part
+    monkeypatch.setattr(prose, "_in_part", read)
+    assert len(found(statement * 300)) > 290
+    assert len(sizes) > 3
+    assert max(sizes) <= 2000
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("statement", ["word 98k tok/s ", "It held 98k tok/s there\n", "It held 98k tok/s there.\n\n"])
 def test_work_grows_with_an_endless_line_paragraph_or_page_and_no_faster(statement: str) -> None:
     def lines(number: int) -> int:
         seen = [0]
+        prose._in_part.cache_clear()  # parts of an endless line are alike
         done = lines_run(lambda: seen.append(len(found(statement * number))))
         assert seen[-1] >= 0.95 * number
         return done

@@ -36,6 +36,8 @@ def pages(words: Sequence[str]) -> Iterator[Page]:
         place = Path(word)
         if not place.exists():
             raise NotFound(f"there is no file or folder {word}")
+        if place.is_char_device() or place.is_block_device():
+            raise UsageError(f"{word} is a device, which may have no end; name a file or a folder")
         for path in _below(place) if place.is_dir() else [place]:
             if path.resolve() not in seen:
                 seen.add(path.resolve())

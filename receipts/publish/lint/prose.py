@@ -23,6 +23,7 @@ _TRIGGER = re.compile(
 _SENTENCE = re.compile(
     r"(?<=[.!?…])[\"')\]*_]*\s+(?=[\"'(\[*_>~]*[^\W_])(?<!e\.g\. )(?<!i\.e\. )(?<!vs\. )(?<!ca\. )(?<!approx\. )"
 )
+_LONGEST = 1000  # characters of a sentence
 _HALF = re.compile(r";\s|\s[—–]\s|, (?:but|yet|reality|and we|we|and the reality|instead)\b")
 _TAIL = re.compile(
     r"\s?(?:\*\*|_)?\s?(?:faster|slower|quicker|speed-?ups?|slow-?downs?|(?:more|less|higher|"
@@ -63,9 +64,26 @@ def sentence_at(text: str, offset: int) -> tuple[int, int]:
     return start, len(text)
 
 
-@lru_cache(maxsize=4096)  # a page repeats itself: table cells, boilerplate, quoted results
 def in_sentence(text: str, before: str = "") -> tuple[Draft, ...]:
-    """Statements of one sentence; ``before`` is the sentence or heading before it."""
+    """Statements of one sentence; ``before`` is the sentence or heading before it.
+
+    Each statement looks at all words of its sentence, so that a text without a full stop is read in parts.
+    """
+    found: list[Draft] = []
+    start, before = 0, before[-_LONGEST:]
+    while start < len(text):
+        end = len(text)
+        if end - start > _LONGEST:
+            blank = text.rfind(" ", start, start + _LONGEST)
+            end = blank + 1 if blank > start else start + _LONGEST
+        part = text[start:end]
+        found += (replace(item, start=item.start + start, end=item.end + start) for item in _in_part(part, before))
+        before, start = part, end
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)  # a page repeats itself: table cells, boilerplate, quoted results
+def _in_part(text: str, before: str) -> tuple[Draft, ...]:
     if text.rstrip(" *_\"')+").endswith("?"):
         return ()
     sentence, earlier = Sentence(text), Sentence(before)

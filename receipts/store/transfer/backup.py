@@ -43,6 +43,8 @@ def backup(source: Address, file: Path, *, force: bool = False) -> Copied:
     Raises UsageError where the file is there already and ``force`` is not given, StoreError where the store cannot be
     read, the file not be written, or the copy is not whole.
     """
+    if file.is_dir():
+        raise UsageError(f"{file}: this is a folder; name a file in it")
     if file.exists() and not force:
         raise UsageError(f"{file}: there is a file already; name another, or replace it with --force")
     if source.file is not None and file.exists() and file.samefile(source.file):

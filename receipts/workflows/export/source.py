@@ -12,13 +12,13 @@ from typing import Any, Final
 import orjson
 
 from receipts.base.errors import InputError, Problem, UsageError
-from receipts.base.files import read_small
+from receipts.base.files import SMALL, read_small
 from receipts.workflows.export.datasets import FORMAT, ORDER, VERSION, Dataset, DatasetField, Kind, datasets
 from receipts.workflows.export.lines import Row
 from receipts.workflows.export.target import ABOUT
 
 _CHUNK: Final = 250
-_MOST_LINE: Final = 256 * 2**20
+_MOST_LINE: Final = 64 * 2**20  # a document of 16 MiB as a JSON text, with its verdict
 _MADE: Final = "write it again with: receipts export"
 Part = tuple[str, list[Row]]
 
@@ -171,14 +171,17 @@ def _check_columns(place: Path, file: str, columns: Any, wanted: Any) -> None:
 def _file(place: Path) -> ExportSource:
     try:
         with place.open("rb") as stream:
-            first = stream.readline(_MOST_LINE)
+            first = stream.readline(SMALL)
         manifest = _about(place, _json(place, 1, first))
         end = _json(place, -1, _last_line(place))
     except OSError as error:
         raise UsageError(f"{place}: {error.strerror}; check its permissions") from None
     if end.get("end") != FORMAT:
         raise _wrong(place, "", "its last line is not the end of an export: it was cut off", "copy it again, whole")
-    rows = {name: int(end["rows"].get(name, 0)) for name in ORDER}
+    try:
+        rows = {name: int(end["rows"].get(name, 0)) for name in ORDER}
+    except (KeyError, ValueError, TypeError, AttributeError):
+        raise _wrong(place, "rows", "its last line does not say how many rows there are", _MADE) from None
     return ExportSource(
         str(place), manifest["store"]["id"], bool(manifest.get("whole")), rows, lambda: _counted(place, rows)
     )
@@ -221,7 +224,7 @@ def _counted(place: Path, stated: Mapping[str, int]) -> Iterator[Part]:
 
 def _lines(place: Path) -> Iterator[Part]:
     with place.open("rb") as stream:
-        numbered = enumerate(stream, 1)
+        numbered = enumerate(iter(lambda: stream.readline(_MOST_LINE), b""), 1)
         next(numbered)
         name, rows, reached = "", list[Row](), 0
         for number, text in numbered:
