@@ -14,6 +14,30 @@ _RECORD: Final = re.compile(rb"\s*+\{.{0,4000}?" + _NAME)
 _MEMBER: Final = re.compile(rb"\s*+" + _NAME[:-1] + rb'("(?:[^"\\]|\\.)*+")\s*+,?\s*+')
 _ELEMENT: Final = re.compile(rb'\s*+("(?:[^"\\]|\\.)*+(?<=\\n)")\s*+,?\s*+')
 
+# A blank that does not break, in UTF-8: what was copied from a web page has them, also within anchors.
+_UNBREAKABLE = b"\xc2\xa0"
+# Characters that a web page escapes.
+_ENTITIES = {
+    b"lt": b"<",
+    b"gt": b">",
+    b"quot": b'"',
+    b"#34": b'"',
+    b"#39": b"'",
+    b"#x27": b"'",
+    b"nbsp": b" ",
+    b"amp": b"&",
+}
+_ENTITY = re.compile(rb"&(" + b"|".join(_ENTITIES) + rb");")
+
+
+def plain(chunk: bytes) -> bytes:
+    """Text as it was before a web page wrote it: blanks that break, and characters that are not escaped."""
+    if _UNBREAKABLE in chunk:
+        chunk = chunk.replace(_UNBREAKABLE, b" ")
+    if b"&" in chunk:
+        chunk = _ENTITY.sub(lambda match: _ENTITIES[match[1]], chunk)
+    return chunk
+
 
 def unpacked(raw: bytes) -> bytes | None:
     """The line that a record holds, its inner line ends as carriage returns; None for a line that is no record."""

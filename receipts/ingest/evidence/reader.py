@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from receipts.ingest.evidence.columns import Columns
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.shapes import Columns
 from receipts.ingest.evidence.stream import Source
 
 Spans = Mapping[str, tuple[int, int]]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
-from receipts.ingest.evidence.shapes import Columns
+from receipts.ingest.evidence.columns import Columns
 from receipts.ingest.evidence.steps import ABSENT
 
 

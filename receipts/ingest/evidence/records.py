@@ -15,11 +15,11 @@ from itertools import repeat
 from math import inf, isfinite
 from typing import ClassVar, Final
 
+from receipts.ingest.evidence.columns import Columns
 from receipts.ingest.evidence.numbers import number, scaled
 from receipts.ingest.evidence.reader import LineReader, Spans
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading, Reason
 from receipts.ingest.evidence.record import Form, Record, Rows
-from receipts.ingest.evidence.shapes import Columns
 from receipts.ingest.evidence.steps import ABSENT, FIELDS
 from receipts.ingest.evidence.vocabulary import Label
 from receipts.ingest.evidence.wrapped import Pieces

@@ -7,19 +7,19 @@ only what is left goes line by line. Both leave the same in the readings; the or
 
 from __future__ import annotations
 
-import re
 from codecs import BOM_UTF8
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from receipts.ingest.evidence.packed import unpacked
+from receipts.ingest.evidence.columns import Columns
+from receipts.ingest.evidence.packed import plain, unpacked
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Place, Reading, Remark
 from receipts.ingest.evidence.registry import line_readers
-from receipts.ingest.evidence.shapes import ANSI, CODE, Columns, Sieve, Sifted, in_order, learn
+from receipts.ingest.evidence.shapes import ANSI, CODE, Sieve, Sifted, learn
+from receipts.ingest.evidence.turn import FEW, Turn
 
 # Pieces in which a log is read: line by line until a shape is known, and by shapes.
 _LEARNING = 1 << 15
@@ -30,26 +30,10 @@ _AGAIN = 2
 # A pattern costs as much as thousands of lines: so many at once, and one more for so many lines.
 _AT_ONCE = 12
 _LINES = 20_000
-# Records are taken one by one where fewer stand together.
-_FEW = 4
 # A piece with fewer records of known shapes than one line in so many is read sooner line by line.
 _SPARSE = 128
 _RESTING = 64
 _SHORTEST = 24
-# A blank that does not break, in UTF-8: what was copied from a web page has them, also within anchors.
-_UNBREAKABLE = b"\xc2\xa0"
-# Characters that a web page escapes.
-_ENTITIES = {
-    b"lt": b"<",
-    b"gt": b">",
-    b"quot": b'"',
-    b"#34": b'"',
-    b"#39": b"'",
-    b"#x27": b"'",
-    b"nbsp": b" ",
-    b"amp": b"&",
-}
-_ENTITY = re.compile(rb"&(" + b"|".join(_ENTITIES) + rb");")
 DEFECT = "a defect of the program; please report it"
 
 
@@ -104,10 +88,7 @@ class _Scanner:
         """Read one chunk of whole lines, of which the last may lack its end."""
         if self._line == 1:
             chunk = chunk.removeprefix(BOM_UTF8)
-        if _UNBREAKABLE in chunk:
-            chunk = chunk.replace(_UNBREAKABLE, b" ")
-        if b"&" in chunk:
-            chunk = _ENTITY.sub(lambda match: _ENTITIES[match[1]], chunk)
+        chunk = plain(chunk)
         at = 0
         while at < len(chunk):
             self._attempts.clear()
@@ -221,10 +202,10 @@ class _Scanner:
         sieve = self._sieve
         found = sieve.sift(piece, self._line)
         given = self._given(found)
-        turn = _Turn(self, piece, self._line)
+        turn = Turn(self, piece, self._line)
         for index in found.tables.keys() | given.keys():
             turn.take(index, found.tables.get(index, []), given.get(index, []))
-        if turn.taken * _SPARSE < piece.count(b"\n") - _SPARSE * _FEW:
+        if turn.taken * _SPARSE < piece.count(b"\n") - _SPARSE * FEW:
             self._resting = _RESTING
 
     def _given(self, found: Sifted) -> dict[int, list[int]]:
@@ -300,81 +281,6 @@ class _Scanner:
         what = f"the reader of {reading.source} failed ({type(error).__name__}) and read no further: {DEFECT}"
         # Past the limit of remarks too: whoever reads the others must know of this one.
         reading.remarks.append(Remark("broken", what, Place(number)))
-
-
-class _Turn:
-    """One piece of a log, from which each reader takes records and lines in turn."""
-
-    def __init__(self, scanner: _Scanner, piece: bytes, first: int) -> None:
-        self._scanner = scanner
-        self._piece = piece
-        self._first = first
-        self._split: list[bytes] = []
-        # The last line that the reader has been given, and the lines that it has not and that are no records.
-        self._seen = 0
-        self._others: deque[int] = deque()
-        self._follows = self._turned = False
-        self.taken = 0
-
-    def take(self, index: int, tables: list[Columns], lines: list[int]) -> None:
-        """Give one reader its records and the other lines that it wants, in their order."""
-        self._seen = 0
-        self._others = deque(lines)
-        self._follows = self._scanner.follows(index)
-        for table in in_order(tables):
-            while (at := table.before(self._seen + 1)) < len(table):
-                self._before(index, table.lines[at])
-                stop = table.before(self._others[0]) if self._others else len(table)
-                self._turned = False
-                if stop > at:
-                    self._records(index, table, at, stop)
-                else:
-                    # Other lines of this reader's stand between the two of one record.
-                    self._line(index, table.lines[at])
-                    self._before(index, table.ends[at])
-                    self._line(index, table.ends[at])
-        self._before(index, self._first + len(self._piece))
-
-    def _before(self, index: int, number: int) -> None:
-        """Give the lines that are no records and stand before one."""
-        while self._others and self._others[0] < number:
-            self._line(index, self._others.popleft())
-
-    def _records(self, index: int, table: Columns, start: int, stop: int) -> None:
-        """Give records, all at once where the reader takes them; else in halves, and in the end as lines."""
-        start = max(start, table.before(self._seen + 1))
-        if self._turned or start >= stop:
-            return
-        if stop - start < _FEW or self._seen >= table.lines[start]:
-            few = min(stop, start + _FEW)
-            for number in sorted({*table.lines[start:few], *table.ends[start:few]}):
-                self._line(index, number)
-            if few < stop:
-                self._records(index, table, few, stop)
-        elif self._scanner.many(index, table.part(start, stop)):
-            self.taken += stop - start
-            self._seen = table.ends[stop - 1]
-        else:
-            middle = (start + stop) // 2
-            self._records(index, table, start, middle)
-            self._records(index, table, middle, stop)
-
-    def _line(self, index: int, number: int) -> None:
-        """Give one line, and those after it for which the reader asks."""
-        if number <= self._seen:
-            return
-        if not self._split:
-            self._split = self._piece.split(b"\n")[:-1]
-        while self._scanner.one(index, self._split[number - self._first], number):
-            number += 1
-            if number - self._first >= len(self._split):
-                number -= 1
-                break
-        self._seen = number
-        if self._scanner.follows(index) != self._follows:
-            # From here on it wants lines that were taken out as records, or no lines of others any more.
-            self._follows, self._turned = not self._follows, True
-            self._others = deque(self._scanner.lines_after(index, self._piece, self._first, number))
 
 
 def _bits(mask: int) -> Iterator[int]:

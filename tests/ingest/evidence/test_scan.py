@@ -10,10 +10,11 @@ from typing import ClassVar
 import pytest
 
 from receipts.ingest.evidence import read
+from receipts.ingest.evidence.columns import Columns, in_order
 from receipts.ingest.evidence.reader import LineReader, Spans
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import DEFECT, scan
-from receipts.ingest.evidence.shapes import Columns, Sieve, in_order, learn
+from receipts.ingest.evidence.shapes import Sieve, learn
 
 
 class Counts(LineReader):

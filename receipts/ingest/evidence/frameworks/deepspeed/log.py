@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.columns import Columns
 from receipts.ingest.evidence.frameworks.deepspeed.configuration import DeepSpeedConfig, batch_size
 from receipts.ingest.evidence.frameworks.deepspeed.memory import DeepSpeedMemory
 from receipts.ingest.evidence.frameworks.deepspeed.reports import Collectives, EngineTimers, profile, timers
@@ -22,7 +23,6 @@ from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.record import Form, Rows
 from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.rows import rising
-from receipts.ingest.evidence.shapes import Columns
 from receipts.ingest.evidence.steps import ABSENT, Steps
 from receipts.ingest.evidence.vocabulary import Label
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.columns import Columns
 from receipts.ingest.evidence.frameworks.hf_trainer.banner import ANCHORS, Banner
 from receipts.ingest.evidence.frameworks.hf_trainer.block import Block
 from receipts.ingest.evidence.frameworks.hf_trainer.history import TrainerRecords
@@ -26,7 +27,6 @@ from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.record import Form, Record, Rows
 from receipts.ingest.evidence.records import STEP, RecordReader
-from receipts.ingest.evidence.shapes import Columns
 from receipts.ingest.evidence.steps import ABSENT
 
 _DICT = re.compile(r"\{[^{}]{0,20000}\}")

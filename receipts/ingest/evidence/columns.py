@@ -1,0 +1,171 @@
+"""Records of one shape as columns of words, read as numbers; and the records of several shapes in their order."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from receipts.base.units import LETTERS
+
+_MOST: Final = 10**12
+_LETTERS: Final = {ord(letter): factor for letter, factor in LETTERS.items() if letter}
+_LETTER: Final = re.compile(b"[" + "".join(LETTERS).encode() + b"] ")
+_SIGNS: Final = re.compile(rb"[eE+]|-[ni]")
+_GROUPED: Final = re.compile(rb"(?:[-+]?+\d{1,3}+(?:,\d{3})*+(?:\.\d++)?+ )*+")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Records of one shape in the order of the file: words for each figure, and the lines on which they begin and end.
+
+    Where two lines of a source follow each other all along, of two shapes and with figures of different names, they
+    are one record: ``ends`` are the second lines. ``text`` is one of the lines: others differ from it in numbers alone.
+    """
+
+    lines: Sequence[int]
+    ends: Sequence[int]
+    figures: Mapping[str, Sequence[bytes]]
+    text: str = ""
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.figures
+
+    @property
+    def names(self) -> Iterable[str]:
+        """The names of the figures, in the order in which they stand on a line."""
+        return self.figures
+
+    def words(self, name: str) -> Sequence[bytes]:
+        """One figure as it is printed."""
+        return self.figures[name]
+
+    def whole(self, name: str) -> list[int]:
+        """One figure as whole numbers of up to twelve digits; ValueError where one is something else."""
+        words = self.figures[name]
+        numbers = _json(words, b"0123456789,")
+        if numbers is None:
+            if not all(map(bytes.isdigit, words)):
+                raise ValueError(name)
+            numbers = list(map(int, words))
+        if max(numbers) >= _MOST:
+            raise ValueError(name)
+        return numbers
+
+    def floats(self, name: str) -> list[float]:
+        """One figure as numbers, NaN and infinities included; ValueError where one is something else, or was cut."""
+        words = self.figures[name]
+        numbers = _json(words, b"0123456789.,-+eE")
+        if numbers is not None:
+            return numbers
+        text = b" ".join(words) + b" "
+        if b". " in text:
+            raise ValueError(name)
+        if b"," in text:
+            if not _GROUPED.fullmatch(text):
+                raise ValueError(name)
+            words = text.replace(b",", b"").split()
+        return list(map(float, words))
+
+    def decimals(self, name: str) -> list[float]:
+        """One figure as numbers of digits and a point, NaN and infinities included; ValueError where one is more."""
+        if _SIGNS.search(b" ".join(self.figures[name])):
+            raise ValueError(name)
+        return self.floats(name)
+
+    def scaled(self, name: str) -> list[float]:
+        """One figure as numbers with letters of base 1000, ``4.14M``; ValueError where one is something else."""
+        words = self.figures[name]
+        text = b" ".join(words) + b" "
+        for letter, factor in LETTERS.items():
+            # Most often all of them have the same letter, or none.
+            if letter and text.count(letter.encode() + b" ") == len(words):
+                return [value * factor for value in map(float, text.replace(letter.encode() + b" ", b" ").split())]
+        return list(map(_scaled, words)) if _LETTER.search(text) else self.floats(name)
+
+    def part(self, start: int, stop: int) -> Columns:
+        """Some of the records."""
+        figures = {name: words[start:stop] for name, words in self.figures.items()}
+        return Columns(self.lines[start:stop], self.ends[start:stop], figures, self.text)
+
+    def before(self, line: int) -> int:
+        """How many of the records end before a line."""
+        return bisect_left(self.ends, line)
+
+
+def _json(words: Sequence[bytes], letters: bytes) -> list[Any] | None:
+    """Words as numbers where all of them are numbers of JSON, as nearly always: it reads them three times as fast."""
+    text = b",".join(words)
+    if text.translate(None, letters):
+        return None
+    try:
+        found: list[Any] = orjson.loads(b"[" + text + b"]")
+    except orjson.JSONDecodeError:
+        return None
+    return found if len(found) == len(words) else None
+
+
+def _scaled(word: bytes) -> float:
+    factor = _LETTERS.get(word[-1])
+    return float(word) if factor is None else float(word[:-1]) * factor
+
+
+def in_order(tables: Sequence[Columns]) -> Iterator[Columns]:
+    """The records of several shapes in the order of their lines: runs of one kind, or of two that alternate."""
+    tables = _alike(tables)
+    if len(tables) == 1:
+        yield tables[0]
+        return
+    order = sorted((line, which, at) for which, table in enumerate(tables) for at, line in enumerate(table.lines))
+    start = 0
+    while start < len(order):
+        stop = _run(order, start, 1)
+        first, second = order[start], order[min(stop, len(order) - 1)]
+        apart = set(tables[first[1]].names).isdisjoint(tables[second[1]].names)
+        pairs = _run(order, start, 2) if stop == start + 1 and apart else start
+        if pairs > start + 2:
+            count = (pairs - start) // 2
+            yield _joined(tables[first[1]], first[2], tables[second[1]], second[2], count)
+            start += 2 * count
+        else:
+            yield tables[first[1]].part(first[2], order[stop - 1][2] + 1)
+            start = stop
+
+
+def _alike(tables: Sequence[Columns]) -> Sequence[Columns]:
+    """Shapes with figures of the same names as one."""
+    kinds: dict[frozenset[str], list[Columns]] = {}
+    for table in tables:
+        kinds.setdefault(frozenset(table.names), []).append(table)
+    return [kind[0] if len(kind) == 1 else _merged(kind) for kind in kinds.values()]
+
+
+def _merged(tables: Sequence[Columns]) -> Columns:
+    lines = [line for table in tables for line in table.lines]
+    order = sorted(range(len(lines)), key=lines.__getitem__)
+    figures = {}
+    for name in tables[0].names:
+        words = [word for table in tables for word in table.figures[name]]
+        figures[name] = [words[at] for at in order]
+    lines.sort()
+    return Columns(lines, lines, figures, tables[0].text)
+
+
+def _run(order: Sequence[tuple[int, int, int]], start: int, stride: int) -> int:
+    """Where the records from ``start`` on cease to be of the shape of the one that stands ``stride`` before."""
+    stop = min(start + stride, len(order))
+    while stop < len(order) and order[stop][1] == order[stop - stride][1]:
+        stop += 1
+    return stop
+
+
+def _joined(first: Columns, at: int, second: Columns, to: int, count: int) -> Columns:
+    one, other = first.part(at, at + count), second.part(to, to + count)
+    return Columns(one.lines, other.ends, {**one.figures, **other.figures}, f"{one.text}\n{other.text}")

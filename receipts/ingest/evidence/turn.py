@@ -1,0 +1,103 @@
+"""One piece of a log, from which each reader takes records and lines in turn."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from receipts.ingest.evidence.columns import Columns, in_order
+
+# Records are taken one by one where fewer stand together.
+FEW: Final = 4
+
+
+class Readers(Protocol):
+    """What gives lines and records to readers, by their index."""
+
+    def one(self, index: int, raw: bytes, number: int) -> bool:
+        """Give one line to one reader; whether it asks for the next."""
+
+    def many(self, index: int, columns: Columns) -> bool:
+        """Offer records to one reader; whether it took them."""
+
+    def follows(self, index: int) -> bool:
+        """Whether a reader wants the lines of its companions."""
+
+    def lines_after(self, index: int, piece: bytes, first: int, number: int) -> Iterator[int]:
+        """The numbers of a piece's lines that one reader wants, behind one of them."""
+
+
+class Turn:
+    """One piece of a log, from which each reader takes records and lines in turn."""
+
+    def __init__(self, scanner: Readers, piece: bytes, first: int) -> None:
+        self._scanner = scanner
+        self._piece = piece
+        self._first = first
+        self._split: list[bytes] = []
+        # The last line that the reader has been given, and the lines that it has not and that are no records.
+        self._seen = 0
+        self._others: deque[int] = deque()
+        self._follows = self._turned = False
+        self.taken = 0
+
+    def take(self, index: int, tables: list[Columns], lines: list[int]) -> None:
+        """Give one reader its records and the other lines that it wants, in their order."""
+        self._seen = 0
+        self._others = deque(lines)
+        self._follows = self._scanner.follows(index)
+        for table in in_order(tables):
+            while (at := table.before(self._seen + 1)) < len(table):
+                self._before(index, table.lines[at])
+                stop = table.before(self._others[0]) if self._others else len(table)
+                self._turned = False
+                if stop > at:
+                    self._records(index, table, at, stop)
+                else:
+                    # Other lines of this reader's stand between the two of one record.
+                    self._line(index, table.lines[at])
+                    self._before(index, table.ends[at])
+                    self._line(index, table.ends[at])
+        self._before(index, self._first + len(self._piece))
+
+    def _before(self, index: int, number: int) -> None:
+        """Give the lines that are no records and stand before one."""
+        while self._others and self._others[0] < number:
+            self._line(index, self._others.popleft())
+
+    def _records(self, index: int, table: Columns, start: int, stop: int) -> None:
+        """Give records, all at once where the reader takes them; else in halves, and in the end as lines."""
+        start = max(start, table.before(self._seen + 1))
+        if self._turned or start >= stop:
+            return
+        if stop - start < FEW or self._seen >= table.lines[start]:
+            few = min(stop, start + FEW)
+            for number in sorted({*table.lines[start:few], *table.ends[start:few]}):
+                self._line(index, number)
+            if few < stop:
+                self._records(index, table, few, stop)
+        elif self._scanner.many(index, table.part(start, stop)):
+            self.taken += stop - start
+            self._seen = table.ends[stop - 1]
+        else:
+            middle = (start + stop) // 2
+            self._records(index, table, start, middle)
+            self._records(index, table, middle, stop)
+
+    def _line(self, index: int, number: int) -> None:
+        """Give one line, and those after it for which the reader asks."""
+        if number <= self._seen:
+            return
+        if not self._split:
+            self._split = self._piece.split(b"\n")[:-1]
+        while self._scanner.one(index, self._split[number - self._first], number):
+            number += 1
+            if number - self._first >= len(self._split):
+                number -= 1
+                break
+        self._seen = number
+        if self._scanner.follows(index) != self._follows:
+            # From here on it wants lines that were taken out as records, or no lines of others any more.
+            self._follows, self._turned = not self._follows, True
+            self._others = deque(self._scanner.lines_after(index, self._piece, self._first, number))
