@@ -7,11 +7,11 @@ kept, in its order; `classify.first_cause` says which one began it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence.memory import cuda_oom, other_oom, score_matrix, xla_oom
+from receipts.ingest.evidence.memory import cuda_oom, score_matrix, xla_gpu_oom
+from receipts.ingest.evidence.memory.oom_text import ANCHORS, BEGIN, MIDDLE, failures, flat, pieces, read, window
 from receipts.ingest.evidence.memory.prefix import Frame, frame, spoken
 from receipts.ingest.evidence.memory.sizes import count
 from receipts.ingest.evidence.reader import LineReader
@@ -20,33 +20,17 @@ from receipts.ingest.evidence.reading import Failure, Place, Reading
 MAX_FAILURES: Final = 2000
 MAX_SPEAKERS: Final = 1024
 MAX_BLOCK: Final = 1 << 16
-MAX_TEXT: Final = 1 << 15
 FEW_LINES: Final = 9
 AFTER_LINES: Final = 3
 OPENING_LINES: Final = 3
 MAX_REPEATED: Final = 4096
 MANY_LINES: Final = 300
 
-# A new message; whatever was open of the same rank ends here.
-_BEGIN = re.compile(
-    r"\bRESOURCE_EXHAUSTED\b|[Rr]esource exhausted:|Out of memory|out of memory|OUT_OF_MEMORY|OOM when allocating"
-    r"|Allocator \(|Can't reduce memory|ALLOC_FAILED|ALLOCATION_FAILED|NCCL WARN|NVML_SUCCESS|would exceed allowed"
-    r"|DefaultCPUAllocator|[Oo][Oo][Mm][-_ ]?[Kk]ill|bad_alloc|MemoryError|Unable to allocate"
-    r"|OutOfMemoryError|Unsupported version|expected parameter|halted (?:prematurely|unexpectedly)"
-    r"|Total (?:estimated )?memory size|cudaErrorMemoryAllocation|running low on memory|Exceeded job memory"
-)
-# A sentence from the middle of one: it belongs to what is open, or begins where nothing is.
-_MIDDLE = re.compile(
-    r"Ran out of memory|would exceed memory|capacity by|exceeding available|[Ss]coped (?:allocation|vmem)"
-    r"|Attempting to (?:reserve|allocate)|That was not possible|Error (?:loading program|allocating device)"
-    r"|[Ff]ailed to alloc|in-memory CUBIN|Total hbm usage|CompileTime\w+Oom"
-)
 # Lines of the compiler's reports: places by size, and what the GPU's buffer assignment adds.
 _REPORT = re.compile(
     r"\s*$|\s+\S|\d+\. Size|Total hbm|Output size|Program \w+ requirement|Largest program|BufferAssignment|Peak buffers"
     r"|=====|HBM capacity|Heap allocator|Persistent alloc"
 )
-_WRAPPED = re.compile(r"^[\s>*#`|-]+|[`*\s]+$")
 _POOL_LIMIT = re.compile(r"\bLimit: +(\d{1,20})\b")
 _POOL_USED = re.compile(r"\bInUse: +(\d{1,20})\b")
 _EXIT = re.compile(r"exitcode ?: (-?\d{1,5})|exits with return code = (-?\d{1,5})|exitcode: (-?\d{1,5})")
@@ -82,51 +66,7 @@ class OomReader(LineReader):
     """Reads failed allocations, and what looks like one and says that it is none."""
 
     source: ClassVar[str] = "oom"
-    anchors: ClassVar[tuple[bytes, ...]] = (
-        b"ut of memory",
-        b"OUT_OF_MEMORY",
-        b"OutOfMemory",
-        b"RESOURCE_EXHAUSTED",
-        b"Resource exhausted",
-        b"would exceed ",
-        b"That was not possible",
-        b"Attempting to reserve",
-        b" capacity by ",
-        b"exceeding available bytes",
-        b"coped vmem",
-        b"CompileTimeHbmOom",
-        b"CompileTimeScopedVmemOom",
-        b"Error loading program",
-        b"Error allocating device buffer",
-        b"ALLOC_FAILED",
-        b"ALLOCATION_FAILED",
-        b"NCCL WARN Failed to",
-        b"NVML_SUCCESS",
-        b"cudaErrorMemoryAllocation",
-        b"DefaultCPUAllocator",
-        b"oom-kill",
-        b"oom_kill",
-        b"OOMKilled",
-        b"OOM Killed",
-        b"bad_alloc",
-        b"MemoryError",
-        b"Unable to allocate ",
-        b"running low on memory",
-        b"job memory limit",
-        b"OOM when allocating",
-        b"ailed to allocate ",
-        b"Can't reduce memory use",
-        b"Total hbm usage",
-        b"Unsupported version: expected <=",
-        b"expected parameter ",
-        b"halted prematurely",
-        b"Total memory size: ",
-        b"Total estimated memory size: ",
-        b"] Stats:",
-        b'  File "',
-        b"exitcode",
-        b"exits with return code",
-    )
+    anchors: ClassVar[tuple[bytes, ...]] = ANCHORS
 
     def __init__(self) -> None:
         super().__init__()
@@ -141,7 +81,7 @@ class OomReader(LineReader):
 
     def line(self, text: str, number: int) -> bool:
         """Take a line of any rank; more are wanted while a message is open."""
-        said = spoken(_window(text))
+        said = spoken(window(text))
         body = said.body
         found = frame(body)
         if found is not None:
@@ -153,7 +93,7 @@ class OomReader(LineReader):
             self._exit = (int(code), number, body.strip()[:200])
         if "Stats:" in body or self._pool is not None:
             self._stats(body, number)
-        for piece in _pieces(body):
+        for piece in pieces(body):
             self._piece(piece, said.speaker, said.rank, number)
         return bool(self._open) or self._pool is not None
 
@@ -171,7 +111,7 @@ class OomReader(LineReader):
         return super().finish()
 
     def _piece(self, body: str, speaker: str, rank: int | None, number: int) -> None:
-        begins, middle = _BEGIN.search(body), _MIDDLE.search(body)
+        begins, middle = BEGIN.search(body), MIDDLE.search(body)
         # A wrapped message of a rank may lack the prefix on its later lines.
         own = speaker if speaker in self._open or speaker else self._latest
         block = self._open.get(own)
@@ -194,21 +134,21 @@ class OomReader(LineReader):
 
     def _close(self, speaker: str) -> None:
         block = self._open.pop(speaker)
-        failures, text = _read(block.lines)
-        whole = len(block.lines) == 1 or not failures or _failures(_flat(block.lines[0])) == failures
+        kept, text = read(block.lines)
+        whole = len(block.lines) == 1 or not kept or failures(flat(block.lines[0])) == kept
         if whole and len(self._repeated) < MAX_REPEATED:
             # A library in a loop writes the same line a thousand times; it says nothing more.
             self._repeated.add((speaker, block.lines[0]))
         for note in cuda_oom.notes(text):
             self.reading.remark("note", note, block.number)
         shape = score_matrix.shape(text)
-        if shape is not None and failures:
+        if shape is not None and kept:
             # A buffer of batch, heads, rows and columns of scores is what no fused attention makes.
             self.reading.see("attention", "xla_unfused", "kernels", block.number)
         kernel = score_matrix.kernel(text)
         if kernel is not None:
             self.reading.see("attention", kernel, "kernels", block.number)
-        for failure in failures:
+        for failure in kept:
             where = block.frame.text if block.frame is not None and failure.is_oom is not False else None
             self._keep(
                 replace(
@@ -280,55 +220,7 @@ def _within(block: _Block, begins: re.Match[str], middle: re.Match[str] | None, 
     """Whether a line with an opening word goes on with the message: one that says nothing yet is not over."""
     if middle is not None and middle.start() < begins.start():
         return True
-    return len(block.lines) <= OPENING_LINES and not cuda_oom.starts(body) and not _read(block.lines)[0]
-
-
-def _window(text: str) -> str:
-    """The part of an overlong line that holds the message."""
-    if len(text) <= MAX_TEXT:
-        return text
-    match = _BEGIN.search(text) or _MIDDLE.search(text)
-    start = max(0, match.start() - 400) if match else 0
-    return text[start : start + MAX_TEXT]
-
-
-def _pieces(body: str) -> Iterable[str]:
-    """A line that holds several messages of torch's, glued, as one piece each."""
-    starts = [
-        match.start() for match in re.finditer(r"(?:[\w.]{1,80}Error: )?\b[A-Z]{2,4} out of memory\. Tried", body)
-    ]
-    if len(starts) < 2:
-        return (body,)
-    return [body[at:stop] for at, stop in zip([0, *starts[1:]], [*starts[1:], len(body)], strict=True)]
-
-
-def _read(lines: list[str]) -> tuple[list[Failure], str]:
-    """The failures of a message's lines, and its text on one line.
-
-    Lines are joined by a blank, as one wraps by hand, or without, as a terminal wraps inside a word; the text that
-    shows more figures is the message.
-    """
-    if len(lines) == 1:
-        text = _flat(lines[0])
-        return _failures(text), text
-    stripped = [_WRAPPED.sub("", line) for line in lines]
-    texts = [_flat(" ".join(stripped)), _flat("".join(lines))]
-    found = [(_failures(text), text) for text in texts]
-    return max(found, key=lambda item: (sum(_figures(failure) for failure in item[0]), -len(item[0])))
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.replace("\\n", " ").replace("\\t", " ").replace("`", "").replace("**", "").split())
-
-
-def _failures(text: str) -> list[Failure]:
-    found = cuda_oom.failures(text) + xla_oom.failures(text)
-    return found or other_oom.failures(text) or other_oom.no_failures(text)
-
-
-def _figures(failure: Failure) -> int:
-    figures = (failure.requested_bytes, failure.used_bytes, failure.free_bytes, failure.limit_bytes)
-    return 1 + sum(item is not None for item in figures)
+    return len(block.lines) <= OPENING_LINES and not cuda_oom.starts(body) and not read(block.lines)[0]
 
 
 def _identity(failure: Failure) -> tuple[object, ...]:
@@ -342,7 +234,7 @@ def _same_pool(last: Failure, new: Failure) -> bool:
     """Whether ``last`` is the pool's line (rounded to two decimals) of the exact failure ``new``."""
     if "Allocator (" not in last.message or new.class_ != "runtime_alloc" or "Allocator (" in new.message:
         return False
-    requested = xla_oom.pool_request(last.message)
+    requested = xla_gpu_oom.pool_request(last.message)
     if requested is None or new.requested_bytes is None:
         return False
     return abs(requested - new.requested_bytes) <= 0.006 * max(requested, 1)

@@ -1,0 +1,123 @@
+"""The text of a failed allocation: where one begins, how its lines are put together, and what it says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from receipts.ingest.evidence.memory import cuda_oom, other_oom, xla_oom
+from receipts.ingest.evidence.reading import Failure
+
+MAX_TEXT: Final = 1 << 15
+# Words of which a line of a failure has one.
+ANCHORS: Final = (
+    b"ut of memory",
+    b"OUT_OF_MEMORY",
+    b"OutOfMemory",
+    b"RESOURCE_EXHAUSTED",
+    b"Resource exhausted",
+    b"would exceed ",
+    b"That was not possible",
+    b"Attempting to reserve",
+    b" capacity by ",
+    b"exceeding available bytes",
+    b"coped vmem",
+    b"CompileTimeHbmOom",
+    b"CompileTimeScopedVmemOom",
+    b"Error loading program",
+    b"Error allocating device buffer",
+    b"ALLOC_FAILED",
+    b"ALLOCATION_FAILED",
+    b"NCCL WARN Failed to",
+    b"NVML_SUCCESS",
+    b"cudaErrorMemoryAllocation",
+    b"DefaultCPUAllocator",
+    b"oom-kill",
+    b"oom_kill",
+    b"OOMKilled",
+    b"OOM Killed",
+    b"bad_alloc",
+    b"MemoryError",
+    b"Unable to allocate ",
+    b"running low on memory",
+    b"job memory limit",
+    b"OOM when allocating",
+    b"ailed to allocate ",
+    b"Can't reduce memory use",
+    b"Total hbm usage",
+    b"Unsupported version: expected <=",
+    b"expected parameter ",
+    b"halted prematurely",
+    b"Total memory size: ",
+    b"Total estimated memory size: ",
+    b"] Stats:",
+    b'  File "',
+    b"exitcode",
+    b"exits with return code",
+)
+# A new message; whatever was open of the same rank ends here.
+BEGIN = re.compile(
+    r"\bRESOURCE_EXHAUSTED\b|[Rr]esource exhausted:|Out of memory|out of memory|OUT_OF_MEMORY|OOM when allocating"
+    r"|Allocator \(|Can't reduce memory|ALLOC_FAILED|ALLOCATION_FAILED|NCCL WARN|NVML_SUCCESS|would exceed allowed"
+    r"|DefaultCPUAllocator|[Oo][Oo][Mm][-_ ]?[Kk]ill|bad_alloc|MemoryError|Unable to allocate"
+    r"|OutOfMemoryError|Unsupported version|expected parameter|halted (?:prematurely|unexpectedly)"
+    r"|Total (?:estimated )?memory size|cudaErrorMemoryAllocation|running low on memory|Exceeded job memory"
+)
+# A sentence from the middle of one: it belongs to what is open, or begins where nothing is.
+MIDDLE = re.compile(
+    r"Ran out of memory|would exceed memory|capacity by|exceeding available|[Ss]coped (?:allocation|vmem)"
+    r"|Attempting to (?:reserve|allocate)|That was not possible|Error (?:loading program|allocating device)"
+    r"|[Ff]ailed to alloc|in-memory CUBIN|Total hbm usage|CompileTime\w+Oom"
+)
+_WRAPPED = re.compile(r"^[\s>*#`|-]+|[`*\s]+$")
+
+
+def window(text: str) -> str:
+    """The part of an overlong line that holds the message."""
+    if len(text) <= MAX_TEXT:
+        return text
+    match = BEGIN.search(text) or MIDDLE.search(text)
+    start = max(0, match.start() - 400) if match else 0
+    return text[start : start + MAX_TEXT]
+
+
+def pieces(body: str) -> Iterable[str]:
+    """A line that holds several messages of torch's, glued, as one piece each."""
+    starts = [
+        match.start() for match in re.finditer(r"(?:[\w.]{1,80}Error: )?\b[A-Z]{2,4} out of memory\. Tried", body)
+    ]
+    if len(starts) < 2:
+        return (body,)
+    return [body[at:stop] for at, stop in zip([0, *starts[1:]], [*starts[1:], len(body)], strict=True)]
+
+
+def read(lines: list[str]) -> tuple[list[Failure], str]:
+    """The failures of a message's lines, and its text on one line.
+
+    Lines are joined by a blank, as one wraps by hand, or without, as a terminal wraps inside a word; the text that
+    shows more figures is the message.
+    """
+    if len(lines) == 1:
+        text = flat(lines[0])
+        return failures(text), text
+    stripped = [_WRAPPED.sub("", line) for line in lines]
+    texts = [flat(" ".join(stripped)), flat("".join(lines))]
+    found = [(failures(text), text) for text in texts]
+    return max(found, key=lambda item: (sum(_figures(failure) for failure in item[0]), -len(item[0])))
+
+
+def flat(text: str) -> str:
+    """A text on one line, with single blanks and without marks of Markdown."""
+    return " ".join(text.replace("\\n", " ").replace("\\t", " ").replace("`", "").replace("**", "").split())
+
+
+def failures(text: str) -> list[Failure]:
+    """The failures that a text holds, or what says that it holds none."""
+    found = cuda_oom.failures(text) + xla_oom.failures(text)
+    return found or other_oom.failures(text) or other_oom.no_failures(text)
+
+
+def _figures(failure: Failure) -> int:
+    figures = (failure.requested_bytes, failure.used_bytes, failure.free_bytes, failure.limit_bytes)
+    return 1 + sum(item is not None for item in figures)

@@ -1,0 +1,110 @@
+"""Out-of-memory messages of XLA's GPU client: its pools, asynchronous ones, and what the driver refuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from receipts.ingest.evidence.memory.sizes import SIZE, count, size
+from receipts.ingest.evidence.memory.xla_failure import NAME, STEP, largest, named, refused
+from receipts.ingest.evidence.reading import Failure
+from receipts.receipt.dtypes import DTYPES, dtype
+
+_POOL = re.compile(
+    rf"Out of memory while trying to allocate (?:(\d{{1,20}}) bytes|{SIZE})(?:\.? ?\[executable_name={NAME})?"
+)
+_HOST = re.compile(r"Out of memory allocating (\d{1,20}) bytes|failed to alloc(?:ate)? (\d{1,20}) bytes on host")
+_REQUEST = re.compile(
+    rf"[Ff]ailed to allocate request for {SIZE}(?: \((\d{{1,20}})B\))?(?: on device ordinal (?P<chip>\d{{1,4}}))?"
+)
+_DRIVER = re.compile(
+    rf"[Ff]ailed to allocate {SIZE} \((\d{{1,20}}) bytes\) from device: "
+    r"(?:RESOURCE_EXHAUSTED[: ]{1,6})?CUDA_ERROR_OUT_OF_MEMORY"
+)
+_ASYNC = re.compile(r"(?:gpu_async_(?P<chip>\d{1,4}) )?cuMemAllocAsync failed to allocate (?P<bytes>\d{1,20}) bytes")
+_ASYNC_FREE = re.compile(r"Free memory/Total memory: (\d{1,20})/(\d{1,20})")
+_MODULE = re.compile(r"Failed to load in-memory CUBIN[^\n]{0,160}?CUDA_ERROR_OUT_OF_MEMORY")
+_TENSOR = re.compile(r"OOM when allocating tensor with shape ?\[(?P<shape>[\d, ]{0,120})\] and type (?P<type>\w{1,16})")
+_BFC = re.compile(rf"Allocator \((?P<name>\w{{1,60}})\) ran out of memory trying to allocate {SIZE}")
+_GPU = re.compile(r"\b(?:device:GPU:|GPU_|gpu_async_|cuda:)(\d{1,4})(?:_bfc)?\b")
+_PROGRAM = re.compile(r"\[executable_name='([^']{1,200})'")
+_GPU_TOTAL = re.compile(rf"total allocation: {SIZE}")
+
+
+def _pool(text: str) -> Iterator[Failure]:
+    """The GPU client's pool: ``Out of memory while trying to allocate 17196646400 bytes.``, ``73.30GiB``."""
+    for match in _POOL.finditer(text):
+        total = _GPU_TOTAL.search(text, match.end())
+        program = match[3] or named(_PROGRAM, text[match.end() : match.end() + 400])
+        yield refused(
+            text,
+            match.start(),
+            "runtime_alloc",
+            requested=count(match[1]) or size(match[2]),
+            used=size(total[1]) if total else None,
+            operator=program or largest(text[match.end() :]),
+            chip=_gpu(text),
+        )
+    for match in _REQUEST.finditer(text):
+        chip = int(match["chip"]) if match["chip"] else _gpu(text)
+        requested = count(match[2]) or size(match[1])
+        yield refused(text, match.start(), "runtime_alloc", requested=requested, chip=chip)
+    for match in _TENSOR.finditer(text):
+        yield refused(text, match.start(), "runtime_alloc", requested=_tensor(match), chip=_gpu(text))
+
+
+def _driver(text: str) -> Iterator[Failure]:
+    """What the driver refuses: a pool's growth, which is tried again with less, an asynchronous pool, a module."""
+    for match in _DRIVER.finditer(text):
+        yield refused(text, match.start(), "runtime_alloc", requested=count(match[2]), chip=_gpu(text), fatal=False)
+    for match in _ASYNC.finditer(text):
+        rest = _ASYNC_FREE.search(text, match.end(), match.end() + 600)
+        yield refused(
+            text,
+            match.start(),
+            "runtime_alloc",
+            requested=count(match["bytes"]),
+            free=count(rest[1]) if rest else None,
+            limit=count(rest[2]) if rest else None,
+            chip=int(match["chip"]) if match["chip"] else None,
+        )
+    for match in _MODULE.finditer(text):
+        name = named(_PROGRAM, text[match.end() : match.end() + 400])
+        phase = "startup" if name and STEP.search(name) else None
+        yield refused(text, match.start(), "program_load", operator=name, phase=phase, chip=_gpu(text))
+    for match in _HOST.finditer(text):
+        yield refused(text, match.start(), "host", requested=count(match[1] or match[2]))
+
+
+def _bfc(text: str) -> Iterator[Failure]:
+    """The pool's own line before the failure; a caller that can do with less says that it is none."""
+    for match in _BFC.finditer(text):
+        if "not a failure" in text[match.end() : match.end() + 300]:
+            continue
+        yield refused(text, match.start(), "runtime_alloc", requested=size(match[2]), chip=_gpu(match["name"]))
+
+
+def _gpu(text: str) -> int | None:
+    match = _GPU.search(text)
+    return int(match[1]) if match else None
+
+
+def _tensor(match: re.Match[str]) -> int | None:
+    """Bytes of a tensor by its shape; None for a type whose width is unknown."""
+    name = dtype(match["type"])
+    if name is None:
+        return None
+    width = int(DTYPES[name].bytes)
+    for item in match["shape"].split(","):
+        width *= int(item) if item.strip() else 1
+    return count(str(width))
+
+
+def pool_request(text: str) -> int | None:
+    """What a GPU pool's own line says was asked for, rounded as it prints it."""
+    match = _BFC.search(text)
+    return size(match[2]) if match else None
+
+
+FORMS: Final = (_pool, _driver, _bfc)
