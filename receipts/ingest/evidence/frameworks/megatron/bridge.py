@@ -9,16 +9,20 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Final
 
 from receipts.ingest.evidence.frameworks.megatron import configuration as megatron_config
 from receipts.ingest.evidence.frameworks.megatron.block import Block
+from receipts.ingest.evidence.frameworks.megatron.line import FIRST_RANK
 from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.record import Rows
 from receipts.ingest.evidence.steps import ABSENT, MAX_STEPS
 
 # Two decimals of seconds, and the last digit of the milliseconds.
 _ROUNDING: Final = 0.00506
 _WAITING: Final = 64
+_RATE: Final = "tflops_per_second_per_chip"
 _NAMES: Final = {"num_moe_experts": "num_experts", "sequence_length": "seq_length", "wgrad_fusion": ""}
 _SECTIONS: Final = ("model", "train", "dataset", "optimizer", "ddp", "scheduler", "rng", "tokenizer", "mixed_precision")
 
@@ -52,8 +56,8 @@ class StepTimes:
     def give(self, reading: Reading, seconds: float, rate: float) -> None:
         """Take a step time, and give its TFLOP/s to a record that waits for it."""
         step = self.note(seconds, rate)
-        if step is not None and rate > 0 and reading.steps.get(step, "tflops_per_second_per_chip") is None:
-            reading.steps.add(step, {"tflops_per_second_per_chip": rate})
+        if step is not None and rate > 0 and reading.steps.get(step, _RATE) is None:
+            reading.steps.add(step, {_RATE: rate})
 
     def pairs(
         self,
@@ -95,8 +99,22 @@ class StepTimes:
     def _late(self, reading: Reading, found: dict[int, float], step: int, rate: float) -> None:
         if step in found:
             found[step] = rate
-        elif reading.steps.get(step, "tflops_per_second_per_chip") is None:
-            reading.steps.add(step, {"tflops_per_second_per_chip": rate})
+        elif reading.steps.get(step, _RATE) is None:
+            reading.steps.add(step, {_RATE: rate})
+
+    def of_rows(self, reading: Reading, rows: Rows, times: list[tuple[float, float]] | None) -> list[float]:
+        """TFLOP/s by step times of the first rank; those that the record prints stand."""
+        seconds = rows.values("step_seconds")
+        if times is None and not len(self):
+            # A step time that follows is the last one's.
+            self.rate(rows.steps[-1], seconds[-1])
+            return rows.values(_RATE)
+        first = next(iter(rows.columns.names)) == FIRST_RANK
+        rates = self.pairs(reading, zip(rows.steps, seconds, strict=True), times or repeat(None), first=first)
+        if _RATE not in rows.figures:
+            return rates
+        own = zip(rows.figures[_RATE], rates, strict=True)
+        return [printed if printed > 0 else rate for printed, rate in own]
 
     def rate(self, step: int, seconds: float) -> float | None:
         """The TFLOP/s of a step time that was printed before this record; it waits for one where there is none."""

@@ -46,41 +46,14 @@ class Megatron(RecordReader):
 
     source: ClassVar[str] = "megatron"
     anchors: ClassVar[tuple[bytes, ...]] = (
-        b"elapsed time per iteration",
-        b"elapsed_time_per_iteration_ms=",
-        b"elapsed_time_per_iteration_s=",
-        b"consumed_samples=",
-        b"consumed samples:",
-        b"memory (MB)",
-        b"memory (GB)",
+        *(*line.ANCHORS, *memory.ANCHORS, *launch.ANCHORS),
         b"- arguments -",
-        b"using world size:",
-        b"using torch.",
-        b"number of parameters on",
-        b"number of micro",
-        b"padded vocab (size:",
-        b"umber of parameters in billions",
-        b"umber of active parameters in billions",
-        b"Theoretical memory footprints",
-        b"Step Time :",
-        b"MODEL_TFLOP/s/GPU",
-        b"Configuration Summary (Non-Default",
-        b"_target_: megatron.bridge",
-        b"> PyTorch version ..",
-        b"> Megatron-Core version ..",
-        b"> Transformer Engine version ..",
-        b"NCCL version ",
+        *(b"Configuration Summary (Non-Default", b"_target_: megatron.bridge"),
         b"Falling back to Torch",
         b"before the start of training step",
-        b"[after training is done]",
-        b"exiting program",
+        *(b"[after training is done]", b"exiting program"),
         b"Effective Tera Flops per GPU",
         b"ActivityProfilerController",
-        b" parallelism: dp=",
-        b" parallelism: tp=",
-        b"nproc_per_node ",
-        b"max_nodes ",
-        b"min_nodes ",
     )
     labels = line.LABELS
     rank = line.RANK
@@ -174,27 +147,12 @@ class Megatron(RecordReader):
             self._deepspeed = True
         self._begin(steps)
         if _RATE not in figures or min(figures[_RATE]) <= 0:
-            figures[_RATE] = self._paired(rows, times)
+            figures[_RATE] = self._times.of_rows(self.reading, rows, times)
         self._divergence.take(rows, skipped, nans)
         if self._profiler.active and len(self.reading.not_steady) < _MAX_KEPT:
             self.reading.not_steady.update(dict.fromkeys(steps, "profile"))
         self._last = steps[-1]
         self.put(rows)
-
-    def _paired(self, rows: Rows, times: list[tuple[float, float]] | None) -> list[float]:
-        """TFLOP/s by step times of the first rank; those that the record prints stand."""
-        seconds = rows.values("step_seconds")
-        if times is None and not len(self._times):
-            # A step time that follows is the last one's.
-            self._times.rate(rows.steps[-1], seconds[-1])
-            return rows.values(_RATE)
-        first = next(iter(rows.columns.names)) == line.FIRST_RANK
-        records = zip(rows.steps, seconds, strict=True)
-        rates = self._times.pairs(self.reading, records, times or repeat(None), first=first)
-        if _RATE not in rows.figures:
-            return rates
-        own = zip(rows.figures[_RATE], rates, strict=True)
-        return [printed if printed > 0 else rate for printed, rate in own]
 
     def _look(self, rows: Rows) -> None:
         """What the words of a record show of the program that printed it."""
