@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 from typing import Final
@@ -13,7 +12,8 @@ from receipts.ingest.config import readings, stated
 from receipts.ingest.counted_tokens import check_rates
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.evidence import FileEvidence
-from receipts.ingest.evidence.reading import Reason
+from receipts.ingest.flags import flags_of
+from receipts.ingest.losses import state_losses, state_norms
 from receipts.ingest.series import Series, series
 from receipts.receipt.measurement import MAX_STEPS
 from receipts.stats.rounding import half_of
@@ -23,7 +23,6 @@ _DURATIONS: Final = "measurement.step_durations_seconds"
 _MEANS: Final = "measurement.interval_means_seconds"
 # A log may lose a line; where more are missing than that, what is left is not every step.
 MAX_GAPS: Final = 0.02
-MAX_LOSSES: Final = 20_000
 _RATES: Final = ("tokens_per_second", "tokens_per_second_per_chip", "tflops_per_second_per_chip", "mfu")
 _STATED: Final = "measurement.stated"
 _BASIS: Final = ("formula", "peak_flops_per_second", "peak_dtype")
@@ -31,23 +30,10 @@ _BASIS: Final = ("formula", "peak_flops_per_second", "peak_dtype")
 _FORMULAS: Final[Mapping[str, str]] = {"torchtitan": "torchtitan"}
 # What does not follow from durations and tokens: with steps kept, the other rates would be said twice.
 _OWN_WORK: Final = ("tflops_per_second_per_chip", "mfu")
-# The receipt's flags by what readers say. A time that cannot be, and one in which nothing was updated, are no
-# ordinary steps either, and the receipt has no word of their own for them.
-FLAGS: Final[Mapping[Reason, str]] = {
-    "compile": "compile",
-    "warmup": "warmup",
-    "profile": "profile",
-    "impossible": "warmup",
-    "stall": "data",
-    "eval": "eval",
-    "checkpoint": "checkpoint",
-    "skipped": "warmup",
-}
 # Digits beyond these are those of a division: a share of the number.
 _EXACT: Final = 5e-6
 # A log's timer and a recorder's differ by what each of them leaves out of a step.
 _SAME_STEPS: Final = 0.2
-_SAID_OTHERWISE: Final = ("impossible", "stall", "skipped")
 
 
 def state_steps(draft: Draft, files: Sequence[FileEvidence]) -> Series | None:
@@ -67,7 +53,7 @@ def state_steps(draft: Draft, files: Sequence[FileEvidence]) -> Series | None:
             "note", f"{where} prints {len(steps.numbers):,} steps; the {count} of {draft.base.name} stand", where
         )
         _opposed(draft, steps, own, where)
-        for leaf, state in (("loss", _losses), ("gradient_norm", _norms)):
+        for leaf, state in (("loss", state_losses), ("gradient_norm", state_norms)):
             if draft.get(f"measurement.{leaf}") is None:
                 state(draft, steps, where)
     return steps
@@ -95,8 +81,8 @@ def state_measurement(draft: Draft, files: Sequence[FileEvidence], steps: Series
     _flops(draft, files, tokens)
     if steps.skews:
         draft.put("measurement.health.rank_skew", round(median(steps.skews), 6), where, SOURCE)
-    _losses(draft, steps, where)
-    _norms(draft, steps, where)
+    state_losses(draft, steps, where)
+    state_norms(draft, steps, where)
 
 
 def _intervals(draft: Draft, files: Sequence[FileEvidence]) -> None:
@@ -196,7 +182,7 @@ def _keep(draft: Draft, steps: Series, durations: Sequence[float | None], where:
     draft.put(_DURATIONS, kept, where, steps.track.reading.source, _summary(kept))
     if draft.get("measurement.timer") is None:
         draft.put("measurement.timer", "framework log", where, SOURCE)
-    flags = _flags(draft, steps, rows, where)
+    flags = flags_of(draft, steps, rows, where)
     if flags:
         draft.put("measurement.step_flags", flags, where, SOURCE)
     ordinary = array("L", (row for row in rows if steps.numbers[row] not in steps.not_steady)) or rows
@@ -207,21 +193,6 @@ def _keep(draft: Draft, steps: Series, durations: Sequence[float | None], where:
 
 def _summary(durations: Sequence[float]) -> str:
     return f"{len(durations):,} steps, median {median(durations):.4g} s"
-
-
-def _flags(draft: Draft, steps: Series, rows: Sequence[int], where: Where) -> dict[str, list[int]]:
-    found: defaultdict[str, list[int]] = defaultdict(list)
-    renamed: defaultdict[str, list[int]] = defaultdict(list)
-    for position, row in enumerate(rows):
-        reason = steps.not_steady.get(steps.numbers[row])
-        if reason is not None:
-            found[FLAGS[reason]].append(position)
-            if reason in _SAID_OTHERWISE:
-                renamed[reason].append(steps.numbers[row])
-    for word, numbers in renamed.items():
-        few = ", ".join(map(str, numbers[:5])) + (f" and {len(numbers) - 5} more" if len(numbers) > 5 else "")
-        draft.tell("note", f"step {few}: {word}, no ordinary step", where)
-    return dict(found)
 
 
 def _average(draft: Draft, steps: Series, where: Where) -> None:
@@ -307,37 +278,3 @@ def _flops(draft: Draft, files: Sequence[FileEvidence], tokens: int | None) -> N
     except (TypeError, ValueError, OverflowError):
         return
     _printed(draft, path, value, half, claim.where, claim.said.text)
-
-
-def _losses(draft: Draft, steps: Series, where: Where) -> None:
-    losses = steps.column("loss")
-    known = array("L", (row for row, value in enumerate(losses) if value is not None))
-    if not known:
-        return
-    finite = array("L", (row for row in known if math.isfinite(losses[row] or 0.0)))
-    draft.put("measurement.loss.finite", len(finite) == len(known), where, SOURCE)
-    for name, row in (("first", known[0]), ("last", known[-1])):
-        value = losses[row]
-        if value is not None and math.isfinite(value):
-            draft.put(f"measurement.loss.{name}", value, where, SOURCE)
-    if len(finite) > MAX_LOSSES:
-        every = math.ceil(len(finite) / MAX_LOSSES)
-        draft.tell("note", f"of {len(finite):,} losses every {every}th is kept", where)
-        finite = finite[::every]
-    finite = array("L", (row for row in finite if steps.numbers[row] >= 0))
-    if finite:
-        draft.put("measurement.loss.steps", [steps.numbers[row] for row in finite], where, SOURCE)
-        draft.put("measurement.loss.values", [losses[row] for row in finite], where, SOURCE)
-
-
-def _norms(draft: Draft, steps: Series, where: Where) -> None:
-    known = [value for value in steps.column("grad_norm") if value is not None]
-    finite = [value for value in known if math.isfinite(value)]
-    if not known:
-        return
-    draft.put("measurement.gradient_norm.finite", len(finite) == len(known), where, SOURCE)
-    for name, value in (("first", known[0]), ("last", known[-1])):
-        if math.isfinite(value):
-            draft.put(f"measurement.gradient_norm.{name}", value, where, SOURCE)
-    if finite:
-        draft.put("measurement.gradient_norm.largest", max(finite), where, SOURCE)

@@ -11,9 +11,10 @@ import re
 from typing import Final
 
 from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import TRANSFERS, Level, Reading
-from receipts.ingest.evidence.witnesses import hlo_kernels
-from receipts.ingest.evidence.witnesses.hlo_module import COLLECTIVES, HOST, Findings, Module
+from receipts.ingest.evidence.reading import Level, Reading
+from receipts.ingest.evidence.witnesses import hlo_kernels, hlo_summary
+from receipts.ingest.evidence.witnesses.hlo_findings import COLLECTIVES, Findings
+from receipts.ingest.evidence.witnesses.hlo_module import Module
 
 MAX_FOREIGN: Final = 200
 MAX_JOINED: Final = 1 << 16
@@ -25,8 +26,6 @@ _MOSAIC: Final = re.compile(r"Mosaic failed to")
 _ENTRY: Final = re.compile(r"ptxas\b.{0,40}Compiling entry function '([^']{1,300})'")
 _VERSION: Final = re.compile(r"Unsupported version: expected <= (\d{1,6}) but got (\d{1,6})")
 # `jax.jit` names a program after its function; torch_xla after what made it, unless the caller names the graph.
-_JITTED: Final = re.compile(r"p?jit_")
-_TORCH_XLA: Final = re.compile(r"SyncTensorsGraph\b")
 _HEADS: Final = ("entry_computation_layout=", "is_scheduled=")
 # Reports of failed allocations quote instructions of programs that never ran.
 _QUOTED: Final = ("XLA label:", "Operator:")
@@ -224,7 +223,7 @@ class Hlo(LineReader):
         reading, findings, step = self.reading, self._findings, self._largest
         reading.counters |= findings.counts
         if step is None:
-            self._attention("kernels")
+            hlo_summary.attention(reading, findings, "kernels", self._first)
             return
         reading.complete = self._whole
         level: Level = "kernels" if self._levels == {True} else "intent"
@@ -233,77 +232,16 @@ class Hlo(LineReader):
             reading.counters.setdefault(hlo_kernels.MOSAIC, 0)
             if level == "kernels":
                 reading.compile.program_digest = step.digest
-        self._attention(level)
-        self._types(level)
-        self._host()
+        hlo_summary.attention(reading, findings, level, self._first)
+        hlo_summary.types(reading, findings, level, self._first)
+        hlo_summary.host(reading, findings)
         if level == "kernels":
-            self._program(step)
+            hlo_summary.program(reading, findings, step, all_split=not self._replicated)
         for word, line in self._shardings.items():
             reading.see("sharding", word, level, line)
         for name in self._replicated:
             reading.see("replicated", name, level, step.line)
-        self._remarks(level)
-
-    def _program(self, step: Module) -> None:
-        """Who made the step's program, for what it was compiled, and what of it left the device."""
-        reading = self.reading
-        if step.backend:
-            reading.see("runtime", step.backend, "kernels", step.line)
-        if _TORCH_XLA.match(step.name) is not None:
-            reading.see("framework", "torch-xla", "kernels", step.line)
-        elif _JITTED.match(step.name) is not None:
-            reading.see("framework", "jax", "kernels", step.line)
-            if not self._findings.dots.count:
-                return  # a dump holds many programs, and one that multiplies nothing is no step
-            if step.complete:
-                reading.see("posture", "jit", "kernels", step.line)
-            if reading.complete:
-                # The compiler lowers every operator of a jitted step or refuses it: what runs elsewhere is marked.
-                reading.fallbacks = dict(self._findings.on_host)
-        if step.keeps_all_split and not self._replicated:
-            reading.see("replicated", "", "kernels", step.line)
-
-    def _attention(self, level: Level) -> None:
-        reading, findings = self.reading, self._findings
-        for kernel, count in findings.attention.items():
-            reading.see("attention", kernel, level, findings.lines.get(kernel, self._first), count=count)
-        if not findings.attention and findings.dots.unfused:
-            reading.see("attention", "xla_unfused", level, self._first)
-
-    def _types(self, level: Level) -> None:
-        reading, findings = self.reading, self._findings
-        if findings.dots.types:
-            reading.see("compute_dtype", "+".join(findings.dots.types), level, self._first, count=findings.dots.count)
-        elif findings.gemm:
-            reading.see("compute_dtype", next(iter(findings.gemm)), level, self._first)
-        narrow = next(iter(findings.gemm), None) or findings.dots.narrow()
-        types = (narrow,) if narrow is not None else findings.dots.types
-        if types:
-            # What a step does besides in a wider type (attention, a router) does not make it another GEMM.
-            library = max(findings.libraries, key=findings.libraries.__getitem__, default="xla")
-            words = "+".join(f"{library}_{name}" for name in types)
-            reading.see("gemm", words, level, findings.lines.get(types[0], self._first))
-
-    def _host(self) -> None:
-        """Transfers to and from the host inside one execution of the step."""
-        reading, findings = self.reading, self._findings
-        transfers = sum(findings.counts[name] for name in (*HOST, "host_callbacks"))
-        if transfers:
-            reading.host_transfers, reading.steps_covered = transfers, 1
-            for cause, count in findings.on_line.items():
-                reading.blame(TRANSFERS, cause, count)
-            what = f"{transfers} transfers to or from the host inside the program"
-            reading.remark("note", what, findings.lines.get("host", 0))
-
-    def _remarks(self, level: Level) -> None:
-        reading, findings = self.reading, self._findings
-        if level == "intent":
-            reading.remark("note", "text from before the compiler's passes: what is meant, not what runs", self._first)
-        if not reading.complete:
-            reading.remark("missing", "no whole module: it proves what it shows, and no absence", self._first)
-        if findings.unnamed and not findings.attention:
-            what = f"{findings.unnamed} Mosaic kernels whose name is no attention's"
-            reading.remark("note", f"{what}: a custom call alone proves none", self._first)
+        hlo_summary.remarks(reading, findings, level, self._first)
 
 
 def _depth(text: str) -> int:

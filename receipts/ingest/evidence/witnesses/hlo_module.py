@@ -11,8 +11,9 @@ from itertools import islice
 from typing import Final
 
 from receipts.ingest.evidence.witnesses import hlo_kernels
-from receipts.ingest.evidence.witnesses.compile_order import place
-from receipts.ingest.evidence.witnesses.hlo_dots import Dots, dtype, first_narrow, shape
+from receipts.ingest.evidence.witnesses.hlo_dots import dtype, first_narrow, shape
+from receipts.ingest.evidence.witnesses.hlo_findings import COLLECTIVES, HOST, MAX_TARGETS, OP_NAME, Findings
+from receipts.ingest.evidence.witnesses.hlo_groups import extents_of, group_size
 
 MAX_TYPES: Final = 500_000
 MAX_REPLICATED: Final = 200
@@ -23,16 +24,6 @@ _SMALL: Final = 1e-3
 # With so much of its arguments split a program is sharded, though some were left whole. Where the optimizer's states
 # alone are split, the parameters are a quarter of it and more.
 _MOST: Final = 0.8
-MAX_TARGETS: Final = 500
-COLLECTIVES: Final = frozenset(
-    f"{name}{suffix}"
-    for name in (
-        *("all-gather", "all-reduce", "reduce-scatter", "all-to-all", "ragged-all-to-all"),
-        *("collective-permute", "collective-broadcast"),
-    )
-    for suffix in ("", "-start")
-)
-HOST: Final = frozenset({"send", "recv", "outfeed", "infeed"})
 # The CPU's compiler cuts a long reduction into windows first.
 REDUCTIONS: Final = frozenset({"reduce", "reduce-window"})
 HELPERS: Final = frozenset({"ConcatBitcast", "AssumeGatherIndicesInBound", "Sharding", "SPMDFullToShardShape"})
@@ -41,15 +32,9 @@ _INTERESTING: Final = (
 )
 _TUPLE: Final = re.compile(r"\) ([a-z][a-z0-9\-]*)\(")
 _TARGET: Final = re.compile(r'custom_call_target="([^"]{1,200})"')
-_SOURCE: Final = re.compile(r'source_file="([^"]{1,400})" source_line=(\d+)')
-_OP_NAME: Final = re.compile(r'op_name="((?:[^"\\]|\\.){1,2000})"')
 _ONE: Final = r"\s*(?:/\*[^*]{0,40}\*/)?(?:([a-z]\w*\[[^\]]*\])(?:\{[^}]*\})?\s+)?%?([\w.\-]+)"
 _OPERAND: Final = re.compile(_ONE)
 _OPERANDS: Final = re.compile(f"{_ONE},{_ONE}")
-_GROUPS: Final = re.compile(r"replica_groups=(?:\{\{([\d,]{1,4000})|\[(\d{1,9}),(\d{1,9})\]<=)")
-# Since JAX 0.10: ``replica_groups=mesh['data'=4,'model'=2] {'model'}``.
-_MESH: Final = re.compile(r"replica_groups=mesh\[([^\]]{1,1000})\] \{([^}]{0,1000})\}")
-_AXIS: Final = re.compile(r"'([^']{1,100})'=(\d{1,9})")
 _SHARDING: Final = re.compile(r"sharding=\{((?:[^{}]|\{[^{}]*\}){0,500})\}")
 _TILES: Final = re.compile(r"devices=\[([\d,]{1,100})\]")
 _HEADER: Final = re.compile(r"HloModule ([\w.\-<>$]{1,300})")
@@ -63,34 +48,6 @@ _IDS: Final = re.compile(r"\.\d+")
 _CHANNELS: Final = re.compile(r"channel_id=\d+")
 _TAIL: Final = re.compile(r", (?:metadata|frontend_attributes|backend_config)=[^\n]*")
 MAX_HELD: Final = 1 << 18
-
-
-@dataclass(slots=True)
-class Findings:
-    """What the modules of one file hold, added up."""
-
-    dots: Dots = field(default_factory=Dots)
-    counts: Counter[str] = field(default_factory=Counter)
-    attention: Counter[str] = field(default_factory=Counter)
-    gemm: Counter[str] = field(default_factory=Counter)
-    libraries: Counter[str] = field(default_factory=Counter)
-    unnamed: int = 0
-    on_host: Counter[str] = field(default_factory=Counter)
-    lines: dict[str, int] = field(default_factory=dict)
-    on_line: Counter[str] = field(default_factory=Counter)
-
-    def at(self, what: str, line: int) -> None:
-        """Remember where something was first seen."""
-        if len(self.lines) < MAX_TARGETS:
-            self.lines.setdefault(what, line)
-
-    def reads_host(self, text: str, line: int) -> None:
-        """Remember an exchange with the host by its operator and the program's line."""
-        self.at("host", line)
-        if (op := _OP_NAME.search(text)) is not None and len(self.on_line) < MAX_TARGETS:
-            source = _SOURCE.search(text)
-            where = f" ({place(source[1], source[2])})" if source else ""
-            self.on_line[f"{op[1].rpartition('/')[2][:100]} inside the program{where}"] += 1
 
 
 @dataclass(slots=True)
@@ -240,7 +197,7 @@ class Module:
             self.rewritten = self.rewritten or hlo_kernels.rewritten(target)
             self._library(target, type_, text, operands, line)
         else:
-            op = _OP_NAME.search(text, operands)
+            op = OP_NAME.search(text, operands)
             kernel = hlo_kernels.attention(target, f"{name} {op[1] if op else ''}")
             if kernel is not None:
                 findings.attention[kernel] += 1
@@ -265,13 +222,13 @@ class Module:
         self.findings.counts[opcode] += 1
         self.findings.at(opcode, line)
         self.exchanges[opcode] += 1
-        if (size := _group(text)) is not None:
+        if (size := group_size(text)) is not None:
             self.whole_groups = self.whole_groups and size == self.chips
         if opcode.startswith("all-gather") and len(self.gathered) < MAX_SHAPES:
             # The array that is gathered, by its extents: a parameter's, or an activation's.
             operand = self._operands(text, text.find("(", text.find(f" {opcode}(")) + 1)[0]
             if operand is not None and (found := shape(operand)) is not None:
-                self.gathered.add(_extents(found[1]))
+                self.gathered.add(extents_of(found[1]))
 
     def _parameter(self, name: str, type_: str, text: str) -> None:
         """How the compiler left one array of the step's arguments: split, or whole on every chip."""
@@ -287,12 +244,12 @@ class Module:
             self.split += 1
             self.parameters += elements * math.prod(pieces)
             if len(self.split_shapes) < MAX_SHAPES:
-                self.split_shapes.add(_extents(extents[1]))
+                self.split_shapes.add(extents_of(extents[1]))
         elif tiles or sharding[1].startswith("replicated"):
             self.parameters += elements
             self.whole_elements += elements
             if len(self.whole) < MAX_WHOLE:
-                op = _OP_NAME.search(text)
+                op = OP_NAME.search(text)
                 name = op[1].replace("\\'", "'").replace('\\"', '"')[:200] if op else name
                 self.whole.append((name, elements))
 
@@ -341,19 +298,3 @@ class Module:
         # A stack of layers is a parameter of one more extent than the layer that a loop takes out of it.
         layers = {key[:at] + key[at + 1 :] for key in self.split_shapes if len(key) > 2 for at in range(len(key))}
         return bool(self.gathered & (self.split_shapes | layers))
-
-
-def _extents(found: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted(extent for extent in found if extent > 1))
-
-
-def _group(text: str) -> int | None:
-    """How many chips exchange with one another; None where the text does not say."""
-    groups = _GROUPS.search(text)
-    if groups is not None:
-        return len(groups[1].split(",")) if groups[1] else int(groups[3])
-    mesh = _MESH.search(text)
-    if mesh is None:
-        return None
-    named = {word.strip(" '") for word in mesh[2].split(",")}
-    return math.prod(int(size) for axis, size in _AXIS.findall(mesh[1]) if axis in named)

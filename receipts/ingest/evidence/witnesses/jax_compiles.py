@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Reading, alike
 from receipts.ingest.evidence.step_lines import STEPS
 from receipts.ingest.evidence.witnesses.compile_order import CompileOrder, place
+from receipts.ingest.evidence.witnesses.jax_cache_miss import CacheMiss
 
 MAX_NAMES: Final = 10_000
 MAX_MISSES: Final = 20
@@ -34,12 +34,6 @@ _WRITING: Final = re.compile(
     r"(?:^|\s)(Not w|W)riting (?:persistent cache entry for )?'?(\S{1,300}?)'? (?:to persistent|because)"
 )
 _TRACING: Final = re.compile(r"TRACING CACHE MISS at ((\S{1,400}?):(\d+)(?::\d+)?) \((.{0,200}?)\)")
-_TRACED: Final = re.compile(r"(?:for )?(\S{1,200}) (?:id=\d+ )?defined at (\S{1,400}?):(\d+)")
-# In each version the value of now and that of before, the wider difference first.
-_CHANGES: Final = (
-    re.compile(r"\* at (?P<what>.{1,200}?), now (?P<now>.{1,400}?) and before (?P<was>.{1,400}?)(?:https?:|, so |$)"),
-    re.compile(r"\* at (?P<what>.{1,200}?), seen (?P<was>.{1,400}?), but now given (?P<now>.{1,400}?)(?:, |$)"),
-)
 _SIGNATURE: Final = re.compile(r"Compiling (?:jit\()?(.{1,150}?)\)? (?:for )?with global shapes and types (.*)")
 _TYPE: Final = re.compile(r"ShapedArray\(([^()]{0,200})\)")
 _MESSAGE: Final = re.compile(r"Finished |Compiling |TRACING |[Pp](?:ersistent|ERSISTENT) |Not writing |Writing ")
@@ -51,35 +45,6 @@ _DIGITS: Final = re.compile(r"\d+")
 _TELLS_HITS: Final = re.compile(r"in \d+\.\d{9} sec|for jit in |Compiling jit\(")
 
 _T = TypeVar("_T")
-
-
-@dataclass(slots=True)
-class _Block:
-    """A tracing cache miss, whose reason stands on the lines below."""
-
-    place: str
-    short: str
-    line: int
-    reasons: list[str]
-    length: int = 0
-
-    @property
-    def again(self) -> str:
-        """Why the function was traced once more; empty for its first trace, which is no news."""
-        traced = next((found for reason in self.reasons if (found := _TRACED.match(reason))), None)
-        if traced is None:
-            return ""
-        name = traced[1]
-        if any(reason.startswith("never seen function") for reason in self.reasons):
-            if not any("defined on the same line" in reason for reason in self.reasons):
-                return ""
-            return f"{name} is defined anew for every call ({place(traced[2], traced[3])})"
-        changes = (form.match(reason) for form in _CHANGES for reason in self.reasons)
-        change = next(filter(None, changes), None)
-        if change is None:
-            return f"{name}: {' '.join(self.reasons[1:])[:200]} ({self.short})"
-        was, now = _short(change["was"]), _short(change["now"])
-        return f"{name}: {_argument(change['what'])} changed from {was} to {now} ({self.short})"
 
 
 class JaxCompiles(LineReader):
@@ -107,7 +72,7 @@ class JaxCompiles(LineReader):
         self._names: Counter[str] = Counter()
         self._tells_hits = False
         self._order = CompileOrder()
-        self._block: _Block | None = None
+        self._block: CacheMiss | None = None
         self._prefix = self._message = ""
         # By program: why it was traced last, and the types that it took last.
         self._why: dict[str, str] = {}
@@ -124,7 +89,7 @@ class JaxCompiles(LineReader):
         if "TRACING CACHE MISS" in text and (found := _TRACING.search(text)) is not None:
             self._tracing += 1
             self.reading.records += 1
-            self._block = _Block(f"{found[1]} ({found[4]})", place(found[2], found[3]), number, [])
+            self._block = CacheMiss(f"{found[1]} ({found[4]})", place(found[2], found[3]), number, [])
             return True
         if (done := _FINISHED.search(text)) is not None:
             self._finish(done[1], done[2], text)
@@ -288,15 +253,6 @@ class JaxCompiles(LineReader):
 
 def _is_message(text: str) -> bool:
     return "Finished " in text or "CACHE MISS" in text or "Compiling " in text or "Persistent compilation" in text
-
-
-def _argument(path: str) -> str:
-    return path if " " in path else f"argument {path}"
-
-
-def _short(value: str) -> str:
-    """``f32[8]``, or the value of a static argument without the class that holds it."""
-    return value.rpartition(" metadata ")[2].strip()[:80]
 
 
 def _key(name: str) -> str:

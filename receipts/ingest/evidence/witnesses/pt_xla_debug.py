@@ -9,21 +9,19 @@ after it, with or without backticks. Source: torch_xla/csrc/debug_util.cpp, and 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import TRANSFERS, Reading, Report, Span
+from receipts.ingest.evidence.witnesses.pt_xla_block import SIZES, Block, ended_by, filled, kind_of, short
 from receipts.ingest.evidence.witnesses.torch_xla_metrics_table import HOST_READ
 
-Kind = Literal["Compilation", "Post Compilation", "Execution", "Unexpected Execution"]
 MAX_HASHES: Final = 100_000
 # Ends of steps that show a posture, and compiles of one place that show that it is met again and again.
 MIN_ENDS: Final = 3
 MAX_TOLD: Final = 5
 MAX_FRAMES: Final = 8
 MAX_PLACES: Final = 10_000
-MAX_PLACE: Final = 2_000
 _SYNC: Final = re.compile(r"(?:user )?(?:torch_xla\.sync|mark_step)(?:\(\))?(?: in parallel loader| when exiting|$)")
 _LINE: Final = re.compile(r"((?:Unexpected |Post )?(?:Compilation|Execution)) Analysis: ?(.*)$")
 _HASH: Final = re.compile(r"\s*Graph Hash: ([0-9a-f]{1,64})")
@@ -38,41 +36,6 @@ _DURING: Final = re.compile(r"during (\d{1,12}) steps")
 _OPERATOR: Final = re.compile(r"(aten::[\w.]{1,100})")
 _TAG: Final = re.compile(r'Unlowered Op: "([\w:.]{1,100})"')
 _COUNT: Final = re.compile(r"FRAME \(count=(\d{1,12})\)")
-_SIZES: Final = {
-    "Graph input": "argument_bytes",
-    "Graph output": "output_bytes",
-    "Intermediate tensor": "temp_bytes",
-}
-
-
-@dataclass(slots=True)
-class _Block:
-    kind: Kind
-    line: int
-    cause: str = ""
-    wants_cause: bool = False
-    frames: list[str] = field(default_factory=list)
-    hash: str = ""
-    sizes: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def reads(self) -> bool:
-        """Whether user code asked for a tensor's value. The bridge of dynamo gathers its inputs the same way."""
-        return "access tensor value" in self.cause and not any("/torch_xla/_dynamo/" in row for row in self.frames[:1])
-
-    @property
-    def where(self) -> str:
-        """What asked for it: cause and the user's own frames, so that two places of one step are two.
-
-        Frames of libraries come and go from step to step, as decorators do.
-        """
-        return f"{self.cause} {' '.join(self.own)}"[:MAX_PLACE]
-
-    @property
-    def own(self) -> list[str]:
-        """Frames outside of installed libraries; the outermost one where there is no other."""
-        found = [frame for frame in self.frames if "/site-packages/" not in frame and "/torch_xla/" not in frame]
-        return found or self.frames[-1:]
 
 
 class PtXlaDebug(LineReader):
@@ -88,7 +51,7 @@ class PtXlaDebug(LineReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._block: _Block | None = None
+        self._block: Block | None = None
         self._hashes: set[str] = set()
         self._executed: dict[str, int] = {}
         self._compiled: dict[str, int] = {}
@@ -182,19 +145,19 @@ class PtXlaDebug(LineReader):
         for where, count in sorted(self._at_reads.items(), key=lambda item: -item[1])[:MAX_TOLD]:
             reading.remark("note", f"a tensor's value is read at {where}: {count} times")
             if not self._after_all(where):
-                reading.blame(TRANSFERS, f"a tensor's value is read in {_short(where)}", count)
+                reading.blame(TRANSFERS, f"a tensor's value is read in {short(where)}", count)
 
     def _in_block(self, kind: str, rest: str, number: int) -> None:
         block = self._block
         if rest.startswith("==="):
             # A rule opens a block, and the same one closes it.
-            if block is None or block.kind != kind or block.line == number or _filled(block):
+            if block is None or block.kind != kind or block.line == number or filled(block):
                 self._end()
-                self._block = _Block(_kind(kind), number)
+                self._block = Block(kind_of(kind), number)
             return
         if block is None or block.kind != kind:
             self._end()
-            block = self._block = _Block(_kind(kind), number)
+            block = self._block = Block(kind_of(kind), number)
         if block.wants_cause:
             block.cause, block.wants_cause = rest.replace("`", "").strip(), False
         elif rest.endswith(("Compilation Cause", "Execution Cause")):
@@ -212,7 +175,7 @@ class PtXlaDebug(LineReader):
 
     def _end(self) -> None:
         block, self._block = self._block, None
-        if block is None or not _filled(block):
+        if block is None or not filled(block):
             return
         self.reading.records += 1
         if block.kind == "Post Compilation":
@@ -229,12 +192,12 @@ class PtXlaDebug(LineReader):
             if len(self._built) < MAX_HASHES:
                 # Of the places in a step, one that comes later is met in a step whose end others have told already.
                 after = max(before, self._steps - 1)
-                why = f"another program for {block.cause} in {_short(block.own[0])}" if block.own else ""
+                why = f"another program for {block.cause} in {short(block.own[0])}" if block.own else ""
                 self._built.append((Span(1, after, after + 1 + (before < self._steps - 1), why), block.where))
         elif block.kind == "Execution":
             self._counts["executions"] += 1
             self._counts["reads"] += block.reads
-            if (posture := _ended_by(block.cause)) is not None:
+            if (posture := ended_by(block.cause)) is not None:
                 self._by_cause[posture] += 1
                 self._first = self._first or block.line
             self._execute(block)
@@ -250,14 +213,14 @@ class PtXlaDebug(LineReader):
         if len(self._met) < 2 * MAX_PLACES:
             self._met.setdefault(where, self._steps)
 
-    def _compile(self, block: _Block) -> int:
+    def _compile(self, block: Block) -> int:
         """How often this place compiled before."""
         count = self._compiled.get(block.where, 0)
         if count or len(self._compiled) < MAX_PLACES:
             self._compiled[block.where] = count + 1
         return count
 
-    def _execute(self, block: _Block) -> None:
+    def _execute(self, block: Block) -> None:
         """A place that ends a step is met once a step; a step that is cut in two has two such places."""
         if block.where not in self._executed and len(self._executed) >= MAX_PLACES:
             return
@@ -265,13 +228,13 @@ class PtXlaDebug(LineReader):
         if not block.reads and "clear the pending graph" not in block.cause:
             self._steps = max(self._steps, count)
 
-    def _post(self, block: _Block) -> None:
+    def _post(self, block: Block) -> None:
         """The compiler's sizes; the largest program's stand, which is the step's."""
         compile_ = self.reading.compile
-        total = sum(block.sizes.get(name, 0.0) for name in _SIZES)
+        total = sum(block.sizes.get(name, 0.0) for name in SIZES)
         if total > self._largest:
             self._largest = total
-            for name, leaf in _SIZES.items():
+            for name, leaf in SIZES.items():
                 if name in block.sizes:
                     setattr(compile_, leaf, round(block.sizes[name] * (1 << 30)))
 
@@ -318,34 +281,6 @@ class PtXlaDebug(LineReader):
             elif name.startswith("TransferFrom"):
                 self.reading.host_transfers = count
                 self.reading.steps_covered = covered
-
-
-def _short(frame: str) -> str:
-    """``main (train.py:41)`` for ``main (/home/me/train.py:41)``."""
-    return re.sub(r"\((?:[^()]*[/\\])?([^()/\\]+:\d+)\)$", r"(\1)", frame)
-
-
-def _kind(text: str) -> Kind:
-    kinds: tuple[Kind, ...] = ("Compilation", "Post Compilation", "Unexpected Execution")
-    return next((kind for kind in kinds if kind == text), "Execution")
-
-
-def _ended_by(cause: str) -> str | None:
-    """The posture that a cause of execution shows; None for reads, and for what is pending when a step begins."""
-    if cause == "torch_xla.compile":
-        return "xla_step"
-    if cause.startswith("dynamo is executing"):
-        return "whole_graph"
-    # `mark_step` to 2.7, `torch_xla.sync` after it.
-    if re.match(
-        r"(?:user )?(?:xm\.)?(?:torch_xla\.sync|mark_step)(?:\(\))?(?: in parallel loader| when exiting|$)", cause
-    ):
-        return "xla_lazy"
-    return None
-
-
-def _filled(block: _Block) -> bool:
-    return bool(block.cause or block.hash or block.sizes)
 
 
 READERS = (PtXlaDebug,)
