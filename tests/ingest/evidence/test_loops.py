@@ -116,3 +116,24 @@ def test_a_mean_is_over_the_steps_since_the_last_record() -> None:
     line, _ = LINES["paddlenlp"]
     (reading,) = readings("".join(line.replace("step: 7,", f"step: {n}0,") + "\n" for n in range(1, 5)))
     assert reading.steps.interval == 10
+
+
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [
+        ("iter 7: loss 2.5000, time 561.25ms", 0.56125),
+        ("step 7, loss 2.500, 1.25 s/step, 12000 tok/s", 1.25),
+        ("Step: 7, Loss: 2.500, Time: 1.25s, Tokens/s: 12000", 1.25),
+        ("[step 7] loss=2.500 | step_time=125ms | mem=41.2GB", 0.125),
+        ("Epoch 0 | Step 7 | Loss 2.5 | 250 ms/step", 0.25),
+    ],
+)
+def test_a_plain_loop_is_read_where_its_time_has_a_unit(line: str, seconds: float) -> None:
+    (reading,) = readings(f"{line}\n")
+    assert reading.source == "pytorch-loop"
+    assert (reading.steps.get(7, "loss"), reading.steps.get(7, "step_seconds")) == (2.5, pytest.approx(seconds))
+
+
+@pytest.mark.parametrize("line", ["step 7, loss 2.5, time 1.25, tok/sec: 90", "eval step 7, Loss: 2.5"])
+def test_a_time_without_a_unit_is_no_time(line: str) -> None:
+    assert readings(f"{line}\n") == []

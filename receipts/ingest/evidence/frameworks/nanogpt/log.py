@@ -13,23 +13,37 @@ from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.record import Form, Rows
 from receipts.ingest.evidence.records import RecordReader
+from receipts.ingest.evidence.vocabulary import Label
+
+_LABEL = (
+    "train loss|train_loss|loss|grad norm|grad_norm|norm|dt|step time|step_time|iter time|time|step_ms|ms/step|s/step|"
+    "tok/sec|tokens/sec|bf16_mfu|mfu"
+)
 
 
 class PlainLoop(RecordReader):
-    """Reads the step lines of plain loops; a line needs a step, a loss and a time."""
+    """Reads the step lines of plain loops; a line needs a step, a loss and a time of stated unit."""
 
     source: ClassVar[str] = "pytorch-loop"
-    anchors: ClassVar[tuple[bytes, ...]] = (b"tok/sec: ", b"tokens/sec: ", b", mfu ", b"ms, tok/sec")
+    anchors: ClassVar[tuple[bytes, ...]] = (
+        *(b"tok/sec: ", b"tokens/sec: ", b", mfu ", b"ms, tok/sec", b", time ", b", Loss: "),
+        *(b" s/step", b" ms/step", b"step_time=", b"step_time: ", b"step_ms="),
+    )
     labels = vocabulary.line("nanogpt")
     needs = frozenset({"loss", "step_seconds"})
     forms = (
         Form(
-            re.compile(r"\b(?:iter|step):?\s+(?P<step>\d{1,12})(?:/\d{1,12})?\s*(?:\([\d.]{1,12}%\)\s*)?(?=[:|,])"),
+            re.compile(
+                r"\b(?:iter|step)(?:\s?[:=]\s?|\s+)(?P<step>\d{1,12})(?:/\d{1,12})?\s*(?:\([\d.]{1,12}%\)\s*)?(?=[]:|,\s])",
+                re.IGNORECASE,
+            ),
             (
                 re.compile(
-                    r"(?<![\w ])\s?(?P<label>train loss|loss|grad norm|norm|dt|time|tok/sec|tokens/sec|bf16_mfu|mfu):?"
-                    rf" +(?P<word>{FIGURE})(?P<unit>ms|s\b|%)?"
+                    rf"(?<![\w/ ])\s?(?P<label>{_LABEL})(?:\s?[:=]\s?|\s+)"
+                    rf"(?P<word>{FIGURE})(?: ?(?P<unit>ms|s|%)(?![\w/]))?",
+                    re.IGNORECASE,
                 ),
+                re.compile(rf"(?<![\w.])(?P<word>{FIGURE}) (?P<label>ms/step|s/step|ms(?= \|))(?!\w)"),
             ),
         ),
     )
@@ -38,6 +52,10 @@ class PlainLoop(RecordReader):
         super().__init__()
         self.fresh = True
         self._divided = False
+
+    def label(self, word: str) -> Label | None:
+        """What a label means, in any case."""
+        return self.labels.get(word.lower())
 
     def rows(self, rows: Rows) -> None:
         """Take records; the peak by which nanoGPT divides is said once."""
