@@ -218,6 +218,16 @@ def test_the_hosts_memory_is_another_class(text: str, requested: int | None) -> 
     assert (failure.class_, failure.requested_bytes) == ("host", requested)
 
 
+def test_paddles_allocator_and_the_hosts_errno_are_failures() -> None:
+    paddle = only(
+        "ResourceExhaustedError: Out of memory error on GPU 3. Cannot allocate 2.000000GB memory on GPU 3, "
+        "78.500000GB memory has been allocated and available memory is only 650.500000MB."
+    )
+    assert (paddle.class_, paddle.chip, paddle.requested_bytes) == ("capacity", 3, 2 * GIB)
+    assert (paddle.used_bytes, paddle.free_bytes) == (int(78.5 * GIB), int(650.5 * MIB))
+    assert only("OSError: [Errno 12] Cannot allocate memory").class_ == "host"
+
+
 def test_a_bare_exit_code_is_no_out_of_memory() -> None:
     assert only("failed (exitcode: 1) local_rank: 0 (pid: 12) of binary").is_oom is False
     assert only("failed (exitcode: -9) local_rank: 0 (pid: 12) of binary").is_oom is None

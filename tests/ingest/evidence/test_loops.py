@@ -22,13 +22,15 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         {"loss": 2.5, "grad_norm": 1.5, "tokens_per_second_per_chip": 4512.25, "peak_bytes": 40.25 * GIB},
     ),
     "torchtune_bar": ("1|7|Loss: 2.5:  12%|█▏        | 7/64 [00:42<05:00,  5.25s/it]", {"loss": 2.5}),
+    "llama_cookbook": ("Training Epoch: 1/3, step 7/388 completed (loss: 2.5):   3%|▎  | 8/388 [00:12]", {"loss": 2.5}),
     "litgpt": (
-        "Epoch 2 | iter 28 step 7 | loss train: 2.500, val: n/a | iter time: 350.25 ms (step) remaining time: 2:03:04",
+        "Epoch 2 | iter 28 step 7 | loss train:  2.500, val: n/a | iter time: 350.25 ms (step) remaining time: 2:03:04",
         {"loss": 2.5},
     ),
     "olmo": (
-        "2026-03-02 10:00:00\tnode:0\tolmo.train:816\tINFO\t[step=7/1000]\n    train/CrossEntropyLoss=2.5\n"
-        "    throughput/total_tokens=4,194,304\n    throughput/device/tokens_per_second=9,125\n"
+        "2026-03-02 10:00:00\tnode:0\tolmo.train:816\tINFO\t[step=7/1000,epoch=1,eta=1 day, 2:03:04]\n"
+        "    train/CrossEntropyLoss=2.5\n    throughput/total_tokens=4,194,304\n"
+        "    throughput/device/tokens_per_second=9,125\n"
         "    throughput/device/batches_per_second=0.25\n    System/Peak GPU Memory (MB)=42,125",
         {"loss": 2.5, "tokens_per_second_per_chip": 9125.0, "step_seconds": 4.0, "peak_bytes": 42_125e6},
     ),
@@ -83,6 +85,7 @@ OTHERS: Final = (
     "2026-03-02 10:00:00\tnode:0\tolmo.train:816\tINFO\t[step=7/1000]\n    eval/c4/CrossEntropyLoss=2.5",
     "| Throughput: 25 img/s",
     '{"step": 7, "loss": 2.5, "step_time": 0.5}',
+    "Training Epoch: 2/3, step 7/388 completed (loss: 2.5):   3%|▎  | 8/388 [00:12]",
     '{"step": 7, "eval_loss": 2.5, "step_time_ms": 21.0}',
 )
 

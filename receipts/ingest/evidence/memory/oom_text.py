@@ -38,6 +38,7 @@ ANCHORS: Final = (
     b"OOMKilled",
     b"OOM Killed",
     b"bad_alloc",
+    b"[Errno 12]",
     b"MemoryError",
     b"Unable to allocate ",
     b"running low on memory",
@@ -60,7 +61,7 @@ ANCHORS: Final = (
 BEGIN = re.compile(
     r"\bRESOURCE_EXHAUSTED\b|[Rr]esource exhausted:|Out of memory|out of memory|OUT_OF_MEMORY|OOM when allocating"
     r"|Allocator \(|Can't reduce memory|ALLOC_FAILED|ALLOCATION_FAILED|NCCL WARN|NVML_SUCCESS|would exceed allowed"
-    r"|DefaultCPUAllocator|[Oo][Oo][Mm][-_ ]?[Kk]ill|bad_alloc|MemoryError|Unable to allocate"
+    r"|DefaultCPUAllocator|[Oo][Oo][Mm][-_ ]?[Kk]ill|bad_alloc|Errno 12|MemoryError|Unable to allocate"
     r"|OutOfMemoryError|Unsupported version|expected parameter|halted (?:prematurely|unexpectedly)"
     r"|Total (?:estimated )?memory size|cudaErrorMemoryAllocation|running low on memory|Exceeded job memory"
 )

@@ -41,8 +41,14 @@ _HOST = re.compile(
     rf"|Unable to allocate {SIZE} for an array"
     r"|\b[Oo]ut of memory: Kill(?:ed)? process|Memory cgroup out of memory"
     r"|\boom-kill\b|\boom_kill event|invoked oom-killer|\bOOMKilled\b|\bOOM Killed\b"
+    r"|\[Errno 12\] Cannot allocate memory"
     r"|ray\.exceptions\.OutOfMemoryError|due to the node running low on memory"
     r"|\bExceeded job memory limit|\bstd::bad_alloc\b|^(?:\w+\.)?(?:numpy\S{0,40})?MemoryError\b(?!: Unable)"
+)
+# PaddlePaddle's allocator; its units are of base 1024.
+_PADDLE = re.compile(
+    rf"Out of memory error on GPU (?P<chip>\d{{1,4}})\. Cannot allocate {SIZE} memory on GPU \d{{1,4}}, "
+    rf"{SIZE} memory has been allocated and available memory is only {SIZE}"
 )
 _POOL = re.compile(r"Allocator \(GPU_(\d{1,4})_")
 _NO_FAILURE: Final = (
@@ -64,7 +70,7 @@ _NO_FAILURE: Final = (
 
 def failures(text: str) -> list[Failure]:
     """The failures of CUDA, its libraries and the host that a text holds, without place."""
-    return [*_cuda(text), *_host(text)]
+    return [*_cuda(text), *_paddle(text), *_host(text)]
 
 
 def no_failures(text: str) -> list[Failure]:
@@ -111,6 +117,21 @@ def _cuda(text: str) -> Iterator[Failure]:
     runtime = _RUNTIME.search(text)
     if runtime is not None and not nccl:
         yield Failure(Place(), is_oom=True, class_="outside_allocator", message=_message(text, runtime))
+
+
+def _paddle(text: str) -> Iterator[Failure]:
+    for match in _PADDLE.finditer(text):
+        requested, used, free = (size(match[group]) for group in (2, 3, 4))
+        yield Failure(
+            Place(),
+            is_oom=True,
+            class_="capacity",
+            requested_bytes=requested,
+            used_bytes=used,
+            free_bytes=free,
+            message=_message(text, match),
+            chip=int(match["chip"]),
+        )
 
 
 def _host(text: str) -> Iterator[Failure]:
