@@ -38,7 +38,7 @@ ANCHORS: Final = (
     b"OOMKilled",
     b"OOM Killed",
     b"bad_alloc",
-    b"[Errno 12]",
+    b"Cannot allocate memory",
     b"MemoryError",
     b"Unable to allocate ",
     b"running low on memory",
