@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,9 +15,10 @@ from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
+    from receipts.signing.private import PrivateKey
     from receipts.store import Store
     from receipts.store.integrity.seals import Seal
-    from receipts.workflows.audit import Audit
+    from receipts.workflows.audit import Audit, Fault
 
 EPILOG = """\b
 Examples:
@@ -22,6 +26,8 @@ Examples:
   receipts audit --seal
   receipts audit --expect 5dc9da79a70659a9
   receipts audit --proof 3f9c
+  receipts audit --seal --publish checkpoints.txt --sign ana
+  receipts audit --against checkpoints.txt --key ana.pub
 
 A seal is a Merkle root over all rows since the last one (docs/store.md). Whoever can change the database can also write
 new seals: keep the root that --seal prints somewhere else, and pass it with --expect.
@@ -39,9 +45,35 @@ Exit codes: 0 everything is as it was written, 1 faults, each printed with what 
     metavar="ID",
     help="Print the Merkle proof from a receipt's id to the root of its seal (RFC 6962).",
 )
+@click.option(
+    "--publish",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --seal: append a signed checkpoint to a file, which is kept elsewhere.",
+)
+@click.option("--sign", metavar="KEY", help="With --publish: the key, by its name or file.")
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The store must continue these checkpoints: finds a deleted tail, an old backup, a second history.",
+)
+@click.option(
+    "--key", "keys", multiple=True, metavar="FILE", help="Who signed them.  [default: the store's keys of all lanes]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @pass_session
-def command(session: Session, sealing: bool, expect: tuple[str, ...], proof: str | None, as_json: bool) -> int:
+def command(
+    session: Session,
+    sealing: bool,
+    expect: tuple[str, ...],
+    proof: str | None,
+    publish: Path | None,
+    sign: str | None,
+    against: Path | None,
+    keys: tuple[str, ...],
+    as_json: bool,
+) -> int:
     """Recompute every digest and verify every row against the seals.
 
     Finds a changed byte, an edited column, a receipt or verdict that was removed without a tombstone, a row inserted
@@ -49,11 +81,16 @@ def command(session: Session, sealing: bool, expect: tuple[str, ...], proof: str
     """
     from receipts.workflows.audit import audit
 
-    if proof is not None and (sealing or expect):
+    if proof is not None and (sealing or expect or against):
         raise UsageError("--proof is asked for alone: receipts audit --proof ID")
     for root in expect:
         if len(root) < 8 or not set(root.lower()) <= set("0123456789abcdef"):
             raise UsageError(f"--expect {root}: write at least 8 digits of a root, as audit --seal printed it")
+    if (publish is None) is not (sign is None) or (publish is not None and not sealing):
+        raise UsageError("a checkpoint is published with: receipts audit --seal --publish FILE --sign KEY")
+    if keys and against is None:
+        raise UsageError("--key is of --against FILE; leave it out")
+    signer = None if sign is None else _private(sign)
     with session.open_store() as store:
         if proof is not None:
             return _prove(store, proof, as_json)
@@ -67,12 +104,42 @@ def command(session: Session, sealing: bool, expect: tuple[str, ...], proof: str
 
         result = audit(store, session.rulebook, expect, tell)
         progress.clear()
+        if against is not None:
+            result = replace(result, faults=(*result.faults, *_against(store, against, keys)))
         seals = store.seal() if sealing and result.sealable else []
+        if publish is not None and signer is not None and result.sealable:
+            _publish(store, publish, signer)
     if as_json:
         output.as_json(_as_data(result, seals))
     else:
         _print(result, seals, sealing)
     return result.exit_code
+
+
+def _private(word: str) -> PrivateKey:
+    from receipts.signing.private import read_private
+
+    return read_private(word)
+
+
+def _publish(store: Store, target: Path, key: PrivateKey) -> None:
+    from receipts.workflows.checkpoints import publish
+
+    one = publish(store, target, key)
+    if one is None:
+        output.note(f"{target}: no seal came since its last checkpoint")
+    else:
+        output.note(f"{target}: a checkpoint of {counted(one.size, 'seal')}, root {one.root.hex()[:16]}")
+
+
+def _against(store: Store, source: Path, files: tuple[str, ...]) -> list[Fault]:
+    from receipts.signing.public import read_public_file
+    from receipts.workflows.checkpoints import against
+
+    now = datetime.now(UTC)
+    known = [read_public_file(file) for file in files]
+    known = known or [item.key for item in store.signing.every_key() if not item.lanes and not item.refusal("", now)]
+    return list(against(store, source, known))
 
 
 def _as_data(audit: Audit, seals: list[Seal]) -> dict[str, Any]:

@@ -59,6 +59,8 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Sign and prove": {
         "key": ("key", "Make keys, and say whose signatures the store trusts."),
+        "attest": ("attest", "Sign a verdict as a statement that other tools can check."),
+        "bundle": ("bundle", "Pack a verdict with all that a stranger checks it by."),
     },
     "Rules, lanes and axes": {
         "rules": ("rules", "List the rules, or print one rule's page."),

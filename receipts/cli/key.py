@@ -66,14 +66,9 @@ Examples:
 @pass_session
 def trust(session: Session, name: str, file: str, lanes: tuple[str, ...], until: str | None) -> int:
     """Let the signatures of a public key count. FILE is in OpenSSH's form or PEM."""
-    from receipts.signing.public import read_public
+    from receipts.signing.public import read_public_file
 
-    try:
-        key = read_public(Path(file).read_text(), file)
-    except (OSError, UnicodeDecodeError):
-        raise UsageError(
-            f"{file}: there is no public key; give the .pub file of receipts key new or ssh-keygen"
-        ) from None
+    key = read_public_file(file)
     for lane in lanes:
         session.rulebook.lanes.get(lane)
     with session.open_store(create=True) as store:

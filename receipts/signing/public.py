@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from hashlib import sha256
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from receipts.base.errors import UsageError
@@ -68,3 +69,13 @@ def read_public(text: str, source: str) -> PublicKey:
     if not content.startswith(head) or len(content) != len(head) + 32:
         raise UsageError(f"{source}: the key is damaged or not an Ed25519 key; make one with: receipts key new NAME")
     return PublicKey(content[len(head) :])
+
+
+def read_public_file(name: str) -> PublicKey:
+    """The public key of a file. Raises UsageError."""
+    try:
+        return read_public(Path(name).read_text(), name)
+    except (OSError, UnicodeDecodeError):
+        raise UsageError(
+            f"{name}: there is no public key; give the .pub file of receipts key new or ssh-keygen"
+        ) from None

@@ -15,7 +15,7 @@ from receipts.store.integrity import gaps, merkle
 from receipts.store.integrity import index_audit as sound
 from receipts.store.integrity.damage import as_json, unpacked, words
 from receipts.store.integrity.index_differences import Amiss, Read, amiss
-from receipts.store.integrity.leaves import KINDS
+from receipts.store.integrity.leaves import KINDS, content
 from receipts.store.integrity.seals import Held, Seal, all_seals, held, last_sealed
 from receipts.store.sql import engine_of
 from receipts.store.tables import (
@@ -241,6 +241,17 @@ class Inspection:
             if at is not None:
                 return one, merkle.proof([item.digest for item in there], at)
         return None
+
+    def log(self) -> list[bytes]:
+        """Digests of the store's own seals, in order: the leaves of the log that checkpoints are of."""
+        return [merkle.leaf(item) for item in self.sealed()]
+
+    def sealed(self) -> list[bytes]:
+        """What the leaf of each of the store's own seals is the digest of, in order."""
+        if self.store is None:
+            return []
+        every = all_seals(self._connection, self.store)
+        return [content("seals", item[1:]) for item in every]
 
     def _each(
         self, query: Select[Any], number: Column[int], make: Callable[[Sequence[Any]], Iterator[Any]]

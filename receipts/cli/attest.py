@@ -1,0 +1,77 @@
+"""``receipts attest``: a verdict as a signed statement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.base import files
+from receipts.base.errors import NotFound
+from receipts.cli import output
+from receipts.cli.session import Session, is_file, parsed_file, pass_session
+from receipts.cli.sides import ComparisonOptions, gather
+
+if TYPE_CHECKING:
+    from receipts.workflows.bundle import Answered
+
+EPILOG = """\b
+Examples:
+  receipts attest 3f9c 81aa --sign ana
+  receipts attest mtp-off --sign ana --output mtp-off.dsse.json
+  receipts attest 3f9c --sign ana
+
+The statement is in-toto's, in a DSSE envelope: its subjects are receipts by their SHA-256, its predicate has the digest
+of the rules, the answers and the findings. The verdict is given now. docs/signatures.md describes it."""
+METRIC = click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="Two are compared by it.")
+SIGN = click.option("--sign", "sign", required=True, metavar="KEY", help="The key, by its name or file.")
+
+
+@click.command("attest", epilog=EPILOG)
+@click.argument("word", metavar="ID|CLAIM|A")
+@click.argument("other", metavar="[B]", required=False)
+@METRIC
+@SIGN
+@click.option("--output", "-o", "output_", type=click.Path(path_type=Path), metavar="FILE", help="Write to a new file.")
+@pass_session
+def command(session: Session, word: str, other: str | None, metric: str, sign: str, output_: Path | None) -> int:
+    """Sign the verdict on a receipt, on a claim, or on B compared with A."""
+    from receipts.signing.private import read_private
+    from receipts.workflows.bundle import attested
+
+    key = read_private(sign)
+    answer = answered(session, word, other, metric)
+    content = attested(answer, key).to_json()
+    if output_ is None:
+        output.line(content.rstrip("\n"))
+    else:
+        files.write(output_, content)
+    output.note(f"{answer.kind}: {answer.verdict.status}, signed by {key.public.fingerprint}")
+    return 0
+
+
+def answered(session: Session, word: str, other: str | None, metric: str) -> Answered:
+    """The verdict on what one or two words name. Raises NotFound."""
+    from receipts.workflows.bundle import Answered
+
+    if other is not None:
+        sides = ((word,), (other,))
+        options = ComparisonOptions(sides, metric=metric, waive=(), study=None, witness=(), no_replicates=False)
+        compared = gather(session, options, stored=not options.all_files)
+        return Answered("comparison", compared.verdict, [*compared.sides.a, *compared.sides.b])
+    from receipts.api.receipt import Receipt
+
+    if is_file(word):
+        parsed = parsed_file(word)
+        return Answered("receipt", Receipt(parsed, session.rulebook).verdict, [parsed])
+    from receipts.questions.claims.stored import history
+
+    with session.open_store(looked_up=[word]) as store:
+        try:
+            verdict = history(store, word, session.rulebook).verdict
+        except NotFound:
+            parsed = store.get(word)
+            facts = store.query.facts(parsed)
+            return Answered("receipt", Receipt(parsed, session.rulebook, facts).verdict, [parsed])
+        return Answered("claim", verdict, [store.parsed(item) for item in (*verdict.baseline, *verdict.candidate)])

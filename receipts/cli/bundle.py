@@ -1,0 +1,43 @@
+"""``receipts bundle``: a verdict with all that a stranger checks it by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from receipts.base import files
+from receipts.cli import output
+from receipts.cli.attest import METRIC, SIGN, answered
+from receipts.cli.session import Session, pass_session
+
+EPILOG = """\b
+Examples:
+  receipts bundle 3f9c 81aa --sign ana --output gain.tar
+  receipts bundle mtp-off --sign ana --output mtp-off.tar
+
+Whoever has it checks it with: python verify.py gain.tar ana.pub
+verify.py is one file, receipts/signing/verify.py, that needs Python and openssl and nothing of this project."""
+
+
+@click.command("bundle", epilog=EPILOG)
+@click.argument("word", metavar="ID|CLAIM|A")
+@click.argument("other", metavar="[B]", required=False)
+@METRIC
+@SIGN
+@click.option("--output", "-o", "target", type=click.Path(path_type=Path), metavar="FILE", required=True)
+@pass_session
+def command(session: Session, word: str, other: str | None, metric: str, sign: str, target: Path) -> int:
+    """Pack a verdict, its receipts, their evidence, signatures and proofs, and the rules into one signed tar."""
+    from receipts.signing.private import read_private
+    from receipts.store.kept import kept_files
+    from receipts.workflows.bundle import bundle
+
+    files.refuse_existing(target)
+    key = read_private(sign)
+    answer = answered(session, word, other, metric)
+    with session.open_store() as store:
+        content = bundle(answer, store, kept_files(store.database.address), session.rulebook, key)
+    files.write(target, content)
+    output.line(f"{target}: {answer.kind}, {answer.verdict.status}, signed by {key.public.fingerprint}")
+    return 0
