@@ -61,6 +61,12 @@ Exit codes: 0 everything is as it was written, 1 faults, each printed with what 
 @click.option(
     "--key", "keys", multiple=True, metavar="FILE", help="Who signed them.  [default: the store's keys of all lanes]"
 )
+@click.option(
+    "--consistency",
+    type=click.IntRange(min=1),
+    metavar="SEALS",
+    help="Print the proof that the log continues the one of so many seals (RFC 9162).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @pass_session
 def command(
@@ -72,6 +78,7 @@ def command(
     sign: str | None,
     against: Path | None,
     keys: tuple[str, ...],
+    consistency: int | None,
     as_json: bool,
 ) -> int:
     """Recompute every digest and verify every row against the seals.
@@ -86,6 +93,8 @@ def command(
     for root in expect:
         if len(root) < 8 or not set(root.lower()) <= set("0123456789abcdef"):
             raise UsageError(f"--expect {root}: write at least 8 digits of a root, as audit --seal printed it")
+    if consistency is not None and (sealing or expect or against or proof):
+        raise UsageError("--consistency is asked for alone: receipts audit --consistency SEALS")
     if (publish is None) is not (sign is None) or (publish is not None and not sealing):
         raise UsageError("a checkpoint is published with: receipts audit --seal --publish FILE --sign KEY")
     if keys and against is None:
@@ -94,6 +103,8 @@ def command(
     with session.open_store() as store:
         if proof is not None:
             return _prove(store, proof, as_json)
+        if consistency is not None:
+            return _continue(store, consistency, as_json)
         progress = output.Progress(0, answers=False)
 
         def tell(done: int, total: int) -> None:
@@ -201,4 +212,18 @@ def _prove(store: Store, word: str, as_json: bool) -> int:
     for step in steps:
         output.line(f"{'left ' if step.left else 'right'}  {step.digest.hex()}")
     output.line(f"root   {one.root}")
+    return 0
+
+
+def _continue(store: Store, size: int, as_json: bool) -> int:
+    from receipts.workflows.checkpoints import Continued, continued
+
+    proof: Continued = continued(store, size)
+    if as_json:
+        output.as_json({**proof._asdict(), "proof": list(proof.proof)})
+        return 0
+    output.line(f"first   {counted(proof.first, 'seal')}, root {proof.first_root}")
+    for digest in proof.proof:
+        output.line(f"        {digest}")
+    output.line(f"second  {counted(proof.second, 'seal')}, root {proof.second_root}")
     return 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts.base import files
 from receipts.base.errors import ConflictError, UsageError
@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from receipts.signing.private import PrivateKey
     from receipts.signing.public import PublicKey
     from receipts.store import Store
+
+
+class Continued(NamedTuple):
+    """The proof that a log of ``second`` seals continues the one of its ``first``; roots and digests in hex."""
+
+    first: int
+    second: int
+    first_root: str
+    second_root: str
+    proof: tuple[str, ...]
+
 
 _ORIGIN: Final = "frontier-receipts/"
 
@@ -58,6 +69,15 @@ def against(store: Store, source: Path, keys: Iterable[PublicKey]) -> Iterator[F
             yield Fault("seal", where, "no key that counts signed it", do)
         elif why := difference(log, item):
             yield Fault("seal", where, why, RESTORE)
+
+
+def continued(store: Store, size: int) -> Continued:
+    """The proof that the store's log continues the one of so many seals. Raises UsageError where it has fewer."""
+    log = _log(store)
+    if not 0 < size <= len(log):
+        raise UsageError(f"the store has {counted(len(log), 'seal')}, and none is number {size}")
+    roots = merkle.root(log[:size]).hex(), merkle.root(log).hex()
+    return Continued(size, len(log), *roots, tuple(item.hex() for item in merkle.consistency(log, size)))
 
 
 def difference(log: Sequence[bytes], checkpoint: Checkpoint) -> str:

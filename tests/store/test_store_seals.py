@@ -50,6 +50,38 @@ def _filled(store: Store) -> list[str]:
     return ids
 
 
+def test_consistency_proofs_are_those_of_certificate_transparency() -> None:
+    # The proofs of Certificate Transparency's reference tests, over the leaves of the test below.
+    inputs = ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"]
+    leaves = [merkle.leaf(bytes.fromhex(item)) for item in inputs]
+    proofs = {
+        (1, 1): [],
+        (1, 8): ["96a296d224f285c6", "5f083f0a1a33ca07", "6b47aaf29ee3c2af"],
+        (6, 8): ["0ebc5d3437fbe2db", "ca854ea128ed050b", "d37ee418976dd957"],
+        (2, 5): ["5f083f0a1a33ca07", "bc1a0643b12e4d2d"],
+    }
+    for (first, second), expected in proofs.items():
+        assert [item.hex()[:16] for item in merkle.consistency(leaves[:second], first)] == expected
+
+
+def test_a_consistency_proof_holds_between_any_two_trees_and_no_mutation_of_it_does() -> None:
+    leaves = [merkle.leaf(bytes([item])) for item in range(33)]
+    rng = random.Random(9162)
+    trees = [(first, second) for second in range(1, 34) for first in range(1, second + 1)]
+    for first, second in trees:
+        roots = merkle.root(leaves[:first]), merkle.root(leaves[:second])
+        assert merkle.consistent(first, second, *roots, merkle.consistency(leaves[:second], first))
+    for _ in range(unless_thorough(300, 10_000)):
+        first, second = rng.choice([item for item in trees if item[0] < item[1]])
+        roots = [merkle.root(leaves[:first]), merkle.root(leaves[:second])]
+        digests = [*roots, *merkle.consistency(leaves[:second], first)]
+        at = rng.randrange(len(digests))
+        flipped = bytearray(digests[at])
+        flipped[rng.randrange(32)] ^= rng.randrange(1, 256)
+        changed = [*digests[:at], *([bytes(flipped)] if at < 2 or rng.random() < 0.7 else []), *digests[at + 1 :]]
+        assert not merkle.consistent(first, second, changed[0], changed[1], changed[2:])
+
+
 def test_the_tree_is_that_of_rfc_6962() -> None:
     # The leaves and roots of Certificate Transparency's reference tests (merkletree, "RFC 6962 hasher").
     inputs = ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"]

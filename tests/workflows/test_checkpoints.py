@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from command_line import Shell
+from receipts.signing.note import read_checkpoints
+from receipts.store.integrity import merkle
 
 
 @pytest.fixture
@@ -97,3 +99,13 @@ def test_a_file_of_something_else_is_refused(sealed: Shell, tmp_path: Path) -> N
     code, text = _against(sealed)
     assert code == 2
     assert "no signed checkpoint" in text
+
+
+def test_the_log_proves_that_it_continues_its_first_seals(sealed: Shell) -> None:
+    checkpoints = read_checkpoints((sealed.folder / "checkpoints.txt").read_text(), "checkpoints.txt")
+    first, second = checkpoints
+    proof = sealed("audit", "--consistency", str(first.size), "--json").json
+    assert (proof["first_root"], proof["second_root"]) == (first.root.hex(), second.root.hex())
+    steps = [bytes.fromhex(item) for item in proof["proof"]]
+    assert merkle.consistent(first.size, second.size, first.root, second.root, steps)
+    assert sealed("audit", "--consistency", "99").code == 2
