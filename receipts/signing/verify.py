@@ -153,13 +153,25 @@ def check(raw: bytes, keys: list[Key]) -> list[str]:
         if sha256(files.get(f"receipts/{receipt}.json", b"")) != receipt:
             raise Refused(f"receipt {receipt[:12]} is not there")
     verdict = statement["predicate"]
-    shown = [f"signed by {keys[0].fingerprint}", f"{verdict['kind']}: {verdict['verdict']['status']}"]
+    shown = [f"signed by {keys[0].fingerprint}", *numbers(verdict)]
     shown += [f"{len(receipts)} receipts, by the rules {verdict['rules'][:12]}", *listed["lacks"]]
     for receipt in receipts:
         if (envelope := files.get(f"receipts/{receipt}.dsse.json")) is not None:
             shown.append(submitter(envelope, receipt, keys))
         if (proof := files.get(f"proofs/{receipt}.json")) is not None:
             shown.append(prove(json.loads(proof), receipt))
+    return shown
+
+
+def numbers(predicate: dict[str, Any]) -> list[str]:
+    """What the verdict says: its status, and each metric of a comparison with its 95 % interval and effect."""
+    verdict = predicate["verdict"]
+    shown = [f"{predicate['kind']}: {verdict['status']}", *([verdict["text"]] if "text" in verdict else [])]
+    compared = verdict.get("comparison") or verdict
+    for item in compared.get("results") or ():
+        a, b, effect = item["a"]["text"], item["b"]["text"], item["effect"]
+        interval = "" if effect["low"] is None else f", ratio {effect['low']:.4f} to {effect['high']:.4f}"
+        shown.append(f"{item['metric']}: {a} to {b} {item['unit']}{interval}, {effect['kind']}")
     return shown
 
 
@@ -186,7 +198,9 @@ def main(words: list[str]) -> int:
     except (Refused, OSError, ValueError) as error:
         sys.stderr.write(f"refused: {error}\n")
         return 1
-    sys.stdout.write("\n".join([*shown, "verified"]) + "\n")
+    # What others wrote does nothing to a terminal.
+    lines = ("".join(letter if letter.isprintable() else "?" for letter in line) for line in shown)
+    sys.stdout.write("\n".join([*lines, "verified"]) + "\n")
     return 0
 
 

@@ -91,7 +91,8 @@ def _steps(steps: Iterable[merkle.Step]) -> list[dict[str, object]]:
 
 def _rules(rulebook: Rulebook) -> dict[str, bytes]:
     """What the digest of the rules is over: the code of rules, and lanes."""
-    places = [*(item.path for item in rulebook.rules.rules), *rulebook.lanes.files()]
+    own = (item.path for item in rulebook.rules.rules)
+    places = [*(place for place in own if place is not None), *rulebook.lanes.files()]
     return {f"rules/{place.parent.name}/{place.name}": place.read_bytes() for place in places}
 
 

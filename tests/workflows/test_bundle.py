@@ -52,6 +52,11 @@ def test_a_stranger_checks_a_bundle_with_nothing_of_ours(signing: Shell, bundle:
     words = [sys.executable, "-I", "-S", verify.__file__, str(bundle), "ana.pub"]
     answer = subprocess.run(words, capture_output=True, text=True, check=False, cwd=signing.folder)
     assert answer.returncode == 0, answer.stderr
+    verdict = signing("compare", "one", "two", "--json").json
+    assert f"comparison: {verdict['status']}" in answer.stdout
+    assert all(
+        f"{item['metric']}: {item['a']['text']} to {item['b']['text']}" in answer.stdout for item in verdict["results"]
+    )
     for receipt in signing.made.values():
         assert f"{receipt[:12]} was submitted by SHA256:" in answer.stdout
         assert f"{receipt[:12]} was sealed" in answer.stdout
@@ -94,3 +99,17 @@ def _mutated(raw: bytes, rng: random.Random) -> bytes:
         lambda: raw[:at],
     ]
     return rng.choice(changes)()
+
+
+def test_a_bundle_names_what_the_store_does_not_have(signing: Shell) -> None:
+    signing.store("three", evidence=[{"kind": "log", "sha256": "ab" * 32, "uri": "train.log"}])
+    assert signing("bundle", "three", "--sign", "ana", "--output", "y.tar").code == 0
+    shown = verify.check(
+        (signing.folder / "y.tar").read_bytes(), [verify.Key((signing.folder / "ana.pub").read_text())]
+    )
+    assert f"{signing.made['three'][:12]} is not sealed" in shown
+    assert "evidence abababababab is not in the bundle" in shown
+
+
+def test_a_bundle_replaces_no_file(signing: Shell, bundle: Path) -> None:
+    assert signing("bundle", "one", "--sign", "ana", "--output", "x.tar").code == 2
