@@ -26,8 +26,9 @@ verify.py is one file, receipts/signing/verify.py, that needs Python and openssl
 @METRIC
 @SIGN
 @click.option("--output", "-o", "target", type=click.Path(path_type=Path), metavar="FILE", required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @pass_session
-def command(session: Session, word: str, other: str | None, metric: str, sign: str, target: Path) -> int:
+def command(session: Session, word: str, other: str | None, metric: str, sign: str, target: Path, as_json: bool) -> int:
     """Pack a verdict, its receipts, their evidence, signatures and proofs, and the rules into one signed tar."""
     from receipts.signing.private import read_private
     from receipts.store.kept import kept_files
@@ -39,5 +40,9 @@ def command(session: Session, word: str, other: str | None, metric: str, sign: s
     with session.open_store() as store:
         content = bundle(answer, store, kept_files(store.database.address), session.rulebook, key)
     files.write(target, content)
-    output.line(f"{target}: {answer.kind}, {answer.verdict.status}, signed by {key.public.fingerprint}")
+    signer = key.public.fingerprint
+    if as_json:
+        output.as_json({"file": str(target), "kind": answer.kind, "status": answer.verdict.status, "signed_by": signer})
+    else:
+        output.line(f"{target}: {answer.kind}, {answer.verdict.status}, signed by {signer}")
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 from base64 import b64decode, b64encode
 from pathlib import Path
@@ -13,6 +14,7 @@ from receipts.base.errors import InputError, UsageError
 from receipts.signing.envelope import RECEIPT, Envelope, Signature, encoded, read_envelope, signed
 from receipts.signing.private import PrivateKey, new_key, read_private
 from receipts.signing.public import read_public
+from thorough import unless_thorough
 
 PAYLOAD = b'{"schema_version": "1.0"}'
 
@@ -116,6 +118,20 @@ def test_an_envelope_that_was_changed_has_no_signer(change: object, key: Private
     assert one.signers(keys)
     assert callable(change)
     assert not change(one).signers(keys)
+
+
+def test_no_mutation_of_an_envelope_verifies_as_anything_else(key: PrivateKey) -> None:
+    one, keys, rng = signed(RECEIPT, PAYLOAD, key), {key.public.fingerprint: key.public}, random.Random(1)
+    raw = one.to_json().encode()
+    for _ in range(unless_thorough(300, 10_000)):
+        at, byte = rng.randrange(len(raw)), rng.randrange(1, 256)
+        changed = raw[:at] + rng.choice([b"", bytes([byte]), bytes([byte]) + raw[at : at + 1]]) + raw[at + 1 :]
+        try:
+            other = read_envelope(changed, "changed")
+        except InputError:
+            continue
+        # White space outside the base64 is another spelling of the same envelope.
+        assert not other.signers(keys) or other == one
 
 
 @pytest.mark.parametrize(
