@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from receipts.base.errors import NotFound
+from receipts.base.errors import NotFound, UsageError
 from receipts.judging.verdict_json import to_json
 from receipts.signing.envelope import BUNDLE, STATEMENT, Envelope, signed
 from receipts.signing.statement import Subject, statement
@@ -35,7 +35,9 @@ class Answered(NamedTuple):
 
 
 def attested(answer: Answered, key: PrivateKey) -> Envelope:
-    """The verdict as a signed statement on its receipts."""
+    """The verdict as a signed statement on its receipts. Raises UsageError where there are none."""
+    if not answer.receipts:
+        raise UsageError("the verdict is on no receipt, and a statement has receipts as its subjects")
     subjects = [Subject(item.receipt.run.label or item.id[:12], item.id) for item in answer.receipts]
     return signed(STATEMENT, statement(answer.kind, subjects, answer.verdict.rules, to_json(answer.verdict)), key)
 

@@ -17,6 +17,19 @@ from receipts.signing.envelope import read_envelope
 from receipts.signing.public import read_public_file
 from thorough import unless_thorough
 
+CLAIM = """
+schema_version = "1.0"
+
+[[claim]]
+id = "faster"
+text = "Two is a third faster than one."
+kind = "speedup"
+baseline = "label=one"
+candidate = "label=two"
+axis = "numerics.learning_rate"
+effect = "at least 1.30"
+"""
+
 
 @pytest.fixture
 def signing(shell: Shell) -> Shell:
@@ -46,6 +59,19 @@ def test_a_statement_names_its_receipts_and_the_rules(signing: Shell) -> None:
     verdict = signing("compare", "one", "two", "--json").json
     assert statement["predicate"]["rules"] == verdict["rules"]
     assert statement["predicate"]["verdict"]["status"] == verdict["status"]
+
+
+def test_a_claim_and_a_receipt_are_attested_by_their_names(signing: Shell) -> None:
+    (signing.folder / "claims.toml").write_text(CLAIM)
+    assert signing("claim", "add", "claims.toml").code == 0
+    for word, kind in (("faster", "claim"), ("one", "receipt")):
+        answer = signing("attest", word, "--sign", "ana", "--output", f"{kind}.dsse.json")
+        assert answer.code == 0, answer.err
+        envelope = read_envelope((signing.folder / f"{kind}.dsse.json").read_bytes(), kind)
+        assert json.loads(envelope.payload)["predicate"]["kind"] == kind
+    assert signing("bundle", "faster", "--sign", "ana", "--output", "c.tar", "--json").json["kind"] == "claim"
+    key = verify.Key((signing.folder / "ana.pub").read_text())
+    assert any(line.startswith("claim: ") for line in verify.check((signing.folder / "c.tar").read_bytes(), [key]))
 
 
 def test_a_stranger_checks_a_bundle_with_nothing_of_ours(signing: Shell, bundle: Path) -> None:
