@@ -77,7 +77,7 @@ def history(item: ClaimHistory) -> Page:
 
 def _stored(item: ClaimHistory) -> Iterator[str]:
     say = words("claim")
-    yield say("added", at=item.stored.at, origin=item.stored.origin)
+    yield say("added", at=item.stored.at, origin=item.stored.origin, who=item.stored.actor or "not recorded")
     if item.stored.superseded is not None:
         successor, reason = item.stored.superseded
         yield say("superseded", by=successor, reason=reason) if successor else say("withdrawn", reason=reason)

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from command_line import Shell
+from receipts.base.actor import this_process
 
 
 def test_a_purged_receipt_leaves_a_tombstone_with_the_reason(shell: Shell) -> None:
@@ -19,6 +20,7 @@ def test_a_purged_receipt_leaves_a_tombstone_with_the_reason(shell: Shell) -> No
     assert gone.code == 2
     assert "purged" in gone.err
     assert "held a token" in gone.err
+    assert f"by {this_process()}" in gone.err
     assert shell("submit", "one.json").code == 2
 
 

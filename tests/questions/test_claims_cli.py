@@ -9,6 +9,7 @@ import pytest
 
 import rule_cases
 from command_line import Shell
+from receipts.base.actor import this_process
 from receipts.base.errors import ConflictError, NotFound, UsageError
 from receipts.store import Store, open_store
 from store_receipts import claim_verdict, new_claim, publish, ready
@@ -105,6 +106,8 @@ def test_claims_are_kept_shown_and_never_edited(shell: Shell) -> None:
     shown = shell("claim", "show", "win", "--json").json
     assert (shown["verdict"]["status"], shown["before"][0]["status"]) == ("supported", "supported")
     assert "README.md" in shell("claim", "show", "win").out
+    assert shown["actor"] == str(this_process())
+    assert str(this_process()) in shell("claim", "show", "win").out
     assert [item["claim"] for item in shell("claim", "list", "--json").json] == ["win"]
     assert shell("claim", "list", "--status", "refuted", "--json").json == []
 

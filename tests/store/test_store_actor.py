@@ -5,12 +5,14 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from command_line import Shell
 from receipts.base.actor import Actor, this_process
 from receipts.base.errors import StoreError
 from receipts.store import open_store
+from receipts.store.query.lists import Filters, condition
 from store_receipts import ready
 
 
@@ -67,6 +69,23 @@ def test_a_store_without_the_column_says_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     open_store(str(path)).close()
     with sqlite3.connect(path) as file:
-        file.execute("ALTER TABLE receipts DROP COLUMN actor")
+        file.executescript("DROP INDEX receipts_actor; ALTER TABLE receipts DROP COLUMN actor")
     with open_store(str(path)) as store, pytest.raises(StoreError, match=r"receipts export all\.jsonl"):
         store.submit(*ready())
+
+
+@pytest.mark.slow
+def test_a_store_on_a_server_without_the_column_says_what_to_do(postgres_store: str) -> None:
+    open_store(postgres_store).close()
+    with psycopg.connect(postgres_store.replace("+psycopg", ""), autocommit=True) as server:
+        server.execute("ALTER TABLE receipts DROP COLUMN actor")
+    with open_store(postgres_store) as store, pytest.raises(StoreError, match=r"receipts export all\.jsonl"):
+        store.submit(*ready())
+
+
+def test_a_list_by_actor_asks_an_index(tmp_path: Path) -> None:
+    url = str(tmp_path / "a.sqlite")
+    with open_store(url, actor=Actor("token", "bench-1")) as store:
+        store.submit(*ready())
+        lead = store.plan(Filters((condition("actor=token:nobody"),))).lead
+    assert lead == ("name", "actor")

@@ -61,6 +61,7 @@ class ClaimHistory:
             "claim": self.claim.model_dump(mode="json", exclude_none=True),
             "added": self.stored.at,
             "origin": self.stored.origin,
+            "actor": self.stored.actor,
             "superseded": {"by": superseded[0], "reason": superseded[1]} if superseded else None,
             "verdict": verdict_json(self.verdict),
             "before": [{"at": item.at, "status": item.status, "rules": item.rules} for item in self.before],

@@ -124,4 +124,5 @@ def _refuse_purged(connection: Connection, beginning: str) -> None:
     query = select(purges).where(purges.c.receipt >= beginning, purges.c.receipt < beginning + "g").limit(1)
     row = connection.execute(query).first()
     if row is not None:
-        raise NotFound(f"{row.receipt[:12]} was purged on {row.at:%Y-%m-%d}: {row.reason}")
+        who = f" by {row.actor}" if row.actor else ""
+        raise NotFound(f"{row.receipt[:12]} was purged on {row.at:%Y-%m-%d}{who}: {row.reason}")

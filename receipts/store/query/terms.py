@@ -18,8 +18,8 @@ from receipts.store.query.neighbours import holds_all
 from receipts.store.tables import FIGURES, facets, placements
 from receipts.store.write.listing import COMMIT, OF_FACET, instant
 
-# Columns that have an index of their own, and few receipts a value.
-NAMES: Final = ("id", "launch", "label", "supersedes", "witness_for")
+# Columns that have an index of their own.
+NAMES: Final = ("id", "launch", "label", "actor", "supersedes", "witness_for")
 # Columns of `placements` that have an index of their own.
 TEXTS: Final = ("revision", "context", "host")
 # Columns whose every value an axis has in the same words.

@@ -188,6 +188,7 @@ version = Table(
 )
 
 Index("receipts_label", receipts.c.label)
+Index("receipts_actor", receipts.c.actor)
 # Figures that receipts are found by where few of a lane that ended alike reach them.
 FIGURES: Final = ("tokens_per_second", "step_seconds", "mfu", "peak_bytes")
 
