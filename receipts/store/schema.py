@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sqlalchemy import Connection, Engine, func, insert, inspect, select, text
+from sqlalchemy import Connection, Engine, func, insert, inspect, select
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from receipts.base.errors import StoreError
@@ -105,8 +105,7 @@ def make(engine: Engine, address: Address) -> None:
 def create(connection: Connection) -> None:
     """Create all tables, indexes and triggers in an empty database, without the revision."""
     metadata.create_all(connection, checkfirst=False)
-    for statement in engine_of(connection).triggers():
-        connection.execute(text(statement))
+    engine_of(connection).create_triggers(connection)
 
 
 def _refuse_strangers(connection: Connection, address: Address) -> None:

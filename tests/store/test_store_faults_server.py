@@ -293,15 +293,14 @@ KILLED = """
 import os, signal, sys
 from receipts.store import schema
 from receipts.store.address import address
-from receipts.store.sql.postgres import Postgres
-from receipts.store.sql.sqlite import Sqlite
+from receipts.store.sql import triggers
 
 def some(statements):
-    yield statements[0]
+    yield next(statements)
     os.kill(os.getpid(), signal.SIGKILL)
 
-for engine in (Sqlite, Postgres):
-    engine.triggers = lambda self, every=engine.triggers: some(every(self))
+for name in ("sqlite", "postgresql"):
+    setattr(triggers, name, lambda every=getattr(triggers, name): some(every()))
 schema.upgrade(address(sys.argv[1]))
 """
 

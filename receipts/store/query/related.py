@@ -28,15 +28,14 @@ from receipts.axes.settings import Settings
 from receipts.judging.facts import exact_start
 from receipts.receipt import Parsed
 from receipts.store.entries import safe, standing
-from receipts.store.query.signatures import ask_earlier, earlier_of
+from receipts.store.query.signatures import MOST, ask_earlier, earlier_of
 from receipts.store.sql.postgres import unnested
 from receipts.store.sql.statement import Ask, Row, Statement
 from receipts.store.tables import documents, receipts
 
-_MOST_WITNESSES: Final = 20
-
-
 About = Literal["witnesses", "failures", "resumed", "at_once"]
+# The newest of them, of which documents are parsed.
+_MOST: Final[Mapping[About, int]] = {"witnesses": 20, "failures": MOST, "resumed": 1, "at_once": 20}
 
 
 class Question(NamedTuple):
@@ -53,20 +52,17 @@ class Question(NamedTuple):
 
     def answered(self, rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:
         """The rows by the id that they were found for."""
-        if not self.placed:
-            return {self.of[0]: rows}
-        found: dict[str, list[Row]] = {}
-        for place, *row in rows:
+        found: dict[str, list[Row]] = {} if self.placed else {self.of[0]: list(rows)}
+        for place, *row in rows if self.placed else ():
             found.setdefault(self.of[place - 1], []).append(tuple(row))
-        return found
+        return {name: some[: _MOST[self.about]] for name, some in found.items()}
 
 
 _DOCUMENTS: Final = (
     select(receipts.c.id, documents.c.codec, documents.c.body)
     .join(documents, documents.c.receipt == receipts.c.seq)
-    # A sum, since PostgreSQL may else walk all receipts from the newest to find the first few; see `lock`.
-    .order_by((receipts.c.seq + 0).desc())
-    .limit(_MOST_WITNESSES)
+    # Without a limit, for which PostgreSQL may walk all receipts from the newest; few name one receipt.
+    .order_by(receipts.c.seq.desc())
 )
 
 

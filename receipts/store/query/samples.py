@@ -36,13 +36,9 @@ def _texts(kind: Taint) -> list[ColumnElement[str]]:
     return [literal(text_of(some)) for some in sets]
 
 
-def unspoilt(kind: Taint, row: Any = receipts, *, walked: bool = False) -> ColumnElement[bool]:
-    """Whether a launch is no invalid one for this kind of metric.
-
-    With ``walked`` the engine does not look `tainted` up, so that it keeps to the order of an index.
-    """
-    tainted = row.c.tainted + "" if walked else row.c.tainted
-    return and_(tainted.in_(_texts(kind)), row.c.path_answer != literal("left"))
+def unspoilt(kind: Taint, row: Any = receipts) -> ColumnElement[bool]:
+    """Whether a launch is no invalid one for this kind of metric."""
+    return and_(row.c.tainted.in_(_texts(kind)), row.c.path_answer != literal("left"))
 
 
 def valid(kind: Taint) -> ColumnElement[bool]:

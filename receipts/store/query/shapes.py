@@ -100,7 +100,7 @@ def _ends(direction: Any) -> Statement:
             receipts.c.outcome == literal("ok"),
             *(receipts.c[name] == bindparam(name) for name in (*_KEY, *_SIZE)),
             receipts.c.provenance == literal("measured"),
-            samples.unspoilt(Taint.RATE, walked=True),
+            samples.unspoilt(Taint.RATE),
             standing(),
         )
         .order_by(*(direction(receipts.c[name]) for name in order))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, literal, or_, select
 
@@ -17,9 +17,6 @@ from receipts.receipt import Parsed
 from receipts.store.entries import safe, standing
 from receipts.store.sql.statement import Ask, Row, Statement
 from receipts.store.tables import receipts, signatures
-
-if TYPE_CHECKING:
-    pass
 
 # A crash or a hang that comes back is as dear as memory that runs out; a loss that diverged says nothing of fitting.
 FAILED: Final = ("oom", "crash", "hang")
@@ -100,8 +97,6 @@ def earlier_of(signature: Any, launch: Any, started: Any) -> Select[Any]:
         _OF_ITS_OWN,
         receipts.c.launch != launch,
         receipts.c.started <= started,
-        # A sum, since PostgreSQL might else walk all signatures from the newest to find the first few.
-        order=((signatures.c.receipt + 0).desc(),),
     )
 
 

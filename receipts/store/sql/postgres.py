@@ -39,11 +39,8 @@ COPIED: Final = 20
 _IDLE: Final = 0  # libpq's PQTRANS_IDLE: no transaction has begun
 # Any number will do, so long as every version of the program takes the same one; schema.py takes another.
 _KEY: Final = 0x7265636569707475
-# A writer looks up what it needs. A plan made while a table was small would read all of it, and a load keeps its plans
-# while the tables grow.
-_LOOK_UP: Final = func.set_config("enable_seqscan", "off", true())
-_ALONE: Final = Statement(select(func.pg_advisory_xact_lock(_KEY), _LOOK_UP))
-_TOGETHER: Final = Statement(select(func.pg_advisory_xact_lock_shared(_KEY), _LOOK_UP))
+_ALONE: Final = Statement(select(func.pg_advisory_xact_lock(_KEY)))
+_TOGETHER: Final = Statement(select(func.pg_advisory_xact_lock_shared(_KEY)))
 _ARRAYS: Final = ((SmallInteger, "smallint"), (String, "text"), (LargeBinary, "bytea"))
 
 
@@ -195,9 +192,10 @@ class Postgres:
         """Make an index partial, when the table is made: to name the dialect before is to import it, 18 ms."""
         index.dialect_options["postgresql"]["where"] = where
 
-    def triggers(self) -> list[str]:
-        """The DDL of the triggers, in the order to run it in."""
-        return list(triggers.postgresql())
+    def create_triggers(self, connection: Connection) -> None:
+        """Create the triggers of all tables."""
+        for statement in triggers.postgresql():
+            connection.execute(text(statement))
 
     def wrong_triggers(self, connection: Connection) -> set[str]:
         """Triggers that are missing, disabled, or not what the DDL makes; so is one whose function was changed."""
@@ -207,10 +205,11 @@ class Postgres:
             "WHERE NOT tgisinternal AND tgenabled IN ('O', 'A') AND relnamespace = current_schema()::regnamespace"
         )
         there = {name: rest for name, *rest in connection.execute(text(query))}
-        bodies = triggers.bodies(self.triggers())
+        every = list(triggers.postgresql())
+        bodies = triggers.bodies(every)
         return {
             name
-            for name, made in triggers.by_name(self.triggers()).items()
+            for name, made in triggers.by_name(every).items()
             # PostgreSQL writes the events of a trigger in an order of its own.
             if name not in there
             or sorted(there[name][0].split()) != sorted(made.split())

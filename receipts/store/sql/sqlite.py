@@ -162,15 +162,16 @@ class Sqlite:
     def restrict(self, index: Index, where: ColumnElement[bool]) -> None:
         """Make an index partial. SQLite's tables say so themselves."""
 
-    def triggers(self) -> list[str]:
-        """The DDL of the triggers, in the order to run it in."""
-        return list(triggers.sqlite())
+    def create_triggers(self, connection: Connection) -> None:
+        """Create the triggers of all tables."""
+        for statement in triggers.sqlite():
+            connection.exec_driver_sql(statement)
 
     def wrong_triggers(self, connection: Connection) -> set[str]:
         """Triggers that are missing, or are not what the DDL makes."""
         query = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
         there: dict[str, str] = {row.name: row.sql for row in connection.exec_driver_sql(query)}
-        return {name for name, made in triggers.by_name(self.triggers()).items() if there.get(name) != made}
+        return {name for name, made in triggers.by_name(triggers.sqlite()).items() if there.get(name) != made}
 
     def damage(self, connection: Connection) -> Iterator[str]:
         """What the engine finds wrong in its own files, in sentences."""

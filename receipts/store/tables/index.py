@@ -170,5 +170,6 @@ Index("placements_configuration", *(placements.c[name] for name in ("configurati
 Index("placements_facet", *(placements.c[name] for name in ("facet", "at", "receipt", "configuration")))
 for _name in ("host", "context", "revision"):
     Index(f"placements_{_name}", *(placements.c[name] for name in (_name, "at", "receipt", "facet")))
-Index("signatures_signature", signatures.c.signature, signatures.c.outcome)
+# In the order in which launches of a signature are asked for, the newest first.
+Index("signatures_signature", *(signatures.c[name] for name in ("signature", "receipt", "outcome")))
 Index("signatures_base", *(signatures.c[name] for name in ("base", "outcome", "micro_batch", "sequence_length")))

@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Engine, Table, func, insert, inspect, select, text
+from sqlalchemy import Connection, Engine, Table, func, insert, inspect, select
 
 from receipts.base import files
 from receipts.base.errors import StoreError, UsageError
@@ -99,8 +99,7 @@ def _make(connection: Connection) -> None:
 
 def _finish(connection: Connection) -> None:
     """Triggers when the rows are in: they would look at each of them, and refuse a store's second id."""
-    for statement in engine_of(connection).triggers():
-        connection.execute(text(statement))
+    engine_of(connection).create_triggers(connection)
     connection.execute(insert(version).values(version_num=HEAD))
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Table, insert, select
 
@@ -27,9 +27,6 @@ from receipts.store.tables import (
     receipts,
 )
 from receipts.store.transfer.origins import Came, Row, come_from, insert_rows, to_add
-
-if TYPE_CHECKING:
-    pass
 
 
 def take_purges(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
