@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +16,7 @@ from receipts.metrics import Launch
 from receipts.metrics.reading import Taint
 from receipts.receipt.accelerators import find as find_accelerator
 from receipts.store.query.samples import kinds_of, text_of
+from receipts.store.sql import engine_of
 from receipts.store.tables import receipts, supersessions
 
 # Column → where it stands in the document. `list` takes either name.
@@ -220,6 +221,15 @@ def entries() -> Select[Any]:
     said = last.with_only_columns(supersessions.c.seq).correlate(receipts).scalar_subquery()
     columns = [receipts.c[name] for name in COLUMNS]
     return select(*columns, successor.label("superseded_by"), said.label("said"))
+
+
+def entries_of(connection: Connection, numbers: Iterable[int]) -> dict[int, Entry]:
+    """The rows of receipts by their numbers, however many; what is not stored is left out."""
+    wanted = list(numbers)
+    if not wanted:
+        return {}
+    query = entries().where(engine_of(connection).among(receipts.c.seq, wanted))
+    return {row.seq: row for row in map(entry, connection.execute(query))}
 
 
 def entry(row: Row[Any]) -> Entry:

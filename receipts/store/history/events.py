@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, func, select
 
 from receipts.store.history.published import Decision, Quote
+from receipts.store.sql import engine_of
 from receipts.store.tables import claim_supersessions, claim_verdicts, claims, decisions, quotes, supersessions
 
 MOST: Final = 200
-_CHUNK: Final = 400  # names in one question: SQLite of old took 999 parameters
 
 
 class Told(NamedTuple):
@@ -86,12 +86,10 @@ def quoting(connection: Connection, receipts: Iterable[str], until: datetime) ->
     wanted = list(dict.fromkeys(receipts))
     newest = select(func.max(quotes.c.seq)).where(quotes.c.at < until).group_by(quotes.c.document)
     last = select(quotes.c.document, quotes.c.at).where(quotes.c.seq.in_(newest)).subquery()
-    found: list[Quote] = []
-    for start in range(0, len(wanted), _CHUNK):
-        query = (
-            select(*quotes.c["document", "receipt", "says", "at"])
-            .join(last, (last.c.document == quotes.c.document) & (last.c.at == quotes.c.at))
-            .where(quotes.c.receipt.in_(wanted[start : start + _CHUNK]))
-        )
-        found += [Quote._make(row) for row in connection.execute(query)]
+    query = (
+        select(*quotes.c["document", "receipt", "says", "at"])
+        .join(last, (last.c.document == quotes.c.document) & (last.c.at == quotes.c.at))
+        .where(engine_of(connection).among(quotes.c.receipt, wanted))
+    )
+    found = [Quote._make(row) for row in connection.execute(query)]
     return sorted(found, key=lambda item: (item.document, item.receipt))

@@ -65,15 +65,7 @@ class _Row(NamedTuple):
     judge: str
 
 
-def count(connection: Connection, scope: Scope) -> int:
-    """How many receipts there are to look at, judged under the present rule set or not."""
-    query = select(func.count()).select_from(receipts)
-    query = query if scope.since is None else query.where(receipts.c.submitted_at >= scope.since)
-    found: int = connection.execute(query).scalar_one()
-    return found
-
-
-def receipts_after(connection: Connection, after: int, scope: Scope) -> tuple[int | None, list[Told]]:
+def _receipts_after(connection: Connection, after: int, scope: Scope) -> tuple[int | None, list[Told]]:
     """Of the next receipts after a number, those whose last verdict is not settled; and the last number.
 
     The number is None where there are no more.
@@ -142,12 +134,6 @@ def _asked(document: dict[str, Any]) -> bytes:
     return sha256(json.dumps(asked).encode()).digest()
 
 
-def comparison(connection: Connection, number: int) -> Compared | None:
-    """One stored comparison; None where it is gone, because a receipt of it was purged."""
-    row = connection.execute(select(verdicts).where(verdicts.c.seq == number)).first()
-    return None if row is None else Compared(number, _json(row))
-
-
 def claims(connection: Connection, scope: Scope) -> Iterator[str]:
     """Claims whose last verdict is not settled, by id."""
     sealed = last_sealed(connection, own_id(connection), "claim_verdicts")
@@ -173,15 +159,17 @@ class Stale:
 
     def count(self) -> int:
         """How many receipts there are to look at, judged under the present rule set or not."""
+        query = select(func.count()).select_from(receipts)
+        query = query if self._scope.since is None else query.where(receipts.c.submitted_at >= self._scope.since)
         with self._store.database.reading() as connection:
-            return count(connection, self._scope)
+            return int(connection.execute(query).scalar_one())
 
     def receipts(self) -> Iterator[list[Told]]:
         """Receipts with their last verdicts, where those are not settled, some at a time and maybe none."""
         after: int | None = -1
         while after is not None:
             with self._store.database.reading() as connection:
-                after, found = receipts_after(connection, after, self._scope)
+                after, found = _receipts_after(connection, after, self._scope)
             yield found
 
     def comparisons(self) -> Iterator[Compared]:
@@ -190,9 +178,9 @@ class Stale:
             numbers = comparisons(connection, self._scope)
         for number in numbers:
             with self._store.database.reading() as connection:
-                found = comparison(connection, number)
-            if found is not None:
-                yield found
+                row = connection.execute(select(verdicts).where(verdicts.c.seq == number)).first()
+            if row is not None:  # gone where a receipt of it was purged
+                yield Compared(number, _json(row))
 
     def claims(self) -> list[str]:
         """Ids of claims whose last verdict is not settled."""

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, case, func, null, select
 from receipts.metrics.reading import Taint
 from receipts.store.entries import Entry, entries, entry, standing
 from receipts.store.query import samples
-from receipts.store.query.reports import SHAPE
+from receipts.store.query.reports import RESULT, SHAPE
 from receipts.store.sql import engine_of
 from receipts.store.store import Store
 from receipts.store.tables import receipts
@@ -49,12 +49,8 @@ def _ranked(connection: Connection, shape: Mapping[str, Any], since: datetime, u
     alike = (
         *(receipts.c[name].is_not_distinct_from(shape[name]) for name in SHAPE if name != "lane"),
         receipts.c.lane == shape["lane"],
-        receipts.c.kind == "training",
-        receipts.c.outcome == "ok",
+        *RESULT,
         samples.valid(Taint.RATE),
-        receipts.c.rate_source == "steps",
-        receipts.c.provenance.in_(["measured", "quoted"]),
-        _RATE > 0,
     )
     order = (_RATE.desc(), receipts.c.seq)
     # One walk over the shape's launches: those before the first moment count as one day.

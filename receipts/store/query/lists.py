@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, and_, func, or_, select
 
-from receipts.store.entries import Entry, entries, entry
+from receipts.store.entries import Entry, entries_of
 from receipts.store.query import leads
 from receipts.store.query.axis_conditions import AxisTerm
 from receipts.store.query.conditions import Condition, condition, meets
@@ -196,7 +196,7 @@ class _Testing:
         return [number for number in numbers if number in kept]
 
     def _standing(self, numbers: Sequence[int]) -> list[Entry]:
-        rows = {row.seq: row for row in map(entry, self._among(entries(), receipts.c.seq, numbers))}
+        rows = entries_of(self._connection, numbers)
         return [rows[number] for number in numbers if self._superseded or rows[number].stands]
 
     def _among(self, query: Any, column: Any, numbers: Sequence[int]) -> Sequence[Any]:

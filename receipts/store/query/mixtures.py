@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from receipts.axes.configuration import AxisPart, Configuration
-from receipts.store.entries import Entry, entries, entry, standing
+from receipts.store.entries import Entry, entries_of, standing
 from receipts.store.query.neighbours import sharing
 from receipts.store.sql.lookup import Lookup
 from receipts.store.tables import axis_values, configurations, placements, receipts
@@ -24,7 +24,6 @@ MOST_AT_ONCE: Final = 12  # axes up to which every mixture is asked for
 MOST_ASKED: Final = 20_000  # mixtures that are asked for beyond that, layer by layer from both ends
 MOST_LAUNCHES: Final = 20  # of one configuration, the newest
 MOST_VALUES: Final = 8  # configurations that have an axis as neither side has it, the newest
-_ROWS: Final = 500  # receipts that are read in one statement
 
 
 class Between(NamedTuple):
@@ -161,7 +160,9 @@ def _launched(connection: Connection, found: Mapping[int, Configuration], kind: 
     for number, seq, has_kind, outcome in _LAUNCHES.read(connection, ((number,) for number in found), MOST_LAUNCHES):
         if has_kind == kind:
             (good if outcome == "ok" else bad).setdefault(number, []).append(seq)
-    rows = _entries(connection, [*(seq for seqs in good.values() for seq in seqs), *(seqs[0] for seqs in bad.values())])
+    rows = entries_of(
+        connection, [*(seq for seqs in good.values() for seq in seqs), *(seqs[0] for seqs in bad.values())]
+    )
     made = []
     for number, item in sorted(found.items()):
         ok = [rows[seq] for seq in good.get(number, ()) if seq in rows]
@@ -175,11 +176,3 @@ def _launched(connection: Connection, found: Mapping[int, Configuration], kind: 
 def _speaks(item: Entry) -> tuple[bool, bool, float, int]:
     """What a launch must have to stand for the others: its steps, and no offence; then it is the newest."""
     return item.rate_source == "steps", item.rate_status == "valid", item.started.timestamp(), item.seq
-
-
-def _entries(connection: Connection, seqs: Sequence[int]) -> dict[int, Entry]:
-    found = {}
-    for at in range(0, len(seqs), _ROWS):
-        query = entries().where(receipts.c.seq.in_(seqs[at : at + _ROWS]))
-        found.update({row.seq: row for row in map(entry, connection.execute(query))})
-    return found

@@ -13,7 +13,7 @@ from receipts.axes.configuration import AxisPart, Configuration
 from receipts.axes.effective import OPEN_MAPS
 from receipts.metrics.reading import Taint
 from receipts.receipt import Parsed
-from receipts.store.entries import Entry, cut, entries, entry, standing
+from receipts.store.entries import Entry, cut, entries_of, standing
 from receipts.store.query import samples
 from receipts.store.sql.lookup import Lookup
 from receipts.store.sql.statement import Statement
@@ -71,7 +71,7 @@ def neighbours(
     for number, seq, has_kind, outcome, has_launch in _LAUNCHES.read(connection, keys, MOST_LAUNCHES):
         if has_kind == run.kind and has_launch != run.launch:
             newest.setdefault((number, outcome), []).append(seq)
-    rows = _entries(connection, (seqs[0] for seqs in newest.values()))
+    rows = entries_of(connection, (seqs[0] for seqs in newest.values()))
     made = [
         Neighbour(by_configuration[number], rows[seqs[0]], len(seqs), number)
         for (number, _), seqs in newest.items()
@@ -155,14 +155,6 @@ def own_values(connection: Connection, of: Configuration) -> Iterator[tuple[int,
         part = by_key[axis, digest]
         if part.value == value:
             yield seq, part
-
-
-def _entries(connection: Connection, seqs: Iterable[int]) -> dict[int, Entry]:
-    wanted = list(seqs)
-    if not wanted:
-        return {}
-    query = entries().where(receipts.c.seq.in_(wanted))
-    return {row.seq: row for row in map(entry, connection.execute(query))}
 
 
 _ALIKE: Final = (

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
 from receipts.store.entries import standing
 from receipts.store.query.signatures import FAILED
+from receipts.store.sql import engine_of
 from receipts.store.tables import receipts, signatures
-
-_CHUNK: Final = 400  # names in one question: SQLite of old took 999 parameters
 
 
 class Alike(NamedTuple):
@@ -36,27 +35,19 @@ def failed_alike(connection: Connection, ids: Sequence[str]) -> list[Alike]:
     Memory that another process held says nothing of a signature, and is left out.
     """
     own = select(signatures.c.signature).join(receipts, receipts.c.seq == signatures.c.receipt)
-    names: set[str] = set()
-    for chunk in _chunks(ids):
-        names.update(connection.execute(own.where(receipts.c.id.in_(chunk))).scalars())
+    among = engine_of(connection).among
+    names = sorted(set(connection.execute(own.where(among(receipts.c.id, list(ids)))).scalars()))
     columns = ("id", "label", "lane", "outcome", "failure_phase", "failure_class", "started", "finished")
-    found: list[Alike] = []
-    for chunk in _chunks(sorted(names)):
-        query = (
-            select(signatures.c.signature, *receipts.c[columns], receipts.c.compile_seconds)
-            .join(receipts, receipts.c.seq == signatures.c.receipt)
-            .where(
-                signatures.c.signature.in_(chunk),
-                signatures.c.outcome.in_(FAILED),
-                receipts.c.failure_class.is_distinct_from("foreign_process"),
-                receipts.c.provenance.in_(["measured", "quoted"]),
-                standing(),
-            )
-            .order_by(signatures.c.signature, receipts.c.started, receipts.c.seq)
+    query = (
+        select(signatures.c.signature, *receipts.c[columns], receipts.c.compile_seconds)
+        .join(receipts, receipts.c.seq == signatures.c.receipt)
+        .where(
+            among(signatures.c.signature, names),
+            signatures.c.outcome.in_(FAILED),
+            receipts.c.failure_class.is_distinct_from("foreign_process"),
+            receipts.c.provenance.in_(["measured", "quoted"]),
+            standing(),
         )
-        found += [Alike._make(row) for row in connection.execute(query)]
-    return found
-
-
-def _chunks(names: Sequence[str]) -> list[Sequence[str]]:
-    return [names[start : start + _CHUNK] for start in range(0, len(names), _CHUNK)]
+        .order_by(signatures.c.signature, receipts.c.started, receipts.c.seq)
+    )
+    return [Alike._make(row) for row in connection.execute(query)]

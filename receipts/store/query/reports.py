@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from receipts.axes.configuration import Configuration
 from receipts.metrics.reading import Taint
-from receipts.store.entries import Entry, entries, entry, entry_of, standing
+from receipts.store.entries import Entry, entries, entries_of, entry, entry_of, standing
 from receipts.store.packing import unpack
 from receipts.store.query import neighbours as near
 from receipts.store.query import samples
@@ -229,7 +229,7 @@ def _lanes(connection: Connection) -> Iterator[str]:
 # What one row of a frontier has; the accelerator is part of the geometry.
 SHAPE: Final = ("lane", "geometry", "depth", "sequence_length", "chips")
 _RATE: Final = receipts.c.tokens_per_second_per_chip
-_RESULT: Final = (
+RESULT: Final = (  # what a frontier may hold: training that ended well, with its rate from kept steps
     receipts.c.kind == "training",
     receipts.c.outcome == "ok",
     receipts.c.provenance.in_(["measured", "quoted"]),
@@ -240,7 +240,7 @@ _RESULT: Final = (
 
 def _shapes(sought: Sought) -> Select[Any]:
     """Every shape that a result may have."""
-    return select(*(receipts.c[name] for name in SHAPE)).where(*sought.clauses, *_RESULT).distinct()
+    return select(*(receipts.c[name] for name in SHAPE)).where(*sought.clauses, *RESULT).distinct()
 
 
 def _of_shape(sought: Sought, rules: Rules, most: int, shape: Sequence[Any]) -> Select[Any]:
@@ -277,24 +277,15 @@ def _valid(rules: Rules) -> tuple[ColumnElement[bool], ...]:
     )
     # Two look-ups: of one with `or` inside PostgreSQL makes a scan.
     seen = or_(*(exists().where(witness.c.witness_for == receipts.c[name]) for name in ("id", "launch")))
-    return (*_RESULT, or_(samples.valid(Taint.RATE), and_(~otherwise), seen), standing())
+    return (*RESULT, or_(samples.valid(Taint.RATE), and_(~otherwise), seen), standing())
 
 
 def _by_name(connection: Connection, looks: Sequence[Lookup], names: set[str]) -> dict[str, list[Entry]]:
     pairs: set[tuple[str, int]] = set()
-    ordered = sorted(names)
     for look in looks:
-        for at in range(0, len(ordered), _AT_ONCE):
-            keys = ((name,) for name in ordered[at : at + _AT_ONCE])
-            pairs |= {(name, seq) for name, seq in look.read(connection, keys)}
-    rows = {row.seq: row for row in _numbered(connection, sorted({seq for _, seq in pairs}))}
+        pairs |= {(name, seq) for name, seq in look.read(connection, ((name,) for name in sorted(names)))}
+    rows = entries_of(connection, {seq for _, seq in pairs})
     found: dict[str, list[Entry]] = {}
     for name, seq in sorted(pairs, key=lambda pair: -pair[1]):
         found.setdefault(name, []).append(rows[seq])
     return found
-
-
-def _numbered(connection: Connection, seqs: Sequence[int]) -> Iterator[Entry]:
-    for at in range(0, len(seqs), _AT_ONCE):
-        query = entries().where(receipts.c.seq.in_(seqs[at : at + _AT_ONCE]))
-        yield from map(entry, connection.execute(query))
