@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy import Connection, func, select
 
 from receipts.store.entries import Entry, entries_of
 from receipts.store.query import leads
 from receipts.store.query.axis_conditions import AxisTerm
 from receipts.store.query.conditions import Condition, condition, meets
 from receipts.store.query.documents import meeting_leaves
-from receipts.store.query.leads import Place
+from receipts.store.query.leads import PAGE, Place
 from receipts.store.query.plan import ListPlan, Order, plan_list
 from receipts.store.query.terms import TEXTS, Terms, resolve
 from receipts.store.sql import engine_of
@@ -30,7 +30,6 @@ __all__ = ["Condition", "Filters", "ListPlan", "Order", "Progress", "condition",
 Progress = Callable[[int, int], None]
 _FIRST_PAGE: Final = 200
 _PROBED: Final = 8  # values up to which a look-up of each in a configuration is cheaper than reading all its values
-_PAGE: Final = 2000  # receipts whose rows are tested together: 20 ms, and some MB
 
 
 class Filters(NamedTuple):
@@ -89,38 +88,16 @@ def _pages(
 def _walk(connection: Connection, filters: Filters, terms: Terms) -> Iterator[Sequence[Place]]:
     """Every receipt within the bounds on time, in order; larger pages as it goes on."""
     after: Place | None = None
-    most = _FIRST_PAGE if filters.limit is None else min(max(2 * filters.limit, 10), _PAGE)
+    most = _FIRST_PAGE if filters.limit is None else min(max(2 * filters.limit, 10), PAGE)
     while True:
-        query = select(receipts.c.started, receipts.c.seq).where(*_walk_bounds(terms, filters.order, after))
-        rows = connection.execute(query.order_by(*_walk_order(filters.order)).limit(most)).all()
+        query = leads.ordered(select(receipts.c.started, receipts.c.seq), terms, filters.order, after)
+        rows = connection.execute(query.limit(most)).all()
         page = [(instant(started), seq) for started, seq in rows]
         if page:
             yield page
         if len(page) < most:
             return
-        after, most = page[-1], min(4 * most, _PAGE)
-
-
-def _walk_order(order: Order) -> tuple[Any, ...]:
-    started, seq = receipts.c.started, receipts.c.seq
-    return {"newest": (started.desc(), seq.desc()), "oldest": (started, seq), "stored": (seq,)}[order]
-
-
-def _walk_bounds(terms: Terms, order: Order, after: Place | None) -> Iterator[Any]:
-    started, seq = receipts.c.started, receipts.c.seq
-    if terms.first is not None:
-        yield started >= leads.moment(terms.first)
-    if terms.last is not None:
-        yield started <= leads.moment(terms.last)
-    if after is None:
-        return
-    at, number = leads.moment(after[0]), after[1]
-    if order == "stored":
-        yield seq > number
-    elif order == "newest":
-        yield and_(started <= at, or_(started < at, seq < number))
-    else:
-        yield and_(started >= at, or_(started > at, seq > number))
+        after, most = page[-1], min(4 * most, PAGE)
 
 
 class _Testing:
@@ -141,8 +118,8 @@ class _Testing:
 
     def meeting(self, page: Sequence[Place]) -> Iterator[Entry]:
         """Those of some receipts that meet every condition, in the order of the page."""
-        for start in range(0, len(page), _PAGE):
-            rows = self._standing(self._in_columns(self._indexed(page[start : start + _PAGE])))
+        for start in range(0, len(page), PAGE):
+            rows = self._standing(self._in_columns(self._indexed(page[start : start + PAGE])))
             yield from meeting_leaves(self._connection, rows, self._terms.leaves) if self._terms.leaves else rows
 
     def _indexed(self, page: Sequence[Place]) -> list[int]:
