@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from receipts.base.errors import Problem
 from receipts.ingest.base import SOURCE as RECEIPT
 from receipts.ingest.base import Base, base_of
+from receipts.ingest.binding import of_this_launch
 from receipts.ingest.chips import state_memory
 from receipts.ingest.compiled import state_compile
 from receipts.ingest.config import SET, readings, state_config
@@ -53,7 +54,8 @@ class Ingested:
     """One receipt's tree, where its leaves were found, what was not, and what does not agree.
 
     ``problems`` say why the tree is no receipt yet; empty where it is one. ``untold`` counts what was not worth
-    more lines. ``as_it_was`` are the bytes of a receipt to which nothing was added.
+    more lines. ``as_it_was`` are the bytes of a receipt to which nothing was added, ``strangers`` files that are of
+    another launch, with the reason.
     """
 
     tree: dict[str, Any]
@@ -64,6 +66,7 @@ class Ingested:
     problems: tuple[Problem, ...]
     untold: int = 0
     as_it_was: bytes | None = None
+    strangers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def raw(self) -> bytes:
@@ -81,11 +84,12 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     """
     chosen = options or Options()
     draft = _begun(base_of(files), chosen)
-    others = [file for file in files if not (file.readings and file.readings[0].source == RECEIPT)]
+    beside = [file for file in files if not (file.readings and file.readings[0].source == RECEIPT)]
+    others = of_this_launch(draft, beside)
     adding = draft.base is None or any(file.readings for file in others)
     if adding:
         _state(draft, others, chosen)
-        state_evidence(draft, files)
+        state_evidence(draft, others)
     _remarks(draft, others)
     if adding or draft.held:
         _notes(draft)
@@ -108,6 +112,7 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
         problems,
         draft.untold,
         draft.base.raw if draft.base is not None and unchanged else None,
+        draft.strangers,
     )
 
 

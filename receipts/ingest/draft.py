@@ -72,7 +72,8 @@ class Draft:
     """The tree, and what is to be said of it.
 
     ``held`` are leaves that a person stated, and ``base`` is the receipt that the files add to: nothing else moves
-    what they state. ``shown`` are the leaves of which a file shows the value that the tree holds, whoever states it.
+    what they state. ``strangers`` are files of other launches, with the reason. ``shown`` are the leaves of which a
+    file shows the value that the tree holds, whoever states it.
     """
 
     tree: dict[str, Any] = field(default_factory=dict)
@@ -82,6 +83,7 @@ class Draft:
     shown: dict[str, Found] = field(default_factory=dict)
     contradictions: list[Contradiction] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
+    strangers: dict[str, str] = field(default_factory=dict)
     untold: int = 0
 
     def get(self, path: str) -> Any:

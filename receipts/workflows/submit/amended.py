@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -52,7 +53,11 @@ def amended(
         if evidence and not any(file.readings and file.readings[0].source != SOURCE for file in files[1:]):
             raise UsageError(f"nothing in {' '.join(evidence)} is known to any reader; docs/ingest.md lists what is")
         assembled = assemble(files, options)
-        read = tuple(file.path for file in files[1:] if file.readings and file.readings[0].source != SOURCE)
+        known = [file for file in files[1:] if file.readings and file.readings[0].source != SOURCE]
+        if known and all(file.name in assembled.strangers for file in known):
+            why = "; ".join(f"{name}: {why}" for name, why in islice(assembled.strangers.items(), 3))
+            raise UsageError(f"nothing in {' '.join(evidence)} is of the launch of {word}: {why}")
+        read = tuple(file.path for file in known if file.name not in assembled.strangers)
     if assembled.problems:
         raise InputError(word, assembled.problems)
     if reason is None:

@@ -17,6 +17,7 @@ from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import BROKEN, HEAD, Source
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
+from receipts.ingest.evidence.witnesses.torch_trace_binding import Binding
 from receipts.ingest.evidence.witnesses.torch_trace_head import BLOCK, Body, device_arch, no_device, state_head
 from receipts.ingest.evidence.witnesses.torch_trace_host import Host
 from receipts.ingest.evidence.witnesses.torch_trace_timeline import Timeline
@@ -70,6 +71,7 @@ class _Trace:
         self.histogram = Histogram()
         self.timeline = Timeline()
         self.host = Host()
+        self.binding = Binding()
         self.no_device = False
         self.steps: set[int] = set()
         self.optimizer_steps: dict[str, int] = {}
@@ -79,6 +81,7 @@ class _Trace:
     def events(self, body: Body) -> None:
         head = state_head(self.reading, body)
         self.arch, self.no_device = device_arch(head), no_device(head)
+        self.binding.base = head.get("baseTimeNanoseconds")
         seen = 0
         try:
             for event in ijson.items(body, body.path, buf_size=BLOCK, use_float=True):
@@ -97,6 +100,7 @@ class _Trace:
             why = self.error or body.source.broken or "it ends before its last event"
             reading.remark("broken", f"the trace is broken ({why}); what stands before that was read")
         self.histogram.write(reading, arch=self.arch)
+        self.binding.write(reading)
         covered = len(self.steps) or max(self.optimizer_steps.values(), default=0)
         reading.steps_covered = covered or None
         if reading.records and not covered:
@@ -146,6 +150,7 @@ class _Trace:
         if not isinstance(name, str) or not isinstance(category, str) or event.get("ph") not in ("X", "B"):
             return
         category = category.lower()
+        self.binding.event(name, event, _finite(event.get("ts")))
         if category == "kernel":
             self._kernel(name, event)
         elif category in _OPERATORS:

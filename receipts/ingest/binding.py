@@ -1,0 +1,107 @@
+"""Whether files are of the launch of the receipt that they are read beside: a trace of another run proves nothing.
+
+A file that shows the path is compared with what the receipt states: the time between start and end, the number of
+steps, the versions, the chip, the shape of attention. One that contradicts any is not read. One that shows none of them
+is read, and a remark says so. Whoever makes up a whole trace passes: what vouches for it is a signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from receipts.ingest.base import SOURCE as RECEIPT
+from receipts.ingest.draft import Draft, Where
+from receipts.ingest.evidence import FileEvidence, Reading
+from receipts.ingest.leaves import alike
+
+CLOCKS_SECONDS: Final = 60.0  # clocks of two hosts, and what a job does before its recorder and after it
+_IDENTITY: Final = ("wheels.torch", "hardware.accelerator")
+
+
+class Bond(NamedTuple):
+    """One thing that a file and a receipt both state: in which leaf, whether they agree, and how not."""
+
+    leaf: str
+    holds: bool
+    why: str
+
+
+def of_this_launch(draft: Draft, files: Sequence[FileEvidence]) -> list[FileEvidence]:
+    """The files, without those that show the path of another launch than that of the receipt among them."""
+    if draft.base is None:
+        return list(files)
+    own = []
+    for file in files:
+        bonds = [bond for reading in file.readings for bond in _bonds(draft, reading)]
+        broken = [bond for bond in bonds if not bond.holds]
+        if broken:
+            draft.strangers[file.name] = broken[0].why
+        for bond in broken:
+            draft.contradict(bond.leaf, f"{file.name} is of another launch, and is not read: {bond.why}")
+        if not broken:
+            own.append(file)
+            if not bonds and any(_shows_kernels(reading) for reading in file.readings):
+                text = "no time, step, version or shape in it shows that it is of this launch"
+                draft.tell("note", text, Where(file.name))
+    return own
+
+
+def _shows_kernels(reading: Reading) -> bool:
+    return reading.source != RECEIPT and any(seen.level == "kernels" for seen in reading.seen)
+
+
+def _bonds(draft: Draft, reading: Reading) -> Iterator[Bond]:
+    if not _shows_kernels(reading):
+        return
+    began, ended = (_seconds(draft.get(f"run.{name}")) for name in ("started", "finished"))
+    exact = draft.get("run.started_stated") is None
+    if exact and reading.between is not None and began is not None and ended is not None:
+        first, last = reading.between
+        inside = began - CLOCKS_SECONDS <= first and last <= ended + CLOCKS_SECONDS
+        yield Bond("run.finished", inside, f"it covers {_clock(first)} to {_clock(last)}")
+    steps = draft.get("measurement.step_durations_seconds")
+    if reading.steps_covered and isinstance(steps, list) and steps:
+        yield Bond(
+            "measurement.step_durations_seconds",
+            reading.steps_covered <= len(steps),
+            f"it covers {reading.steps_covered} steps, of {len(steps)}",
+        )
+    for leaf in _IDENTITY:
+        own, shown = draft.get(leaf), reading.stated.get(leaf)
+        if own is not None and shown is not None:
+            stated = own.get("version") if isinstance(own, dict) else own
+            yield Bond(leaf, _same(leaf, stated, shown.value), f"it states {shown.value}, and the receipt {stated}")
+    yield from _shapes(draft, reading)
+
+
+def _shapes(draft: Draft, reading: Reading) -> Iterator[Bond]:
+    """Attention on the stated sequence, or on the part of it that a rank of the context has."""
+    length, width = draft.get("batch.sequence_length"), draft.get("model.head_dim")
+    ranks = draft.get("parallelism.context") or 1
+    if not reading.queries or not isinstance(length, int):
+        return
+    shapes = ", ".join(f"{sequence} × {head}" for sequence, head in sorted(reading.queries)[:3])
+    holds = any(sequence in (length, length // ranks) and width in (None, head) for sequence, head in reading.queries)
+    yield Bond("batch.sequence_length", holds, f"its attention runs on {shapes}")
+
+
+def _same(leaf: str, own: Any, shown: Any) -> bool:
+    if leaf.startswith("wheels."):  # a local version (+cu128) is not always stated
+        return str(own).partition("+")[0] == str(shown).partition("+")[0]
+    return alike(leaf, own, shown)
+
+
+def _seconds(text: object) -> float | None:
+    try:
+        return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _clock(seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (OverflowError, OSError, ValueError):
+        return f"{seconds:.0f} s"

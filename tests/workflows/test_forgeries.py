@@ -1,0 +1,189 @@
+"""Cheap forgeries of evidence: each is refused, or graded down with the reason."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from receipts.base.errors import UsageError
+from receipts.emit import Recorder
+from receipts.judging.judge import judge_receipt
+from receipts.judging.verdict import ReceiptVerdict
+from receipts.receipt import parse
+from receipts.workflows.submit.amended import amended
+from rule_cases import rulebook
+
+Tree = dict[str, Any]
+SEQUENCE, WIDTH, BEGIN = 512, 64, 20.0
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The receipt of a job of three steps; its path is witnessed by no file yet."""
+    out = tmp_path_factory.mktemp("job") / "run.json"
+    with Recorder("cpu-torch", out=out, probes=False, quiet=True) as rec:
+        rec.state("batch.sequence_length", SEQUENCE)
+        rec.state("model.head_dim", WIDTH)
+        rec.state("wheels.torch", "2.9.0+cpu")
+        for _ in range(3):
+            with rec.step(tokens=SEQUENCE):
+                pass
+    return out
+
+
+def _trace(recorded: Path) -> Tree:
+    """A whole trace of the launch, as kineto writes it with shapes."""
+    started = datetime.fromisoformat(json.loads(recorded.read_bytes())["run"]["started"]).timestamp()
+    dims = [[2, 8, SEQUENCE, WIDTH]] * 3
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": "ProfilerStep#1", "ts": BEGIN, "dur": 90},
+        {"ph": "X", "cat": "cpu_op", "name": "aten::_scaled_dot_product_flash_attention_for_cpu", "ts": 2 + BEGIN}
+        | {"dur": 5, "args": {"Input Dims": dims, "Input type": ["float"] * 3}},
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 9 + BEGIN, "dur": 5},
+    ]
+    return {
+        "schemaVersion": 1,
+        "PyTorch Version": "2.9.0",
+        "baseTimeNanoseconds": int(started * 1e9),
+        "traceEvents": events,
+        "traceName": "trace.json",
+    }
+
+
+def _whole(recorded: Path, folder: Path, trace: Tree) -> tuple[Tree, ReceiptVerdict]:
+    """The receipt with what a trace shows, and its verdict."""
+    own = Path(shutil.copy(recorded, folder / "run.json"))
+    (folder / "trace.json").write_text(json.dumps(trace))
+    document = amended(str(own), [str(folder / "trace.json")]).document
+    parsed = parse(document)
+    verdict = judge_receipt(parsed, rulebook().lanes.of("cpu-torch"), rulebook().rules)
+    return json.loads(parsed.raw), verdict
+
+
+def test_a_trace_of_the_launch_itself_is_read(recorded: Path, tmp_path: Path) -> None:
+    tree, verdict = _whole(recorded, tmp_path, _trace(recorded))
+    assert tree["path"]["witnessed"]["attention"] == "sdpa_flash"
+    assert "path.witnessed.attention" not in verdict.grade_why
+
+
+def _later(trace: Tree) -> None:
+    trace["baseTimeNanoseconds"] += 3600 * 10**9
+
+
+def _earlier(trace: Tree) -> None:
+    trace["baseTimeNanoseconds"] -= 86400 * 10**9
+
+
+def _longer(trace: Tree) -> None:
+    first = trace["traceEvents"][0]
+    trace["traceEvents"] += [first | {"name": f"ProfilerStep#{number}"} for number in range(2, 9)]
+
+
+def _other_version(trace: Tree) -> None:
+    trace["PyTorch Version"] = "2.4.1"
+
+
+def _other_shape(trace: Tree) -> None:
+    trace["traceEvents"][1]["args"]["Input Dims"] = [[2, 8, SEQUENCE // 4, WIDTH]] * 3
+
+
+def _other_heads(trace: Tree) -> None:
+    trace["traceEvents"][1]["args"]["Input Dims"] = [[2, 8, SEQUENCE, 2 * WIDTH]] * 3
+
+
+@pytest.mark.parametrize(
+    ("forge", "why"),
+    [
+        (_later, "it covers 20"),
+        (_earlier, "it covers 20"),
+        (_longer, "it covers 8 steps, of 3"),
+        (_other_version, "it states 2.4.1, and the receipt 2.9.0"),
+        (_other_shape, "its attention runs on 128 × 64"),
+        (_other_heads, "its attention runs on 512 × 128"),
+    ],
+)
+def test_a_valid_trace_of_another_launch_is_refused(
+    recorded: Path, tmp_path: Path, forge: Callable[[Tree], None], why: str
+) -> None:
+    trace = _trace(recorded)
+    forge(trace)
+    with pytest.raises(UsageError, match=why):
+        _whole(recorded, tmp_path, trace)
+
+
+def test_a_trace_of_another_launch_beside_a_log_of_this_one_shows_nothing(recorded: Path, tmp_path: Path) -> None:
+    own, trace = Path(shutil.copy(recorded, tmp_path / "run.json")), _trace(recorded)
+    (tmp_path / "trace.json").write_text(json.dumps(trace))
+    _later(trace)
+    trace["traceEvents"][1]["name"] = "aten::_scaled_dot_product_attention_math"
+    (tmp_path / "other.json").write_text(json.dumps(trace))
+    whole = amended(str(own), [str(tmp_path / "trace.json"), str(tmp_path / "other.json")])
+    tree = json.loads(parse(whole.document).raw)
+    assert tree["path"]["witnessed"]["attention"] == "sdpa_flash"
+    assert [path.name for path in whole.files] == ["trace.json"]
+    assert "is of another launch, and is not read" in "".join(tree["notes"]["ingest.contradictions"])
+
+
+def test_what_nothing_binds_to_its_launch_is_read_and_that_is_remarked(recorded: Path, tmp_path: Path) -> None:
+    trace = _trace(recorded)
+    del trace["baseTimeNanoseconds"], trace["PyTorch Version"]
+    del trace["traceEvents"][1]["args"], trace["traceEvents"][0]
+    tree, _ = _whole(recorded, tmp_path, trace)
+    assert "shows that it is of this launch" in "".join(tree["notes"]["ingest.remarks"])
+
+
+@pytest.mark.parametrize("content", ["", "x", '{"schemaVersion": 1, "traceEvents": []}'])
+def test_a_file_that_shows_nothing_is_refused(recorded: Path, tmp_path: Path, content: str) -> None:
+    (tmp_path / "trace.json").write_text(content)
+    with pytest.raises(UsageError, match="known to any reader"):
+        amended(str(recorded), [str(tmp_path / "trace.json")])
+
+
+def test_a_truncated_trace_is_called_broken(recorded: Path, tmp_path: Path) -> None:
+    text = json.dumps(_trace(recorded))
+    (tmp_path / "trace.json").write_text(text[: text.index("aten::mm")])
+    whole = amended(str(recorded), [str(tmp_path / "trace.json")])
+    assert "the trace is broken" in "".join(json.loads(parse(whole.document).raw)["notes"]["ingest.remarks"])
+
+
+def _relabelled(tree: Tree) -> None:
+    tree["path"] = {"witnessed": {"attention": "sdpa_flash"}}
+    tree["evidence"] = [{"kind": "torch-profile", "sha256": "1" * 64, "level": "kernels"}]
+
+
+def _claimed_reading(tree: Tree) -> None:
+    _relabelled(tree)
+    tree["evidence"][0]["read"] = {"path.witnessed.attention": "whole file"}
+
+
+def _faster(tree: Tree) -> None:
+    tree["measurement"]["step_durations_seconds"] = [0.01, 0.01, 0.01]
+
+
+def _named_witness(tree: Tree) -> None:
+    tree["run"]["witness_for"], tree["run"]["kind"] = "another-launch", "profile"
+
+
+def _signed_off(tree: Tree) -> None:
+    _claimed_reading(tree)
+    tree["run"]["recorded"] = {"by": "ingest", "digest": "0" * 64}
+
+
+@pytest.mark.parametrize("forge", [_relabelled, _claimed_reading, _faster, _named_witness, _signed_off])
+def test_an_edit_of_a_recorded_receipt_is_graded_typed(
+    recorded: Path, tmp_path: Path, forge: Callable[[Tree], None]
+) -> None:
+    tree = json.loads(recorded.read_bytes())
+    forge(tree)
+    forged = tmp_path / "forged.json"
+    forged.write_text(json.dumps(tree))
+    from receipts.receipt import read
+
+    verdict = judge_receipt(parse(read(forged)), rulebook().lanes.of("cpu-torch"), rulebook().rules)
+    assert (verdict.grade, verdict.grade_why) == ("typed", "it was edited after its program wrote it")
