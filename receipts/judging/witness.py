@@ -20,6 +20,7 @@ from receipts.receipt.entries import lost
 from receipts.receipt.leaf import Section
 from receipts.receipt.path import Path, Witnessed
 from receipts.receipt.route import HOST_READ, WITNESSED, dtypes, parts
+from receipts.receipt.written import intact
 
 # What is seen of a path, and so can be lent.
 RECOMPUTE = "numerics.recompute_applied"
@@ -217,7 +218,11 @@ def _merged(measured: Parsed, lenders: Iterable[Parsed]) -> tuple[Parsed, Mappin
     values: dict[str, Any] = {}
     evidence = list(measured.receipt.evidence or ())
     for item in lenders:
-        evidence += [entry for entry in item.receipt.evidence or () if entry.level and entry.sha256]
+        # That a reader read a leaf counts if the program that says so wrote the witness, and nobody edited it since.
+        unproven = {} if intact(item) else {"read": None}
+        evidence += [
+            entry.model_copy(update=unproven) for entry in item.receipt.evidence or () if entry.level and entry.sha256
+        ]
         for path in LENDABLE:
             value = _seen(item, path)
             has_place = path != RECOMPUTE or measured.receipt.numerics is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ import pytest
 
 from receipts.base.errors import UsageError
 from receipts.emit import Recorder
+from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import ReceiptVerdict
-from receipts.receipt import parse
+from receipts.receipt import Document, parse, read
+from receipts.receipt.written import UNWRITTEN, sealed
 from receipts.workflows.submit.amended import amended
 from rule_cases import rulebook
 
@@ -28,6 +31,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The receipt of a job of three steps; its path is witnessed by no file yet."""
     out = tmp_path_factory.mktemp("job") / "run.json"
     with Recorder("cpu-torch", out=out, probes=False, quiet=True) as rec:
+        rec.state("run.context", "golden")
         rec.state("batch.sequence_length", SEQUENCE)
         rec.state("model.head_dim", WIDTH)
         rec.state("wheels.torch", "2.9.0+cpu")
@@ -170,12 +174,17 @@ def _named_witness(tree: Tree) -> None:
     tree["run"]["witness_for"], tree["run"]["kind"] = "another-launch", "profile"
 
 
+def _copied(tree: Tree) -> None:
+    tree["run"]["launch"], tree["run"]["started"] = "copy-2", "2026-03-03T09:00:00Z"
+    tree["measurement"]["step_durations_seconds"].reverse()
+
+
 def _signed_off(tree: Tree) -> None:
     _claimed_reading(tree)
     tree["run"]["recorded"] = {"by": "ingest", "digest": "0" * 64}
 
 
-@pytest.mark.parametrize("forge", [_relabelled, _claimed_reading, _faster, _named_witness, _signed_off])
+@pytest.mark.parametrize("forge", [_relabelled, _claimed_reading, _faster, _named_witness, _copied, _signed_off])
 def test_an_edit_of_a_recorded_receipt_is_graded_typed(
     recorded: Path, tmp_path: Path, forge: Callable[[Tree], None]
 ) -> None:
@@ -183,7 +192,22 @@ def test_an_edit_of_a_recorded_receipt_is_graded_typed(
     forge(tree)
     forged = tmp_path / "forged.json"
     forged.write_text(json.dumps(tree))
-    from receipts.receipt import read
-
     verdict = judge_receipt(parse(read(forged)), rulebook().lanes.of("cpu-torch"), rulebook().rules)
     assert (verdict.grade, verdict.grade_why) == ("typed", "it was edited after its program wrote it")
+
+
+@pytest.mark.parametrize(("written", "grade"), [(False, "recorded"), (True, "evidenced")])
+def test_a_witness_raises_the_grade_only_as_its_program_wrote_it(recorded: Path, written: bool, grade: str) -> None:
+    own = parse(read(recorded))
+    tree = json.loads(recorded.read_bytes())
+    run = tree["run"]
+    _claimed_reading(tree)
+    run |= {"launch": "profiled", "kind": "profile", "witness_for": own.receipt.run.launch}
+    run["recorded"]["digest"] = UNWRITTEN
+    run.pop("entries", None)
+    raw = json.dumps(tree).encode()
+    witness = parse(Document(sealed(raw) if written else raw, "witness.json"))
+    lane = replace(rulebook().lanes.of("cpu-torch"), witness=("attention",))
+    verdict = judge_receipt(own, lane, rulebook().rules, Facts(witnesses=(witness,)))
+    assert witness.id in verdict.witnesses
+    assert verdict.grade == grade
