@@ -31,14 +31,13 @@ def command(session: Session, file: Path, force: bool, as_json: bool) -> int:
     to FILE.evidence.
     """
     from receipts.store.address import address
-    from receipts.store.kept import Folder, KeptFiles, kept_files
+    from receipts.store.kept import files_beside, kept_files
     from receipts.store.transfer.backup import backup
     from receipts.workflows.collect import copy_all
 
     target = file.expanduser().absolute()
     copy = backup(address(session.store_url), target, force=force)
-    beside = KeptFiles(Folder(target.with_name(f"{target.name}.evidence")))
-    copy_all(kept_files(address(session.store_url)), beside)
+    copy_all(kept_files(address(session.store_url)), files_beside(target))
     if as_json:
         output.as_json(copy._asdict())
     else:

@@ -67,8 +67,11 @@ def command(
     """Write the store to a folder of Parquet files, or to one file, completely or not at all.
 
     Verdicts, supersessions, pins, claims, decisions, tombstones and seals are written too. A condition that leaves out
-    a receipt also leaves out everything about it.
+    a receipt also leaves out everything about it. Without a condition, kept files of evidence are copied to
+    PLACE.evidence, but for csv.
     """
+    from receipts.store.kept import files_beside, kept_files
+    from receipts.workflows.collect import copy_all
     from receipts.workflows.export import export
 
     if str(place) == "-":
@@ -82,6 +85,8 @@ def command(
     progress = Advance()
     with session.open_store() as store:
         done = export(store, place, written, asked, force=force, progress=progress)  # type: ignore[arg-type]  # one of the three
+        if asked.whole and written != "csv":
+            copy_all(kept_files(store.database.address), files_beside(place.absolute()))
     progress.clear()
     if as_json:
         output.as_json({"place": done.place, "format": done.format, "rows": done.rows, "bytes": done.bytes})

@@ -35,7 +35,10 @@ def store(session: Session, place: Path, as_json: bool) -> int:
     """Import what `receipts export` wrote: documents, verdicts, supersessions, claims, decisions, seals.
 
     Every document is hashed and checked again. Rows that this store already holds are skipped; nothing in it changes.
+    Kept files of evidence in PLACE.evidence are kept here too.
     """
+    from receipts.store.kept import files_beside, kept_files
+    from receipts.workflows.collect import copy_all
     from receipts.workflows.export.source import source
     from receipts.workflows.export.store_import import import_store
 
@@ -43,6 +46,7 @@ def store(session: Session, place: Path, as_json: bool) -> int:
     progress = Advance()
     with session.open_store(create=True) as opened:
         done = import_store(origin, opened, session.rulebook, progress)
+        copy_all(files_beside(place.absolute()), kept_files(opened.database.address))
     progress.clear()
     for text in done.notes[:SHOWN] if not as_json else ():
         output.note(text)

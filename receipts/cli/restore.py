@@ -28,14 +28,13 @@ def command(session: Session, file: Path, as_json: bool) -> int:
     It is the same store, with the same id and the same row numbers, so every seal still holds.
     """
     from receipts.store.address import address
-    from receipts.store.kept import Folder, KeptFiles, kept_files
+    from receipts.store.kept import files_beside, kept_files
     from receipts.store.transfer.backup import restore
     from receipts.workflows.collect import copy_all
 
     source = file.expanduser().absolute()
     restored = restore(source, address(session.store_url))
-    beside = KeptFiles(Folder(source.with_name(f"{source.name}.evidence")))
-    copy_all(beside, kept_files(address(session.store_url)))
+    copy_all(files_beside(source), kept_files(address(session.store_url)))
     if as_json:
         output.as_json(restored._asdict())
     else:

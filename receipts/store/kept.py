@@ -204,7 +204,12 @@ def kept_files(address: Address) -> KeptFiles | None:
         return KeptFiles(Folder(Path(named)))
     if address.file is None:
         return None
-    return KeptFiles(Folder(address.file.with_name(f"{address.file.name}.evidence")))
+    return files_beside(address.file)
+
+
+def files_beside(file: Path) -> KeptFiles:
+    """The kept files of a store's file, of a backup or of an export: the folder ``FILE.evidence``."""
+    return KeptFiles(Folder(file.with_name(f"{file.name}.evidence")))
 
 
 @contextmanager

@@ -126,6 +126,16 @@ def test_a_backup_takes_the_files_and_a_restore_brings_them_back(
     assert (code, checks["path.witnessed.attention"]) == (0, "same")
 
 
+def test_an_export_of_everything_takes_the_files_and_an_import_brings_them_back(
+    store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--store", store, "export", str(tmp_path / "x.jsonl")]) == 0
+    again = str(tmp_path / "again.sqlite")
+    assert main(["--store", again, "import", "store", str(tmp_path / "x.jsonl")]) == 0
+    code, checks = _checks(capsys, "--store", again, "verify", "--all")
+    assert (code, checks["path.witnessed.attention"]) == (0, "same")
+
+
 @pytest.mark.parametrize("kind", ["folder", "file URL", "memory"])
 def test_a_place_keeps_the_same_bytes_once_and_forgets_them(kind: str, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
