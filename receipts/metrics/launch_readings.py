@@ -108,6 +108,12 @@ def _goodput(launch: Launch, _metric: Metric) -> MetricReading:
     return MetricReading(value, 1, "stated", goodput_shown(launch)) if value is not None else NOTHING
 
 
+def _total(launch: Launch, _metric: Metric) -> MetricReading:
+    """All steps by the loop's own clock, of a launch whose steps are kept beside it."""
+    value = _stated(launch, "measurement.goodput.step_seconds")
+    return MetricReading(value, 1, "steps" if launch.timed else "stated") if value is not None else NOTHING
+
+
 def _loss(launch: Launch, metric: Metric) -> MetricReading:
     paths = {
         "loss_last": "measurement.loss.last",
@@ -130,6 +136,7 @@ READERS: Mapping[str, Callable[[Launch, Metric], MetricReading]] = {
     "memory": _memory,
     "compile": _compile,
     "goodput": _goodput,
+    "total": _total,
     "loss": _loss,
     "outcome": _outcome,
 }

@@ -14,6 +14,7 @@ from statistics import median
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.frameworks.modded_nanogpt.program import PrintedProgram
 from receipts.ingest.evidence.numbers import FIGURE, number
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
@@ -73,6 +74,7 @@ class ModdedNanogpt(RecordReader):
         self._last: tuple[int, float] = (-2, 0.0)
         self._taken: tuple[int, float] | None = None
         self._reset = 0
+        self._total = 0.0
         self._synced: list[int] = []
         self._gpus: dict[int, tuple[str, int]] = {}
         self._validation: tuple[float, str, int] | None = None
@@ -128,6 +130,7 @@ class ModdedNanogpt(RecordReader):
     def _validated(self, step: int, seconds: float, word: str, line: int) -> None:
         if (loss := number(word)) is not None:
             self._validation = (loss, f"step:{step} val_loss:{word}", line)
+            self._total = seconds
         if len(self._synced) < _MAX_SYNCED:
             self._synced.append(step + 1)
         if self._last[0] < step:
@@ -169,6 +172,9 @@ class ModdedNanogpt(RecordReader):
         if self._validation is not None:
             loss, text, line = self._validation
             reading.state("measurement.loss.validation", loss, text, line)
+            # The clock leaves out validation, and begins when its warm-up has ended.
+            if self._total > 0:
+                reading.state("measurement.goodput.step_seconds", self._total, f"{text} at {self._total:.9g} s", line)
         if self._versions:
             reading.see("framework", "modded-nanogpt", "backend")
         for what, version, cuda, line in self._versions:
@@ -205,4 +211,4 @@ class ModdedNanogpt(RecordReader):
                     self.reading.not_steady.setdefault(at, "impossible")
 
 
-READERS = (ModdedNanogpt,)
+READERS = (ModdedNanogpt, PrintedProgram)
