@@ -12,6 +12,7 @@ import click
 from receipts.base import files
 from receipts.base.units import counted
 from receipts.cli import output
+from receipts.cli.import_golden import golden
 from receipts.cli.import_mlperf import mlperf
 from receipts.cli.import_store import store
 from receipts.cli.session import Session, pass_session
@@ -46,6 +47,7 @@ Examples:
   receipts import notebook runs.json --mapping mapping.toml
   receipts import table performance-summary.md --mapping megatron-bridge
   receipts import mlperf training_results_v5.0 --submit
+  receipts import golden histories/*.jsonl --history --submit
   receipts import store lab-export"""
 
 
@@ -56,6 +58,7 @@ def command() -> None:
 
 command.add_command(store)
 command.add_command(mlperf)
+command.add_command(golden)
 
 
 def _options(function: Callable[..., int]) -> Callable[..., int]:

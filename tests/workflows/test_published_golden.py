@@ -1,0 +1,55 @@
+"""Histories of golden values: one receipt for each commit that changed them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from receipts.base.errors import UsageError
+from receipts.receipt import Document, parse
+from receipts.workflows.published.golden import import_history
+
+TEST = "gpt3_tp2__golden_values_dev_dgx_h100.jsonl"
+
+
+def line(commit: str, second: float, **entry: Any) -> str:
+    times = {"1": 9.5, **{str(step): second for step in range(2, 21)}, "21": "nan"}
+    block = {"start_step": 1, "end_step": 21, "step_interval": 1, "values": times}
+    whole = {"commit": commit, "date": "2026-01-02T03:04:05+01:00", "iteration-time": block}
+    return json.dumps({**whole, **entry}) + "\n"
+
+
+def history(folder: Path, *lines: str) -> Path:
+    file = folder / TEST
+    file.write_text("".join(lines))
+    return file
+
+
+def test_each_change_of_the_values_is_a_receipt(tmp_path: Path) -> None:
+    rows = (line("aaa", 0.125), line("bbb", 0.125), line("ccc", 0.25))
+    entries = list(import_history([history(tmp_path, *rows)]))
+    assert [(item.raw is not None, item.repeated) for item in entries] == [(True, False), (False, True), (True, False)]
+    stated = parse(Document(entries[2].raw or b"", "x")).stated
+    assert (stated["code.commit"], stated["run.started"]) == ("ccc", "2026-01-02T02:04:05Z")
+    assert "H100" in stated["hardware.accelerator"]
+    assert list(stated["measurement.step_durations_seconds"])[1:20] == [0.25] * 19
+    assert hashlib.sha256(rows[2].encode()).hexdigest() in (entries[2].raw or b"").decode()
+
+
+@pytest.mark.parametrize(
+    "row", ["no json\n", "[1]\n", '{"commit": "a"}\n', line("a", 1.0, date=7), line("a", 1.0, **{"iteration-time": {}})]
+)
+def test_a_line_that_is_no_commit_is_refused_by_its_place(tmp_path: Path, row: str) -> None:
+    first, second = import_history([history(tmp_path, line("aaa", 0.5), row)])
+    assert first.raw is not None
+    assert (second.raw, second.where) == (None, f"{TEST}:2")
+    assert second.problems
+
+
+def test_a_missing_file_is_a_mistake_of_the_user(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        list(import_history([tmp_path / "none.jsonl"]))
