@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from receipts.ingest.evidence.frameworks.modded_nanogpt.log import ModdedNanogpt
+from receipts.ingest.evidence.frameworks.modded_nanogpt.program import PrintedProgram
 from receipts.ingest.evidence.frameworks.nanogpt.log import PlainLoop
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
@@ -149,3 +152,21 @@ def test_a_line_said_twice_is_one_step() -> None:
     found = read("".join(each for each in lines for _ in range(2)))
     assert found.steps.column("step_seconds") == [None, *[pytest.approx(0.1)] * 28]
     assert found.not_steady == {1: "warmup"}
+
+
+def test_the_training_time_is_that_of_the_last_validation() -> None:
+    log = read(
+        line(20, 2000) + line(20, 2010, "val_loss:3.5000 ") + line(21, 2100) + line(21, 2190, "val_loss:3.2500 ")
+    )
+    assert log.stated["measurement.goodput.step_seconds"].value == 2.19
+
+
+def test_a_printed_program_is_known_by_the_digest_of_its_lines() -> None:
+    program = "    code = f.read()  # the file itself\nimport torch\n"
+    (reading,) = scan([f"import os\n{program}{'=' * 100}\nRunning Python 3.12\n".encode()], [PrintedProgram])
+    assert reading.stated["code.imported_digest"].value == hashlib.sha256(program.encode()).hexdigest()
+
+
+def test_a_program_without_an_end_states_no_digest() -> None:
+    readings = scan([b"    code = f.read()\nimport torch\n"], [PrintedProgram])
+    assert all("code.imported_digest" not in reading.stated for reading in readings)
