@@ -204,7 +204,13 @@ def test_required_keys_are_those_of_the_design() -> None:
     parts = ("schema_version", "run")
     required = {leaf.path for leaf in leaves() if leaf.required and leaf.path.partition(".")[0] in parts}
     run = {f"run.{key}" for key in ("launch", "lane", "kind", "outcome", "provenance", "started")}
-    inside = {"run.supersedes.target", "run.supersedes.reason", "run.parts[].start_step"}
+    inside = {
+        "run.supersedes.target",
+        "run.supersedes.reason",
+        "run.parts[].start_step",
+        "run.recorded.by",
+        "run.recorded.digest",
+    }
     assert required == {"schema_version", *run, *inside}
 
 
