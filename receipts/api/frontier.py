@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from receipts.publish.report.shelf import Item, Shelf
     from receipts.store import Entry, Store
 
-WEEKS = 26  # of launches that are looked at for a stated result
+WEEKS = 26  # before the newest launch of a lane, which are looked at for a stated result
 MOST_STATED = 2000  # of these the newest
 _TRIED = 8  # candidates of a shape
 
@@ -28,21 +28,22 @@ def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> lis
     with store.one_state():
         shelf = Shelf(store, rulebook, now, lanes, now)
         proven = [best.now for held in frontiers(shelf, (), Replicates(shelf)).by_lane.values() for best in held]
-        items = [(item, True) for item in proven] + [(item, False) for item in stated(_reported(shelf, now, lanes))]
+        items = [(item, True) for item in proven] + [(item, False) for item in stated(_reported(shelf, lanes))]
         rows = [_row(item, result(item, None), proven=is_proven) for item, is_proven in items]
     return sorted(rows, key=lambda row: row["lane"])
 
 
-def _reported(shelf: Shelf, now: datetime, lanes: Sequence[str]) -> list[Item]:
+def _reported(shelf: Shelf, lanes: Sequence[str]) -> list[Item]:
     """Candidates for a stated result: the fastest of each shape among the newest launches."""
     from receipts.publish.report.best import shapes
     from receipts.store import Filters, condition
 
-    since = condition(f"started>={now - timedelta(weeks=WEEKS):%Y-%m-%d}")
     rows: list[Entry] = []
     for lane in lanes or ("*",):
-        conditions = (since, condition("outcome=ok"), condition(f"lane={lane}"))
-        rows += shelf.store.find(Filters(conditions, limit=MOST_STATED))
+        conditions = (condition("outcome=ok"), condition(f"lane={lane}"))
+        for newest in shelf.store.find(Filters(conditions, limit=1)):
+            since = condition(f"started>={newest.started - timedelta(weeks=WEEKS):%Y-%m-%d}")
+            rows += shelf.store.find(Filters((since, *conditions), limit=MOST_STATED))
 
     def rate(row: Entry) -> float:
         return -(row.tokens_per_second_per_chip or row.tokens_per_second or 0.0)

@@ -147,3 +147,22 @@ def test_pictures_say_what_they_show() -> None:
     effects = [drawing.Interval("<b>", 1.1, 1.05, 1.15)]
     assert "&lt;b&gt;" in (drawing.forest("f", effects, 0.01) or "")
     assert drawing.forest("f", [], 0.01) is None
+
+
+def test_the_inbox_counts_who_waits_for_each_question(client: TestClient) -> None:
+    text = Read(client.get("/inbox").text).text
+    assert "Questions of 1 open receipt," in text
+    assert "R301 unwitnessed path · 1 receipt" in text
+    assert "R205 summary only · 1 receipt" in text
+
+
+def test_what_was_reported_is_shown_however_long_ago_it_ran(client: TestClient) -> None:
+    text = Read(client.get("/").text).text
+    assert "1 reported and not proven" in text
+    assert "from a notebook" in text
+
+
+def test_a_run_names_itself_once_and_an_unknown_cost_is_not_zero(client: TestClient) -> None:
+    assert "<bdi>small decoder</bdi></p>" not in client.get(f"/runs/{A}").text
+    failed = Read(client.get("/failures").text).text
+    assert "2 launches of cpu-torch failed" in failed

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from receipts import metrics
 from receipts.base.errors import NotFound, UsageError
@@ -21,6 +22,7 @@ from receipts.store.query.counts import NAMES
 
 if TYPE_CHECKING:
     from receipts.api.receipt import Receipt
+    from receipts.publish.report.shelf import Item
     from receipts.store import Entry as Stored
 
 STATES: dict[str, State] = {"valid": "yes", "open": "open", "invalid": "no", "superseded": "shown"}
@@ -30,7 +32,7 @@ RATE = "tokens_per_second_per_chip"
 
 
 def frontier(call: Call) -> View:
-    """A card a lane: proven beside reported results of the last 26 weeks, and what to do next."""
+    """A card a lane: proven beside reported results of its newest 26 weeks, and what to do next."""
     rows = call.server.cached("frontier", lambda: call.store.frontier().to_dict())
     lanes = groupby(rows, key=lambda item: item["lane"])
     sections = []
@@ -45,7 +47,7 @@ def frontier(call: Call) -> View:
         sections.append(Section(f"lane-{lane}", lane, sentences, tables=tuple(part for part in tables if part.rows)))
     proven = sum(item["proven"] for item in rows)
     headline = f"{proven} proven, {len(rows) - proven} reported and not proven"
-    lead = () if rows else ("No receipt has a rate yet; add one with: receipts submit run.json",)
+    lead = () if rows else ("No successful launch states a rate and its shape; add one with: receipts submit run.json",)
     return View(Page("Frontier", (headline,), lead=lead, sections=tuple(sections)))
 
 
@@ -57,7 +59,7 @@ def _results(title: str, rows: Sequence[dict[str, Any]]) -> Table:
         Column("rate", metrics.get(RATE).unit, numeric=True),
         Column("MFU", numeric=True),
         Column("peak", "GiB", numeric=True),
-        Column("ran"),
+        Column("ran", numeric=True),
     )
     lines = [
         row(
@@ -155,7 +157,9 @@ def one_run(call: Call) -> View:
     if points:
         sections.append(Section("quotes", "Who quotes it", points=tuple(points)))
     values = {"id": receipt.id, "script": script, "may_decide": may(call, "decide")}
-    return View(replace(shown, sections=tuple(sections)), "run", values)
+    # The label is the page's title already.
+    facts = tuple(item for item in shown.facts if item != ("", (shown.title,)))
+    return View(replace(shown, facts=facts, sections=tuple(sections)), "run", values)
 
 
 def _folded(section: Section) -> Section:
@@ -263,23 +267,28 @@ def failures(call: Call) -> View:
         answer = call.store.preflight(given["plan"])
         page = answer.page()
         values["fits"] = (page.headline, page.lead)
-    hours = sum(_chip_hours(item) for item in rows)
-    headline = f"{len(rows)} launches of {lane} failed, {hours:,.1f} chip-hours" if rows else "no launch failed"
+    costs = [hours for item in rows if (hours := _chip_hours(item)) is not None]
+    cost = f"{sum(costs):,.1f} chip-hours" if costs else "at an unknown cost"
+    if len(costs) < len(rows) and costs:
+        cost += f" in the {len(costs)} whose cost is known"
+    headline = f"{counted(len(rows), 'launch', 'launches')} of {lane} failed, {cost}" if rows else "no launch failed"
     return View(Page("Failures and envelope", (headline,), sections=tuple(sections)), "failures", values)
 
 
-def _chip_hours(item: Stored) -> float:
-    if item.finished is None:
-        return 0.0
-    return (item.finished - item.started).total_seconds() / 3600 * (item.chips or 1)
+def _chip_hours(item: Stored) -> float | None:
+    """What a launch cost; None where its end or its chips are unknown."""
+    if item.finished is None or item.finished <= item.started or item.chips is None:
+        return None
+    return (item.finished - item.started).total_seconds() / 3600 * item.chips
 
 
 def _failed(rows: Sequence[Stored]) -> Section:
+    # Times count as numbers, so that no line breaks in them.
     columns = (
         *(Column(name) for name in ("run", "outcome", "phase", "class", "chips")),
         Column("sequence × micro"),
         Column("chip-hours", numeric=True),
-        Column("started, UTC"),
+        Column("started, UTC", numeric=True),
     )
     lines = tuple(
         row(
@@ -289,7 +298,7 @@ def _failed(rows: Sequence[Stored]) -> Section:
             item.failure_class or "~",
             f"{item.chips or '?'} × {item.accelerator or '?'}",
             f"{item.sequence_length or '?'} × {item.micro_batch or '?'}",
-            f"{_chip_hours(item):,.2f}",
+            "~" if (hours := _chip_hours(item)) is None else f"{hours:,.2f}",
             moment(item),
         )
         for item in rows
@@ -330,14 +339,14 @@ def _fits(counts: list[int] | None) -> Mark | str:
 
 def inbox(call: Call) -> View:
     """Open questions by how many receipts an answer would settle, failed launches of a week, claims that are stale."""
-    groups = call.server.cached("inbox", lambda: _open_questions(call))
+    questions = call.server.cached("inbox", lambda: _open_questions(call))
     points = [
         Entry(
             f"open-{at}",
-            (Mark("open", f"{len(ids)} open"), f"  {words}"),
-            (("runs", _linked(ids)), ("settle the first", (Code(command, command=True),))),
+            (Mark("open", item.words), f" · {counted(len(item.waiting), 'receipt')}{_only(item.alone)}"),
+            (("runs", _linked(item.waiting)), ("settle the first", (Code(item.command, command=True),))),
         )
-        for at, (words, ids, command) in enumerate(groups)
+        for at, item in enumerate(questions)
     ]
     week = datetime.now(UTC) - timedelta(days=7)
     failed = page_of(
@@ -354,13 +363,25 @@ def inbox(call: Call) -> View:
         "Claims", (Column("claim"), Column("status"), Column("says")), claims, empty="no claim is stale or refuted"
     )
     sections = (
-        Section("open", "Open questions", () if points else ("Nothing is open.",), entries=tuple(points)),
+        Section("open", "Open questions", (_read(call),) if points else ("Nothing is open.",), entries=tuple(points)),
         replace(_failed(failed), title="Failed in the last seven days"),
         Section("claims", "Stale and refuted claims", tables=(table,)),
     )
     open_, fell = counted(len(points), "open question"), counted(len(failed), "failed launch", "failed launches")
     headline = f"{open_}, {fell}, {counted(len(stale), 'claim')} stale or refuted"
     return View(Page("Inbox", (headline,), sections=sections))
+
+
+def _read(call: Call) -> str:
+    total = dict(call.server.counts().by["status"]).get("open", 0)
+    which = (
+        f"the newest {MOST_OPEN} of {total:,} open receipts" if total > MOST_OPEN else counted(total, "open receipt")
+    )
+    return f"Questions of {which}, the ones first that would settle most; a receipt may wait for several."
+
+
+def _only(alone: int) -> str:
+    return f", {alone} of them for nothing else" if alone else ""
 
 
 def _linked(ids: Sequence[tuple[str, str]]) -> tuple[Any, ...]:
@@ -370,22 +391,41 @@ def _linked(ids: Sequence[tuple[str, str]]) -> tuple[Any, ...]:
     return (*cells, f" and {len(ids) - 6} more") if len(ids) > 6 else tuple(cells)
 
 
-def _open_questions(call: Call) -> list[tuple[str, list[tuple[str, str]], str]]:
-    """What open receipts wait for: the reason in words, the receipts that have it, and a command for the first."""
+class _Question(NamedTuple):
+    """What open receipts wait for: those that wait, those that wait for nothing else, and a command for the first."""
+
+    words: str
+    waiting: list[tuple[str, str]]
+    alone: int
+    command: str
+
+
+def _open_questions(call: Call) -> list[_Question]:
+    """Each question of the newest open receipts; the ones whose answer settles most come first."""
+    from receipts.publish.report.shelf import Shelf
     from receipts.questions.deciding import of_receipt
 
+    now = datetime.now(UTC)
     rows, _ = page_of(
         call.store.opened, ["status=open"], order="newest", limit=MOST_OPEN, superseded=False, cursor=None
     )
-    groups: dict[str, tuple[list[tuple[str, str]], str]] = {}
-    for item in rows:
-        receipt = call.store.get(item.id)
-        waiting = [one for one in receipt.verdict.findings if one.level == "I"]
-        words = "; ".join(dict.fromkeys(f"{one.code} {one.name.replace('_', ' ')}" for one in waiting)) or "open"
-        held = groups.setdefault(words, ([], of_receipt(receipt.parsed, receipt.verdict)))
-        held[0].append((item.id, item.name))
-    ordered = sorted(groups.items(), key=lambda part: -len(part[1][0]))
-    return [(words, ids, command) for words, (ids, command) in ordered]
+    groups: dict[str, list[Item]] = {}
+    alone: Counter[str] = Counter()
+    for item in Shelf(call.store.opened, call.server.rulebook, now, (), now).items(rows):
+        waiting = {f"{one.code} {one.name.replace('_', ' ')}" for one in item.verdict.findings if one.level == "I"}
+        for words in waiting:
+            groups.setdefault(words, []).append(item)
+        alone.update(waiting if len(waiting) == 1 else ())
+    ordered = sorted(groups.items(), key=lambda part: (-alone[part[0]], -len(part[1]), part[0]))
+    return [
+        _Question(
+            words,
+            [(item.entry.id, item.entry.name) for item in items],
+            alone[words],
+            of_receipt(items[0].parsed, items[0].verdict),
+        )
+        for words, items in ordered
+    ]
 
 
 def changed(call: Call, form: Any) -> str:
