@@ -116,6 +116,9 @@ def command(
 
             for one in whole:
                 keep(store, one)
+        if server is not None:
+            for file in dict.fromkeys(file for one in whole for file in one.files):
+                server.keep(file)
         several = many or len(files) > 1 or "-" in files
         resume = several and not (require or sign or signed)
         if store is not None:

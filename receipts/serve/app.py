@@ -19,7 +19,8 @@ from starlette.routing import Route
 
 from receipts.base.errors import ReceiptsError
 from receipts.serve import problems
-from receipts.serve.limits import THREADS, BadEncoding, Busy, TooLarge, whole_body
+from receipts.serve.evidence import kept, received
+from receipts.serve.limits import THREADS, BadEncoding, Busy, TooLarge, unpacked
 from receipts.serve.operation import Call, Operation, Reply, values_of
 from receipts.serve.problems import problem
 from receipts.serve.server import Refused, Server
@@ -108,8 +109,11 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
         server.admit(caller)
         token = await to_thread.run_sync(server.authenticate, bearer(request), item.scope, caller)
         values = values_of(item.query, request.query_params)
-        body = await _body(server, item, request)
-        call = Call(server, request, token, values, body)
+        pieces = _body(server, item, request)
+        if item.answer is kept:
+            reply = await received(Call(server, request, token, values), pieces)
+            return _response(request, reply)
+        call = Call(server, request, token, values, b"".join([piece async for piece in pieces]))
         if item.answer is submitted:
             reply = await _submitted(call)
         else:
@@ -119,7 +123,7 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
     except Busy as error:
         return problem(429, f"ask again in {error.seconds} s", {"Retry-After": str(error.seconds)})
     except TooLarge:
-        return problem(413, f"send at most {server.settings.limits.body:,} bytes")
+        return problem(413, f"send at most {_most(server, item):,} bytes")
     except BadEncoding as error:
         return problem(415, str(error))
     except ClientDisconnect:
@@ -135,14 +139,19 @@ def bearer(request: Request) -> str | None:
     return secret.strip() if kind.lower() == "bearer" else None
 
 
-async def _body(server: Server, item: Operation, request: Request) -> bytes:
+def _most(server: Server, item: Operation) -> int:
+    return server.settings.limits.evidence if item.answer is kept else server.settings.limits.body
+
+
+async def _body(server: Server, item: Operation, request: Request) -> AsyncIterator[bytes]:
     if item.body is None:
-        return b""
+        return
     kind = request.headers.get("content-type", item.body.media).partition(";")[0].strip().lower()
     if kind not in (item.body.media, "application/octet-stream"):
         raise BadEncoding(f"Content-Type {kind!r}: send {item.body.media}")
     encoding = request.headers.get("content-encoding", "").lower()
-    return await whole_body(request.stream(), encoding, server.settings.limits.body)
+    async for piece in unpacked(request.stream(), encoding, _most(server, item)):
+        yield piece
 
 
 async def _submitted(call: Call) -> Reply:

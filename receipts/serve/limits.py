@@ -9,6 +9,7 @@ from threading import BoundedSemaphore
 from typing import Final
 
 from receipts.receipt.load import MAX_BYTES
+from receipts.store.kept import MOST_BYTES
 
 THREADS: Final = 8  # requests that work at once; the others wait
 _WBITS: Final = 31  # gzip alone
@@ -16,9 +17,13 @@ _WBITS: Final = 31  # gzip alone
 
 @dataclass(frozen=True)
 class Limits:
-    """``body`` in bytes, unpacked; ``rate`` and ``failures`` as the library `limits` writes them."""
+    """``body`` and ``evidence`` (one file) in bytes, unpacked.
+
+    ``rate`` and ``failures`` are written as the library `limits` writes them.
+    """
 
     body: int = MAX_BYTES
+    evidence: int = MOST_BYTES
     rate: str = "1000/second"
     failures: str = "20/minute"
     comparisons: int = 4  # at once
@@ -43,15 +48,15 @@ class Busy(Exception):
         self.seconds = seconds
 
 
-async def whole_body(chunks: AsyncIterator[bytes], encoding: str, most: int) -> bytes:
-    """A request's body, unpacked if it is gzip, never holding more than ``most`` bytes of it.
+async def unpacked(chunks: AsyncIterator[bytes], encoding: str, most: int) -> AsyncIterator[bytes]:
+    """A request's body in pieces, unpacked if it is gzip, never more than ``most`` bytes of it.
 
     Raises TooLarge and BadEncoding.
     """
     if encoding not in ("", "identity", "gzip"):
         raise BadEncoding(f"Content-Encoding {encoding!r}: send it as it is, or as gzip")
     unpack = zlib.decompressobj(_WBITS) if encoding == "gzip" else None
-    parts, held = [], 0
+    held = 0
     async for chunk in chunks:
         try:
             part = unpack.decompress(chunk, most + 1 - held) if unpack is not None else chunk
@@ -60,10 +65,9 @@ async def whole_body(chunks: AsyncIterator[bytes], encoding: str, most: int) -> 
         held += len(part)
         if held > most or (unpack is not None and unpack.unconsumed_tail):
             raise TooLarge
-        parts.append(part)
+        yield part
     if unpack is not None and not unpack.eof:
         raise BadEncoding("the gzip body is cut off")
-    return b"".join(parts)
 
 
 class Gate:

@@ -68,6 +68,7 @@ def _operation(item: Operation) -> dict[str, Any]:
 
 _IN_PATH = {
     "id": {**WORD, "pattern": r"^[^\x00-\x1f\x7f-\x9f/?#%]+$"},
+    "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
     "name": {"type": "string", "pattern": r"^[A-Za-z][A-Za-z0-9._-]{0,99}$"},
 }
 

@@ -11,6 +11,7 @@ from receipts.base.errors import InputError, Problem, UsageError
 from receipts.publish.json_text import json_text
 from receipts.serve.cursor import ORDERS
 from receipts.serve.cursor import page as page_of
+from receipts.serve.evidence import kept
 from receipts.serve.forms import FORMS, MEDIA, reply
 from receipts.serve.metrics import MEDIA as METRICS_MEDIA
 from receipts.serve.operation import FLAG, WORD, Body, Call, Operation, Param, Reply
@@ -323,6 +324,15 @@ OPERATIONS: Final = (
         "Show a receipt",
         receipt,
         (Param("facts", FLAG, "With every stated leaf in the text"), *FORMS),
+    ),
+    Operation(
+        "PUT",
+        "/v1/evidence/{sha256}",
+        "submit",
+        "Keep a file of evidence",
+        kept,
+        body=Body("application/octet-stream", None, "The file; its SHA-256 is in the path"),
+        answers={201: "application/json", 200: "application/json"},
     ),
     Operation("GET", "/v1/receipts/{id}/raw", "read", "The bytes of a receipt", raw),
     Operation(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from receipts import __version__
@@ -35,6 +37,7 @@ ATTEMPTS: Final = 4  # where the server asks to wait, or is not there
 LONGEST_WAIT: Final = 5.0  # seconds
 LOCAL: Final = ("127.0.0.1", "::1", "localhost")
 Query = Sequence[tuple[str, str]]
+Body = bytes | IO[bytes] | None
 
 
 class Answered(NamedTuple):
@@ -99,7 +102,7 @@ class Server:
         return self.ask("GET", path, query)
 
     def ask(
-        self, method: str, path: str, query: Query = (), body: bytes | None = None, media: str = "application/json"
+        self, method: str, path: str, query: Query = (), body: Body = None, media: str = "application/json"
     ) -> Answered:
         """Ask, and wait where the server says so. Raises what the answer stands for, besides what every method does."""
         target = f"{self._base}{quote(path, safe='/@=*,')}" + (f"?{urlencode(query)}" if query else "")
@@ -108,9 +111,13 @@ class Server:
             headers["Authorization"] = f"Bearer {self._token}"
         if body is not None:
             headers["Content-Type"] = media
+        if body is not None and not isinstance(body, bytes):
+            headers["Content-Length"] = str(body.seek(0, os.SEEK_END))
         for attempt in range(ATTEMPTS):
             last = attempt == ATTEMPTS - 1
             try:
+                if body is not None and not isinstance(body, bytes):
+                    body.seek(0)
                 self._connection.request(method, target, body, headers)
                 response = self._connection.getresponse()
                 raw = read_bounded(response, _MOST)
@@ -145,6 +152,12 @@ class Server:
             return Unreachable(f"{self.url}: {detail}")
         kinds: dict[int, type[ReceiptsError]] = {400: UsageError, 404: NotFound, 409: ConflictError, 413: UsageError}
         return kinds.get(status, StoreError)(detail)
+
+    def keep(self, file: Path) -> None:
+        """Have the server keep a file of evidence. Raises InputError if it changes meanwhile."""
+        with file.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            self.ask("PUT", f"/v1/evidence/{digest}", body=stream, media="application/octet-stream")
 
     def submit(self, documents: Iterable[Item]) -> Iterator[Submission]:
         """Send documents in their order, each as its bytes; as `receipts.workflows.submit.submit` answers.

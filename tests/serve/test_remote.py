@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -66,6 +67,19 @@ def test_a_submit_ends_as_it_would_in_the_store(both: tuple[Shell, str, str], tm
     assert (again["id"], again["new"], again["status"]) == (shell.made["good"], False, sent.json[0]["status"])
     other = shell.write("other", run__launch="launch-good")
     assert "launch" in shell("--store", url, "submit", other).err
+
+
+def test_evidence_is_sent_and_kept_by_the_server(both: tuple[Shell, str, str]) -> None:
+    shell, url, path = both
+    event = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 0, "dur": 990}
+    kernel = {**event, "cat": "cpu_op", "name": "aten::_scaled_dot_product_flash_attention_for_cpu", "dur": 10}
+    trace = {"schemaVersion": 1, "deviceProperties": [], "record_shapes": 1, "traceEvents": [event, kernel]}
+    (shell.folder / "trace.json").write_text(json.dumps(trace), encoding="utf-8")
+    file = shell.write("traced", path__witnessed={"framework": "torch"})
+    assert shell("--store", url, "submit", file, "--evidence", "trace.json").code == 0
+    (kept,) = shell("--store", path, "evidence", "list", "--json").json
+    raw = (shell.folder / "trace.json").read_bytes()
+    assert (kept["digest"], len(kept["receipts"])) == (hashlib.sha256(raw).hexdigest(), 1)
 
 
 def test_pins_and_claims_are_written_by_the_server(both: tuple[Shell, str, str], tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -252,6 +253,25 @@ def test_claims_are_judged_and_added(client: TestClient) -> None:
     assert client.get("/v1/reports/claims/x?format=html").text.startswith("<!doctype html>")
     refused = client.post("/v1/claims", content="[[claim]]", headers=headers)
     assert refused.status_code == 422
+
+
+def test_a_file_of_evidence_is_kept_under_its_digest_alone(client: TestClient, server: Server) -> None:
+    from receipts.store.kept import kept_files
+
+    raw = b"step 1: 0.8 s\n" * 1000
+    digest = hashlib.sha256(raw).hexdigest()
+    headers = {"Content-Type": "application/octet-stream"}
+    other = client.put(f"/v1/evidence/{digest}", content=raw[1:], headers=headers)
+    assert (other.status_code, other.json()["errors"][0]["at"]) == (422, "sha256")
+    first = client.put(f"/v1/evidence/{digest}", content=raw, headers=headers)
+    packed = {**headers, "Content-Encoding": "gzip"}
+    again = client.put(f"/v1/evidence/{digest}", content=gzip.compress(raw), headers=packed)
+    assert (first.status_code, again.status_code) == (201, 200)
+    place = kept_files(server.opened.database.address)
+    assert place is not None
+    assert [item.digest for item in place.all()] == [digest]
+    with place.file(digest) as file:
+        assert file.read_bytes() == raw
 
 
 # What is refused
