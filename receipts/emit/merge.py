@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from receipts.emit.record import Record
 
-MAX_BYTES = 64 << 20
+MAX_BYTES, MAX_OBJECTS = 16 << 20, 250_000  # of a receipt, which a part is of
 MAX_PARTS = 100_000
 
 
@@ -93,11 +93,12 @@ def load(path: str, ended: Callable[[Record], None] | None = None) -> Part:
 
 
 def _tree(path: str) -> dict[str, Any]:
-    if os.path.getsize(path) > MAX_BYTES:
-        raise Refused([f"{path}: it has more than {MAX_BYTES} bytes, and is no part"])
+    with open(path, "rb") as stream:
+        raw = stream.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES or raw.count(b"[") + raw.count(b"{") > MAX_OBJECTS:
+        raise Refused([f"{path}: it is larger than {MAX_BYTES >> 20} MiB or has more than {MAX_OBJECTS} objects"])
     try:
-        with open(path, encoding="utf-8") as stream:
-            found = json.load(stream)
+        found = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise Refused([f"{path}: this is not JSON: {error}; was it written whole?"]) from None
     if not isinstance(found, dict):

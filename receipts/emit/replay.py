@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-MAX_BYTES = 1 << 30
+MAX_BYTES = 128 << 20  # four million steps; it is held whole
 MAX_EVENT = 1 << 20
 MAX_STEPS = 20_000_000
 
@@ -44,9 +44,10 @@ def read(path: str) -> Replay:
     if size > MAX_BYTES:
         raise NotAJournal(f"it has {size} bytes; a journal has at most {MAX_BYTES}")
     with open(path, "rb") as stream:
-        data = stream.read(MAX_BYTES)
-    if data[:2] != journal.MARK:
-        raise NotAJournal("this is no journal of the recorder; name the file that ends in .journal")
+        data = stream.read(len(journal.MARK))
+        if data != journal.MARK:
+            raise NotAJournal("this is no journal of the recorder; name the file that ends in .journal")
+        data += stream.read(MAX_BYTES)
     found: Replay | None = None
     torn: list[str] = []
     for kind, body, words in _frames(memoryview(data), torn):
