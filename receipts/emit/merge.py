@@ -6,7 +6,6 @@ The same parts give the same bytes, in whatever order they are named.
 from __future__ import annotations
 
 import json
-import os
 
 from receipts.emit import document, failures, joined, journal, parts, recover, replay
 from receipts.emit.contract import contract
