@@ -19,7 +19,7 @@ from receipts.cli import group as cli
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 # They answer until somebody stops them, or start a program that the words name.
 LEFT_OUT = ("serve", "mcp", "watch", "run")
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 def commands() -> dict[tuple[str, ...], click.Command]:
