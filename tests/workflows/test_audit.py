@@ -266,6 +266,23 @@ def test_the_command_lists_faults_with_what_to_do_and_does_not_seal_over_them(sh
     assert shell("audit", "--expect", "0123456789").code == 1
 
 
+def test_a_submit_of_two_seals_and_so_does_a_report_once_a_day(shell: Shell) -> None:
+    def unsealed() -> int:
+        return int(shell("audit", "--json").json["unsealed"])
+
+    shell.store("one")
+    assert unsealed() == 2  # the receipt and its verdict
+    assert shell("submit", shell.write("two", "cpu"), shell.write("three", "cpu")).code == 0
+    assert unsealed() == 0
+    shell.store("four")
+    report = ("report", "weekly", "--since", "2020-01-01", "--out", "pages")
+    assert shell(*report).code == 0
+    assert unsealed() == 2
+    tamper(str(shell.folder / "store.sqlite"), "UPDATE seals SET at = '2020-01-01 00:00:00.000000'")
+    assert shell(*report).code == 0
+    assert unsealed() == 0
+
+
 def test_a_proof_leads_from_the_id_to_the_root(shell: Shell) -> None:
     ids = [shell.store(name) for name in ("one", "two", "three")]
     assert shell("audit", "--proof", ids[1]).code == 3
