@@ -77,13 +77,20 @@ def _bonds(draft: Draft, reading: Reading) -> Iterator[Bond]:
 
 
 def _shapes(draft: Draft, reading: Reading) -> Iterator[Bond]:
-    """Attention on the stated sequence, or on the part of it that a rank of the context has."""
+    """Attention on the stated sequence, on the part of it that a rank has, or on a packed micro-batch of it.
+
+    One operator that fits is enough: windows, caches and evaluations run on lengths of their own.
+    """
     length, width = draft.get("batch.sequence_length"), draft.get("model.head_dim")
-    ranks = draft.get("parallelism.context") or 1
     if not reading.queries or not isinstance(length, int):
         return
+    ranks, packed = draft.get("parallelism.context") or 1, draft.get("batch.micro_batch") or 1
+    # Rings give a rank two half parts; a shifted target leaves the last token out.
+    fitting = {length, length - 1, length // ranks, length // (2 * ranks), length * packed, length * packed // ranks}
     shapes = ", ".join(f"{sequence} × {head}" for sequence, head in sorted(reading.queries)[:3])
-    holds = any(sequence in (length, length // ranks) and width in (None, head) for sequence, head in reading.queries)
+    # Latent attention adds half a head to queries, for positions (DeepSeek-V2, section 2.1).
+    wide = {width, width * 3 // 2} if isinstance(width, int) else None
+    holds = any(sequence in fitting and (wide is None or head in wide) for sequence, head in reading.queries)
     yield Bond("batch.sequence_length", holds, f"its attention runs on {shapes}")
 
 
