@@ -63,7 +63,7 @@ def command(journal: str, path: str | None, logs: tuple[str, ...], outcome: str 
         blame(record, outcome, {**record.failure, **failure})
     meant = Path(record.head["out"])
     target = Path(path) if path is not None else Path(journal).parent / meant.name
-    raw = "".join(parts.pieces(record, "recover")).encode()
+    raw = "".join(parts.pieces(record)).encode()
     if record.place.world == 1:
         check(raw, journal)
     elif path is not None and not target.name.endswith(".part.json"):

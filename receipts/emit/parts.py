@@ -29,8 +29,8 @@ def part(record: Record) -> dict[str, Any]:
     }
 
 
-def pieces(record: Record, by: str = RECORDER) -> Iterator[str]:
+def pieces(record: Record) -> Iterator[str]:
     """What a finished record is written as: the receipt of a lone process, the part of one rank of many."""
     if record.place.world > 1:
         return document.text(part(record))
-    return document.sealed(document.counted(document.tree(record), by))
+    return document.sealed(document.counted(document.tree(record), RECORDER))

@@ -43,7 +43,7 @@ class Part(Section):
 class Recorded(Section):
     """Which program wrote the document, and the digest by which an edit shows."""
 
-    by: Name = note("The program: `recorder`, `merge`, `recover`, `ingest`.", required=True)
+    by: Name = note("The program: `recorder` (a recovered run too), `merge`, `ingest`.", required=True)
     digest: Digest = note(
         "SHA-256 of the document as it was written, with 64 zeros in place of this digest.", required=True
     )
