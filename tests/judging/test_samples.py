@@ -74,9 +74,8 @@ def test_the_store_calls_the_same_launches_samples(store_url: str) -> None:
             wanted = {name for name, found in known.items() if unspoilt(path_answer(found), tainted(found), kind)}
             assert 0 < len(wanted) < len(known)
             with reading(store.database.engine) as connection:
-                for walked in (False, True):
-                    query = select(receipts.c.id).where(samples.unspoilt(kind, walked=walked))
-                    assert set(connection.execute(query).scalars()) == wanted
+                query = select(receipts.c.id).where(samples.unspoilt(kind))
+                assert set(connection.execute(query).scalars()) == wanted
                 valid = set(connection.execute(select(receipts.c.id).where(samples.valid(kind))).scalars())
             rows = list(store.find(Filters(())))
             assert {row.id for row in rows if row.is_sample(kind)} == wanted
