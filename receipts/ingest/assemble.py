@@ -89,7 +89,7 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     adding = draft.base is None or any(file.readings for file in others)
     if adding:
         _state(draft, others, chosen)
-        state_evidence(draft, others)
+        state_evidence(draft, [file for file in files if file.name not in draft.strangers])
     _remarks(draft, others)
     if adding or draft.held:
         _notes(draft)
