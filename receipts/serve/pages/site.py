@@ -22,7 +22,7 @@ from receipts.serve import problems
 from receipts.serve.app import SECURITY, bearer
 from receipts.serve.limits import Busy
 from receipts.serve.operation import Call
-from receipts.serve.pages import views
+from receipts.serve.pages import comparison, failures, frontier, inbox, one_run, runs
 from receipts.serve.pages.view import NAV, View, lead
 from receipts.serve.server import Refused, Server
 
@@ -33,12 +33,12 @@ COOKIE: Final = "receipts"
 DAYS: Final = 30
 Handler = Callable[[Call], View]
 VIEWS: Final[tuple[tuple[str, Handler], ...]] = (
-    ("/", views.frontier),
-    ("/runs", views.runs),
-    ("/runs/{id}", views.one_run),
-    ("/compare", views.comparison),
-    ("/failures", views.failures),
-    ("/inbox", views.inbox),
+    ("/", frontier.frontier),
+    ("/runs", runs.runs),
+    ("/runs/{id}", one_run.one_run),
+    ("/compare", comparison.comparison),
+    ("/failures", failures.failures),
+    ("/inbox", inbox.inbox),
 )
 
 
@@ -134,7 +134,7 @@ class _Site:
         if not hmac.compare_digest(str(form.get("form", "")), self._proof(request)):
             raise Refused(403, "this form is of another visit; open the page again")
         call = Call(self._server, request, token, {})
-        return RedirectResponse(views.changed(call, form), 303, SECURITY)
+        return RedirectResponse(one_run.changed(call, form), 303, SECURITY)
 
     def _failed(self, request: Request, status: int, why: str) -> Response:
         return self._rendered(request, View(Page(problems.TITLES[status].capitalize(), lead=(why,)), status=status))

@@ -21,6 +21,9 @@ NAV = (
     ("/inbox", "Inbox"),
 )
 
+ROWS = 50  # of a table
+RATE = "tokens_per_second_per_chip"
+
 
 @dataclass(frozen=True)
 class View:

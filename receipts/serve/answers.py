@@ -1,0 +1,262 @@
+"""What the operations of ``/v1`` answer: each calls what the command of its name calls, in the same words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from receipts import metrics as registry
+from receipts.base.errors import InputError, Problem, UsageError
+from receipts.publish.json_text import json_text
+from receipts.serve.cursor import ORDERS
+from receipts.serve.cursor import page as page_of
+from receipts.serve.forms import MEDIA, reply
+from receipts.serve.metrics import MEDIA as METRICS_MEDIA
+from receipts.serve.operation import Call, Reply
+
+if TYPE_CHECKING:
+    from receipts.receipt import Parsed
+
+REPORTED: Final = {
+    "json": ("report.json", "application/json"),
+    "markdown": ("report.md", "text/markdown"),
+    "html": ("index.html", "text/html"),
+}
+
+
+def healthz(call: Call) -> Reply:
+    """The store answers."""
+    return Reply(json_text({"status": "ok", "store": call.server.opened.id}) + "\n")
+
+
+def openapi(call: Call) -> Reply:
+    """This document."""
+    from receipts.serve.openapi import document
+    from receipts.serve.operations import OPERATIONS
+
+    return Reply(json_text(document(OPERATIONS)) + "\n")
+
+
+def metrics(call: Call) -> Reply:
+    """Counts of requests and submits since the start."""
+    return Reply(call.server.metrics.text(call.server.gate.running), METRICS_MEDIA)
+
+
+def listed(call: Call) -> Reply:
+    """A page of stored receipts, newest first; the header Link has the next one."""
+    from receipts.api.listed import Receipts
+
+    limit = call.get("limit", 50)
+    rows, following = page_of(
+        call.store.opened,
+        call.get("where", []),
+        order=call.get("order", ORDERS[0]),
+        limit=limit,
+        superseded=call.get("superseded", False),
+        cursor=call.get("cursor"),
+    )
+    answered = reply(call, Receipts(call.store, rows))
+    if following is None:
+        return answered
+    url = call.request.url.include_query_params(cursor=following)
+    link = f'<{url.path}?{url.query}>; rel="next"'
+    return Reply(answered.body, answered.media, headers={**answered.headers, "Link": link})
+
+
+def receipt(call: Call) -> Reply:
+    """One receipt: answers, verdict, stated leaves, memory by chip, decisions."""
+    one = call.store.get(call.name)
+    return reply(call, one, stated=call.get("facts", False))
+
+
+def raw(call: Call) -> Reply:
+    """The bytes of a receipt as they came. The ETag is their SHA-256, which is the receipt's id."""
+    name = call.store.opened.resolve(call.name)
+    return Reply(call.store.opened.document(name), digest=name)
+
+
+def compare(call: Call) -> Reply:
+    """Compare B against A, each with its stored replicates."""
+    return _compared(call, call.values["a"], call.values["b"], call.get("witness", []))
+
+
+def compare_documents(call: Call) -> Reply:
+    """Compare words and documents: ``{"a": ["3f9c", {"document": "…"}], "b": […]}``."""
+    body = _object(call, {"a", "b", "witness"})
+    sides = [_named(body.get(name), name) for name in ("a", "b", "witness")]
+    if not sides[0] or not sides[1]:
+        raise InputError("the body", [Problem(name, "it names no receipt") for name in "ab" if not body.get(name)])
+    return _compared(call, *sides)
+
+
+def _compared(call: Call, a: list[Any], b: list[Any], witnesses: list[Any]) -> Reply:
+    waivers: dict[str, str] = {}
+    for word in call.get("waive", []):
+        axis, _, why = word.partition("=")
+        if not why.strip():
+            raise UsageError(f"waive={word}: write AXIS=the reason why it cannot matter")
+        waivers[axis.strip()] = why.strip()
+    answer = call.store.compare(
+        a,
+        b,
+        metric=call.get("metric", registry.DEFAULT),
+        waivers=waivers,
+        study=call.get("study"),
+        witnesses=witnesses,
+        replicates=call.get("replicates", True),
+    )
+    if call.get("format") == "text" and call.get("line", False):
+        verdict = answer.verdict
+        text = f"{verdict.label_a} → {verdict.label_b}: {verdict.last_line()}\n"
+        return Reply(text, MEDIA["text"], headers=reply(call, answer).headers)
+    return reply(call, answer)
+
+
+def neighbours(call: Call) -> Reply:
+    """Stored configurations one axis away from a receipt, each compared."""
+    metric, limit = call.get("metric", registry.DEFAULT), call.get("limit", 10)
+    return reply(call, call.store.neighbours(call.values["of"], metric=metric, axis=call.get("axis"), limit=limit))
+
+
+def bridge(call: Call) -> Reply:
+    """The chain of accepted one-axis comparisons from A to B, or what is missing for one."""
+    most = min(call.get("most", 200), call.server.settings.limits.hops)
+    metric = call.get("metric", registry.DEFAULT)
+    return reply(call, call.store.bridge(call.values["a"], call.values["b"], metric=metric, most=most))
+
+
+def preflight(call: Call) -> Reply:
+    """Whether a plan is known to work or to fail, and what to try next."""
+    return reply(call, call.store.preflight(call.body if call.request.method == "POST" else call.values["plan"]))
+
+
+def frontier(call: Call) -> Reply:
+    """The best proven result of every shape, beside the best that is merely reported."""
+    return reply(call, call.store.frontier(*call.get("lane", [])))
+
+
+def claims(call: Call) -> Reply:
+    """The store's claims with their present verdicts."""
+    return reply(call, call.store.claims(status=call.get("status"), superseded=call.get("superseded", False)))
+
+
+def claim_check(call: Call) -> Reply:
+    """Judge the claims of a claims.toml against the store's receipts, and store nothing."""
+    return Reply(json_text(call.store.judge_claims(call.body)) + "\n")
+
+
+def claim_add(call: Call) -> Reply:
+    """Add the claims of a claims.toml to the store, with a first verdict on each."""
+    return Reply(json_text(call.store.add_claims(call.body)) + "\n", status=201)
+
+
+def claim(call: Call) -> Reply:
+    """One claim: its verdicts now and before, and the decisions on its receipts."""
+    from receipts.questions.claims.stored import history
+
+    past = history(call.store.opened, call.name, call.server.rulebook)
+    return Reply(json_text(past.document()) + "\n", headers={"Receipts-Exit-Code": str(past.verdict.exit_code)})
+
+
+def pins(call: Call) -> Reply:
+    """Each pin that is set."""
+    return Reply(json_text([item._asdict() for item in call.store.opened.pins().values()]) + "\n")
+
+
+def pin_history(call: Call) -> Reply:
+    """What a pin has pointed at, oldest first."""
+    return Reply(json_text([item._asdict() for item in call.store.opened.pin_history(call.name)]) + "\n")
+
+
+def pin(call: Call) -> Reply:
+    """Point a name at a receipt: ``{"receipt": "3f9c", "note": "…"}``."""
+    body = _object(call, {"receipt", "note"})
+    opened = call.store.opened
+    target, note = _text(body, "receipt"), _text(body, "note", required=False)
+    return Reply(json_text([opened.pin(call.name, opened.resolve(target or ""), note)._asdict()]) + "\n")
+
+
+def unpin(call: Call) -> Reply:
+    """Take a pin away; its history stays."""
+    return Reply(json_text([call.store.opened.pin(call.name, None)._asdict()]) + "\n")
+
+
+def decide(call: Call) -> Reply:
+    """Record a decision on a receipt: ``{"receipt": "3f9c", "decision": "ship", "reason": "…"}``."""
+    body = _object(call, {"receipt", "decision", "reason"})
+    target, decision, reason = (_text(body, name) or "" for name in ("receipt", "decision", "reason"))
+    opened = call.store.opened
+    recorded = opened.published.decide(opened.resolve(target), decision, reason)
+    return Reply(json_text([recorded._asdict()]) + "\n", status=201)
+
+
+def weekly(call: Call) -> Reply:
+    """The weekly report: its values, Markdown, or the page."""
+    from receipts.publish.report import asked, collect, moment, render
+
+    at = moment(call.get("as_of"))
+    rulebook = call.server.rulebook
+    data = collect(call.store.opened, rulebook, asked(call.get("week"), None, None, at), at, call.get("lane", []))
+    return _report(call, render(data, rulebook.rules))
+
+
+def claim_report(call: Call) -> Reply:
+    """The page of one claim: its verdict, comparison and history, and where it is quoted."""
+    from receipts.publish.report import claim, moment, render_claim
+
+    rulebook = call.server.rulebook
+    return _report(call, render_claim(claim(call.store.opened, call.name, rulebook, moment(None)), rulebook.rules))
+
+
+def _report(call: Call, files: dict[str, bytes]) -> Reply:
+    name, media = REPORTED[call.get("format", "json")]
+    return Reply(files[name], media)
+
+
+def tokens(call: Call) -> Reply:
+    """Tokens that are not revoked, without their secrets."""
+    return Reply(json_text([item._asdict() for item in call.server.tokens.all()]) + "\n")
+
+
+def _object(call: Call, names: set[str]) -> dict[str, Any]:
+    """The body as an object with no other keys. Raises InputError."""
+    try:
+        tree = orjson.loads(call.body)
+    except orjson.JSONDecodeError as error:
+        raise InputError("the body", [Problem("$", f"this is no JSON: {error}")]) from None
+    if not isinstance(tree, dict):
+        raise InputError("the body", [Problem("$", "this is no object")])
+    unknown = sorted(set(tree) - names)
+    if unknown:
+        raise InputError(
+            "the body", [Problem(name, f"there is no such key; known: {', '.join(sorted(names))}") for name in unknown]
+        )
+    return tree
+
+
+def _text(tree: dict[str, Any], name: str, *, required: bool = True) -> str | None:
+    value = tree.get(name)
+    if value is None and not required:
+        return None
+    if not isinstance(value, str) or not value or len(value) > 2000 or "\0" in value:
+        raise InputError("the body", [Problem(name, "it must be a text of 1 to 2,000 characters")])
+    return value
+
+
+def _named(items: Any, side: str) -> list[Parsed | str]:
+    """Words as they are, documents as receipts. Raises InputError."""
+    from receipts.receipt import Document, parse
+
+    if items is not None and not isinstance(items, list):
+        raise InputError("the body", [Problem(side, "it must be a list of words and documents")])
+    named: list[Parsed | str] = []
+    for number, item in enumerate(items or []):
+        text = item.get("document") if isinstance(item, dict) else None
+        if isinstance(text, str):
+            named.append(parse(Document(text.encode("utf-8", "surrogatepass"), f"{side}[{number}]")))
+        elif isinstance(item, str) and item and "\0" not in item:
+            named.append(item)
+        else:
+            raise InputError("the body", [Problem(f"{side}[{number}]", "write a word, or an object with a document")])
+    return named

@@ -1,0 +1,68 @@
+"""One receipt, and what a form of it changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from receipts.base.errors import UsageError
+from receipts.publish.page import Figure, Section
+from receipts.serve.operation import Call
+from receipts.serve.pages import drawing
+from receipts.serve.pages.view import View, may
+
+if TYPE_CHECKING:
+    from receipts.api.receipt import Receipt
+
+
+def one_run(call: Call) -> View:
+    """One receipt: verdict and reasons first, answers, steps, memory, configuration, how to run it again, quotes."""
+    from receipts.questions.repro import recipe
+
+    receipt = call.store.get(call.name)
+    published = call.store.opened.published
+    shown = receipt.page(stated=True)
+    sections = [_folded(item) if item.id == "facts" else item for item in shown.sections]
+    steps = _steps(call, receipt)
+    sections[1:1] = [steps] if steps is not None else []
+    script = recipe(receipt.parsed).script()
+    quotes = [(item.document, item.says or "") for item in published.quotes(receipt.id)]
+    claims = published.claims_on(receipt.id)
+    points = (
+        [("quoted in", tuple((f"{document}: {text}".rstrip(": "),) for document, text in quotes))] if quotes else []
+    )
+    points += [("claims", tuple((name,) for name in claims))] if claims else []
+    if points:
+        sections.append(Section("quotes", "Who quotes it", points=tuple(points)))
+    values = {"id": receipt.id, "script": script, "may_decide": may(call, "decide")}
+    # The label is the page's title already.
+    facts = tuple(item for item in shown.facts if item != ("", (shown.title,)))
+    return View(replace(shown, facts=facts, sections=tuple(sections)), "run", values)
+
+
+def _folded(section: Section) -> Section:
+    return replace(section, title="Configuration and everything that is stated", fold="all stated leaves")
+
+
+def _steps(call: Call, receipt: Receipt) -> Section | None:
+    launch = call.server.rulebook.launch(receipt.parsed)
+    segment, seconds = launch.segment, launch.durations
+    steady = segment.of(range(len(seconds))) if segment is not None and segment.status == "steady" else []
+    if len(seconds) < 2:
+        return None
+    caption = ("Seconds by step; what is shaded is steady and counts",)
+    figure = Figure("steps-trace", caption, lambda name: drawing.trace(name, seconds, steady))
+    return Section("steps", "Steps", figures=(figure,))
+
+
+def changed(call: Call, form: Any) -> str:
+    """Set a pin or record a decision; gives where to go. Raises UsageError and NotFound."""
+    opened = call.store.opened
+    receipt = opened.resolve(call.name)
+    if form.get("pin"):
+        opened.pin(str(form["pin"]), receipt, str(form.get("note") or "") or None)
+    elif form.get("decision"):
+        opened.published.decide(receipt, str(form["decision"]), str(form.get("reason") or ""))
+    else:
+        raise UsageError("name a pin, or choose a decision and give a reason")
+    return f"/runs/{receipt}"

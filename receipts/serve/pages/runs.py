@@ -1,0 +1,79 @@
+"""Stored receipts by conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from receipts import metrics
+from receipts.publish.page import Mark, Page, State
+from receipts.publish.readings import number
+from receipts.serve.cursor import page as page_of
+from receipts.serve.operation import Call
+from receipts.serve.pages.view import RATE, ROWS, View, moment, url
+from receipts.store.query.counts import NAMES
+
+if TYPE_CHECKING:
+    from receipts.store import Entry as Stored
+
+STATES: dict[str, State] = {"valid": "yes", "open": "open", "invalid": "no", "superseded": "shown"}
+
+
+def runs(call: Call) -> View:
+    """Stored receipts by conditions, folded by configuration; two that are ticked are compared, more swept."""
+    text = call.request.query_params.get("q", "")
+    conditions = [f"{name}={value}" for name in NAMES if (value := call.request.query_params.get(name))]
+    rows, following = page_of(
+        call.store.opened,
+        [*text.split(), *conditions],
+        order="newest",
+        limit=ROWS,
+        superseded=False,
+        cursor=call.request.query_params.get("cursor") or None,
+    )
+    chosen = [(name, value) for name in ("q", *NAMES) if (value := call.request.query_params.get(name))]
+    held = call.server.counts()
+    filters = [
+        (
+            name,
+            [(value, count, url("/runs", _with(chosen, name, value)), (name, value) in chosen) for value, count in by],
+        )
+        for name, by in held.by.items()
+    ]
+    more = url("/runs", [*chosen, ("cursor", following)]) if following else ""
+    values = {"query": text, "filters": filters, "folds": list(_folds(call, rows)), "more": more, "clear": bool(chosen)}
+    total = sum(count for _, count in held.by["status"])
+    headline = f"{len(rows)} of {total:,} receipts" if rows else "no receipt meets these conditions"
+    return View(Page("Runs", (headline,)), "runs", values)
+
+
+def _with(chosen: Sequence[tuple[str, str]], name: str, value: str) -> list[tuple[str, str]]:
+    rest = [item for item in chosen if item[0] != name]
+    return rest if (name, value) in chosen else [*rest, (name, value)]
+
+
+def _folds(call: Call, rows: Sequence[Stored]) -> Iterator[dict[str, Any]]:
+    """Rows by configuration, in the order of the newest launch of each."""
+    from receipts.store.query.reports import Ran
+
+    places = Ran(call.store.opened).place([item.id for item in rows])
+    groups: dict[object, list[Stored]] = {}
+    for item in rows:
+        groups.setdefault(places.get(item.id, item.id), []).append(item)
+    rate, peak = metrics.get(RATE), metrics.get("peak_bytes")
+    for items in groups.values():
+        first = items[0]
+        rates = [value for item in items if (value := item.tokens_per_second_per_chip)]
+        yield {
+            "id": first.id,
+            "name": first.name[:60],
+            "launches": [(item.id, item.name, moment(item), item.status, item.outcome) for item in items],
+            "mark": Mark(STATES[first.status], first.status),
+            "outcome": first.outcome,
+            "lane": first.lane,
+            "hardware": f"{first.chips or '?'} × {first.accelerator or '?'}",
+            "shape": f"{first.sequence_length or '?'} × {first.micro_batch or '?'}",
+            "rate": number(rate, sorted(rates)[len(rates) // 2]) if rates else "~",
+            "peak": number(peak, first.peak_bytes) if first.peak_bytes else "~",
+            "started": moment(first),
+        }
