@@ -23,7 +23,7 @@ PICTURE = ROOT / "docs" / "images" / "weekly.png"
 # What a reader on Monday sees first, down to the first lane.
 PLACE = "summary"
 SIZE = (1280, 880)
-COLOURS = 64
+COLORS = 128
 # The page takes its reader's font. A picture that is to be compared names one: another wraps lines elsewhere.
 FONT = "DejaVu Sans"
 STYLE = f'body {{ font-family: "{FONT}", sans-serif }} code {{ font-family: "{FONT} Mono", monospace }}'
@@ -97,7 +97,7 @@ def draw(running: Any, page: Path) -> bytes:
     finally:
         opened.close()
     packed = io.BytesIO()
-    shot.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(packed, "png", optimize=True)
+    shot.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE).save(packed, "png", optimize=True)
     return packed.getvalue()
 
 
