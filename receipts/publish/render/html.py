@@ -51,7 +51,7 @@ def _rendered(part: str, page: Page, address: Address | None) -> str:
         elsewhere = address(anchor) if address is not None else None
         return elsewhere if elsewhere is not None and elsewhere.startswith(_SAFE) else None
 
-    return _shipped().get_template(f"parts/{part}.html.j2").render(page=page, lead=lead)
+    return environment().get_template(f"parts/{part}.html.j2").render(page=page, lead=lead)
 
 
 def _anchors(sections: Sequence[Section]) -> Iterator[str]:
@@ -63,12 +63,7 @@ def _anchors(sections: Sequence[Section]) -> Iterator[str]:
 
 
 @cache
-def _shipped() -> Environment:
-    """The environment of the templates that ship."""
-    return environment(())
-
-
-def environment(folders: Sequence[Path]) -> Environment:
+def environment(folders: tuple[Path, ...] = ()) -> Environment:
     """What renders templates of HTML: those of the user's folders first, then those that ship. Escapes everything."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,9 @@ def files(shown: Page, data: object, kind: str, folders: Sequence[Path] = ()) ->
 
 def _rendered(template: str, shown: Page, data: object, folders: Sequence[Path]) -> str:
     try:
-        return _environment(folders, template.split(".")[-2]).get_template(template).render(page=shown, data=data)
+        return (
+            _environment(tuple(folders), template.split(".")[-2]).get_template(template).render(page=shown, data=data)
+        )
     except ReceiptsError:
         raise
     except Exception as error:  # a template is somebody's file: whatever it raises is that file's fault, and said so
@@ -114,7 +117,8 @@ def _jsonable(item: Any) -> Any:
     raise TypeError(f"no JSON of {type(item).__name__}")
 
 
-def _environment(folders: Sequence[Path], form: str) -> Environment:
+@cache
+def _environment(folders: tuple[Path, ...], form: str) -> Environment:
     if form == "html":
         return environment(folders)
     from jinja2 import Environment, FileSystemLoader, StrictUndefined

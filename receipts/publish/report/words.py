@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from receipts.base.errors import ReceiptsError, ResourceError
 from receipts.base.resources import folder
 from receipts.publish import text
 from receipts.publish.page import Cell, Code, Link, Mark, Part
 from receipts.publish.report.page import links, rule
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _FILTERS: Final[dict[str, Callable[..., str]]] = {
     "plain": text.plain,
@@ -29,39 +33,32 @@ _FILTERS: Final[dict[str, Callable[..., str]]] = {
 }
 
 
+# A slot of the text that a part fills: nobody who writes a label knows its name.
+_BEGIN: Final = f"\0{token_hex(8)}-"
+_SLOT: Final = re.compile(f"({_BEGIN}[0-9]+\0)")
+
+
 class Words:
     """The sentences of one template. Raises ResourceError where it is wrong."""
 
     def __init__(self, name: str, folders: Sequence[Path] = ()) -> None:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-        # A slot of the text that a part fills: nobody who writes a label knows its name.
-        self._begin = f"\0{token_hex(8)}-"
-        self._slot = re.compile(f"({self._begin}[0-9]+\0)")
         self._parts: list[Part] = []
         self._name = f"words/{name}.j2"
-        environment = Environment(
-            loader=FileSystemLoader([*folders, folder("reports")]),
-            undefined=StrictUndefined,
-            autoescape=False,  # what renders a cell escapes it
-            trim_blocks=True,
-            lstrip_blocks=True,
-            finalize=self._printable,
-        )
-        environment.filters.update(_FILTERS)
-        environment.globals.update(
-            named=lambda ref: self._fill((Link(text.plain(ref.name).strip() or ref.short, ref.anchor),)),
-            links=lambda refs, most=3, more=0: self._fill(links(refs, most, more)),
-            rule=lambda code, name="": self._fill((rule(code, name),)),
-            code=lambda name: self._fill((Code(text.plain(name)),)),
-            command=lambda name: self._fill((Code(text.plain(name), command=True),)),
-            to=lambda name, anchor: self._fill((Link(text.plain(name), anchor),)),
-            mark=lambda state, fact="": self._fill((Mark(state, fact),)),
-        )
         try:
-            self._macros = environment.get_template(self._name).module
+            self._macros = _environment(tuple(folders)).get_template(self._name).make_module(self._functions())
         except Exception as error:
             raise self._fault(error) from error
+
+    def _functions(self) -> dict[str, Callable[..., str]]:
+        return {
+            "named": lambda ref: self._fill((Link(text.plain(ref.name).strip() or ref.short, ref.anchor),)),
+            "links": lambda refs, most=3, more=0: self._fill(links(refs, most, more)),
+            "rule": lambda code, name="": self._fill((rule(code, name),)),
+            "code": lambda name: self._fill((Code(text.plain(name)),)),
+            "command": lambda name: self._fill((Code(text.plain(name), command=True),)),
+            "to": lambda name, anchor: self._fill((Link(text.plain(name), anchor),)),
+            "mark": lambda state, fact="": self._fill((Mark(state, fact),)),
+        }
 
     def __call__(self, sentence: str, **values: Any) -> Cell:
         """A sentence as the parts of a cell, its white space as one blank each."""
@@ -71,7 +68,7 @@ class Words:
             raise
         except Exception as error:  # a template is somebody's file: whatever it raises is that file's fault
             raise self._fault(error) from error
-        pieces = self._slot.split(re.sub(r"[ \n]+", " ", sentence_text).strip())
+        pieces = _SLOT.split(re.sub(r"[ \n]+", " ", sentence_text).strip())
         parts: list[Part] = []
         for at, piece in enumerate(pieces):
             if at % 2:
@@ -92,13 +89,30 @@ class Words:
     def _fill(self, cell: Cell) -> str:
         begin = len(self._parts)
         self._parts += cell
-        return "".join(f"{self._begin}{number}\0" for number in range(begin, len(self._parts)))
+        return "".join(f"{_BEGIN}{number}\0" for number in range(begin, len(self._parts)))
 
-    def _printable(self, item: Any) -> Any:
-        if not isinstance(item, str):
-            return item
-        pieces = self._slot.split(item)
-        return "".join(piece if at % 2 else text.plain(piece, text.CELL) for at, piece in enumerate(pieces))
+
+@cache
+def _environment(folders: tuple[Path, ...]) -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    words = Environment(
+        loader=FileSystemLoader([*folders, folder("reports")]),
+        undefined=StrictUndefined,
+        autoescape=False,  # what renders a cell escapes it
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_printable,
+    )
+    words.filters.update(_FILTERS)
+    return words
+
+
+def _printable(item: Any) -> Any:
+    if not isinstance(item, str):
+        return item
+    pieces = _SLOT.split(item)
+    return "".join(piece if at % 2 else text.plain(piece, text.CELL) for at, piece in enumerate(pieces))
 
 
 def as_text(cell: Cell) -> str:

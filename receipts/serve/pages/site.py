@@ -58,7 +58,7 @@ def routes(server: Server) -> list[Route]:
 def _environment() -> Environment:
     from receipts.publish.render.html import environment
 
-    return environment(())
+    return environment()
 
 
 class _Site:
