@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from pathlib import Path
 
 import pytest
@@ -64,10 +65,13 @@ def _real(cases: Path, folder: Path, log: str, oom: str, steps: int) -> Ingested
     """A real log up to that many steps, and the real message of a failure behind it."""
     lines = (cases / log).read_text(encoding="utf-8").splitlines(keepends=True)
     path = folder / "run.log"
-    for end in range(1, len(lines) + 1):
+
+    def has_steps(end: int) -> bool:
         path.write_text("".join(lines[:end]), encoding="utf-8")
-        if max((len(reading.steps) for reading in read(path).readings), default=0) >= steps:
-            break
+        return max((len(reading.steps) for reading in read(path).readings), default=0) >= steps
+
+    end = bisect_left(range(len(lines)), True, key=has_steps)
+    path.write_text("".join(lines[:end]), encoding="utf-8")
     with path.open("a", encoding="utf-8") as stream:
         stream.write("\n" + (cases / oom).read_text(encoding="utf-8"))
     return assemble([read(path)], Options(lane="nvidia-megatron"))

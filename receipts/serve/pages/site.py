@@ -6,9 +6,9 @@ import hmac
 import secrets
 import time
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from anyio import to_thread
@@ -25,9 +25,6 @@ from receipts.serve.operation import Call
 from receipts.serve.pages import comparison, failures, frontier, inbox, one_run, runs
 from receipts.serve.pages.view import NAV, View, lead
 from receipts.serve.server import Refused, Server
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 COOKIE: Final = "receipts"
 DAYS: Final = 30
@@ -52,13 +49,6 @@ def routes(server: Server) -> list[Route]:
         Route("/login", site.login, methods=["GET", "POST"]),
         Route("/logout", site.logout, methods=["POST"]),
     ]
-
-
-@cache
-def _environment() -> Environment:
-    from receipts.publish.render.html import environment
-
-    return environment()
 
 
 class _Site:
@@ -145,8 +135,10 @@ class _Site:
         return hmac.new(self._key, visitor.encode(), sha256).hexdigest()
 
     def _rendered(self, request: Request, view: View, token: Any = None) -> Response:
+        from receipts.publish.render.html import environment
+
         text = (
-            _environment()
+            environment()
             .get_template(f"parts/{view.template}.html.j2")
             .render(
                 page=view.page,
