@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-SMALL = {"pool": 60, "sessions": 60, "raw": 4, "cell": 20, "steps": (200,)}
+SMALL = {"pool": 40, "sessions": 40, "raw": 4, "cell": 20, "steps": (200,)}
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -32,10 +32,9 @@ pytestmark = pytest.mark.slow
 RULEBOOK = Rulebook()
 
 
-@pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
+def _fill(url: str) -> None:
     """A store with something in each table but the indexes of axes, and a purge behind it."""
-    with open_store(store_url) as opened:
+    with open_store(url) as opened:
         base = cases.group(cases.build({}), "a", 5)
         every = [Document(item.raw, item.source) for item in base]
         ids = [item.submitted.id for item in submit(every, opened, RULEBOOK) if item.submitted]
@@ -48,6 +47,12 @@ def store(store_url: str) -> Iterator[Store]:
         opened.purge(ids[3], "a token")
         opened.retract(ids[1], "a wrong clock")
         opened.seal()
+
+
+@pytest.fixture
+def store(copied: Callable[..., str]) -> Iterator[Store]:
+    """A copy of the store that `_fill` makes."""
+    with open_store(copied("backed up", _fill)) as opened:
         yield opened
 
 

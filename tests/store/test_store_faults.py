@@ -29,7 +29,8 @@ from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow
 
-COUNT = unless_thorough(100, 200)  # documents of a submit that is killed again and again
+COUNT = unless_thorough(60, 200)  # documents of a submit that is killed again and again
+TOGETHER = unless_thorough(20, 50)  # documents that eight submitters bring at once
 TESTS = Path(__file__).parents[1] / "support"
 # One process imports the program once and forks every submitter, which makes a round take as long as its submits.
 FORKS = """
@@ -152,16 +153,16 @@ def test_a_killed_submitter_loses_nothing_that_it_acknowledged_and_leaves_nothin
 def test_eight_processes_that_submit_the_same_files_store_each_once_and_none_fails(
     store_url: str, tmp_path: Path
 ) -> None:
-    folder = _documents(tmp_path / "documents", 50)
+    folder = _documents(tmp_path / "documents", TOGETHER)
     outputs = [tmp_path / f"out{number}" for number in range(8)]
     with contextlib.closing(Submitters(store_url, folder)) as submitters:
         # The store is not there yet: they make it together, too.
         codes = submitters.run(outputs)
     assert codes == [0] * 8, [output.read_text()[-500:] for output in outputs]
     told = [line.split() for output in outputs for line in output.read_text().splitlines()]
-    assert len(told) == 400
-    assert len([line for line in told if line[1] == "new"]) == 50
-    assert len(_whole(store_url)) == 50
+    assert len(told) == 8 * TOGETHER
+    assert len([line for line in told if line[1] == "new"]) == TOGETHER
+    assert len(_whole(store_url)) == TOGETHER
 
 
 def test_a_store_that_is_not_there_is_made_only_where_that_was_asked_for(tmp_path: Path) -> None:

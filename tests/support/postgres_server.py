@@ -95,10 +95,17 @@ class Server:
         _run([str(self._programs / "pg_ctl"), "-D", str(self._data), "-w", *words], self._base, self._account)
 
 
+def _in_memory() -> str | None:
+    """A folder in memory that has room for the data of a run, where the machine has one: databases are made faster."""
+    place = Path("/dev/shm")
+    roomy = place.is_dir() and os.access(place, os.W_OK) and shutil.disk_usage(place).free > 4 << 30
+    return str(place) if roomy else None
+
+
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
     """A short path for a server, which also makes its socket there."""
-    base = Path(tempfile.mkdtemp(prefix="receipts-pg-"))
+    base = Path(tempfile.mkdtemp(prefix="receipts-pg-", dir=_in_memory()))
     try:
         yield base
     finally:
