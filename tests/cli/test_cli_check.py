@@ -20,6 +20,7 @@ def test_an_offence_is_told_with_what_to_do(shell: Shell) -> None:
 
 
 def test_nothing_is_stored(shell: Shell) -> None:
+    shell.unmade()
     shell("check", shell.write("clean"))
     assert not (shell.folder / "store.sqlite").exists()
 

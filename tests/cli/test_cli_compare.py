@@ -23,6 +23,7 @@ def pair(shell: Shell) -> Shell:
 
 
 def test_two_files_need_no_store(pair: Shell) -> None:
+    pair.unmade()
     said = pair("compare", "base.json", "cand.json")
     assert said.code == 3
     assert "comparable yes" in said.lines[-1]

@@ -56,6 +56,7 @@ def test_the_store_may_be_named_after_the_command(shell: Shell) -> None:
 
 
 def test_no_store_is_an_error_that_says_what_to_do(shell: Shell) -> None:
+    shell.unmade()
     said = shell("db", "check")
     assert said.code == 4
     assert "store.sqlite" in said.err

@@ -43,6 +43,7 @@ def test_a_log_becomes_a_receipt_that_check_reads(shell: Shell, log: Path) -> No
 
 
 def test_without_a_name_nothing_is_written(shell: Shell, log: Path) -> None:
+    shell.unmade()
     said = shell("ingest", "run.log")
     assert said.code == 0
     assert "nothing was written" in said.out

@@ -64,6 +64,7 @@ def test_a_stored_receipt_is_a_plan(shell: Shell) -> None:
 
 
 def test_without_a_store_a_file_is_still_answered_and_an_id_is_not(shell: Shell) -> None:
+    shell.unmade()
     said = shell("preflight", shell.write("plan"))
     assert said.code in (1, 3)
     assert "no store yet" in said.err

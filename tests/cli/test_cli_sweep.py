@@ -46,6 +46,7 @@ def test_json_carries_coordinates_and_refusals_of_the_table(grid: Shell) -> None
 
 
 def test_files_need_no_store(shell: Shell) -> None:
+    shell.unmade()
     paths = [shell.write("one"), shell.write("two", numerics__learning_rate=0.001)]
     assert shell("sweep", *paths, "--vary", "learning_rate").code == 0
     assert not (shell.folder / "store.sqlite").exists()

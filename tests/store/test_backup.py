@@ -244,6 +244,7 @@ def test_the_commands_say_what_they_made_and_what_is_next(shell: Shell) -> None:
 
 
 def test_a_store_that_is_not_there_is_not_made_by_looking_for_it(shell: Shell) -> None:
+    shell.unmade()
     for words in (("backup", "kept.sqlite"), ("db", "reindex"), ("db", "check"), ("db", "upgrade"), ("audit",)):
         said = shell("--store", "none.sqlite", *words)
         assert said.code == 4, words

@@ -14,6 +14,7 @@ import pytest
 
 import rule_cases
 from receipts.cli import main
+from store_copies import FileCopies, no_receipts
 
 HOSTILE = "evil\x1b[31m\u202e\x07\x9b2J"
 
@@ -68,6 +69,10 @@ class Shell:
         assert said.code == 0, said.err
         return self.made[name]
 
+    def unmade(self) -> None:
+        """Take the store away: the first command that needs one makes it."""
+        (self.folder / "store.sqlite").unlink()
+
     def filled(self, kept: Path, fill: Callable[[Shell], object]) -> Shell:
         """Fill the store, or copy it from the folder ``kept``, where the first test that asks for it leaves it."""
         if not (kept / "store.sqlite").exists():
@@ -80,8 +85,11 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+def shell(
+    tmp_path: Path, file_copies: FileCopies, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Shell:
     """The program with an empty store, called in-process."""
+    file_copies.file(tmp_path / "store.sqlite", "no receipts", no_receipts)
     monkeypatch.setenv("RECEIPTS_STORE", str(tmp_path / "store.sqlite"))
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)
