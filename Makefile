@@ -111,7 +111,7 @@ $(READY): requirements/dev.txt pyproject.toml
 		$(PYTHON) -m venv --clear $(VENV) || { \
 			echo "$(PYTHON) cannot make an environment; on Debian install python3-venv." >&2; exit 2; }; \
 	fi
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --no-compile \
 		-r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
