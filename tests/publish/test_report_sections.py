@@ -17,24 +17,22 @@ from receipts.publish.report import WeekData, render
 from receipts.publish.text import plain
 from receipts.receipt import Parsed
 from receipts.store import Entry, Store, open_store
+from store_copies import FileCopies, no_receipts
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+@pytest.fixture
+def store(made_url: str) -> Iterator[Store]:
     """An empty store on each engine."""
-    place = str(tmp_path / "store.sqlite")
-    if request.param == "postgresql":
-        place = request.getfixturevalue("postgres_store")
-    with open_store(place) as made:
+    with open_store(made_url) as made:
         yield made
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Iterator[Store]:
+def small(file_copies: FileCopies, tmp_path: Path) -> Iterator[Store]:
     """An empty store on SQLite."""
-    with open_store(str(tmp_path / "store.sqlite")) as made:
+    with open_store(file_copies.file(tmp_path / "store.sqlite", "no receipts", no_receipts)) as made:
         yield made
 
 

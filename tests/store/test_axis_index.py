@@ -27,7 +27,7 @@ from receipts.store.tables import axes, axis_values, configurations, facets, pla
 from receipts.store.write import index
 from store_receipts import BASE, RULEBOOK, judged, parsed
 from tampering import tamper
-from thorough import unless_thorough
+from thorough import on_engines, unless_thorough
 
 pytestmark = pytest.mark.slow
 
@@ -345,23 +345,26 @@ def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, 
 
 
 @pytest.mark.parametrize(
-    "statement",
-    [
-        "DELETE FROM axes",
-        "DELETE FROM axes WHERE configuration = 2",
-        "UPDATE axes SET leave_one_out = 7 WHERE leave_one_out IS NOT NULL",
-        "DELETE FROM axis_values",
-        "UPDATE axis_values SET value = '{}'",
-        "UPDATE axis_values SET axis = 'numerics.gone' WHERE axis = 'numerics.learning_rate'",
-        "UPDATE axis_values SET digest = digest + 1 WHERE axis = 'batch.micro_batch'",
-        "UPDATE configurations SET members = (SELECT members FROM configurations WHERE seq = 1) WHERE seq = 2",
-        "UPDATE configurations SET digest = digest + 1",
-        "UPDATE configurations SET lane = 'another', anchor = 'another'",
-        "UPDATE placements SET configuration = 1",
-        "UPDATE facets SET value = '[]'",
-        "UPDATE facets SET digest = digest + 1",
-        "INSERT INTO axes (value, configuration, leave_one_out) SELECT max(value) + 1, 1, 5 FROM axes",
-    ],
+    ("copied", "statement"),
+    on_engines(
+        [
+            "DELETE FROM axes",
+            "DELETE FROM axes WHERE configuration = 2",
+            "UPDATE axes SET leave_one_out = 7 WHERE leave_one_out IS NOT NULL",
+            "DELETE FROM axis_values",
+            "UPDATE axis_values SET value = '{}'",
+            "UPDATE axis_values SET axis = 'numerics.gone' WHERE axis = 'numerics.learning_rate'",
+            "UPDATE axis_values SET digest = digest + 1 WHERE axis = 'batch.micro_batch'",
+            "UPDATE configurations SET members = (SELECT members FROM configurations WHERE seq = 1) WHERE seq = 2",
+            "UPDATE configurations SET digest = digest + 1",
+            "UPDATE configurations SET lane = 'another', anchor = 'another'",
+            "UPDATE placements SET configuration = 1",
+            "UPDATE facets SET value = '[]'",
+            "UPDATE facets SET digest = digest + 1",
+            "INSERT INTO axes (value, configuration, leave_one_out) SELECT max(value) + 1, 1, 5 FROM axes",
+        ]
+    ),
+    indirect=["copied"],
 )
 def test_reindexing_all_mends_what_was_edited_or_lost_in_the_index(copied: Callable[..., str], statement: str) -> None:
     every = several(3, 12)

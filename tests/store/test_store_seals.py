@@ -23,7 +23,7 @@ from receipts.store.sql.transactions import connect, reading, writing
 from receipts.store.transfer.backup import backup, restore
 from store_receipts import publish, ready, sign
 from tampering import tamper
-from thorough import unless_thorough
+from thorough import on_engines, unless_thorough
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ CHANGES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", CHANGES)
+@pytest.mark.parametrize(("copied", "what"), on_engines(CHANGES), indirect=["copied"])
 def test_a_row_that_was_changed_or_taken_away_breaks_its_seal(store: Store, what: str) -> None:
     _filled(store)
     store.seal()

@@ -21,6 +21,7 @@ from receipts.workflows.audit import Audit, audit
 from receipts.workflows.submit import submit
 from store_receipts import publish
 from tampering import tamper
+from thorough import on_engines
 
 pytestmark = pytest.mark.slow
 
@@ -128,7 +129,7 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("statement", EDITS)
+@pytest.mark.parametrize(("copied", "statement"), on_engines(EDITS), indirect=["copied"])
 def test_tampering_is_found_and_named(store: Store, statement: str) -> None:
     tamper(store.url, statement)
     found = _found(store)
