@@ -120,16 +120,10 @@ def postgres_url() -> Iterator[str]:
 
 
 @pytest.fixture
-def postgres_store(postgres_url: str) -> Iterator[str]:
+def postgres_store(database_copies: DatabaseCopies) -> Iterator[str]:
     """The URL of a new and empty PostgreSQL database, dropped afterward."""
-    import psycopg
-
-    server = postgres_url.replace("+psycopg", "")
-    name = f"receipts_{uuid.uuid4().hex}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"'.encode())
-        yield postgres_url.rpartition("/")[0] + "/" + name
-        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
+    with database_copies.empty() as url:
+        yield url
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -51,9 +51,20 @@ class DatabaseCopies:
             template = self._create()
             fill(self._url(template))
             self._databases[name] = template
+        with self._lent(self._databases[name]) as made:
+            yield made
+
+    @contextlib.contextmanager
+    def empty(self) -> Iterator[str]:
+        """The URL of a database without a table, dropped afterward."""
+        with self._lent("template1") as made:
+            yield made
+
+    @contextlib.contextmanager
+    def _lent(self, template: str) -> Iterator[str]:
         while self._unused:
             self._drop(self._unused.pop())
-        made = self._create(self._databases[name])
+        made = self._create(template)
         try:
             yield self._url(made)
         finally:
