@@ -15,7 +15,8 @@ from receipts.base.units import counted
 from receipts.cli import output
 
 if TYPE_CHECKING:
-    from receipts.emit.merge import Merged, Part
+    from receipts.emit.merge import Merged
+    from receipts.emit.part_file import Part
 
 EPILOG = """\b
 Examples:
@@ -86,7 +87,8 @@ def _expanded(words: tuple[str, ...]) -> list[str]:
 def merge_files(files: list[str]) -> Merged:
     """Parts and journals, merged. Raises UsageError with every file that cannot be read or does not belong to them."""
     from receipts.cli.recover import blamed
-    from receipts.emit.merge import Refused, load, merge
+    from receipts.emit.merge import merge
+    from receipts.emit.part_file import Refused, load
 
     given: list[Part] = []
     problems: list[str] = []

@@ -5,54 +5,15 @@ The same parts give the same bytes, in whatever order they are named.
 
 from __future__ import annotations
 
-import json
-
-from receipts.emit import document, failures, joined, journal, parts, recover, replay
+from receipts.emit import document, failures, joined
 from receipts.emit.contract import contract
 from receipts.emit.facts import RECORDER
+from receipts.emit.part_file import Part, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from typing import Any
-
-    from receipts.emit.record import Record
-
-MAX_BYTES, MAX_OBJECTS = 16 << 20, 250_000  # of a receipt, which a part is of
-MAX_PARTS = 100_000
-
-
-class Part:
-    """One rank's part, with the file that it came from."""
-
-    __slots__ = ("device", "host", "launch", "local_rank", "rank", "receipt", "source", "world")
-
-    def __init__(self, tree: Mapping[str, Any], source: str) -> None:
-        self.source = source
-        self.launch: str = tree["launch"]
-        self.rank: int = tree["rank"]
-        self.world: int = tree["world"]
-        self.local_rank: int = tree["local_rank"]
-        self.host: str = tree["host"]
-        self.device: int | None = tree.get("device")
-        self.receipt: dict[str, Any] = tree["receipt"]
-
-    @property
-    def run(self) -> dict[str, Any]:
-        """Section ``run`` of the part."""
-        found: dict[str, Any] = self.receipt["run"]
-        return found
-
-    def __repr__(self) -> str:
-        return f"Part(rank={self.rank}, world={self.world}, source={self.source!r})"
-
-
-class Refused(Exception):
-    """Parts that make no launch; ``lines`` say of each which it is and why."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = tuple(lines)
-        super().__init__("\n".join(lines))
 
 
 class Merged:
@@ -69,53 +30,6 @@ class Merged:
 
     def __repr__(self) -> str:
         return f"Merged({len(self.missing)} missing, {len(self.disagreements)} disagreements)"
-
-
-def load(path: str, ended: Callable[[Record], None] | None = None) -> Part:
-    """A part from its file, or from the journal of a rank that could not write one. Raises Refused, OSError.
-
-    ``ended`` is called with a journal's record, so that a caller may know better how it ended.
-    """
-    with open(path, "rb") as stream:
-        start = stream.read(2)
-    if start == journal.MARK:
-        try:
-            record = recover.recover(path)
-        except replay.NotAJournal as error:
-            raise Refused([f"{path}: {error}"]) from None
-        if recover.running(record):
-            raise Refused([f"{path}: its process {record.head['process']} is still running; merge when it has ended"])
-        if ended is not None:
-            ended(record)
-        return Part(parts.part(record), path)
-    return Part(_tree(path), path)
-
-
-def _tree(path: str) -> dict[str, Any]:
-    with open(path, "rb") as stream:
-        raw = stream.read(MAX_BYTES + 1)
-    if len(raw) > MAX_BYTES or raw.count(b"[") + raw.count(b"{") > MAX_OBJECTS:
-        raise Refused([f"{path}: it is larger than {MAX_BYTES >> 20} MiB or has more than {MAX_OBJECTS} objects"])
-    try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise Refused([f"{path}: this is not JSON: {error}; was it written whole?"]) from None
-    if not isinstance(found, dict):
-        raise Refused([f"{path}: this is no part"])
-    if "receipts_part" not in found:
-        what = "a whole receipt, of one process alone" if "schema_version" in found else "no part of a launch"
-        raise Refused([f"{path}: this is {what}; name the files that end in .part.json or .journal"])
-    if found["receipts_part"] != parts.PART_VERSION:
-        raise Refused([f"{path}: it is a part of version {found['receipts_part']}; upgrade frontier-receipts"])
-    kinds = {"launch": str, "rank": int, "world": int, "local_rank": int, "host": str, "receipt": dict}
-    wrong = [name for name, kind in kinds.items() if type(found.get(name)) is not kind]
-    run = found["receipt"].get("run") if not wrong else None
-    texts = ("launch", "lane", "kind", "outcome", "started")
-    if wrong or not isinstance(run, dict) or not all(isinstance(run.get(name), str) for name in texts):
-        raise Refused([f"{path}: it says no {wrong[0] if wrong else 'run'}: it was not written by the recorder"])
-    if not 0 <= found["rank"] < found["world"] <= MAX_PARTS:
-        raise Refused([f"{path}: it says rank {found['rank']} of {found['world']}"])
-    return found
 
 
 def merge(given: Iterable[Part]) -> Merged:
