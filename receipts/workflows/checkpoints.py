@@ -15,7 +15,7 @@ from receipts.base.errors import ConflictError, UsageError
 from receipts.base.units import counted
 from receipts.signing.note import Checkpoint, read_checkpoints, signed_checkpoint
 from receipts.store.integrity import merkle
-from receipts.workflows.audit import RESTORE, Fault
+from receipts.workflows.audit.fault import RESTORE, Fault
 
 if TYPE_CHECKING:
     from receipts.signing.private import PrivateKey
