@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.base.units import counted
-from receipts.publish.page import Cell, Column, Figure, Mark, Page, Row, Section, State, Table, row
+from receipts.publish.page import Cell, Column, Figure, Mark, Page, Row, Section, State, Table, heads, row
 from receipts.publish.readings import effect_word, leaf, value
 from receipts.publish.readings import percent as change
 from receipts.publish.words import Words, words
@@ -169,7 +169,7 @@ def _moved(hop: Hop) -> str:
 def _axes(bridge: Bridge, say: Words) -> Iterator[Section]:
     """What each axis gave over all orders, and what two gave together."""
     if bridge.ranges:
-        columns = (Column("axis"), Column("least", numeric=True), Column("most", numeric=True))
+        columns = heads("axis | #least | #most")
         rows = tuple(row(axis, percent(item.low), percent(item.high)) for axis, item in bridge.ranges.items())
         title = say("ranges_of_more" if bridge.more else "ranges", n=len(bridge.chains))
         yield Section("ranges", title, tables=(Table("", columns, rows),))

@@ -18,7 +18,7 @@ from receipts.judging.verdict import Comparison, Finding, Level, MetricResult
 from receipts.publish import headline, lacks
 from receipts.publish.decisions import decisions
 from receipts.publish.findings import SHOWN_HELD, entries, entry, grouped, warning, worth_reading
-from receipts.publish.page import Code, Column, Entry, Page, Row, Section, Table, row
+from receipts.publish.page import Code, Column, Entry, Page, Row, Section, Table, heads, row
 from receipts.publish.readings import (
     effect_word,
     interval,
@@ -100,7 +100,7 @@ def _changed(verdict: Comparison, say: Words) -> Section:
     rows += [_member(item, say("block")) for item in verdict.difference.blocks]
     table = Table(
         say("changed"),
-        (Column("axis"), Column("A"), Column("B"), Column("counts?")),
+        heads("axis | A | B | counts?"),
         tuple(rows),
         tuple(f"{mark}: {why}" for mark, why in reasons.items()),
         say("no_known_axis" if verdict.difference.unknown else "no_axis"),
@@ -124,10 +124,7 @@ def _unknown(verdict: Comparison, say: Words) -> Iterator[Section]:
 
 def _effects(verdict: Comparison, say: Words) -> Section:
     columns = (
-        Column("metric"),
-        Column("A", numeric=True),
-        Column("B", numeric=True),
-        Column("change", numeric=True),
+        *heads("metric | #A | #B | #change"),
         Column("95 % interval", rank=1),
         Column("effect"),
     )

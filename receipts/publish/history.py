@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
-from receipts.publish.page import Column, Figure, Page, Row, Section, Table, row
+from receipts.publish.page import Column, Figure, Page, Row, Section, Table, heads, row
 from receipts.publish.pictures import history as pictures
 from receipts.publish.readings import named, number
 from receipts.publish.words import words
@@ -178,7 +178,7 @@ def watched(seen: Watched) -> Page:
     if seen.still_open:
         sections.append(Section("still-open", say("still_open"), tables=(incidents(seen.still_open),)))
     if seen.listed:
-        columns = (Column("from launch"), Column("change", numeric=True), Column("what"), Column("moved", cut=True))
+        columns = (*heads("from launch | #change | what"), Column("moved", cut=True))
         rows = tuple(
             row(item.first.name, f"{item.change.ratio - 1.0:+.2%}", why(item), ", ".join(item.moved) or "~")
             for _, item in seen.listed

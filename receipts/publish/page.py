@@ -151,6 +151,17 @@ class Page:
     foot: tuple[tuple[str, Cell], ...] = ()
 
 
+def heads(header: str) -> tuple[Column, ...]:
+    """The columns of a header as Markdown writes one: ``lane | #launches | peak [GiB]``.
+
+    A name after ``#``, or with a unit, heads numbers.
+    """
+    return tuple(
+        Column(name.removeprefix("#").strip(), unit.rstrip("]"), numeric=bool(unit) or name.startswith("#"))
+        for name, _, unit in (item.strip().partition("[") for item in header.split(" | "))
+    )
+
+
 def row(*cells: str | Part | Cell) -> Row:
     """A row of cells; a lone part is a cell of its own."""
     return Row(tuple(item if isinstance(item, tuple) else (item,) for item in cells))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from receipts.publish.page import Code, Column, Page, Section, Table, row
+from receipts.publish.page import Code, Column, Page, Section, Table, heads, row
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
@@ -35,9 +35,7 @@ def page(experiment: Experiment, folder: str, hosts: Sequence[str] = ()) -> Page
     if hosts:
         sentences.append(say("hosts", hosts=", ".join(hosts)))
     columns = (
-        Column("arm"),
-        Column("stored", numeric=True),
-        Column("to run", numeric=True),
+        *heads("arm | #stored | #to run"),
         Column("chip-hours each", numeric=True, rank=2),
         Column("changes", rank=1, cut=True),
     )

@@ -14,7 +14,7 @@ from receipts.publish import lacks
 from receipts.publish.chips import memory
 from receipts.publish.decisions import decisions
 from receipts.publish.findings import Grouped, entries, entry, grouped, reason, warning
-from receipts.publish.page import Cell, Column, Mark, Page, Section, State, Table, row
+from receipts.publish.page import Cell, Column, Mark, Page, Section, State, Table, heads, row
 from receipts.publish.readings import leaf, named, number
 from receipts.publish.setting import setting
 from receipts.publish.words import Words, words
@@ -57,7 +57,7 @@ def page(item: Shown, *, stated: bool = False) -> Page:
     sections += memory(item.parsed, say, folded=not failed and item.verdict.status != "invalid")
     if stated:
         rows = tuple(row(path, _value(value, say)) for path, value in item.parsed.stated.items())
-        sections.append(Section("facts", say("facts"), tables=(Table("", (Column("leaf"), Column("value")), rows),)))
+        sections.append(Section("facts", say("facts"), tables=(Table("", heads("leaf | value"), rows),)))
     sections += [*_findings(item.verdict, groups, say), *decisions(item.decisions)]
     verdict = item.verdict
     kinds = say("tainted", kinds=", ".join(verdict.tainted)) if verdict.tainted else ""
@@ -178,7 +178,7 @@ def _measured(launch: Launch, say: Words) -> Section:
         if reading.value is not None:
             text = f" ({reading.text})" if reading.text else ""
             rows.append(row(named(metric), number(metric, reading.value), f"{reading.source}{text}"))
-    columns = (Column("metric"), Column("value", numeric=True), Column("from"))
+    columns = heads("metric | #value | from")
     table = Table(say("measured"), columns, tuple(rows), tuple(_steps(launch, say)), say("no_metric"))
     return Section("measured", say("measured"), tables=(table,))
 

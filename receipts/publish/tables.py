@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipts import metrics
-from receipts.publish.page import Column, Row, Table, row
+from receipts.publish.page import Column, Row, Table, heads, row
 from receipts.publish.readings import effect_word, interval, leaf, number, ratio, unit, value
 
 if TYPE_CHECKING:
@@ -22,9 +22,7 @@ def stored(entries: Sequence[Entry], *, who: bool = False) -> Table:
     """Stored receipts, one a row; with who submitted them where that is asked for."""
     rate, memory = metrics.get("tokens_per_second"), metrics.get("peak_bytes")
     columns = (
-        Column("id"),
-        Column("status"),
-        Column("outcome"),
+        *heads("id | status | outcome"),
         Column("lane", rank=5),
         Column("chips", rank=3),
         Column("sequence", numeric=True, rank=6),

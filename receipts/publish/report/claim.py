@@ -11,7 +11,7 @@ from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import Level
 from receipts.publish.claim import headline
-from receipts.publish.page import Cell, Code, Column, Page, Row, Section, Table
+from receipts.publish.page import Cell, Code, Column, Page, Row, Section, Table, heads
 from receipts.publish.report import appendix, pair, pair_page
 from receipts.publish.report.data import Described
 from receipts.publish.report.lane import answered
@@ -170,7 +170,7 @@ def _named(item: Section) -> Section:
 
 def _why(data: ClaimData) -> Section:
     made = data.verdict
-    columns = (Column("why"), Column("weight"), Column("found"), Column("expected"), Column("what to do"))
+    columns = heads("why | weight | found | expected | what to do")
     weights = {Level.ERROR: "refutes", Level.OPEN: "leaves open", Level.SHOWN: "is shown"}
     rows = tuple(
         Row((
@@ -198,7 +198,7 @@ def _place(item: Finding) -> Cell:
 
 def _past(past: Sequence[Past]) -> Section:
     rows = tuple(Row(((f"{item.at:%Y-%m-%d %H:%M}",), (item.status,), (Code(item.rules[:12]),))) for item in past)
-    table = Table("Verdicts that were recorded", (Column("when, UTC"), Column("status"), Column("rule set")), rows)
+    table = Table("Verdicts that were recorded", heads("when, UTC | status | rule set"), rows)
     empty = () if rows else ("No verdict was recorded: receipts claim check --all --record.",)
     return Section("past", "Judged before", sentences=empty, tables=(table,) if rows else ())
 
@@ -211,7 +211,7 @@ def _stands_on(data: ClaimData) -> Section:
 
 
 def _decisions(found: Sequence[Decided]) -> Section:
-    columns = (Column("receipt"), Column("decision"), Column("reason"), Column("when, UTC"))
+    columns = heads("receipt | decision | reason | when, UTC")
     rows = tuple(Row(tuple(_decided(item))) for item in found)
     empty = () if rows else ("Nothing was decided on its receipts.",)
     return Section(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.judging.topic import Topic
-from receipts.publish.page import Cell, Code, Column, Figure, Part, Row, Section, Table
+from receipts.publish.page import Cell, Code, Column, Figure, Part, Row, Section, Table, heads
 from receipts.publish.report.page import joined, links, more, rule, without_empty
 from receipts.publish.report.pictures import effects, step_times
 from receipts.publish.text import change, plain, span
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 UNMOVED: Cell = ("nothing that is stated",)
 FEW_REASONS = 4
-_SIDES = (Column("A"), Column("B"), Column("changed"))
-_CHANGE = (Column("metric"), Column("change", "%", True), Column("95 % interval, unadjusted", "%", True))
+_SIDES = heads("A | B | changed")
+_CHANGE = heads("metric | change [%] | 95 % interval, unadjusted [%]")
 
 
 def sections(
@@ -144,7 +144,7 @@ def _refused(lane: LaneWeek, of_axes: Sequence[str], words: Words, place: Callab
     anchor = place("refused")
     if not lane.refused:
         return "refused comparisons"
-    columns = (Column("A"), Column("B"), Column("why"), Column("what moved"))
+    columns = heads("A | B | why | what moved")
     rows = tuple(Row((*_sides(item)[:2], _why(item, of_axes), _sides(item)[2])) for item in lane.refused)
     left = more(lane.refused_more, "refused comparisons, in comparisons.parquet")
     table = Table(f"{plain(lane.name)}: refused comparisons", columns, rows, left)

@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from receipts.publish.page import Cell, Column, Figure, Mark, Row, Section, Table
+from receipts.publish.page import Cell, Column, Figure, Mark, Row, Section, Table, heads
 from receipts.publish.report import comparisons
 from receipts.publish.report.page import folded, joined, link, more, numbered, rule, without, without_empty
 from receipts.publish.report.pictures import over_sequence, over_weeks
@@ -21,14 +21,7 @@ if TYPE_CHECKING:
     from receipts.publish.report.words import Words
     from receipts.questions.answers import Answered
 
-_NUMBERS = (
-    Column("result"),
-    Column("rate", "tokens/s/chip", True),
-    Column("MFU", "%", True),
-    Column("peak per chip", "GiB", True),
-    Column("work", "tokens a step a chip", True),
-    Column("regime"),
-)
+_NUMBERS = heads("result | rate [tokens/s/chip] | MFU [%] | peak per chip [GiB] | work [tokens a step a chip] | regime")
 MOST_CODES = 12
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from receipts.publish import comparison
-from receipts.publish.page import Code, Column, Page, Row, Section, Table
+from receipts.publish.page import Code, Column, Page, Row, Section, Table, heads
 from receipts.publish.report import appendix
 from receipts.publish.report.lane import answered
 from receipts.publish.report.page import links
@@ -52,7 +52,7 @@ def body(data: PairData, rule_set: RuleSet) -> list[Section]:
 
 def _sides(data: PairData) -> Section:
     columns = (
-        *(Column("side"), Column("lane"), Column("judged")),
+        *heads("side | lane | judged"),
         *(Column(one.question) for one in data.a.answers),
     )
     rows = tuple(
@@ -72,7 +72,7 @@ def _sides(data: PairData) -> Section:
 
 
 def _decided(decisions: Sequence[Decided], claims: Sequence[str]) -> Section:
-    columns = (Column("receipt"), Column("decision"), Column("reason"), Column("when, UTC"))
+    columns = heads("receipt | decision | reason | when, UTC")
     rows = tuple(
         Row((
             links((item.receipt,)) if item.receipt is not None else (Code(item.id[:12]),),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from receipts.base.units import GIB
-from receipts.publish.page import Cell, Column, Figure, Row, Table
+from receipts.publish.page import Cell, Column, Figure, Row, Table, heads
 from receipts.publish.pictures import maps
 from receipts.publish.pictures.layout import layout
 from receipts.publish.report.page import link
@@ -145,9 +145,7 @@ def _caption(title: str, launches: Sequence[Chips]) -> Cell:
 
 def _table(title: str, launches: Iterable[Chips]) -> Table:
     columns = (
-        Column("launch"),
-        Column("phase"),
-        Column("chip", numeric=True),
+        *heads("launch | phase | #chip"),
         *(Column(name, "GiB", True) for name in ("in use", "live peak", "pool peak", "limit")),
     )
     rows, after = [], []

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from receipts.publish.page import Cell, Column, Figure, Row, Table
+from receipts.publish.page import Cell, Figure, Row, Table, heads
 from receipts.publish.pictures import sequence
 from receipts.publish.report.page import link
 from receipts.publish.text import number, plain
@@ -150,12 +150,8 @@ def series(item: Result, beside: Iterable[Result]) -> str:
 
 def _table(title: str, lane: LaneWeek, beside: Mapping[str, Repeated]) -> Table | None:
     """Intervals of the frontier; everything else stands in the tables that the section has."""
-    columns = (
-        Column("receipt"),
-        Column("sequence", "tokens", True),
-        Column("best", "tokens/s/chip", True),
-        Column("95 % interval of the mean", "tokens/s/chip", True),
-        Column("launches", numeric=True),
+    columns = heads(
+        "receipt | sequence [tokens] | best [tokens/s/chip] | 95 % interval of the mean [tokens/s/chip] | #launches"
     )
     rows = tuple(
         Row((

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import count, zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
-from receipts.publish.page import Cell, Column, Figure, Row, Table
+from receipts.publish.page import Cell, Figure, Row, Table, heads
 from receipts.publish.pictures import weeks as drawing
 from receipts.publish.report.page import joined, link, numbered
 from receipts.publish.report.pictures.over_sequence import series
@@ -186,14 +186,7 @@ def _caption(title: str, every: Sequence[tuple[int | None, Course, Taken]]) -> C
 
 
 def _table(title: str, every: Sequence[tuple[int | None, Course, Taken]]) -> Table:
-    columns = (
-        Column("no.", numeric=True),
-        Column("week"),
-        Column("shape"),
-        Column("rate", "tokens/s/chip", True),
-        Column("MFU", "%", True),
-        Column("receipt"),
-    )
+    columns = heads("#no. | week | shape | rate [tokens/s/chip] | MFU [%] | receipt")
     rows = tuple(
         Row((
             ("" if index is None else str(index),),

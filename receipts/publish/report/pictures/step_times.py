@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from receipts.publish.page import Cell, Column, Figure, Row, Table
+from receipts.publish.page import Cell, Figure, Row, Table, heads
 from receipts.publish.pictures import steps as drawing
 from receipts.publish.report.page import link
 from receipts.publish.report.ref import Ref
@@ -140,16 +140,8 @@ def _caption(item: Compared, moved: str, *, first: bool) -> Cell:
 
 
 def _table(title: str, item: Compared) -> Table:
-    columns = (
-        Column("side"),
-        Column("launch"),
-        Column("median step", "s", True),
-        Column("5 %", "s", True),
-        Column("95 %", "s", True),
-        Column("steps kept", numeric=True),
-        Column("of", numeric=True),
-        Column("steady"),
-        Column("tokens a step", numeric=True),
+    columns = heads(
+        "side | launch | median step [s] | 5 % [s] | 95 % [s] | #steps kept | #of | steady | #tokens a step"
     )
     rows = tuple(
         Row((

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.axes.shape import described
-from receipts.publish.page import Cell, Column, Part, Row, Section, Table
+from receipts.publish.page import Cell, Part, Row, Section, Table, heads
 from receipts.publish.report.page import joined, link, more
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import model, plain
@@ -157,18 +157,9 @@ def section(anchor: str, lane: str, made: Ceilings) -> Section:
 
 
 def _table(caption: str, found: Iterable[Reached], left_out: int = 0) -> Table:
-    columns = (
-        Column("grade"),
-        Column("family"),
-        Column("model"),
-        Column("layout"),
-        Column("chips", numeric=True),
-        Column("sequence", "tokens", True),
-        Column("micro batch", numeric=True),
-        Column("depth", numeric=True),
-        Column("launches"),
-        Column("last"),
-        Column("out of memory beyond it"),
+    columns = heads(
+        "grade | family | model | layout | #chips | sequence [tokens] | #micro batch | #depth | launches"
+        " | last | out of memory beyond it"
     )
     rows = tuple(Row(_cells(item)) for item in found)
     return Table(caption, columns, rows, more(left_out, "shapes"))

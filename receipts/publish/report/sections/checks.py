@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from receipts.publish.page import Cell, Column, Row, Section, Table
+from receipts.publish.page import Cell, Row, Section, Table, heads
 from receipts.publish.text import UNKNOWN, number, percent, plain
 
 if TYPE_CHECKING:
@@ -51,17 +51,9 @@ def section(lanes: Sequence[LaneWeek]) -> Section | str:
         "Launches that differ in nothing (A/A pairs) should be told apart once in twenty times, as often faster as "
         "slower. More often shows a floor that is too small, or a machine that drifts. Nothing here is adjusted."
     )
-    columns = (
-        Column("lane"),
-        Column("σ of a launch", "%", True),
-        Column("declared σ", "%", True),
-        Column("equal launches", numeric=True),
-        Column("largest spread", "%", True),
-        Column("A/A pairs", numeric=True),
-        Column("told apart", "%", True),
-        Column("faster", numeric=True),
-        Column("slower", numeric=True),
-        Column("alarm"),
+    columns = heads(
+        "lane | σ of a launch [%] | declared σ [%] | #equal launches | largest spread [%] | #A/A pairs"
+        " | told apart [%] | #faster | #slower | alarm"
     )
     if not any(lane.noise.launches or lane.noise.declared for lane in lanes):
         return "noise floors"

@@ -11,7 +11,7 @@ from receipts.base.errors import NotFound
 from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level
-from receipts.publish.page import Cell, Code, Column, Row, Section, Table
+from receipts.publish.page import Cell, Code, Row, Section, Table, heads
 from receipts.publish.report.page import folded, joined, links, more, rule
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import NOTE, UNKNOWN, plain
@@ -224,7 +224,7 @@ def _head(made: Claims) -> Iterator[str]:
 def _changed(made: Claims) -> Section | str:
     if not made.changed:
         return "changed claims"
-    columns = (Column("claim"), Column("it says"), Column("was"), Column("is"), Column("why"), Column("stands on"))
+    columns = heads("claim | it says | was | is | why | stands on")
     rows = tuple(
         Row((
             (Code(item.id),),
@@ -265,7 +265,7 @@ def why(reasons: Sequence[Why]) -> Cell:
 def _stale(made: Claims) -> Section | str:
     if not made.stale:
         return "stale claims"
-    columns = (Column("claim"), Column("it says"), Column("if its receipts stood"), Column("why"), Column("quoted in"))
+    columns = heads("claim | it says | if its receipts stood | why | quoted in")
     rows = tuple(
         Row((
             (Code(item.id),),

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
-from receipts.publish.page import Cell, Code, Column, Row, Section, Table
+from receipts.publish.page import Cell, Code, Row, Section, Table, heads
 from receipts.publish.report.page import link, more
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import NOTE, plain
@@ -72,7 +72,7 @@ def section(made: Decisions) -> Section | str:
     """The decisions in words."""
     if not made.made:
         return "decisions"
-    columns = (Column("receipt"), Column("decision"), Column("reason"), Column("when, UTC"), Column("who"))
+    columns = heads("receipt | decision | reason | when, UTC | who")
     rows = tuple(Row(_cells(item)) for item in made.made)
     table = Table("Decisions, the newest first", columns, rows, more(made.more, "decisions"))
     return Section("decisions", "Decisions", tables=(table,))

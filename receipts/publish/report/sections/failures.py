@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from receipts.axes.lineage import Versions, ran_on
 from receipts.axes.shape import DEPTH, PATTERN
-from receipts.publish.page import Cell, Column, Row, Section, Table
+from receipts.publish.page import Cell, Row, Section, Table, heads
 from receipts.publish.report.page import joined, link, links, more, without_empty
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.cost import Cost, cost, spent
@@ -183,18 +183,9 @@ def section(known: Failures) -> Section | str:
     """The causes in words."""
     if not known.launches:
         return "failed launches"
-    columns = (
-        Column("launches", numeric=True),
-        Column("cause"),
-        Column("phase and class"),
-        Column("asked for", numeric=True),
-        Column("limit", numeric=True),
-        Column("what it printed"),
-        Column("model"),
-        Column("software"),
-        Column("tried after"),
-        Column("cost", numeric=True),
-        Column("receipts"),
+    columns = heads(
+        "#launches | cause | phase and class | #asked for | #limit | what it printed | model | software"
+        " | tried after | #cost | receipts"
     )
     rows = tuple(Row(_cells(item)) for item in known.causes)
     table = Table("Causes, those that ended most launches first", columns, rows, more(known.more, "causes"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Finding, Level, Question
-from receipts.publish.page import Cell, Code, Column, Row, Section, Table
+from receipts.publish.page import Cell, Code, Row, Section, Table, heads
 from receipts.publish.report.page import joined, links, more, rule, without_empty
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.cost import Cost, cost, spent
@@ -118,15 +118,7 @@ def section(shown: Incidents) -> Section | str:
     """The incidents in words."""
     if not shown.found:
         return "path incidents"
-    columns = (
-        Column("launches", numeric=True),
-        Column("rule"),
-        Column("found"),
-        Column("expected"),
-        Column("what to do"),
-        Column("cost", numeric=True),
-        Column("receipts"),
-    )
+    columns = heads("#launches | rule | found | expected | what to do | #cost | receipts")
     rows = tuple(Row(_cells(item)) for item in shown.found)
     table = Table("Launches that left their path, drifted or never settled", columns, rows, more(shown.more, "rules"))
     return Section("incidents", "Path incidents", tables=(without_empty(table),))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from receipts.judging.verdict import Level
-from receipts.publish.page import Cell, Code, Column, Row, Section, Table
+from receipts.publish.page import Cell, Code, Column, Row, Section, Table, heads
 from receipts.publish.report.page import folded, link, links, more, rule, without
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import NOTE, plain
@@ -108,7 +108,7 @@ def _lanes(lanes: Sequence[LaneWeek]) -> Table:
 def _offences(made: Intake) -> Section | str:
     if not made.offences:
         return "invalid receipts"
-    columns = (Column("why"), Column("receipts", numeric=True), Column("such as"))
+    columns = heads("why | #receipts | such as")
     rows = tuple(
         Row((
             (rule(item.code, item.name),),
@@ -124,7 +124,7 @@ def _offences(made: Intake) -> Section | str:
 def _superseded(made: Intake) -> Section | str:
     if not made.fallen:
         return "retractions or supersessions"
-    columns = (Column("receipt"), Column("replaced by"), Column("reason"))
+    columns = heads("receipt | replaced by | reason")
     rows = tuple(Row(_cells(item)) for item in made.fallen)
     table = Table("Receipts that were superseded or retracted", columns, rows, more(made.fallen_more, "receipts"))
     return Section("intake-superseded", "Superseded", tables=(table,))

@@ -10,7 +10,7 @@ import orjson
 
 from receipts.metrics.chips import account
 from receipts.metrics.chips.words import ordinals
-from receipts.publish.page import Cell, Column, Row, Section, Table
+from receipts.publish.page import Cell, Row, Section, Table, heads
 from receipts.publish.report.page import link, more, without_empty
 from receipts.publish.report.pictures import chips
 from receipts.publish.report.ref import Ref
@@ -126,18 +126,9 @@ def section(made: Sequence[Headroom], left_out: int, drawn: Sequence[chips.Chips
     """The launches in words, the tightest first."""
     if not made:
         return "memory by chip"
-    columns = (
-        Column("launch"),
-        Column("chips", numeric=True),
-        Column("lowest peak", "GiB", True),
-        Column("highest peak", "GiB", True),
-        Column("leads"),
-        Column("above the median chip", "%", True),
-        Column("peaks first"),
-        Column("tightest chip", numeric=True),
-        Column("its limit", "GiB", True),
-        Column("left", "%", True),
-        Column("lane keeps", "%", True),
+    columns = heads(
+        "launch | #chips | lowest peak [GiB] | highest peak [GiB] | leads | above the median chip [%]"
+        " | peaks first | #tightest chip | its limit [GiB] | left [%] | lane keeps [%]"
     )
     rows = tuple(Row(_cells(item)) for item in made)
     table = Table("Live peaks by physical chip, tightest first", columns, rows, more(left_out, "launches"))

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.judging.topic import Topic
-from receipts.publish.page import Cell, Column, Row, Section, Table
+from receipts.publish.page import Cell, Row, Section, Table, heads
 from receipts.publish.report.page import joined, link, links, more, rule
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import UNKNOWN, plain
@@ -116,15 +116,8 @@ def section(made: Repeats, rules: RuleSet) -> Section | str:
     """The known failures in words."""
     if not made.found:
         return "known failures"
-    columns = (
-        Column("why"),
-        Column("lane"),
-        Column("how it fails"),
-        Column("failed first"),
-        Column("times until now", numeric=True),
-        Column("again"),
-        Column("cost of the repeats", "minutes", True),
-        Column("of which"),
+    columns = heads(
+        "why | lane | how it fails | failed first | #times until now | again | cost of the repeats [minutes] | of which"
     )
     why = joined((rule(code),) for code in rules.about(Topic.FAILURE))
     rows = tuple(Row((why, *_cells(item))) for item in made.found)

@@ -14,7 +14,7 @@ from receipts.axes import difference
 from receipts.axes.shape import target_of
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level
-from receipts.publish.page import Cell, Code, Column, Part, Row, Section, Table
+from receipts.publish.page import Cell, Code, Part, Row, Section, Table, heads
 from receipts.publish.report.data import Judged, LaneWeek, Moved, Ref
 from receipts.publish.report.page import folded, joined, links, more, rule
 from receipts.publish.report.sections.claims import ClaimNow
@@ -253,15 +253,8 @@ def section(made: Survival, rules: RuleSet) -> Section | str:
 def _gains(anchor: str, title: str, found: Sequence[Gain], target: Sequence[str]) -> Section | str:
     if not found:
         return title.lower()
-    columns = (
-        Column("lane"),
-        Column("change"),
-        Column("shown at"),
-        Column("gain there", "%", True),
-        Column("launches"),
-        Column("at the target"),
-        Column("change at the target", "%", True),
-        Column("why"),
+    columns = heads(
+        "lane | change | shown at | gain there [%] | launches | at the target | change at the target [%] | why"
     )
     rows = tuple(Row(_cells(item, target)) for item in found)
     table = Table(f"{title}: gains by the change that made them", columns, rows)
@@ -308,14 +301,7 @@ def _claims(made: Survival) -> Section | str:
         return "waiting claims"
     gains = (*made.vanished, *made.waiting, *made.held)
     fates = {item.claim: item.fate for item in gains if item.claim is not None and item.there is not None}
-    columns = (
-        Column("claim"),
-        Column("it says"),
-        Column("to be shown at"),
-        Column("tried there"),
-        Column("why"),
-        Column("stands on"),
-    )
+    columns = heads("claim | it says | to be shown at | tried there | why | stands on")
     rows = tuple(
         Row((
             (Code(item.id),),
