@@ -249,7 +249,7 @@ def _print(heat: Heat) -> None:
 
 
 def _save(heat: Heat, path: str) -> None:
-    from receipts.publish.pictures.chips import picture
+    from receipts.publish.pictures.maps import alone
 
-    files.write(path, picture(heat), over=True)
+    files.write(path, alone(heat), over=True)
     output.note(f"wrote {path}")

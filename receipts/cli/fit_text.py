@@ -12,6 +12,7 @@ from receipts.base.units import amount, decimal_bytes
 from receipts.cli import output
 from receipts.estimate.surface import OUTSIDE, Name
 from receipts.publish.pictures.geometry import SIGNS, Bar, Part, geometry, text_bar
+from receipts.publish.pictures.inline import alone
 from receipts.questions.fit import MemoryEstimate, compared, growth
 from receipts.questions.fit.compiled import CompilerAnswer, as_json
 
@@ -228,10 +229,9 @@ def write_svg(path: str, estimates: Sequence[MemoryEstimate]) -> None:
     if not all(item.surfaces for item in estimates):
         raise UsageError(f"--svg {path}: too little is stated to draw; without --svg the call says what is missing")
     names = " and ".join(item.name for item in estimates)
-    text = geometry(
-        [_drawn(item) for item in estimates], title=f"Memory of {names}", says="; ".join(map(answer, estimates))
-    )
-    files.write(path, text, over=True)
+    bars = [_drawn(item) for item in estimates]
+    text = geometry(bars, title=f"Memory of {names}", says="; ".join(map(answer, estimates)))
+    files.write(path, f"{alone(text)}\n", over=True)
     output.note(f"wrote {path}")
 
 

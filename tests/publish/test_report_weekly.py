@@ -20,6 +20,7 @@ from receipts.publish.report import Week, WeekData, asked, collect, moment
 from receipts.publish.report.links import Links, Pair
 from receipts.publish.report.neighbours import NEAREST, Configurations, Neighbours
 from receipts.publish.report.pairs import _judged
+from receipts.publish.report.ref import refs_in
 from receipts.publish.report.sections import failures, incidents
 from receipts.publish.report.shelf import Shelf
 from receipts.receipt import Parsed
@@ -183,7 +184,7 @@ def test_every_receipt_that_is_named_is_described(data: WeekData) -> None:
     (lane,) = data.lanes
     named = {item.receipt.id for item in (*lane.frontier, *lane.stated)}
     named |= {ref.id for pair in (*lane.accepted, *lane.inconclusive, *lane.refused) for ref in (*pair.a, *pair.b)}
-    named |= {ref.id for ref in data.sections.failures.refs()} | {tight.receipt.id for tight in data.headroom}
+    named |= {ref.id for ref in refs_in(data.sections.failures)} | {tight.receipt.id for tight in data.headroom}
     assert named <= described
 
 

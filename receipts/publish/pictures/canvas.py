@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts.publish.pictures.colours import INK, PAPER
-from receipts.publish.pictures.figure import printable
 from receipts.publish.pictures.marks import Mark
 
 if TYPE_CHECKING:
@@ -36,6 +35,11 @@ def cut(text: str, width: float, size: float = TEXT) -> str:
     """Text that fits a width."""
     most = max(1, int(width / (_SIGN * size)))
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def printable(text: str) -> str:
+    """Without what XML cannot hold."""
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 class Canvas:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
 
 from receipts.base.units import amount
-from receipts.publish.pictures.colours import FAINT, INK, LINE, category, of
-from receipts.publish.pictures.figure import SMALL, TITLE, canvas, label, rectangle, svg
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from receipts.publish.pictures import inline
+from receipts.publish.pictures.canvas import SMALL, Canvas
+from receipts.publish.pictures.colours import FAINT, INK, LINE, PAPER, category, of
 
 # Signs of a terminal without colour: neighbours differ in ink, and each stands beside its surface in the legend.
 SIGNS = "█▓▒░▚▞▤▥▦▧▨▩◆◇◈"
-_WIDTH, _ROW, _LEFT, _RIGHT = 720.0, 16.0, 20.0, 20.0
-_BAR, _TOP, _GAP = 34.0, 64.0, 30.0
+_WIDTH, _ROW, _EDGE = 720.0, 16.0, 20.0
+_BAR, _TOP, _BETWEEN = 34.0, 64.0, 86.0  # a bar, where the first one is, and from one to the next
 _SMALLEST_SHARE = 0.08  # of the bar: narrower parts have their name in the legend only
 
 
@@ -82,55 +79,44 @@ def text_bar(bar: Bar, width: int, reach: float | None = None) -> list[str]:
 def geometry(bars: Sequence[Bar], *, title: str, says: str) -> str:
     """SVG of one or more bars on one scale, with a legend that gives every surface its bytes."""
     names = list({part.name: part for bar in bars for part in bar.parts if part.bytes > 0}.values())
-    bar_height = _BAR + _GAP + 22
-    legend = _TOP + bar_height * len(bars) + 8
-    height = legend + _ROW * (len(names) + 1) + 16
-
-    def paint(figure: Figure) -> None:
-        axes = canvas(figure, _WIDTH, height)
-        label(axes, _LEFT, 22, title, size=TITLE, color=INK, weight="bold")
-        reach = max(bar.reach for bar in bars) or 1.0
-        for index, bar in enumerate(bars):
-            _bar(axes, bar, _TOP + bar_height * index, reach)
-        _legend(axes, bars, names, legend)
-
-    return svg(paint, width=_WIDTH, height=height, title=title, says=says)
+    height = _TOP + _BETWEEN * len(bars) + 8 + _ROW * (len(names) + 1) + 16
+    paint = partial(_paint, bars, names, title)
+    return inline.svg(paint, name="memory", width=_WIDTH, height=height, title=title, says=says)
 
 
-def _bar(axes: Axes, bar: Bar, top: float, reach: float) -> None:
-    scale = (_WIDTH - _LEFT - _RIGHT) / reach
-    label(axes, _LEFT, top - 10, f"{bar.title}: {amount(bar.total)}", color=INK)
-    x = _LEFT
+def _paint(bars: Sequence[Bar], names: Sequence[Part], title: str, canvas: Canvas) -> None:
+    canvas.label(_EDGE, 22.0, title, bold=True)
+    reach = max(bar.reach for bar in bars) or 1.0
+    for index, bar in enumerate(bars):
+        _bar(canvas, bar, _TOP + _BETWEEN * index, reach)
+    top = _TOP + _BETWEEN * len(bars) + 8
+    canvas.line([(_EDGE, top - 6), (_WIDTH - _EDGE, top - 6)], colour=LINE, width=0.8)
+    for row, part in enumerate(names):
+        y = top + _ROW * (row + 0.6)
+        canvas.boxes([(_EDGE, y - 4.5, 9, 9)], fill=category(part.colour))
+        canvas.label(_EDGE + 16, y, part.name)
+        for column, bar in enumerate(bars):
+            held = sum(other.bytes for other in bar.parts if other.name == part.name)
+            canvas.label(_EDGE + 330 + 110 * column, y, amount(held, like=bar.total), ha="right")
+
+
+def _bar(canvas: Canvas, bar: Bar, top: float, reach: float) -> None:
+    scale = (_WIDTH - 2 * _EDGE) / reach
+    canvas.label(_EDGE, top - 10, f"{bar.title}: {amount(bar.total)}")
+    x = _EDGE
     for part in bar.parts:
         length = part.bytes * scale
         if length <= 0:
             continue
         colour = category(part.colour)
-        rectangle(axes, x, top, length, _BAR, colour, edgecolor="#ffffff", linewidth=0.5)
+        canvas.boxes([(x, top, length, _BAR)], fill=colour, edge=PAPER)
         if part.bytes >= _SMALLEST_SHARE * reach:
-            label(
-                axes,
-                x + length / 2,
-                top + _BAR / 2,
-                amount(part.bytes, like=reach).partition(" ")[0],
-                ha="center",
-                color=of(colour).ink,
-            )
+            text = amount(part.bytes, like=reach).partition(" ")[0]
+            canvas.label(x + length / 2, top + _BAR / 2, text, ha="center", colour=of(colour).ink)
         x += length
     for value, name, shift in ((bar.budget, "budget", 12.0), (bar.measured, "measured", 24.0)):
         if value:
-            at = _LEFT + value * scale
-            rectangle(axes, at - 0.75, top - 4, 1.5, _BAR + 8, INK)
+            at = _EDGE + value * scale
+            canvas.boxes([(at - 0.75, top - 4, 1.5, _BAR + 8)], fill=INK)
             end = "right" if at > _WIDTH * 0.8 else "left"
-            label(axes, at, top + _BAR + shift, f"{name} {amount(value)}", size=SMALL, color=FAINT, ha=end)
-
-
-def _legend(axes: Axes, bars: Sequence[Bar], names: Sequence[Part], top: float) -> None:
-    rectangle(axes, _LEFT, top - 6, _WIDTH - _LEFT - _RIGHT, 0.8, LINE)
-    for row, part in enumerate(names):
-        y = top + _ROW * (row + 0.6)
-        rectangle(axes, _LEFT, y - 4.5, 9, 9, category(part.colour))
-        label(axes, _LEFT + 16, y, part.name, color=INK)
-        for column, bar in enumerate(bars):
-            held = sum(other.bytes for other in bar.parts if other.name == part.name)
-            label(axes, _LEFT + 330 + 110 * column, y, amount(held, like=bar.total), ha="right", color=INK)
+            canvas.label(at, top + _BAR + shift, f"{name} {amount(value)}", size=SMALL, colour=FAINT, ha=end)

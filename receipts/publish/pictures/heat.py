@@ -12,6 +12,7 @@ from receipts.publish.pictures.layout import Layout
 
 ALIKE: Final = 0.05  # of the largest value: chips that lie closer together than this share one part of the scale
 UNCHANGED: Final = 0.01
+WORST: Final = {"higher": "leads", "lower": "has the least", "either": "changed the most"}
 Worse = Literal["higher", "lower", "either"]
 
 
@@ -60,6 +61,15 @@ class Heat:
             return value / high if self.relief == "down" else -value / high
         place = (value - low) / (high - low)
         return 1.0 - place if self.worse == "lower" else place
+
+    def fullness(self, chip: int) -> float | None:
+        """How dark a picture draws a chip, from 0 to 1: how much of its limit is used; of a change how large it is."""
+        value = self.values.get(chip)
+        if value is None or self.worse == "either":
+            share = self.share(chip)
+            return None if share is None else abs(share)
+        part = value / ((self.limits or {}).get(chip) or max(self.values.values()) or 1.0)
+        return 1.0 - part if self.worse == "lower" else part
 
     def colour(self, chip: int) -> Colour | None:
         """A chip's colour; None where it has no value."""

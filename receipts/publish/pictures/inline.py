@@ -11,13 +11,13 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from receipts.publish.pictures.canvas import Canvas
-from receipts.publish.pictures.figure import NO_METADATA, printable
+from receipts.publish.pictures.canvas import Canvas, printable
 from receipts.publish.pictures.marks import VARIABLES
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
+_NO_METADATA: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _SVG: Final = "http://www.w3.org/2000/svg"
 _HREF: Final = "{http://www.w3.org/1999/xlink}href"
 _COLOUR: Final = re.compile(r"#[0-9a-f]{6}")
@@ -78,7 +78,7 @@ def _drawn(paint: Callable[[Canvas], None], width: float, height: float) -> str:
 
     made = io.StringIO()
     with matplotlib.rc_context(_SETTINGS):
-        renderer = RendererSVG(width, height, made, metadata=NO_METADATA)  # type: ignore[no-untyped-call]  # as its stub
+        renderer = RendererSVG(width, height, made, metadata=_NO_METADATA)  # type: ignore[no-untyped-call]  # as its stub
         canvas = Canvas(renderer)
         paint(canvas)
         canvas.finish()

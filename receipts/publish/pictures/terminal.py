@@ -7,13 +7,12 @@ from itertools import zip_longest
 from typing import Final
 
 from receipts.publish.pictures.colours import PAPER, Colour
-from receipts.publish.pictures.heat import Heat
+from receipts.publish.pictures.heat import WORST, Heat
 
 _SHADES: Final = " ░▒▓█"
 _FALLEN, _RISEN = "▼", "▲"
 _LEADS, _THIN, _DOUBLED = "*", "!", "="
 _MISSING: Final = "--"
-_WORST: Final = {"higher": "leads", "lower": "has the least", "either": "changed the most"}
 _PERCENT: Final = "percent of the chip's limit"
 _CELLS: Final = {"gib": "GiB a chip", "percent": _PERCENT, "tight": _PERCENT, "shade": "a shade a chip"}
 _BETWEEN: Final = 4  # columns between two planes that stand side by side
@@ -168,7 +167,7 @@ def _legend(heat: Heat, style: _Style) -> Iterator[str]:
     yield f"cells: {_CELLS[style.kind]}"
     unstated = {chip for chip in heat.layout.places if chip not in heat.values} - heat.missing
     marks = [
-        (heat.leaders - heat.doubled, f"{_LEADS} {_WORST[heat.worse]}"),
+        (heat.leaders - heat.doubled, f"{_LEADS} {WORST[heat.worse]}"),
         (heat.thin - heat.leaders - heat.doubled, f"{_THIN} less headroom than the lane keeps"),
         (heat.doubled, f"{_DOUBLED} two rows"),
         (heat.missing, f"{_MISSING} no row"),

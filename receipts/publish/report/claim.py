@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -17,8 +17,7 @@ from receipts.publish.report.data import Described
 from receipts.publish.report.lane import answered
 from receipts.publish.report.page import links, rule
 from receipts.publish.report.pair_data import PairData
-from receipts.publish.report.ref import Ref
-from receipts.publish.report.sections import rules
+from receipts.publish.report.sections import decisions, rules
 from receipts.publish.report.sections.decisions import Decided, decided_of
 from receipts.publish.report.sections.rules import Cited
 from receipts.publish.text import NOTE, number, plain
@@ -210,24 +209,10 @@ def _stands_on(data: ClaimData) -> Section:
     return Section("sides", "What it stands on", tables=(Table("Its launches; the first answers", columns, rows),))
 
 
-def _decisions(found: Sequence[Decided]) -> Section:
-    columns = heads("receipt | decision | reason | when, UTC")
-    rows = tuple(Row(tuple(_decided(item))) for item in found)
-    empty = () if rows else ("Nothing was decided on its receipts.",)
-    return Section(
-        "decisions",
-        "Decisions",
-        sentences=empty,
-        tables=(Table("Decisions on its receipts", columns, rows),) if rows else (),
-    )
-
-
-def _decided(item: Decided) -> Iterator[Cell]:
-    named: Ref | None = item.receipt
-    yield links((named,)) if named is not None else (Code(item.id[:12]),)
-    yield (item.decision,)
-    yield (plain(item.reason, NOTE),)
-    yield (f"{item.at:%Y-%m-%d %H:%M}",)
+def _decisions(decided: Sequence[Decided]) -> Section:
+    shown = (decisions.table("Decisions on its receipts", decided),) if decided else ()
+    empty = () if decided else ("Nothing was decided on its receipts.",)
+    return Section("decisions", "Decisions", sentences=empty, tables=shown)
 
 
 def _documents(data: ClaimData) -> Section:

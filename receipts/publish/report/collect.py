@@ -13,7 +13,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.publish.report.appendix import Figures, described
 from receipts.publish.report.basis import Basis, Looked
 from receipts.publish.report.best import Frontiers, frontiers, stated
-from receipts.publish.report.data import Counts, Described, LaneWeek, Ref, WeekData
+from receipts.publish.report.data import Counts, Described, LaneWeek, WeekData
 from receipts.publish.report.drawn import drawn
 from receipts.publish.report.frontier import change, result
 from receipts.publish.report.frontier import cut as cut_results
@@ -21,6 +21,7 @@ from receipts.publish.report.links import Links
 from receipts.publish.report.neighbours import eligible
 from receipts.publish.report.noise import noise
 from receipts.publish.report.pairs import Pairs, cut, pairs, refusals, waiting
+from receipts.publish.report.ref import refs_in
 from receipts.publish.report.replicates import Replicates
 from receipts.publish.report.sections.gathered import gather
 from receipts.publish.report.sections.memory import headroom
@@ -195,23 +196,10 @@ def _with_receipts(data: WeekData, shelf: Shelf) -> WeekData:
 
     A decision or a claim may name what ran later, or elsewhere.
     """
-    wanted = sorted({ref.id for ref in _refs(data)})
+    wanted = sorted({ref.id for ref in refs_in(data)})
     rows = [row for at in range(0, len(wanted), AT_ONCE) for row in shelf.stored.entries(wanted[at : at + AT_ONCE])]
     items = shelf.items(sorted(rows, key=order))
     return replace(data, receipts=tuple(map(_described, items)), judged=shelf.judged)
-
-
-def _refs(data: WeekData) -> Iterator[Ref]:
-    for lane in data.lanes:
-        for item in (*lane.frontier, *lane.peaks, *lane.stated):
-            yield item.receipt
-            if item.change is not None and item.change.was is not None:
-                yield item.change.was
-        for pair in (*lane.accepted, *lane.inconclusive, *lane.refused):
-            yield from (*pair.a, *pair.b)
-    yield from (tight.receipt for tight in data.headroom)
-    yield from data.sections.refs()
-    yield from data.drawn.refs()
 
 
 def _described(item: Item) -> Described:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -15,7 +15,6 @@ from receipts.publish.report.week import Week
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import LaneWeek
-    from receipts.publish.report.ref import Ref
     from receipts.publish.report.replicates import Replicates
     from receipts.publish.report.sections.memory import Headroom
     from receipts.publish.report.shelf import Shelf
@@ -37,11 +36,6 @@ class Drawn:
 
     lanes: Mapping[str, LaneDrawn]
     chips: tuple[Chips, ...]
-
-    def refs(self) -> Iterator[Ref]:
-        """Every receipt that a caption leads to and no table may name."""
-        for lane in self.lanes.values():
-            yield from (taken.receipt for course in lane.courses for taken in course.taken)
 
 
 def drawn(

@@ -13,9 +13,9 @@ from receipts.publish.report.lane import answered
 from receipts.publish.report.page import links
 from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.pictures import step_times
-from receipts.publish.report.sections import rules
+from receipts.publish.report.sections import decisions, rules
 from receipts.publish.report.sections.decisions import Decided
-from receipts.publish.text import NOTE, plain
+from receipts.publish.text import plain
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
@@ -71,17 +71,7 @@ def _sides(data: PairData) -> Section:
     return Section("sides", "The two sides", sentences=says, tables=(table,), points=points)
 
 
-def _decided(decisions: Sequence[Decided], claims: Sequence[str]) -> Section:
-    columns = heads("receipt | decision | reason | when, UTC")
-    rows = tuple(
-        Row((
-            links((item.receipt,)) if item.receipt is not None else (Code(item.id[:12]),),
-            (item.decision,),
-            (plain(item.reason, NOTE),),
-            (f"{item.at:%Y-%m-%d %H:%M}",),
-        ))
-        for item in decisions
-    )  # fmt: skip
+def _decided(decided: Sequence[Decided], claims: Sequence[str]) -> Section:
     stands = (f"Claims that stand on these receipts: {', '.join(map(plain, claims))}.",) if claims else ()
-    table = Table("What was decided on these receipts", columns, rows)
-    return Section("decisions", "Decisions", sentences=stands, tables=(table,) if rows else ())
+    shown = (decisions.table("What was decided on these receipts", decided),) if decided else ()
+    return Section("decisions", "Decisions", sentences=stands, tables=shown)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +23,15 @@ class Ref:
     def anchor(self) -> str:
         """Where the appendix describes it."""
         return f"r-{self.id[:12]}"
+
+
+def refs_in(value: Any) -> Iterator[Ref]:
+    """Every receipt that the values of a page name, in their order."""
+    if isinstance(value, Ref):
+        yield value
+    elif isinstance(value, tuple | Mapping):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from refs_in(item)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from refs_in(getattr(value, field.name))

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from receipts.base.units import GIB
 from receipts.publish.page import Cell, Column, Figure, Row, Table, heads
 from receipts.publish.pictures import maps
+from receipts.publish.pictures.heat import Heat
 from receipts.publish.pictures.layout import layout
 from receipts.publish.report.page import link
 from receipts.publish.report.ref import Ref
@@ -72,13 +72,12 @@ class Chips:
         return float(max((item.highest or 0 for item in self.chips), default=0))
 
     @property
-    def map(self) -> maps.Map:
+    def heat(self) -> Heat:
         """As it is drawn."""
         known = self.ordered
         shares = {item.chip: share for item in known if (share := item.share(self._scale)) is not None}
         most, least = max(shares.values(), default=0.0), min(shares.values(), default=0.0)
-        return maps.Map(
-            title=f"{plain(self.receipt.name, 40)} · {plain(self.phase.replace('_', ' '))}, GiB",
+        return Heat(
             layout=layout(
                 [item.chip for item in self.chips],
                 count=self.count,
@@ -86,8 +85,10 @@ class Chips:
                 physical=self.physical,
                 accelerator=self.accelerator,
             ),
-            shares=shares,
-            texts={item.chip: f"{(item.highest or 0) / GIB:,.1f}" for item in known},
+            values={item.chip: float(item.highest or 0) for item in known},
+            title=f"{plain(self.receipt.name, 40)} · {plain(self.phase.replace('_', ' '))}, GiB",
+            about="",
+            limits={item.chip: float(item.limit_bytes) for item in known if item.limit_bytes},
             leaders=frozenset(chip for chip, share in shares.items() if share == most > least),
             thin=frozenset(item.chip for item in known if item.limit_bytes and shares[item.chip] > 1.0 - self.wanted),
         )
@@ -119,7 +120,7 @@ def chips(shelf: Shelf, listed: Sequence[Headroom]) -> tuple[Chips, ...]:
 
 def figures(anchor: str, launches: Sequence[Chips]) -> tuple[Figure, ...]:
     """Pictures of so many launches each, the tightest first, of those with two chips or more."""
-    drawn = [item for item in launches if len(item.map.shares) >= maps.FEWEST]
+    drawn = [item for item in launches if len(item.heat.values) >= maps.FEWEST]
     parts = [drawn[at : at + TOGETHER] for at in range(0, len(drawn), TOGETHER)]
     return tuple(_figure(f"{anchor}-{index}", part) for index, part in enumerate(parts, 1))
 
@@ -128,14 +129,14 @@ def _figure(anchor: str, launches: Sequence[Chips]) -> Figure:
     title = "Memory by chip"
 
     def draw(name: str) -> str | None:
-        return maps.picture([item.map for item in launches], name=name, title=title)
+        return maps.picture([item.heat for item in launches], name=name, title=title)
 
     return Figure(anchor, _caption(title, launches), draw, _table(title, launches))
 
 
 def _caption(title: str, launches: Sequence[Chips]) -> Cell:
-    thin = " Red with !: less is left than the lane wants." if any(item.map.thin for item in launches) else ""
-    outlined = " Outlined: the fullest." if any(item.map.leaders for item in launches) else ""
+    thin = " Red with !: less is left than the lane wants." if any(item.heat.thin for item in launches) else ""
+    outlined = " Outlined: the fullest." if any(item.heat.leaders for item in launches) else ""
     says = (
         f"{title} in the phase in which its launch is tightest; the darker, the nearer to its limit.{thin}{outlined} "
     )

@@ -75,13 +75,6 @@ class Ceilings:
     more: int
     shapeless: int
 
-    def refs(self) -> Iterator[Ref]:
-        """Every receipt that it names."""
-        for item in self.reached:
-            if item.receipt is not None:
-                yield item.receipt
-            yield from (failed.receipt for failed in item.failures)
-
 
 def ceilings(store: Store, lane: str, until: datetime) -> Ceilings:
     """The ceilings of a lane among launches that started before a moment."""

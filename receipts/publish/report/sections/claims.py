@@ -83,11 +83,6 @@ class Claims:
     stale: tuple[ClaimNow, ...]
     stale_more: int
 
-    def refs(self) -> Iterator[Ref]:
-        """Every receipt that it names."""
-        for item in (*self.changed, *self.stale):
-            yield from item.receipts
-
 
 @dataclass(frozen=True)
 class Judged:

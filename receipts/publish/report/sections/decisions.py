@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -45,10 +45,6 @@ class Decisions:
     made: tuple[Decided, ...]
     more: int
 
-    def refs(self) -> Iterator[Ref]:
-        """Every receipt that it names."""
-        yield from (item.receipt for item in self.made if item.receipt is not None)
-
 
 def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()) -> Decisions:
     """These decisions, of some lanes or of all."""
@@ -72,16 +68,20 @@ def section(made: Decisions) -> Section | str:
     """The decisions in words."""
     if not made.made:
         return "decisions"
+    shown = table("Decisions, the newest first", made.made, more(made.more, "decisions"))
+    return Section("decisions", "Decisions", tables=(shown,))
+
+
+def table(caption: str, decisions: Iterable[Decided], after: tuple[str, ...] = ()) -> Table:
+    """Decisions, one a row, as every page shows them."""
     columns = heads("receipt | decision | reason | when, UTC | who")
-    rows = tuple(Row(_cells(item)) for item in made.made)
-    table = Table("Decisions, the newest first", columns, rows, more(made.more, "decisions"))
-    return Section("decisions", "Decisions", tables=(table,))
+    return Table(caption, columns, tuple(Row(_cells(item)) for item in decisions), after)
 
 
 def _cells(item: Decided) -> tuple[Cell, ...]:
-    named: Cell = (*link(item.receipt), f" ({plain(item.lane)})") if item.receipt else (Code(item.id[:12]), " purged")
+    lane = f" ({plain(item.lane)})" if item.lane else ""
     return (
-        named,
+        (*link(item.receipt), lane) if item.receipt else (Code(item.id[:12]), " purged"),
         (f"{item.decision}{' (revised since)' if item.revised else ''}",),
         (plain(item.reason, NOTE),),
         (f"{item.at:%Y-%m-%d %H:%M}",),

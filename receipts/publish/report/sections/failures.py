@@ -68,11 +68,6 @@ class Failures:
     more: int
     cost: Cost
 
-    def refs(self) -> Iterator[Ref]:
-        """Every receipt that it names."""
-        for item in self.causes:
-            yield from (*item.receipts, *item.earlier)
-
 
 def failures(shelf: Shelf, items: Iterable[Item]) -> Failures:
     """The launches that failed, by cause."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -20,7 +20,6 @@ from receipts.publish.report.shelf import FAILED
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import LaneWeek
-    from receipts.publish.report.ref import Ref
     from receipts.publish.report.shelf import Item, Shelf
 
 
@@ -36,18 +35,6 @@ class Gathered:
     repeats: Repeats
     intake: Intake
     ceilings: Mapping[str, Ceilings]
-
-    def refs(self) -> Iterator[Ref]:
-        """Every receipt that they name."""
-        yield from self.survival.refs()
-        yield from self.decisions.refs()
-        yield from self.claims.refs()
-        yield from self.incidents.refs()
-        yield from self.failures.refs()
-        yield from self.repeats.refs()
-        yield from self.intake.refs()
-        for reached in self.ceilings.values():
-            yield from reached.refs()
 
 
 def gather(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from receipts.judging.rulebook import RuleSet
@@ -57,11 +57,6 @@ class Incidents:
 
     found: tuple[Incident, ...]
     more: int
-
-    def refs(self) -> Iterator[Ref]:
-        """Every receipt that it names."""
-        for item in self.found:
-            yield from item.receipts
 
 
 def incidents(items: Iterable[Item]) -> Incidents:

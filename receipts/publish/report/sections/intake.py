@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,13 +50,6 @@ class Intake:
     offences: tuple[Offence, ...]
     fallen: tuple[Fallen, ...]
     fallen_more: int
-
-    def refs(self) -> Iterator[Ref]:
-        """Every receipt that it names."""
-        for offence in self.offences:
-            yield from offence.receipts
-        for item in self.fallen:
-            yield from (ref for ref in (item.receipt, item.successor) if ref is not None)
 
 
 def intake(store: Store, items: Iterable[Item], said: Chronicle, lanes: Sequence[str] = ()) -> Intake:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -58,12 +58,6 @@ class Repeats:
 
     found: tuple[Repeated, ...]
     more: int
-
-    def refs(self) -> Iterator[Ref]:
-        """Every receipt that it names."""
-        for item in self.found:
-            yield item.first
-            yield from item.again
 
 
 def repeats(store: Store, failed: Iterable[Entry], until: datetime) -> Repeats:

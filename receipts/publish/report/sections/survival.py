@@ -6,7 +6,7 @@ week at a target that is no gain is looked for beside them. What was tried in ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -76,15 +76,6 @@ class Survival:
     claims: tuple[ClaimNow, ...]
     claims_more: int
     untried: int
-
-    def refs(self) -> Iterator[Ref]:
-        """Every receipt that it names."""
-        for item in (*self.vanished, *self.waiting, *self.held):
-            for trial in (item.local, item.there):
-                if trial is not None:
-                    yield from (*trial.a, *trial.b)
-        for claim in self.claims:
-            yield from claim.receipts
 
 
 def survival(shelf: Shelf, lanes: Iterable[LaneWeek], judged: JudgedClaims, retests: Retests) -> Survival:
