@@ -36,6 +36,16 @@ class Actor(NamedTuple):
         return f"{self.kind}:{_clean(self.name)}" + (f" via {_clean(self.via)}" if self.via else "")
 
 
+def same_principal(one: str | None, other: str | None) -> bool:
+    """Whether two recorded actors are one token, database user or user of a system; true where either is unknown."""
+    return one is None or other is None or _principal(one) == _principal(other)
+
+
+def _principal(actor: str) -> str:
+    """Who answers for an actor: of a CI run, whose number a process claims, the user that it ran as."""
+    return actor.rpartition(" via ")[2] if actor.startswith("ci:") else actor.partition(" via ")[0]
+
+
 def this_process(environment: Mapping[str, str] = os.environ) -> Actor:
     """Who this process acts for: the CI run that it belongs to, else the operating system's user."""
     user = f"user:{_user()}"

@@ -122,7 +122,15 @@ def command(
         several = many or len(files) > 1 or "-" in files
         resume = several and not (require or sign or signed)
         if store is not None:
-            outcomes = submit(kept.items, store, session.rulebook, jobs=jobs, resume=resume, signers=signers)
+            outcomes = submit(
+                kept.items,
+                store,
+                session.rulebook,
+                jobs=jobs,
+                resume=resume,
+                signers=signers,
+                decides=supersede is not None,
+            )
         else:
             assert server is not None
             outcomes = server.submit(kept.items)

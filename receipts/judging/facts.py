@@ -57,7 +57,8 @@ class Facts:
     as a share. ``now`` is when the receipts are judged. By the id of a receipt, ``at_once`` holds the earlier ones that
     started on its host at its instant, and ``resumed`` the one that it says it resumed. ``varied`` are the axis leaves,
     by context, of which launches under it were seen with two values. ``kept`` are the digests of the files that the
-    store keeps, of those that the receipts list, and ``grade`` is what the caller asks of every receipt.
+    store keeps, of those that the receipts list, and ``grade`` is what the caller asks of every receipt. ``strangers``
+    are the ids of witnesses that another actor submitted than the launch that they name.
     """
 
     superseded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -77,6 +78,7 @@ class Facts:
     varied: Mapping[str, frozenset[str]] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
     grade: Grade = "typed"
+    strangers: frozenset[str] = frozenset()
 
     @classmethod
     def among(cls, receipts: Iterable[Parsed]) -> Facts:

@@ -71,7 +71,7 @@ class Case:
         if known is None:
             return lend(self.launch.parsed, (), self.lane)
         standing = [item for item in known.witnesses if item.id not in known.superseded]
-        return lend(self.launch.parsed, standing, self.lane, known.varied)
+        return lend(self.launch.parsed, standing, self.lane, known.varied, known.strangers)
 
     @cached_property
     def parsed(self) -> Parsed:

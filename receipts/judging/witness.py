@@ -7,7 +7,7 @@ keeps a witness from lending (R308), and what a launch witnesses itself is never
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from types import MappingProxyType
@@ -76,7 +76,8 @@ class WitnessContradiction(NamedTuple):
 class BorrowedLeaves:
     """A launch with what its witnesses lend: ``parsed`` states it all, ``by`` names the witness of each leaf lent.
 
-    ``lenders`` are the ids of the witnesses that hold, whether or not a leaf was missing.
+    ``lenders`` are the ids of the witnesses that hold, whether or not a leaf was missing, and ``strangers`` those of
+    them that another actor submitted.
     """
 
     parsed: Parsed
@@ -84,6 +85,7 @@ class BorrowedLeaves:
     lenders: tuple[str, ...] = ()
     refused: tuple[RefusedWitness, ...] = ()
     contradictions: tuple[WitnessContradiction, ...] = ()
+    strangers: tuple[Parsed, ...] = ()
 
     @property
     def any(self) -> bool:
@@ -129,11 +131,13 @@ def lend(
     witnesses: Iterable[Parsed],
     lane: Lane,
     varied: Mapping[str, frozenset[str]] = MappingProxyType({}),
+    strangers: Collection[str] = (),
 ) -> BorrowedLeaves:
     """What the witnesses of a launch lend to it, the first before the others; what it saw itself stands.
 
-    A launch that is itself a witness shows its own path, and takes nothing. A witness of another context may lend what
-    the launch did not see, and never contradicts what it saw.
+    A launch that is itself a witness shows its own path, and takes nothing. A witness of another context or actor (its
+    id is among ``strangers``) may lend what the launch did not see, and never contradicts what it saw; what readers
+    read for another actor raises no grade.
     """
     named = [item for item in witnesses if names(item, measured)] if measured.receipt.run.witness_for is None else []
     if not named:
@@ -145,7 +149,8 @@ def lend(
     for item in named:
         apart = witness_difference(item, measured, lane, varied)
         why = _why_not(item, apart, lane)
-        stranger = None not in (own := (item.receipt.run.context, measured.receipt.run.context)) and own[0] != own[1]
+        contexts = item.receipt.run.context, measured.receipt.run.context
+        stranger = item.id in strangers or (None not in contexts and contexts[0] != contexts[1])
         if not why:
             lenders.append(item)
             if not stranger:
@@ -155,12 +160,14 @@ def lend(
         # A stranger says nothing of this launch. Whether one is a stranger must not hang on what it leaves unsaid.
         if not stranger and (not apart.changed or not apart.complete):
             doubtful.append(item)
-    parsed, by = _merged(measured, lenders) if lenders else (measured, {})
+    parsed, by = _merged(measured, lenders, strangers) if lenders else (measured, {})
     contradictions = (
         *_contradictions(parsed, by, sure, lane, sure=True),
         *_contradictions(parsed, by, doubtful, lane, sure=False),
     )
-    return BorrowedLeaves(parsed, by, tuple(item.id for item in lenders), tuple(refused), contradictions)
+    ids = tuple(item.id for item in lenders)
+    others = tuple(item for item in lenders if item.id in strangers)
+    return BorrowedLeaves(parsed, by, ids, tuple(refused), contradictions, others)
 
 
 def shown(change: Change) -> str:
@@ -213,13 +220,16 @@ def as_requested(parsed: Parsed) -> Parsed:
     return _stating(parsed, dict.fromkeys(LENDABLE))
 
 
-def _merged(measured: Parsed, lenders: Iterable[Parsed]) -> tuple[Parsed, Mapping[str, str]]:
+def _merged(
+    measured: Parsed, lenders: Iterable[Parsed], strangers: Collection[str]
+) -> tuple[Parsed, Mapping[str, str]]:
     by: dict[str, str] = {}
     values: dict[str, Any] = {}
     evidence = list(measured.receipt.evidence or ())
     for item in lenders:
-        # That a reader read a leaf counts if the program that says so wrote the witness, and nobody edited it since.
-        unproven = {} if intact(item) else {"read": None}
+        # That a reader read a leaf counts if the program that says so wrote the witness for the same actor, and nobody
+        # edited it since.
+        unproven = {} if intact(item) and item.id not in strangers else {"read": None}
         evidence += [
             entry.model_copy(update=unproven) for entry in item.receipt.evidence or () if entry.level and entry.sha256
         ]

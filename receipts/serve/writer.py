@@ -61,13 +61,13 @@ class Writer:
                 else:
                     batch.append(item)
             for token, items in groupby(batch, key=lambda item: item.token):
-                self._write(list(items), self._store(token))
+                self._write(list(items), self._store(token), decides=token is not None and token.may("decide"))
             if last:
                 return
 
-    def _write(self, batch: Sequence[_Waiting], store: Store) -> None:
+    def _write(self, batch: Sequence[_Waiting], store: Store, *, decides: bool) -> None:
         try:
-            outcomes = list(submit([item.document for item in batch], store.opened, store.rulebook))
+            outcomes = list(submit([item.document for item in batch], store.opened, store.rulebook, decides=decides))
         except BaseException as error:  # the thread must go on: who waits is given the error
             for item in batch:
                 item.future.set_exception(error)

@@ -107,15 +107,17 @@ class Store:
             return result
         raise result
 
-    def write(self, items: Sequence[Prepared]) -> list[Submitted | ConflictError]:
+    def write(self, items: Sequence[Prepared], *, decides: bool = False) -> list[Submitted | ConflictError]:
         """Store receipts in one transaction, in their order. One that is refused leaves the others alone.
+
+        Only whoever ``decides`` replaces a receipt that another actor submitted.
 
         They were prepared here or in another process; see `prepare`. Gives, for each, what it came to, or the error
         that it was refused with.
         """
 
         def work(connection: Driven) -> list[Submitted | ConflictError]:
-            return submission_module.take(connection, items, self.database.actor(connection))
+            return submission_module.take(connection, items, self.database.actor(connection), decides=decides)
 
         with told(self.database.address):
             return write_at_once(self.database.engine, work)

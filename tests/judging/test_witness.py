@@ -260,7 +260,7 @@ def test_a_launch_and_its_witness_find_each_other_in_whatever_order_they_come(st
 def test_witnesses_are_looked_up_by_index_on_both_engines(store: Store) -> None:
     looked_up = (
         (kin.WITNESSES, {"id": "a", "launch": "b"}, ("receipts_witness_for",)),
-        (kin.WITNESSED, {"target": "a"}, ("receipts_launch_generation_key", "receipts_id_key")),
+        (kin.WITNESSED, {"target": "a", "id": "a"}, ("receipts_launch_generation_key", "receipts_id_key")),
     )
     with reading(store.database.engine) as connection:
         sqlite = connection.dialect.name == "sqlite"

@@ -10,10 +10,12 @@ import pytest
 
 from command_line import Shell
 from receipts.base.actor import Actor, this_process
-from receipts.base.errors import StoreError
-from receipts.store import open_store
+from receipts.base.errors import ConflictError, StoreError
+from receipts.store import Submitted, open_store, prepare
 from receipts.store.query.lists import Filters, condition
-from store_receipts import ready
+from store_receipts import judged, parsed, ready
+
+MALLORY, ANA = Actor("token", "mallory"), Actor("token", "ana")
 
 
 def _caused(url: str, actor: Actor | None) -> set[str | None]:
@@ -89,3 +91,54 @@ def test_a_list_by_actor_asks_an_index(tmp_path: Path) -> None:
         store.submit(*ready())
         lead = store.plan(Filters((condition("actor=token:nobody"),))).lead
     assert lead == ("name", "actor")
+
+
+def test_a_document_replaces_no_receipt_of_another_actor_and_a_person_who_decides_does(tmp_path: Path) -> None:
+    url = str(tmp_path / "a.sqlite")
+    with open_store(url, actor=ANA) as store:
+        first = store.submit(*ready(run__launch="one")).id
+    later = prepare(*ready(run__launch="one", run__supersedes={"target": "one", "reason": "faster"}))
+    with open_store(url, actor=MALLORY) as store:
+        (refused,) = store.write([later])
+        assert isinstance(refused, ConflictError)
+        assert "token:ana submitted, and not token:mallory" in str(refused)
+        assert store.entry(first).stands
+        (decided,) = store.write([later], decides=True)
+        assert isinstance(decided, Submitted)
+        assert decided.superseded == (first,)
+
+
+def test_a_receipt_that_squats_on_the_id_of_another_actor_does_not_replace_it(tmp_path: Path) -> None:
+    url, own = str(tmp_path / "a.sqlite"), parsed(run__launch="one")
+    squat = {"run__launch": "one", "run__supersedes": {"target": own.id, "reason": "mine"}}
+    with open_store(url, actor=MALLORY) as store:
+        squatter = store.submit(*ready(**squat)).id
+    with open_store(url, actor=ANA) as store:
+        with pytest.raises(ConflictError, match=f"{squatter[:12]}, which token:mallory submitted"):
+            store.submit(*judged(own))
+        store.retract(squatter, "squats on a launch of ana")
+        assert store.submit(*judged(own)).stands
+
+
+def test_a_run_of_the_same_user_in_ci_replaces_its_own_receipts(tmp_path: Path) -> None:
+    url, runs = str(tmp_path / "a.sqlite"), [Actor("ci", f"github lab/train {run}", "user:ana") for run in (1, 2)]
+    with open_store(url, actor=runs[0]) as store:
+        first = store.submit(*ready(run__launch="one")).id
+    with open_store(url, actor=runs[1]) as store:
+        later = store.submit(*ready(run__launch="one", run__supersedes={"target": "one", "reason": "again"}))
+    assert later.superseded == (first,)
+
+
+def test_a_witness_of_another_actor_is_known_as_a_stranger_from_both_ends(made_url: str) -> None:
+    with open_store(made_url, actor=ANA) as store:
+        measured = store.get(store.submit(*ready(run__launch="one")).id)
+        own = store.submit(*ready(run__kind="profile", run__witness_for="one")).id
+    with open_store(made_url, actor=MALLORY) as store:
+        profile = parsed(run__kind="profile", run__witness_for="one")
+        (coming,) = store.query.facts_of_new([profile])
+        assert coming.strangers == {profile.id}
+        store.submit(*judged(profile))
+        facts = store.query.facts(measured)
+        assert {item.id for item in facts.witnesses} == {own, profile.id}
+        assert facts.strangers == {profile.id}
+        assert store.query.facts_of_new([measured])[0].strangers == {profile.id}

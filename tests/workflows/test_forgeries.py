@@ -196,8 +196,13 @@ def test_an_edit_of_a_recorded_receipt_is_graded_typed(
     assert (verdict.grade, verdict.grade_why) == ("typed", "it was edited after its program wrote it")
 
 
-@pytest.mark.parametrize(("written", "grade"), [(False, "recorded"), (True, "evidenced")])
-def test_a_witness_raises_the_grade_only_as_its_program_wrote_it(recorded: Path, written: bool, grade: str) -> None:
+@pytest.mark.parametrize(
+    ("written", "stranger", "grade"),
+    [(False, False, "recorded"), (True, True, "recorded"), (True, False, "evidenced")],
+)
+def test_a_witness_raises_the_grade_only_as_its_program_wrote_it_and_of_the_same_actor(
+    recorded: Path, written: bool, stranger: bool, grade: str
+) -> None:
     own = parse(read(recorded))
     tree = json.loads(recorded.read_bytes())
     run = tree["run"]
@@ -208,6 +213,9 @@ def test_a_witness_raises_the_grade_only_as_its_program_wrote_it(recorded: Path,
     raw = json.dumps(tree).encode()
     witness = parse(Document(sealed(raw) if written else raw, "witness.json"))
     lane = replace(rulebook().lanes.of("cpu-torch"), witness=("attention",))
-    verdict = judge_receipt(own, lane, rulebook().rules, Facts(witnesses=(witness,)))
+    strangers = frozenset({witness.id} if stranger else ())
+    verdict = judge_receipt(own, lane, rulebook().rules, Facts(witnesses=(witness,), strangers=strangers))
     assert witness.id in verdict.witnesses
     assert verdict.grade == grade
+    said = [item.found for item in verdict.findings if "another actor" in item.found]
+    assert len(said) == stranger

@@ -11,7 +11,8 @@ open.
 *Accepted.* Equal axes in what was asked for. Host, steps, window, timer, synchronization and the kind of run are not
 axes. Neither are switches that only make a run report more (`NVTE_DEBUG`, `TORCH_LOGS`, `XLA_FLAGS.xla_dump_to`). On
 the launch that is named, each witness that is not used is shown with the reason, for example that it was not
-measured, or that its evidence is below the lane's level."""
+measured, or that its evidence is below the lane's level. A witness that another actor submitted is used and shown: it
+raises no grade, and contradicts nothing."""
 
 from __future__ import annotations
 
@@ -37,6 +38,14 @@ def stranger_witness(case: Case) -> Iterator[Offense]:
             found=f"witness {item.witness.id[:12]} ({item.witness.name}) is not used: {item.why}",
             expected="a measured launch of the same configuration, with evidence of the lane's level",
             do="profile this configuration in a launch that names this one in run.witness_for",
+            level=W,
+        )
+    for other in case.borrowed.strangers:
+        yield Offense(
+            at=WITNESSED,
+            found=f"witness {other.id[:12]} ({other.name}) was submitted by another actor than this launch",
+            expected="a witness from whoever submitted the launch: this one raises no grade and contradicts nothing",
+            do="have the launch and its profile submitted by one token or user",
             level=W,
         )
 

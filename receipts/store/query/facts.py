@@ -23,6 +23,7 @@ from sqlalchemy import (
 
 from receipts.axes.settings import Settings
 from receipts.axes.shape import ShapeKey
+from receipts.base.actor import same_principal
 from receipts.base.errors import StoreError
 from receipts.judging.facts import Facts, ReachedShape
 from receipts.metrics.reading import Taint
@@ -44,8 +45,10 @@ SettingsOf = Callable[[Parsed], Settings]
 MOST_COUNTED: Final = 10
 
 
-def facts_of_new(connection: Driven, group: Sequence[Parsed], settings: SettingsOf = Settings) -> list[Facts]:
-    """Facts for judging each of several receipts that are coming in.
+def facts_of_new(
+    connection: Driven, group: Sequence[Parsed], actor: str, settings: SettingsOf = Settings
+) -> list[Facts]:
+    """Facts for judging each of several receipts that are coming in from an actor.
 
     Nothing can have superseded them yet but what their submission will tell, and the shapes of a geometry and layout
     are asked for once. On PostgreSQL that is one round trip, however many they are. ``settings`` gives those of a
@@ -56,7 +59,7 @@ def facts_of_new(connection: Driven, group: Sequence[Parsed], settings: Settings
     now = datetime.now(UTC)
     return [
         replace(
-            _with_kin([item], within, known),
+            _with_kin([item], within, known, actor),
             now=now,
             shapes=known.shapes[known.kinds[item.id]],
             failures=tuple(earlier(known.of("failures", item.id))),
@@ -118,13 +121,22 @@ def _asked(
     return _Known(kind_of, sustained, found)
 
 
-def _with_kin(group: Sequence[Parsed], said: Facts, known: _Known) -> Facts:
-    """Facts with the stored witnesses of these receipts, newest first, and the launches that they witness."""
+def _with_kin(group: Sequence[Parsed], said: Facts, known: _Known, actor: str | None = None) -> Facts:
+    """Facts with the stored witnesses of these receipts, newest first, and the launches that they witness.
+
+    ``actor`` submits those of them that are not stored.
+    """
     witnesses = {item.id: item for item in said.witnesses}
     witnessed = {item.id: item for item in said.witnessed}
+    strangers = set[str]()
     for item in group:
-        found = witnesses if item.receipt.run.witness_for is None else witnessed
-        found.update((other.id, other) for other in map(_parsed, known.of("witnesses", item.id)))
+        named = item.receipt.run.witness_for
+        found = witnesses if named is None else witnessed
+        for row in known.of("witnesses", item.id):
+            other, (its, own) = _parsed(row), row[3:]
+            found[other.id] = other
+            if not same_principal(its, own or actor):
+                strangers.add(other.id if named is None else item.id)
     # Receipts that come in together have not seen one another in the store.
     resumed = {**said.resumed, **_first("resumed", group, known)}
     at_once = {
@@ -138,6 +150,7 @@ def _with_kin(group: Sequence[Parsed], said: Facts, known: _Known) -> Facts:
         witnessed=tuple(witnessed.values()),
         resumed=resumed,
         at_once=at_once,
+        strangers=frozenset(strangers),
     )
 
 
@@ -146,7 +159,7 @@ def _first(about: kin.About, group: Sequence[Parsed], known: _Known) -> dict[str
 
 
 def _parsed(row: Row) -> Parsed:
-    receipt_id, codec, body = row
+    receipt_id, codec, body, *_ = row
     document = Document(unpack(codec, body, receipt_id[:12]), receipt_id[:12])
     if document.id != receipt_id:
         raise StoreError(f"the bytes of {receipt_id[:12]} were changed in the store; restore a backup")

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import (
+    ColumnElement,
     DateTime,
     Select,
     String,
@@ -41,8 +42,9 @@ _MOST: Final[Mapping[About, int]] = {"witnesses": 20, "failures": MOST, "resumed
 class Question(NamedTuple):
     """What a store is asked of the kin of receipts of these ids. ``placed``: each row begins with the place of its own.
 
-    Of its witnesses, or whom it witnesses, of the launch that it resumed, and of launches ``at_once`` with it come ids
-    and packed documents, the newest first; or, where it is asked of failures, rows that `signatures.earlier` reads.
+    Of its witnesses, or whom it witnesses, of the launch that it resumed, and of launches ``at_once`` with it come ids,
+    packed documents, who submitted them, and who submitted the receipt itself if it is stored, the newest first; or,
+    where it is asked of failures, rows that `signatures.earlier` reads.
     """
 
     ask: Ask
@@ -58,19 +60,26 @@ class Question(NamedTuple):
         return {name: some[: _MOST[self.about]] for name, some in found.items()}
 
 
-_DOCUMENTS: Final = (
-    select(receipts.c.id, documents.c.codec, documents.c.body)
-    .join(documents, documents.c.receipt == receipts.c.seq)
-    # Without a limit, for which PostgreSQL may walk all receipts from the newest; few name one receipt.
-    .order_by(receipts.c.seq.desc())
-)
+_LATER: Final = receipts.alias("later")
 
 
-def _naming(*names: Any) -> Select[Any]:
-    """Witnesses that stand and name one of these."""
-    return _DOCUMENTS.where(receipts.c.witness_for.in_(names), standing())
+def _documents(own: ColumnElement[Any], *given: TableValuedAlias) -> Select[Any]:
+    """Documents of kin of the receipt with the id ``own``, which may be a column of a table that is ``given``."""
+    actor = select(_LATER.c.actor).where(_LATER.c.id == own).correlate(*given).scalar_subquery()
+    return (
+        select(receipts.c.id, documents.c.codec, documents.c.body, receipts.c.actor, actor.label("own"))
+        .join(documents, documents.c.receipt == receipts.c.seq)
+        # Without a limit, for which PostgreSQL may walk all receipts from the newest; few name one receipt.
+        .order_by(receipts.c.seq.desc())
+    )
 
 
+def _naming(own: ColumnElement[Any], launch: ColumnElement[Any], *given: TableValuedAlias) -> Select[Any]:
+    """Witnesses that stand and name a receipt."""
+    return _documents(own, *given).where(receipts.c.witness_for.in_((own, launch)), standing())
+
+
+_DOCUMENTS: Final = _documents(bindparam("id"))
 WITNESSES: Final = Statement(_naming(bindparam("id"), bindparam("launch")))
 WITNESSED: Final = Statement(
     _DOCUMENTS.where(
@@ -80,7 +89,6 @@ WITNESSED: Final = Statement(
         )
     )
 )
-_LATER: Final = receipts.alias("later")
 _OWN: Final = select(_LATER.c.seq).where(_LATER.c.id == bindparam("id")).scalar_subquery()
 AT_ONCE: Final = Statement(
     _DOCUMENTS.where(
@@ -104,12 +112,12 @@ def questions(group: Sequence[Parsed], settings: Mapping[str, Settings], *, toge
     for item in {item.id: item for item in group}.values():  # one that comes twice has its failures once
         target = item.receipt.run.witness_for
         if target is not None:
-            yield Question((WITNESSED, {"target": safe(target)}), [item.id], "witnesses")
+            yield Question((WITNESSED, {"target": safe(target), "id": item.id}), [item.id], "witnesses")
         else:
             plain.append(item)
         run = item.receipt.run
         if run.resumed_from is not None:
-            yield Question((WITNESSED, {"target": safe(run.resumed_from)}), [item.id], "resumed")
+            yield Question((WITNESSED, {"target": safe(run.resumed_from), "id": item.id}), [item.id], "resumed")
         if exact_start(item):
             instant = {"started": run.started, "host": safe(run.host), "launch": safe(run.launch), "id": item.id}
             yield Question((AT_ONCE, instant), [item.id], "at_once")
@@ -134,7 +142,7 @@ def questions(group: Sequence[Parsed], settings: Mapping[str, Settings], *, toge
 @cache
 def _witnesses_of_many() -> Statement:
     asked = unnested({"id": String(), "launch": String()})
-    return _of_each(asked, _naming(asked.c.id, asked.c.launch))
+    return _of_each(asked, _naming(asked.c.id, asked.c.launch, asked))
 
 
 @cache

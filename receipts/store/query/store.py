@@ -51,7 +51,7 @@ class Queries:
     def facts_of_new(self, group: Sequence[Parsed], settings: SettingsOf = Settings) -> list[Facts]:
         """Facts for judging receipts that are about to be submitted, one for each; fewer questions than `facts`."""
         with self._database.at_once() as connection:
-            known = facts_module.facts_of_new(connection, group, settings)
+            known = facts_module.facts_of_new(connection, group, self._database.actor(connection), settings)
         return [self._with_kept(item, [one]) for item, one in zip(known, group, strict=True)]
 
     def _with_kept(self, facts: Facts, group: Sequence[Parsed]) -> Facts:

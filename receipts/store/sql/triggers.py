@@ -86,7 +86,7 @@ BEGIN
 END
 $$"""
 
-# A role that may set pins may withdraw receipts; any other only by a later receipt of the same launch that says so.
+# A role that may set pins may withdraw receipts; any other its own by a later receipt of the launch.
 # With the schema's name, because a session may have temporary tables of the same names.
 _WITHDRAWN = """\
 CREATE FUNCTION receipts_withdrawn() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -99,7 +99,8 @@ BEGIN
     EXECUTE format(
         'SELECT EXISTS (SELECT 1 FROM %1$I.receipts AS earlier JOIN %1$I.receipts AS later '
         'ON later.launch = earlier.launch WHERE earlier.id = $1 AND later.id = $2 '
-        'AND later.supersedes IN (earlier.id, earlier.launch))', TG_TABLE_SCHEMA
+        'AND later.supersedes IN (earlier.id, earlier.launch) AND (earlier.actor IS NULL '
+        'OR split_part(later.actor, '' via '', 1) = split_part(earlier.actor, '' via '', 1)))', TG_TABLE_SCHEMA
     ) INTO replaced USING NEW.receipt, NEW.successor;
     IF NOT replaced THEN
         RAISE EXCEPTION 'permission denied to withdraw %', NEW.receipt USING ERRCODE = 'insufficient_privilege';

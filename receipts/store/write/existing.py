@@ -31,6 +31,7 @@ class Neighbour(NamedTuple):
     supersedes_reason: str | None
     submitted_at: datetime
     status: str
+    actor: str | None
     said: int | None
 
 
@@ -53,6 +54,7 @@ def _neighbours(
             purges.c.reason,
             purges.c.at,
             literal(PURGED),
+            literal(None),
             literal(None),
         ).where(erased),
     )

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from receipts.axes.configuration import Configuration
 from receipts.axes.signature import Signature
+from receipts.base.actor import same_principal
 from receipts.base.errors import ConflictError
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
@@ -86,10 +87,13 @@ _SUPERSESSION: Final = Statement.insert(supersessions)
 _PLACEMENT: Final = Statement.insert(placements)
 
 
-def take(connection: Driven, items: Sequence[Prepared], actor: str) -> list[Submitted | ConflictError]:
+def take(
+    connection: Driven, items: Sequence[Prepared], actor: str, *, decides: bool = False
+) -> list[Submitted | ConflictError]:
     """Store receipts in their order, in a transaction that this begins and, on PostgreSQL, ends.
 
-    Gives, for each, what became of it, or why it is refused, which leaves the others alone.
+    Gives, for each, what became of it, or why it is refused, which leaves the others alone. Only an actor who
+    ``decides`` replaces a receipt of another one.
     """
     if not items:
         return []
@@ -98,7 +102,7 @@ def take(connection: Driven, items: Sequence[Prepared], actor: str) -> list[Subm
     told: list[Submitted | ConflictError] = []
     for item in items:
         try:
-            told.append(_decide(world, item, numbers, new))
+            told.append(_decide(world, item, numbers, new, actor, decides=decides))
         except ConflictError as error:
             told.append(error)
     if new:
@@ -119,7 +123,9 @@ class _New(NamedTuple):
     said: list[dict[str, Any]]
 
 
-def _decide(world: World, item: Prepared, numbers: Iterator[Sequence[int]], new: list[_New]) -> Submitted:
+def _decide(
+    world: World, item: Prepared, numbers: Iterator[Sequence[int]], new: list[_New], actor: str, *, decides: bool
+) -> Submitted:
     """What becomes of a receipt; adds it to those that are to be written where it is new. Raises ConflictError."""
     row = item.row
     _refuse_purged(world, item)
@@ -128,7 +134,9 @@ def _decide(world: World, item: Prepared, numbers: Iterator[Sequence[int]], new:
         return Submitted(known.id, False, known.submitted_at, known.status, stands=known.said is None)
     found = world.around(row)
     replaced = _replaced(found, item)
-    heralds = _heralds(found, item)
+    heralds = [other for other in _heralds(found, item) if same_principal(other.actor, actor)]
+    if not decides:
+        _refuse_anothers(replaced, item, actor)
     if not heralds:
         _refuse_second(found, item, replaced)
     generation = 1 + max((other.generation for other in found if other.launch == row["launch"]), default=-1)
@@ -147,7 +155,7 @@ def _decide(world: World, item: Prepared, numbers: Iterator[Sequence[int]], new:
     world.add(
         Neighbour(
             *(row["id"], row["launch"], generation, row["supersedes"], row["supersedes_reason"]),
-            *(row["submitted_at"], row["status"], 0 if heralds else None),
+            *(row["submitted_at"], row["status"], actor, 0 if heralds else None),
         )
     )
     return Submitted(
@@ -190,18 +198,32 @@ def _heralds(found: Sequence[Neighbour], item: Prepared) -> list[Neighbour]:
     return [other for other in found if other.supersedes == row["id"] and other.launch == row["launch"]]
 
 
+def _refuse_anothers(replaced: Sequence[Neighbour], item: Prepared, actor: str) -> None:
+    """A document alone takes nobody else's receipt away: that is for a person to decide."""
+    for other in replaced:
+        if other.said is None and not same_principal(other.actor, actor):
+            raise ConflictError(
+                f"{item.source}: it says that it replaces {other.id[:12]}, which {other.actor} submitted, and not "
+                f'{actor}. To replace it: receipts submit --supersede "the reason", by a person or token that decides'
+            )
+
+
 def _refuse_second(found: Sequence[Neighbour], item: Prepared, replaced: Sequence[Neighbour]) -> None:
     """A launch has at most one receipt that stands; one that comes superseded already is no second."""
     gone = {other.id for other in replaced}
     for other in found:
         if other.launch == item.row["launch"] and other.said is None and other.id not in gone:
             raise ConflictError(
-                f"{item.source}: launch {other.launch} has a receipt with other bytes, {other.id[:12]}, and "
-                f"nothing stored is overwritten. Where this one replaces it, submit it with "
+                f"{item.source}: launch {other.launch} has a receipt with other bytes, {other.id[:12]}, "
+                f"{_by(other)}and nothing stored is overwritten. Where this one replaces it, submit it with "
                 f'--supersede "the reason", or state in the document:\n'
                 f'  "supersedes": {{"target": "{other.id}", "reason": "…"}}   (in run)\n'
                 f"Where it is another launch, give it its own run.launch."
             )
+
+
+def _by(other: Neighbour) -> str:
+    return f"which {other.actor} submitted, " if other.actor else ""
 
 
 def _rows(new: Sequence[_New], placed: Mapping[bytes, int], actor: str) -> list[Rows]:

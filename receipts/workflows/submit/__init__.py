@@ -30,6 +30,7 @@ def submit(
     jobs: int = 1,
     resume: bool = False,
     signers: Signers | None = None,
+    decides: bool = False,
 ) -> Iterator[Submission]:
     """Store every document that is a receipt, and tell of every other one why it is none; in their order.
 
@@ -40,15 +41,16 @@ def submit(
     With ``resume`` what the store holds already is neither parsed nor judged again. With ``jobs`` above 1 so many other
     processes parse and judge, some batches ahead: then a receipt's facts are those that the store held at that moment.
     ``signers`` say who signs; a receipt whose signature does not count is refused.
+    Only whoever ``decides`` replaces a receipt that another actor submitted.
     """
     by = signers or Signers()
     if jobs <= 1:
         for items in batches(documents):
             batch = judge(items, store, rulebook, resume=resume)
-            yield from write(sign(batch, store, rulebook, by), store)
+            yield from write(sign(batch, store, rulebook, by), store, decides=decides)
         return
     from receipts.workflows.submit.workers import judged_elsewhere
 
     with closing(judged_elsewhere(batches(documents), store, rulebook, jobs, resume=resume)) as ready:
         for batch in ready:
-            yield from write(sign(batch, store, rulebook, by), store)
+            yield from write(sign(batch, store, rulebook, by), store, decides=decides)

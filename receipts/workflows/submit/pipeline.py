@@ -62,10 +62,10 @@ def judge(items: Sequence[Item], store: Store, rulebook: Rulebook, *, resume: bo
     return _judge([_parse(item) for item in batch], store, rulebook)
 
 
-def write(batch: Batch, store: Store) -> Batch:
-    """The last stage: every judged submission in one transaction."""
+def write(batch: Batch, store: Store, *, decides: bool) -> Batch:
+    """The last stage: every judged submission in one transaction; see `Store.write`."""
     ready = [item.prepared for item in batch if item.prepared is not None]
-    results = iter(store.write(ready) if ready else ())
+    results = iter(store.write(ready, decides=decides) if ready else ())
     return [item if item.prepared is None else _written(item, next(results)) for item in batch]
 
 
