@@ -12,14 +12,15 @@ from xml.etree import ElementTree
 
 import pytest
 
+from receipts.base.units import GIB
 from receipts.publish.pictures import forest, maps, sequence, steps, waterfall, weeks
 from receipts.publish.pictures.colours import of
+from receipts.publish.pictures.heat import Heat
 from receipts.publish.pictures.layout import layout
 from receipts.publish.pictures.marks import MARKS, VARIABLES
 
 pytestmark = pytest.mark.slow
 
-GIB = 2**30
 HOSTILE = "<script>alert(1)</script>\u202e\x00\ud800\ufffe שלום 訓練 $x^2$ \" ' & ]]> " + "w" * 10_000
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -41,9 +42,11 @@ def over_weeks(label: str = "dense", name: str = "p2") -> str | None:
 
 def memory(label: str = "four chips", name: str = "p3", chips: int = 4, hosts: int = 1) -> str | None:
     shares = {chip: (12 + chip % 7) / 20 for chip in range(chips)}
-    texts = {chip: f"{20 * share:.1f}" for chip, share in shares.items()}
+    values = {chip: 20.0 * GIB * share for chip, share in shares.items()}
+    limits = dict.fromkeys(shares, 20.0 * GIB)
     leaders = frozenset(chip for chip, share in shares.items() if share == max(shares.values()))
-    one = maps.Map(label, layout(range(chips), count=chips, hosts=hosts), shares, texts, leaders, frozenset({0}))
+    place = layout(range(chips), count=chips, hosts=hosts)
+    one = Heat(place, values, f"{label}, GiB", "", limits=limits, leaders=leaders, thin=frozenset({0}))
     return maps.picture([one], name=name, title=label)
 
 
@@ -172,7 +175,7 @@ def test_series_differ_without_colour() -> None:
     [
         (over_sequence, {"tokens/s/chip", "MFU, %", "sequence length, tokens (log scale)", "4K"}),
         (over_weeks, {"week of the run, ISO, UTC", "2026-W52", "2027-W01"}),
-        (memory, {"four chips", "one host", "15.0", "12.0!"}),
+        (memory, {"four chips, GiB", "one host", "15.0", "12.0!"}),
         (effects, {"change of B against A, %; the band is ±δ", "+10.00 % (+8.00 to +12.00)"}),
         (step_times, {"step time, ms", "steps kept", "A 1", "B 2"}),
         (bridge, {"change of tokens/s against A, % (log scale)", "+25.00 %", "−20.00 %"}),
