@@ -19,6 +19,8 @@ from command_line import Shell
 from receipts.base.errors import InputError, NotFound
 from thorough import unless_thorough
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(receipts.__file__).parents[1] / "docs"
 CHANGES: tuple[dict[str, Any], ...] = (
     {},

@@ -13,6 +13,8 @@ from grid_store import keep
 from line_store import line
 from receipts.store import open_store
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["shell"]
 
 

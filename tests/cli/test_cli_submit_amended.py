@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from command_line import Shell
+
+pytestmark = pytest.mark.slow
 
 FLASH = "aten::_scaled_dot_product_flash_attention_for_cpu"
 

@@ -14,6 +14,8 @@ import pytest
 
 from receipts.emit import Recorder, deliver
 
+pytestmark = pytest.mark.slow
+
 SEEN: list[tuple[str, bytes, str | None]] = []
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from receipts.emit import Recorder
 
+pytestmark = pytest.mark.slow
+
 
 class Hostile:
     """An object each of whose methods raises."""

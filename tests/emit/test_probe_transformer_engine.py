@@ -10,6 +10,8 @@ import pytest
 from probe_stage import Stage, StandIn, stand_in
 from receipts.emit.probes import transformer_engine
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["stand_in"]
 PLACE = "transformer_engine.pytorch.attention.dot_product_attention.dot_product_attention"
 

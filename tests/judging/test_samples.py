@@ -30,6 +30,8 @@ from receipts.store.sql.transactions import reading
 from receipts.store.tables import receipts
 from store_receipts import ready
 
+pytestmark = pytest.mark.slow
+
 KINDS = tuple(kind for kind in Taint if kind is not Taint.NONE)
 MFU_ALONE: dict[str, Any] = {"measurement.stated": {"mfu": 0.4, "mfu_stated": "0.4"}}  # R104: of no formula, no peak
 

@@ -11,6 +11,8 @@ from command_line import Shell
 from receipts.publish.page import Column
 from receipts.publish.render import layout
 
+pytestmark = pytest.mark.slow
+
 STEPS: dict[str, Any] = {"measurement__stated": None}
 
 

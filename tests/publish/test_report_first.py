@@ -21,6 +21,8 @@ from receipts.publish.report.words import Words, as_text
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:

@@ -14,6 +14,8 @@ from grid_store import Grid, keep
 from receipts.questions.bisect.walk import Outcome, walk
 from receipts.store import open_store
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["shell"]
 AXES = 6
 

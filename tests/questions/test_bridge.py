@@ -19,6 +19,8 @@ from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
 from store_receipts import RULEBOOK
 
+pytestmark = pytest.mark.slow
+
 X, Y, Z = "flags.ALPHA", "flags.BETA", "numerics.learning_rate"
 VALUES: dict[str, tuple[Any, Any]] = {X: ("0", "1"), Y: ("0", "1"), Z: (1e-4, 3e-4)}
 FACTORS = {X: 0.90, Y: 0.95, Z: 1.08}

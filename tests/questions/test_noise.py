@@ -25,6 +25,8 @@ from receipts.stats.noise import together
 from receipts.store import Filters, Store, open_store
 from receipts.workflows.submit import submit
 
+pytestmark = pytest.mark.slow
+
 
 def launches(count: int, *, rate: float = 3e-4, seconds: float = 0.8, name: str = "one") -> list[Parsed]:
     tree = rule_cases.build({"set": {"numerics.learning_rate": rate}, "steps": {"seconds": seconds}})

@@ -39,6 +39,8 @@ from receipts.store.history.stale import Compared
 from receipts.workflows.revalidate import Revalidation
 from thorough import unless_thorough
 
+pytestmark = pytest.mark.slow
+
 METRIC = "tokens_per_second"
 # Configurations of each kind; 200 pairs take minutes, and these 21 are of almost every two kinds.
 KINDS = unless_thorough({"sound": 4, "unwitnessed": 1, "spoilt": 2}, {"sound": 11, "unwitnessed": 6, "spoilt": 4})

@@ -13,6 +13,8 @@ from receipts.receipt.load import MAX_KEYS, MAX_OBJECTS, MAX_VALUES, Document
 from receipts.receipt.memory import ChipMemory, Memory
 from receipts.receipt.parse import LARGE, parse
 
+pytestmark = pytest.mark.slow
+
 
 def _problems(tree: Any) -> list[str]:
     with pytest.raises(InputError) as refused:

@@ -13,6 +13,8 @@ from starlette.testclient import TestClient
 from receipts.serve.operations import OPERATIONS
 from thorough import unless_thorough
 
+pytestmark = pytest.mark.slow
+
 # A receipt, a plan and claims are checked by more than a schema of the document can say.
 EXCLUDED = [positive_data_acceptance, unsupported_method]
 EXAMPLES = unless_thorough(2, 150)

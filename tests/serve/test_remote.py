@@ -15,6 +15,8 @@ from receipts.serve.server import Server
 from receipts.store.tokens import Tokens
 from receipts.workflows.server import Server as Client
 
+pytestmark = pytest.mark.slow
+
 EVERY = report_store.everything()
 A, B = EVERY[0].id, EVERY[4].id
 READ = (

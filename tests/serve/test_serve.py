@@ -24,6 +24,8 @@ from receipts.serve.server import Server, Settings
 from receipts.store import open_store
 from receipts.store.tokens import INCLUDES, Tokens
 
+pytestmark = pytest.mark.slow
+
 EVERY = report_store.everything()
 A, B = EVERY[0].id, EVERY[4].id
 GUARDED = [item for item in OPERATIONS if item.scope is not None]

@@ -12,6 +12,8 @@ import report_store
 from receipts.serve.pages import drawing
 from receipts.serve.server import Server
 
+pytestmark = pytest.mark.slow
+
 EVERY = report_store.everything()
 A, B = EVERY[0].id, EVERY[4].id
 PAGES = {

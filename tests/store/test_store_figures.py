@@ -18,6 +18,8 @@ from receipts.store.query.plan import Lead, Order
 from receipts.store.sql.transactions import reading
 from store_receipts import ready
 
+pytestmark = pytest.mark.slow
+
 CONDITIONS = (
     *("mfu>0.4", "mfu>=0.5", "mfu<0.2", "mfu=0.3", "mfu!=0.3", "mfu=-", "mfu>9", "mfu<1"),
     *("tokens_per_second>1200", "step_seconds<=2", "peak_bytes>5e8", "peak_bytes<1", "step_seconds=*"),

@@ -17,6 +17,8 @@ from receipts.signing.envelope import read_envelope
 from receipts.signing.public import read_public_file
 from thorough import unless_thorough
 
+pytestmark = pytest.mark.slow
+
 CLAIM = """
 schema_version = "1.0"
 

@@ -12,6 +12,8 @@ from command_line import Shell
 from receipts.signing.note import read_checkpoints
 from receipts.store.integrity import merkle
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def sealed(shell: Shell) -> Shell:

@@ -14,6 +14,8 @@ from receipts.cli import main
 from receipts.emit import Recorder
 from receipts.store.kept import Bucket, Folder, KeptFiles, Place
 
+pytestmark = pytest.mark.slow
+
 TRACE = [
     {"ph": "X", "cat": "cpu_op", "name": "ProfilerStep#3", "ts": 1, "dur": 90},
     {"ph": "X", "cat": "cpu_op", "name": "aten::_scaled_dot_product_flash_attention_for_cpu", "ts": 2, "dur": 5},
