@@ -39,7 +39,8 @@ class RecordReader(LineReader):
     ``goes_back_at_start`` says that a process begins where the numbers go back, as they also do where runs are quoted.
     ``placeholders`` says that a time or a rate of nothing, or of infinity, stands for one that is not known.
     ``prefix`` is room for a program's name, a date and a rank: what is longer was glued before the record.
-    ``needs`` are fields without which a line is no record. ``letters`` says that figures have letters of base 1000.
+    ``needs`` are fields without which a line is no record, ``any_of`` those of which it has one.
+    ``letters`` says that figures have letters of base 1000.
     ``fresh`` is to be set where the file shows that a process begins: the next record is its first, and ``first_step``
     why that one is not steady.
     """
@@ -51,6 +52,7 @@ class RecordReader(LineReader):
     prefix: ClassVar[int] = 160
     first_step: Reason = "warmup"
     needs: ClassVar[frozenset[str]] = frozenset({"loss"})
+    any_of: ClassVar[frozenset[str]] = frozenset()
     rank: ClassVar[re.Pattern[str] | None] = None
     letters: ClassVar[bool] = False
 
@@ -203,7 +205,8 @@ class RecordReader(LineReader):
 
     def complete(self, names: Iterable[str]) -> bool:
         """Whether a record with these labels has what every record has."""
-        return self.needs <= {known.field for name in names if (known := self.label(name)) is not None}
+        fields = {known.field for name in names if (known := self.label(name)) is not None}
+        return fields >= self.needs and not (self.any_of and fields.isdisjoint(self.any_of))
 
     def firsts(self) -> Iterator[int]:
         """The first steps of processes, by their number and by what the file says."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import steady, vocabulary
@@ -29,17 +28,15 @@ class DLLogger(RecordReader):
     source: ClassVar[str] = "dllogger"
     anchors: ClassVar[tuple[bytes, ...]] = (b"DLLL {",)
     labels = vocabulary.line("dllogger")
+    # Evaluations and timers have steps, too.
+    needs = frozenset()
+    any_of = frozenset({"loss", "step_seconds"})
     forms = (
         Form(
             re.compile(r'DLLL \{.{0,400}?"step": ?(?:\[(?:\d{1,12}, ?){0,3})?(?P<step>\d{1,12})\]?, ?"data": ?(?=\{)'),
             (re.compile(rf'"(?P<label>[^"]{{1,120}})": ?(?P<word>{FIGURE})(?=[,}}\s])', re.IGNORECASE),),
         ),
     )
-
-    def complete(self, names: Iterable[str]) -> bool:
-        """Whether a record has a loss or a time: evaluations and timers have steps, too."""
-        fields = {known.field for name in names if (known := self.label(name)) is not None}
-        return not fields.isdisjoint(("loss", "step_seconds"))
 
     def other(self, text: str, number: int) -> None:
         """Take the settings; Megatron's arguments mean what they do in its own log."""

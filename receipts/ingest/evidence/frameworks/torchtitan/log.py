@@ -9,7 +9,6 @@ there, in GiB.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import ClassVar, Final
 
@@ -89,6 +88,8 @@ class Torchtitan(RecordReader):
     companions: ClassVar[tuple[bytes, ...]] = (b"elapsed time per iteration",)
     labels = vocabulary.line("torchtitan")
     rank = RANK
+    needs = frozenset()
+    any_of = frozenset({"loss", _RATE})
     forms = (
         Form(
             # Forks add the last step and the share: `step: 640/644 = 99.3789%`.
@@ -139,11 +140,6 @@ class Torchtitan(RecordReader):
             return []
         records = super().find(text)
         return [it for it in records if not _EVALUATION.search(text, max(0, it.start - _NEAR), it.start)]
-
-    def complete(self, names: Iterable[str]) -> bool:
-        """Whether a record has a loss or a rate."""
-        fields = {known.field for name in names if (known := self.label(name)) is not None}
-        return not fields.isdisjoint(("loss", _RATE))
 
     def inside(self) -> bool:
         """Whether a printed configuration, or a line that a page wrapped, goes on."""
