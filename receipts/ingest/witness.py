@@ -9,7 +9,7 @@ from typing import Any, Final
 from receipts.ingest.base import SOURCE as RECEIPT
 from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
-from receipts.ingest.evidence import FileEvidence, Seen
+from receipts.ingest.evidence import FileEvidence, Seen, vocabulary
 from receipts.ingest.evidence.reading import Report
 from receipts.ingest.evidence.witnesses.dynamo_counters import UNNAMED
 from receipts.ingest.options import Contract
@@ -34,6 +34,7 @@ HOSTS: Final[Mapping[str, str]] = {
     "modded-nanogpt": "modded-nanogpt",
     "hf-trainer": "hf-trainer",
     "composer": "composer",
+    **vocabulary.hosts(),
 }
 # They host a run alone; below a framework they are what it is built on, and FSDP2 is built on torch itself.
 LIBRARIES: Final = frozenset({"fsdp2", "jax", "torch", "pytorch"})

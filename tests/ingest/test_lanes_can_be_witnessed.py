@@ -11,7 +11,7 @@ import pytest
 
 from receipts.axes.lane_files import Lanes
 from receipts.ingest import Ingested, Options, assemble
-from receipts.ingest.evidence import read
+from receipts.ingest.evidence import read, vocabulary
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import builtin
 from receipts.judging.verdict import Question, ReceiptVerdict
@@ -248,6 +248,11 @@ def test_every_lane_but_the_undeclared_one_is_shown() -> None:
     owned = set(lanes().names()) - {"unlisted", "mlperf-closed"}
     assert {lane for lane, _, _ in KEPT.values()} == owned
     assert {KEPT[name][0] for name, *_ in LEFT} | {"cpu-jax"} == owned
+
+
+def test_a_lane_is_for_each_loop_of_a_table_that_runs_on_torch() -> None:
+    hosts = {name for lane in map(lanes().get, lanes().names()) for name in lane.frameworks}
+    assert set(vocabulary.hosts().values()) - hosts == {"paddlenlp"}
 
 
 def test_nothing_witnesses_the_undeclared_lane() -> None:

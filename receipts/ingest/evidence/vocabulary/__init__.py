@@ -39,6 +39,20 @@ def loops() -> tuple[str, ...]:
 
 
 @cache
+def hosts() -> Mapping[str, str]:
+    """The framework of each of those loops by the source of its readings, where the lines are one framework's."""
+    records = {source_of(name): table(name)["record"] for name in loops()}
+    return MappingProxyType(
+        {source: record["framework"] for source, record in records.items() if "framework" in record}
+    )
+
+
+def source_of(name: str) -> str:
+    """The source of readings by a table that describes a loop."""
+    return name.replace("_", "-")
+
+
+@cache
 def line(framework: str) -> Mapping[str, Label]:
     """The labels of a framework's step lines, the preferred one of a field first."""
     labels = table(framework).get("line", {})

@@ -43,7 +43,7 @@ def reader(name: str) -> type[Loop]:
     """The reader of the loop that a table describes."""
     record: dict[str, Any] = vocabulary.table(name)["record"]
     settings: dict[str, Any] = {
-        "source": name.replace("_", "-"),
+        "source": vocabulary.source_of(name),
         "anchors": tuple(anchor.encode() for anchor in record["anchors"]),
         "labels": vocabulary.line(name),
         "needs": frozenset(record.get("needs", ("loss",))),
