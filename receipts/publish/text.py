@@ -15,12 +15,6 @@ _EDGE = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|~(?=~|\S)")  # what Mark
 _MEANS_MORE = re.compile(r"[\\`*\[\]<>#|$_~&@]|://|www\.")  # all that `cell` changes
 
 
-class Marked(str):
-    """Markdown that is meant as such and escaped no more."""
-
-    __slots__ = ()
-
-
 def plain(text: object, most: int = LONGEST) -> str:
     """One line of printable text, cut at ``most``: control characters and direction marks are shown escaped."""
     cut = str(text)[: most + 1]
@@ -34,8 +28,6 @@ def _escaped(char: str) -> str:
 
 def cell(text: object) -> str:
     """Text that cannot break a Markdown table, or smuggle markup into a page that renders it."""
-    if isinstance(text, Marked):
-        return text
     shown = plain(text, CELL)
     if _MEANS_MORE.search(shown) is None:
         return shown

@@ -238,15 +238,15 @@ def test_a_template_of_the_user_comes_first(data: WeekData, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("text", ["{{ page.titel }}", "{{ nothing }}", "{% for %}", "{{ 1 / 0 }}"])
 def test_a_template_that_is_wrong_is_named(data: WeekData, tmp_path: Path, text: str) -> None:
-    (tmp_path / "weekly.md.j2").write_text(text, encoding="utf-8")
-    with pytest.raises(ResourceError, match=r"template weekly\.md\.j2"):
+    (tmp_path / "weekly.html.j2").write_text(text, encoding="utf-8")
+    with pytest.raises(ResourceError, match=r"template weekly\.html\.j2"):
         render(data, cases.rulebook().rules, [tmp_path])
 
 
-def test_markdown_of_a_user_template_is_escaped_unasked(data: WeekData, tmp_path: Path) -> None:
+def test_what_a_user_template_prints_is_escaped_unasked(data: WeekData, tmp_path: Path) -> None:
     text = "{% for item in data.receipts %}{{ item.receipt.name }}\n{% endfor %}"
-    (tmp_path / "weekly.md.j2").write_text(text, encoding="utf-8")
-    assert b"\\<script\\>" in render(data, cases.rulebook().rules, [tmp_path])["report.md"]
+    (tmp_path / "weekly.html.j2").write_text(text, encoding="utf-8")
+    assert b"&lt;script&gt;" in render(data, cases.rulebook().rules, [tmp_path])["index.html"]
 
 
 def test_other_files_of_the_folder_are_left_alone(tmp_path: Path) -> None:

@@ -370,7 +370,7 @@ def test_every_rule_that_is_cited_is_explained_on_the_page(small: Store) -> None
 
 def empty(data: WeekData) -> str:
     """The one line that names what there is nothing to tell of."""
-    return shown(data).partition("- none of\n")[2].partition("\n")[0]
+    return shown(data).partition("- **none of**: ")[2].partition("\n")[0]
 
 
 def test_what_there_is_nothing_to_tell_of_stands_in_one_line_and_nowhere_else(small: Store) -> None:

@@ -61,6 +61,8 @@ class Terminal:
         if page.headline:
             yield from self.cell(page.headline)
         yield from self._facts(page.facts)
+        if page.badges:
+            yield from self.wrapped(" · ".join(f"{item.value} {item.label}" for item in page.badges), 0, 2)
         for sentence in page.lead:
             yield from self.wrapped(sentence, 2)
         folds = []

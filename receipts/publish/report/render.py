@@ -1,38 +1,32 @@
 """Files of a report, from its values by templates: ``report.md``, ``index.html`` and ``report.json``.
 
-Templates are looked for in the user's folders first (``reports`` in ``receipts.toml``), then among those that ship. A
-template gets ``page`` (the report in words) and ``data`` (its values). In HTML everything is escaped; in Markdown
-everything that an expression prints goes through `cell`, unless a filter made Markdown of it.
+Templates of HTML are looked for in the user's folders first (``reports`` in ``receipts.toml``), then among those that
+ship. A template gets ``page`` (the report in words) and ``data`` (its values), and everything in it is escaped.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 from receipts.base.errors import ReceiptsError, ResourceError
-from receipts.base.resources import folder
 from receipts.judging.rulebook import RuleSet
-from receipts.publish.page import Cell, Code, Link, Mark, Page, Part
-from receipts.publish.render.html import environment, printable
+from receipts.publish.page import Page
+from receipts.publish.render.html import environment
+from receipts.publish.render.markdown import markdown
+from receipts.publish.render.terminal import Terminal
 from receipts.publish.report.claim import ClaimData
 from receipts.publish.report.claim import page as claim_page
 from receipts.publish.report.data import WeekData
 from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.pair_page import page as pair_page
 from receipts.publish.report.weekly import first_screen, page
-from receipts.publish.report.words import Words, as_text
-from receipts.publish.text import Marked, cell, plain
+from receipts.publish.report.words import Words
+from receipts.publish.text import plain
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-FORMS: Mapping[str, str] = {"report.md": "md.j2", "index.html": "html.j2"}
-_LITERAL = re.compile(r"[\w.\-/:+\[\] ]+")
+UNBROKEN: Final = 10_000  # columns: whoever reads a message has a width of their own
 
 
 def render(data: WeekData, rules: RuleSet, folders: Sequence[Path] = ()) -> dict[str, bytes]:
@@ -43,7 +37,10 @@ def render(data: WeekData, rules: RuleSet, folders: Sequence[Path] = ()) -> dict
 def render_first(data: WeekData, form: str, folders: Sequence[Path] = ()) -> str:
     """The first screen of a weekly report as ``markdown`` or ``text``, to be pasted into a message: it has no links."""
     shown = first_screen(data, Words("weekly", folders))
-    return _rendered(f"first.{'md' if form == 'markdown' else 'txt'}.j2", shown, data, folders)
+    (_, days), *facts = shown.facts
+    sections = tuple(replace(item, title="") for item in shown.sections)
+    shown = replace(shown, headline=(shown.title, " · ", *days), facts=tuple(facts), sections=sections)
+    return markdown(shown) if form == "markdown" else "\n".join(Terminal(width=UNBROKEN).page(shown))
 
 
 def render_lane(data: WeekData, name: str, rules: RuleSet, folders: Sequence[Path] = ()) -> dict[str, bytes]:
@@ -67,18 +64,15 @@ def files(shown: Page, data: object, kind: str, folders: Sequence[Path] = ()) ->
 
     Raises ResourceError where a template is wrong.
     """
-    made = {"report.json": as_json(data)}
-    for name, ending in FORMS.items():
-        text = _rendered(f"{kind}.{ending}", shown, data, folders)
-        made[name] = text.encode("utf-8", "backslashreplace")
-    return made
+    pages = {"report.md": f"{markdown(shown, document=True)}\n", "index.html": _html(kind, shown, data, folders)}
+    texts = {name: text.encode("utf-8", "backslashreplace") for name, text in pages.items()}
+    return {"report.json": as_json(data), **texts}
 
 
-def _rendered(template: str, shown: Page, data: object, folders: Sequence[Path]) -> str:
+def _html(kind: str, shown: Page, data: object, folders: Sequence[Path]) -> str:
+    template = f"{kind}.html.j2"
     try:
-        return (
-            _environment(tuple(folders), template.split(".")[-2]).get_template(template).render(page=shown, data=data)
-        )
+        return environment(tuple(folders)).get_template(template).render(page=shown, data=data)
     except ReceiptsError:
         raise
     except Exception as error:  # a template is somebody's file: whatever it raises is that file's fault, and said so
@@ -115,44 +109,3 @@ def _jsonable(item: Any) -> Any:
     if isinstance(item, tuple | frozenset | set):
         return sorted(item) if isinstance(item, frozenset | set) else list(item)
     raise TypeError(f"no JSON of {type(item).__name__}")
-
-
-@cache
-def _environment(folders: tuple[Path, ...], form: str) -> Environment:
-    if form == "html":
-        return environment(folders)
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    made = Environment(
-        loader=FileSystemLoader([*folders, folder("reports")]),
-        autoescape=False,  # in Markdown `cell` escapes what is printed
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        finalize=cell if form == "md" else printable,
-    )
-    made.filters.update(
-        unlinked=_unlinked if form == "md" else as_text, plain=plain, cell=cell, md=Marked, parts=_parts
-    )
-    return made
-
-
-def _parts(item: Cell) -> Marked:
-    """The parts of a cell as Markdown."""
-    return Marked("".join(_part(part) for part in item))
-
-
-def _unlinked(item: Cell) -> Marked:
-    """The same where its links would lead nowhere."""
-    return Marked("".join(cell(part.text) if isinstance(part, Link) else _part(part) for part in item))
-
-
-def _part(part: Part) -> Marked:
-    if isinstance(part, Link):
-        return Marked(f"[{cell(part.text)}](#{part.anchor})")
-    if isinstance(part, Code):
-        return Marked(f"`{part.text}`" if _LITERAL.fullmatch(part.text) else cell(part.text))
-    if isinstance(part, Mark):
-        return Marked(f"{part.sign} {cell(part.text)}".rstrip())
-    return Marked(cell(part))
