@@ -8,21 +8,13 @@ from receipts.api.listed import Listed
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
-    from receipts.publish.page import Page
     from receipts.receipt import Parsed
     from receipts.store import Store
-
-SAYS = {
-    "worked": "known to work",
-    "likely": "likely to work",
-    "unknown": "unknown",
-    "predicted": "predicted to fail",
-    "failed": "known to fail",
-}
 
 
 def preflight(store: Store | None, rulebook: Rulebook, plan: Any) -> Listed:
     """The answer of ``receipts preflight``, of a plan's bytes, mapping or receipt. Raises InputError."""
+    from receipts.publish.preflight import page
     from receipts.questions.preflight import PreflightAnswer, next_rung
     from receipts.questions.preflight import preflight as look
 
@@ -37,7 +29,7 @@ def preflight(store: Store | None, rulebook: Rulebook, plan: Any) -> Listed:
     if answer.status not in ("worked", "likely") and not answer.missing:
         rung = next_rung(parsed, lane, ask, answer)
     document = {**answer.as_data(), "lane": lane.name, "next": rung.as_data() if rung else None}
-    return Listed(document, [document], lambda: page(parsed.name, document), answer.code)
+    return Listed(document, [document], lambda: page(parsed, answer, rung), answer.code)
 
 
 def _plan(plan: Any) -> Parsed:
@@ -50,19 +42,3 @@ def _plan(plan: Any) -> Parsed:
         return plan_of(plan, "the plan")
     parsed: Parsed = getattr(plan, "parsed", plan)
     return parsed
-
-
-def page(name: str, document: dict[str, Any]) -> Page:
-    """The answer in one line, why, the launch that shows it, and what to try next."""
-    from receipts.publish.page import Page, Section
-
-    sections = []
-    if document["by"]:
-        by = document["by"]
-        points = [(key, ((str(by[key]),),)) for key in ("id", "name", "outcome", "phase", "class") if by.get(key)]
-        sections.append(Section("known", "Known launch", points=tuple(points)))
-    rung = document["next"]
-    if rung and rung.get("changes"):
-        points = [(path, ((f"{pair['from']} → {pair['to']}",),)) for path, pair in rung["changes"].items()]
-        sections.append(Section("next", f"Next rung: {rung['rung']}", points=tuple(points)))
-    return Page(name, (SAYS[document["status"]],), lead=(document["why"],), sections=tuple(sections))

@@ -77,7 +77,9 @@ def command(
         shown.clear()
     written = _write(Path(folder), bridged) if folder is not None else []
     if svg is not None:
-        _draw(svg, bridged)
+        from receipts.publish.bridge import picture
+
+        output.picture(svg, picture(bridged), "there is no bridge with a number on every hop")
     if as_json:
         from receipts.questions.bridge.data import as_data
 
@@ -97,19 +99,6 @@ def command(
 
 def _one(store: Store, word: str) -> Parsed:
     return parsed_file(word) if is_file(word) else store.get(word)
-
-
-def _draw(path: str, bridge: Bridge) -> None:
-    """Write the picture; where there is no bridge, say so."""
-    from receipts.publish.bridge import picture
-    from receipts.publish.pictures.inline import alone
-
-    drawn = picture(bridge)
-    if drawn is None:
-        output.note(f"{path} is not written: there is no bridge with a number on every hop")
-        return
-    files.write(path, f"{alone(drawn)}\n", over=True)
-    output.note(f"wrote {path}")
 
 
 def _write(folder: Path, bridge: Bridge) -> list[str]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from receipts.base import files
 from receipts.cli import output
 from receipts.cli.session import Session, fetch, is_file, pass_session
 
@@ -79,6 +78,7 @@ def _one(
     from receipts.axes.lineage import ran_on
     from receipts.metrics.chips import account, words
     from receipts.metrics.chips.as_json import to_json
+    from receipts.publish.pictures.maps import file_map
 
     accounted = account(parsed)
     metric = asked or _stated([accounted], phase)
@@ -87,7 +87,7 @@ def _one(
     drawn = chosen if chosen is not None and chosen.ranking(metric) is not None else None
     heat = _heat(parsed, accounted, drawn, metric, lane) if drawn is not None else None
     if svg is not None and heat is not None:
-        _save(heat, svg)
+        output.picture(svg, file_map(heat))
     if as_json:
         lineage = str(ran_on(parsed, lane) or "") or None
         shown = {"metric": metric, "phase": drawn.name if drawn is not None else None, "lineage": lineage}
@@ -179,6 +179,7 @@ def _changed(
 ) -> int:
     from receipts.metrics.chips import account, pressure, pressure_json, words
     from receipts.metrics.chips.as_json import to_json
+    from receipts.publish.pictures.maps import file_map
 
     sides = fetch(session, names)
     accounts = [[account(item) for item in side] for side in sides]
@@ -188,7 +189,7 @@ def _changed(
     pressures = pressure(*accounts, metric=figure, phase=phase, spread=spread)
     heat = _change(sides, accounts, pressures, metric) if pressures.a else None
     if svg is not None and heat is not None:
-        _save(heat, svg)
+        output.picture(svg, file_map(heat))
     if as_json:
         tree: dict[str, Any] = {"metric": metric, "change": pressure_json(pressures)}
         for name, side, of in zip(("a", "b"), sides, accounts, strict=True):
@@ -246,10 +247,3 @@ def _print(heat: Heat) -> None:
     output.line()
     for text in lines(heat, width=output.width(), colour=output.coloured()):
         output.line(text)
-
-
-def _save(heat: Heat, path: str) -> None:
-    from receipts.publish.pictures.maps import alone
-
-    files.write(path, alone(heat), over=True)
-    output.note(f"wrote {path}")

@@ -64,7 +64,6 @@ def command(
 
     PLAN and OTHER are receipts, or plans as ``receipts init`` writes them: files, ids, labels or pins.
     """
-    from receipts.cli import fit_text
     from receipts.questions.fit import estimate
 
     if oom is not None and not aot:
@@ -83,12 +82,25 @@ def command(
     if oom is not None and answer is not None and answer.failure is not None:
         _write_refusal(oom, plans[0], estimates[0], answer)
     if svg is not None:
-        fit_text.write_svg(svg, estimates)
+        _draw(svg, estimates)
     if as_json:
-        output.as_json(fit_text.document(estimates, answer, calibrated=calibrate))
+        from receipts.questions.fit.data import as_data
+
+        output.as_json(as_data(estimates, answer, calibrated=calibrate))
     else:
-        fit_text.print_estimates(estimates, answer, calibrated=calibrate)
+        from receipts.publish.fit import page
+
+        output.show(page(estimates, answer, calibrated=calibrate))
     return _code(estimates, answer)
+
+
+def _draw(path: str, estimates: list[MemoryEstimate]) -> None:
+    from receipts.publish.fit import picture
+
+    drawn = picture(estimates)
+    if drawn is None:
+        raise UsageError(f"--svg {path}: too little is stated to draw; without --svg the call says what is missing")
+    output.picture(path, drawn)
 
 
 def _calibrations(session: Session, plans: list[Parsed]) -> dict[str, Calibration | None]:

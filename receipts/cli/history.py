@@ -76,7 +76,9 @@ def command(
         values = [_value(store, point.id, axis) for point in line.points] if axis else []
     name = like.receipt.run.label or like.id[:12]
     if svg is not None:
-        _draw(svg, line, name)
+        from receipts.publish.history import picture
+
+        output.picture(svg, picture(line, name), "fewer than two launches")
     if as_json:
         output.as_json({**as_data(line), **({"axis": dict(zip(_ids(line), values, strict=True))} if axis else {})})
     else:
@@ -131,19 +133,6 @@ def _several(session: Session, store: Store, lane: str, chosen: list[Line], metr
 
         output.show(lines(lane, shown))
     return 0
-
-
-def _draw(path: str, line: History, name: str) -> None:
-    from receipts.base import files
-    from receipts.publish.history import picture
-    from receipts.publish.pictures.inline import alone
-
-    svg = picture(line, name)
-    if svg is None:
-        output.note(f"{path} is not written: fewer than two launches")
-        return
-    files.write(path, f"{alone(svg)}\n", over=True)
-    output.note(f"wrote {path}")
 
 
 def as_data(line: History) -> dict[str, Any]:

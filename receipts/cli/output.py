@@ -110,6 +110,18 @@ class Progress:
             self._shown = 0.0
 
 
+def picture(path: str, drawn: str | None, without: str = "") -> None:
+    """Write the SVG element of a page as a file; where there is none, say ``without``."""
+    from receipts.base import files
+    from receipts.publish.pictures.inline import alone
+
+    if drawn is None:
+        note(f"{path} is not written: {without}")
+        return
+    files.write(path, f"{alone(drawn)}\n", over=True)
+    note(f"wrote {path}")
+
+
 def refuse(error: ReceiptsError) -> None:
     """An error on standard error. One of a document stands by the document's name, as compilers have it."""
     lead = "" if isinstance(error, InputError) else "receipts: "

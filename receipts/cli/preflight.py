@@ -32,14 +32,6 @@ Examples:
 A plan is what `receipts init` writes, filled in; a receipt is a plan, too. Exit codes: 0 known or likely to work, 1
 known or predicted to fail, 2 not a plan, 3 unknown. With --rank: 1 if every candidate is known or predicted to fail."""
 _MOST = 16 * 1024 * 1024  # bytes of candidates
-SAYS = {
-    "worked": "known to work",
-    "likely": "likely to work",
-    "unknown": "unknown",
-    "predicted": "predicted to fail",
-    "failed": "known to fail",
-}
-STYLES = {"worked": "accepted", "likely": "accepted", "unknown": "unknown", "predicted": "stale", "failed": "rejected"}
 
 
 @click.command("preflight", epilog=EPILOG)
@@ -124,30 +116,21 @@ def _one(session: Session, word: str, smaller: str | None, as_json: bool) -> int
     if as_json:
         output.as_json({**answer.as_data(), "lane": lane.name, "next": rung.as_data() if rung else None})
     else:
-        _print(plan, answer, rung, smaller)
+        from receipts.publish.preflight import page
+
+        output.show(page(plan, answer, rung, smaller))
     return answer.code
 
 
 def _write(path: str, rung: Rung | None, answer: PreflightAnswer) -> None:
     """Write the next plan whole or not at all; an existing file is kept."""
     if rung is None or rung.plan is None:
-        why = "no rung is left: record the frontier" if rung is not None else f"the plan is {SAYS[answer.status]}"
+        from receipts.publish.preflight import STATES
+
+        why = "no rung is left: record the frontier" if rung is not None else f"the plan is {STATES[answer.status][1]}"
         output.note(f"{path} is not written: {why}")
         return
     files.write(path, rung.plan)
-
-
-def _print(plan: Parsed, answer: PreflightAnswer, rung: Rung | None, smaller: str | None) -> None:
-    from receipts.cli.preflight_text import print_evidence, print_rung
-
-    output.wrapped(f"{plan.name} · lane {plan.receipt.run.lane}", 0)
-    output.line(f"  signature {answer.signature[:16]}")
-    output.wrapped(answer.why, 2, 4)
-    if answer.by is not None:
-        print_evidence(answer.by, answer)
-    if rung is not None:
-        print_rung(rung, smaller, known=answer.status != "unknown")
-    output.line(output.paint(SAYS[answer.status], STYLES[answer.status]))
 
 
 def _rank(session: Session, source: str, out: str | None, as_json: bool) -> int:
@@ -173,7 +156,7 @@ def _rank(session: Session, source: str, out: str | None, as_json: bool) -> int:
     if as_json:
         output.as_json([item.as_data() for item in order])
     else:
-        from receipts.cli.preflight_text import print_ranked
+        from receipts.publish.preflight import ranking
 
-        print_ranked(order)
+        output.lines(output.terminal().table(ranking(order)))
     return 1 if all(item.answer.code == 1 for item in order) else 0

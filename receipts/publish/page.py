@@ -94,7 +94,8 @@ class Figure:
     """A picture beside the table that it shows, which replaces it where there are no pictures.
 
     ``draw`` makes the SVG element with ids that begin with its argument, or None if there is too little to draw; the
-    page then says ``without``. ``table`` is None if the section has that table already.
+    page then says ``without``. ``table`` is None if the section has that table already. ``text`` gives the lines of a
+    terminal so many columns wide, with or without colors.
     """
 
     id: str
@@ -102,6 +103,7 @@ class Figure:
     draw: Callable[[str], str | None]
     table: Table | None = None
     without: str = ""
+    text: Callable[[int, bool], Iterable[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,11 @@ def heads(header: str) -> tuple[Column, ...]:
 def row(*cells: str | Part | Cell) -> Row:
     """A row of cells; a lone part is a cell of its own."""
     return Row(tuple(item if isinstance(item, tuple) else (item,) for item in cells))
+
+
+def named_rows(rows: Iterable[tuple[str, str]], after: tuple[str, ...] = ()) -> Table:
+    """A table of two columns without heads: a name, and what it is."""
+    return Table("", (Column(""), Column("")), tuple(row(name, value) for name, value in rows), after)
 
 
 def text(cell: Iterable[Part]) -> str:

@@ -14,7 +14,7 @@ from receipts.publish import lacks
 from receipts.publish.chips import memory
 from receipts.publish.decisions import decisions
 from receipts.publish.findings import Grouped, entries, entry, grouped, reason, warning
-from receipts.publish.page import Cell, Column, Mark, Page, Section, State, Table, heads, row
+from receipts.publish.page import Cell, Mark, Page, Section, State, Table, heads, named_rows, row
 from receipts.publish.readings import leaf, named, number
 from receipts.publish.setting import setting
 from receipts.publish.words import Words, words
@@ -66,7 +66,7 @@ def page(item: Shown, *, stated: bool = False) -> Page:
         headline=_headline(item, launch, groups, say),
         facts=tuple(("", (text,)) for text in _about(item, launch, say)),
         next=((item.deciding, say("decides")),) if item.deciding else (),
-        sections=(Section("answers", "", tables=(_answers(item.answers),)), *sections),
+        sections=(Section("answers", "", tables=(named_rows(item.answers.rows()),)), *sections),
         foot=(("", (say("verdict", status=verdict.status, path=verdict.path, tainted=kinds),)),),
     )
 
@@ -164,10 +164,6 @@ def _witnesses(item: Shown, launch: Launch, say: Words) -> Iterator[str]:
         other = case.witnessed
         name = f"{other.id[:12]} {other.name}" if other else say("unknown_launch", name=target)
         yield say("witnesses", name=name)
-
-
-def _answers(five: Answers) -> Table:
-    return Table("", (Column(""), Column("")), tuple(row(question, answer) for question, answer in five.rows()))
 
 
 def _measured(launch: Launch, say: Words) -> Section:

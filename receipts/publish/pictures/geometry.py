@@ -76,12 +76,12 @@ def text_bar(bar: Bar, width: int, reach: float | None = None) -> list[str]:
     return lines
 
 
-def geometry(bars: Sequence[Bar], *, title: str, says: str) -> str:
+def geometry(bars: Sequence[Bar], *, name: str, title: str, says: str) -> str:
     """SVG of one or more bars on one scale, with a legend that gives every surface its bytes."""
     names = list({part.name: part for bar in bars for part in bar.parts if part.bytes > 0}.values())
     height = _TOP + _BETWEEN * len(bars) + 8 + _ROW * (len(names) + 1) + 16
     paint = partial(_paint, bars, names, title)
-    return inline.svg(paint, name="memory", width=_WIDTH, height=height, title=title, says=says)
+    return inline.svg(paint, name=name, width=_WIDTH, height=height, title=title, says=says)
 
 
 def _paint(bars: Sequence[Bar], names: Sequence[Part], title: str, canvas: Canvas) -> None:

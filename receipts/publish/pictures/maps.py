@@ -32,10 +32,9 @@ _PALE, _DARK = 0.08, 0.5  # how full a cell's color is: words on it stay readabl
 _GOOD, _BAD = MARKS[1].light, MARKS[7].light
 
 
-def alone(heat: Heat) -> str:
-    """The map of one launch, or of a change, as a file of its own: with a legend and the sentences of ``says``."""
-    drawn = _svg([heat], name="chips", title=heat.title, width=2 * WIDTH, beside=_sentences(heat))
-    return inline.alone(drawn)
+def file_map(heat: Heat) -> str:
+    """The SVG element of one launch, or of a change, for a file: with a legend and the sentences of ``says``."""
+    return _svg([heat], name="chips", title=heat.title, width=2 * WIDTH, beside=_sentences(heat))
 
 
 def picture(maps: Sequence[Heat], *, name: str, title: str) -> str | None:

@@ -1,0 +1,243 @@
+"""The page of an estimate: whether a launch fits, what fills its fullest chip, what shrinks it, what was assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from receipts.base.units import amount, decimal_bytes
+from receipts.estimate.surface import Name
+from receipts.publish.page import Cell, Column, Figure, Page, Row, Section, Table, heads, row
+from receipts.publish.pictures.geometry import SIGNS, Bar, Part, geometry, text_bar
+from receipts.questions.fit import MemoryEstimate, compared, growth
+
+if TYPE_CHECKING:
+    from receipts.questions.fit.calibrate import Calibration
+    from receipts.questions.fit.compiled import CompilerAnswer
+
+_ORDER = {name: index for index, name in enumerate(Name)}
+_MOST = 8  # changes that are shown; --json has them all
+_MOST_OF_MESSAGE = 600
+
+
+def page(estimates: Sequence[MemoryEstimate], compiled: CompilerAnswer | None, *, calibrated: bool) -> Page:
+    """One estimate, or two side by side; the compiler's answer below."""
+    sections = list(_two(*estimates) if len(estimates) == 2 else _one(estimates[0], calibrated=calibrated))
+    if compiled is not None:
+        sections.append(_compiler(compiled))
+    names = ("A ", "B ") if len(estimates) == 2 else ("",)
+    lines = [(f"{name}{item.name} · {item.lane}: {answer(item)}",) for name, item in zip(names, estimates, strict=True)]
+    return Page("Memory", lines[0], facts=tuple(("", line) for line in lines[1:]), sections=tuple(sections))
+
+
+def answer(item: MemoryEstimate) -> str:
+    """The one-sentence answer."""
+    assumed = f", on {len(item.assumed)} assumptions" if item.assumed else ""
+    if item.missing:
+        return f"too little is stated to say; state {', '.join(item.missing)}"
+    if item.budget is None:
+        return f"{_amount(item.total_bytes)}{assumed}; no budget: {_no_budget(item)}"
+    left = item.headroom_bytes or 0.0
+    share = abs(left) / item.budget.bytes
+    total = f"{_amount(item.total_bytes)} of {_amount(item.budget.bytes)}"
+    if item.fits is None and not item.uncounted:
+        return (
+            f"unknown: {total}, and {_amount(item.least_bytes)} where the compiler is short of memory; "
+            f"ask it with --aot, or launch{assumed}"
+        )
+    if item.fits is None:
+        parts = "part has" if len(item.uncounted) == 1 else "parts have"
+        return f"unknown: {len(item.uncounted)} {parts} no formula of its own; counted as listed, {total}{assumed}"
+    if not item.fits:
+        return f"does not fit: {total}, {_amount(-left)} too much{assumed}"
+    tight = f", less than the {item.headroom_wanted:.0%} that the lane keeps free" if item.tight else ""
+    return f"fits: {total}, {_amount(left)} ({share:.1%}) left{tight}{assumed}"
+
+
+def _amount(value: float | None, like: float | None = None) -> str:
+    return "~" if value is None else amount(value, like)
+
+
+def _no_budget(item: MemoryEstimate) -> str:
+    if item.accelerator is None:
+        return "state hardware.accelerator, or a chip's bytes_limit"
+    return f"what {item.accelerator!r} lets a launch hold is not known; state a chip's bytes_limit"
+
+
+def _one(item: MemoryEstimate, *, calibrated: bool) -> Iterator[Section]:
+    if item.surfaces:
+        title = "On the fullest chip"
+        yield Section("surfaces", title, tables=(_surfaces(item, title),), figures=(_figure([item]),))
+        yield from _breakdown(item)
+        yield _shrinks(item)
+    if calibrated:
+        yield Section("calibration", "Calibration", (calibration_says(item.calibration, item.lane),))
+    if item.assumed:
+        points = tuple(("", ((f"{each.path}: {each.value} ({each.because})",),)) for each in item.assumed)
+        yield Section("assumed", "Not stated, and assumed", points=points)
+    if item.uncounted:
+        points = tuple(("", ((text,),)) for text in item.uncounted)
+        yield Section("uncounted", "Without a formula of its own", points=points)
+
+
+def _surfaces(item: MemoryEstimate, title: str) -> Table:
+    total = item.total_bytes or 1.0
+    rows = tuple(
+        row(
+            SIGNS[_ORDER[each.name]],
+            each.name.value,
+            _amount(each.peak_bytes, total),
+            f"{each.peak_bytes / total:.1%}",
+            _amount(each.bytes, total) if each.bytes > 1.001 * each.peak_bytes else "",
+            each.scales,
+        )
+        for each in item.surfaces
+        if each.bytes >= 1
+    )
+    columns = (Column(""), *heads("surface | #at the peak | #share | #at its own"), Column("scales with", rank=1))
+    return Table(title, columns, rows, after=tuple(_marks(item)))
+
+
+def _marks(item: MemoryEstimate) -> Iterator[str]:
+    if item.dominant is not None:
+        at = f"at {item.moment}" + (f" on stage {item.stage} of {item.stages}" if item.stages > 1 else "")
+        share = item.dominant.peak_bytes / (item.total_bytes or 1.0)
+        yield f"dominant: {item.dominant.name.value} ({share:.0%}), {at}"
+    if item.budget is not None:
+        physical = item.budget.physical
+        beside = f"; {_amount(physical)} are physical, which is no budget" if physical else ""
+        yield f"budget: {_amount(item.budget.bytes)}, {item.budget.source}{beside}"
+    if item.measured is not None and item.delta is not None:
+        kind = "pool" if item.measured.pool else "live"
+        chip = "" if item.measured.chip is None else f" on chip {item.measured.chip}"
+        yield (
+            f"measured: {_amount(item.measured.bytes)} {kind}{chip}; "
+            f"estimated {_amount(compared(item))}, {item.delta:+.1%}"
+        )
+
+
+def _breakdown(item: MemoryEstimate) -> Iterator[Section]:
+    """Parameters by family, and the scratch of one expert block, from one rank's tokens and from all that send."""
+    rows = tuple(row(each.name, each.owner.value, _amount(each.bytes), each.cut) for each in item.families)
+    table = Table("", heads("tensors | owner | #bytes | cut"), rows, empty="nothing")
+    yield Section("parameters", "Parameters on that chip", tables=(table,))
+    scratch = item.routing
+    if scratch is None:
+        return
+    one, ways = scratch.one_source, scratch.sources
+    columns = [("tokens of one rank", one)] + [(f"of all {ways} expert ranks", scratch)] * (ways > 1)
+    parts = (("counts", "counts"), ("receive", "receive"), ("combine", "combine"), ("together", "total"))
+    buffers = tuple(row(title, *(decimal_bytes(getattr(each, name)) for _, each in columns)) for title, name in parts)
+    sends = f"; each of {ways} expert ranks sends its rows, so receive and combine are held {ways} times" * (ways > 1)
+    says = f"{scratch.capacity:,} rows an expert from each rank, {scratch.local_experts:,} local experts{sends}"
+    table = Table("", heads(" | #".join(["buffer", *(title for title, _ in columns)])), buffers, after=(says,))
+    yield Section("routing", "Routing scratch of one expert block", tables=(table,))
+
+
+def _shrinks(item: MemoryEstimate) -> Section:
+    total = item.total_bytes
+    rows = tuple(
+        row(
+            each.axis,
+            each.change,
+            f"−{_amount(each.saved, total)}",
+            _amount(each.total, total),
+            _fits(item, each.total),
+        )
+        for each in item.shrinks[:_MOST]
+    )
+    table = Table("", heads("axis | change | #saves | #then | fits"), rows, empty="no single change does")
+    return Section("shrinks", "What shrinks it", tables=(table,))
+
+
+def _fits(item: MemoryEstimate, total: float) -> str:
+    return "~" if item.budget is None or item.uncounted else "yes" if total <= item.budget.bytes else "no"
+
+
+def calibration_says(record: Calibration | None, lane: str) -> str:
+    """What the lane's own peaks say of its estimates."""
+    if record is None:
+        return f"no calibration: fewer than three measured configurations of {lane} in the store"
+    return (
+        f"× {record.factor:.3f} for {lane}, from {record.launches} launches of {record.groups} configurations; the "
+        f"next one is expected between × {record.low:.3f} and × {record.high:.3f} (90 %); each estimated from the "
+        f"others, the worst is {record.left_out:.1%} off, the middle one {record.left_out_median:.1%}"
+    )
+
+
+def _two(a: MemoryEstimate, b: MemoryEstimate) -> Iterator[Section]:
+    if a.missing or b.missing:
+        return
+    like = max(a.total_bytes or 0.0, b.total_bytes or 0.0)
+    rows = [_side_by_side(item.name.value, item.a, item.b, like) for item in growth(a, b)]
+    rows += [_side_by_side("estimated live peak", a.live_bytes, b.live_bytes, like)]
+    if a.measured is not None or b.measured is not None:
+        sizes = [item.measured.bytes if item.measured is not None else None for item in (a, b)]
+        rows += [_side_by_side("measured peak", *sizes, like)]
+    columns, empty = heads("surface | #A | #B | #B − A"), "none: the two are alike"
+    yield Section(
+        *("growth", "Which bucket grows"),
+        tables=(Table("", columns, tuple(rows), (), empty),),
+        figures=(_figure([a, b]),),
+    )
+    beside = {(each.path, each.value) for each in a.assumed} ^ {(each.path, each.value) for each in b.assumed}
+    if beside:
+        points: tuple[tuple[str, tuple[Cell, ...]], ...] = tuple(
+            ("", ((f"{path} = {value}",),)) for path, value in sorted(beside)
+        )
+        yield Section("assumed", "Assumed in one of them only", points=points)
+
+
+def _side_by_side(name: str, a: float | None, b: float | None, like: float) -> Row:
+    """A row of the table of growth; a side that has no such figure is ``~``."""
+    apart = "~" if a is None or b is None else f"{'−' if b < a else '+'}{_amount(abs(b - a), like)}"
+    return row(name, _amount(a, like), _amount(b, like), apart)
+
+
+def _compiler(answered: CompilerAnswer) -> Section:
+    compiled = answered.compiled
+    title = f"The compiler, {compiled.versions}, {compiled.seconds:.0f} s"
+    if compiled.total is None:
+        failure = answered.failure
+        what = f"{failure.class_}: " if failure is not None else ""
+        says = f"refuses it, {what}{' '.join(compiled.message.split())[:_MOST_OF_MESSAGE]}"
+        return Section("compiler", title, (says,))
+    sizes = (
+        ("arguments", compiled.argument),
+        ("outputs", compiled.output),
+        ("outputs that are arguments", compiled.alias),
+        ("temporaries", compiled.temp),
+        ("code", compiled.code),
+        ("peak and code", compiled.total),
+    )
+    rows = tuple(row(name, _amount(value)) for name, value in sizes)
+    after = (f"estimated {_amount(answered.estimated)}, {answered.error:+.1%}",)
+    return Section("compiler", title, tables=(Table("", heads("a chip | #bytes"), rows, after),))
+
+
+def _figure(estimates: Sequence[MemoryEstimate]) -> Figure:
+    bars = [_bar(item) for item in estimates]
+    title = f"Memory of {' and '.join(item.name for item in estimates)}"
+
+    def draw(name: str) -> str:
+        return geometry(bars, name=name, title=title, says="; ".join(map(answer, estimates)))
+
+    def lines(width: int, _colored: bool) -> Iterator[str]:
+        reach = max(bar.reach for bar in bars)
+        for bar in bars:
+            yield from text_bar(bar, width - 2, reach)
+        marks = (("│ budget", any(bar.budget for bar in bars)), ("▲ measured", any(bar.measured for bar in bars)))
+        if any(on for _, on in marks):
+            yield ", ".join(text for text, on in marks if on)
+
+    return Figure("memory", (title,), draw, text=lines)
+
+
+def _bar(item: MemoryEstimate) -> Bar:
+    parts = tuple(Part(each.name.value, each.peak_bytes, _ORDER[each.name]) for each in item.surfaces)
+    return Bar(item.name, parts, item.budget_bytes, item.measured.bytes if item.measured else None)
+
+
+def picture(estimates: Sequence[MemoryEstimate]) -> str | None:
+    """The bars as an SVG element; None where there is nothing to draw."""
+    return _figure(estimates).draw("memory") if all(item.surfaces for item in estimates) else None
