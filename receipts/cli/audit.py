@@ -105,15 +105,8 @@ def command(
             return _prove(store, proof, as_json)
         if consistency is not None:
             return _continue(store, consistency, as_json)
-        progress = output.Progress(0, answers=False)
-
-        def tell(done: int, total: int) -> None:
-            nonlocal progress
-            if done == 1:
-                progress = output.Progress(total, answers=False)
-            progress.at(done)
-
-        result = audit(store, session.rulebook, expect, tell)
+        progress = output.Progress()
+        result = audit(store, session.rulebook, expect, progress.at)
         progress.clear()
         if against is not None:
             result = replace(result, faults=(*result.faults, *_against(store, against, keys)))

@@ -85,18 +85,11 @@ def _reindex(session: Session, *, everything: bool) -> Reindexed:
     from receipts.store.address import address
     from receipts.store.integrity.reindex import reindex
 
-    shown: output.Progress | None = None
-
-    def progress(done: int, total: int) -> None:
-        nonlocal shown
-        shown = shown or output.Progress(total, answers=False)
-        shown.at(done)
-
+    shown = output.Progress()
     try:
-        return reindex(address(session.store_url), session.rulebook.lanes, everything=everything, progress=progress)
+        return reindex(address(session.store_url), session.rulebook.lanes, everything=everything, progress=shown.at)
     finally:
-        if shown is not None:
-            shown.clear()
+        shown.clear()
 
 
 def _print(reindexed: Reindexed) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,6 @@ import click
 
 from receipts.base.errors import UsageError
 from receipts.cli import output
-from receipts.cli.advance import Advance, beside
 from receipts.cli.moments import moment
 from receipts.cli.session import Session, pass_session
 
@@ -82,9 +82,9 @@ def command(
     if raw and written != "csv":
         raise UsageError("--raw is for csv alone: parquet and jsonl keep every text as it is")
     asked = replace(_asked(where, since, until), raw=raw)
-    progress = Advance()
+    progress = output.Progress()
     with session.open_store() as store:
-        done = export(store, place, written, asked, force=force, progress=progress)  # type: ignore[arg-type]  # one of the three
+        done = export(store, place, written, asked, force=force, progress=progress.at)  # type: ignore[arg-type]  # one of the three
         if asked.whole and written != "csv":
             copy_all(kept_files(store.database.address), files_beside(place.absolute()))
     progress.clear()
@@ -141,3 +141,13 @@ def _asked(where: tuple[str, ...], since: str | None, until: str | None) -> Expo
         None if text is None else moment(name, text) for name, text in (("--since", since), ("--until", until))
     )
     return ExportOptions(filters, begin, end)
+
+
+def beside(rows: Mapping[str, int]) -> str:
+    """Rows of every dataset but the receipts, in words; empty where there are none."""
+    return ", ".join(f"{count:,} {_named(name, count)}" for name, count in rows.items() if count and name != "receipts")
+
+
+def _named(name: str, count: int) -> str:
+    words = name.replace("_", " ")
+    return words.removesuffix("s") if count == 1 else words

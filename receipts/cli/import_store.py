@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
-from receipts.cli.advance import Advance, beside
+from receipts.cli.export import beside
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ def store(session: Session, place: Path, as_json: bool) -> int:
     from receipts.workflows.export.store_import import import_store
 
     origin = source(place)
-    progress = Advance()
+    progress = output.Progress()
     with session.open_store(create=True) as opened:
-        done = import_store(origin, opened, session.rulebook, progress)
+        done = import_store(origin, opened, session.rulebook, progress.at)
         copy_all(files_beside(place.absolute()), kept_files(opened.database.address))
     progress.clear()
     for text in done.notes[:SHOWN] if not as_json else ():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,7 +71,10 @@ def command(
 
     _refuse_early(path)
     options = _options(session, lane, settings, kind, witness_for)
-    with given(files, sys.stdin.buffer if "-" in files else None) as (items, passed_by), _progress() as progress:
+    with (
+        given(files, sys.stdin.buffer if "-" in files else None) as (items, passed_by),
+        contextlib.closing(_Progress()) as progress,
+    ):
         evidence = gather(items, progress, read_map(Path(map_path)) if map_path is not None else None)
         ingested = assemble(evidence, options)
     known = any(file.readings for file in evidence)
@@ -155,41 +157,22 @@ def _submit(session: Session, receipt: bytes, name: str) -> int:
     return 0
 
 
-@contextlib.contextmanager
-def _progress() -> Iterator[_Progress | None]:
-    """Progress on a terminal's standard error, taken away at the end."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    shown = _Progress()
-    try:
-        yield shown
-    finally:
-        shown.clear()
-
-
 class _Progress:
-    """One line that is written over: which file, how far, how fast."""
+    """Which file is being read, and how far; from the first second on."""
 
     def __init__(self) -> None:
-        self._began = self._last = time.monotonic()
-        self._shown = False
+        self._began = time.monotonic()
+        self._line = output.Progress()
 
     def __repr__(self) -> str:
-        return f"_Progress(shown={self._shown})"
+        return f"_Progress({self._line!r})"
 
     def __call__(self, name: str, done: int, size: int) -> None:
-        now = time.monotonic()
-        if now - self._began < PATIENCE or now - self._last < 0.2:
-            return
-        self._last, self._shown = now, True
-        # A packed file holds more than lies on the disk: how much is not known before it is read.
-        share = f" of {size / 1e6:,.0f} MB" if done <= size else ""
-        sys.stderr.write(f"\r{output.clean(name)[:60]}: {done / 1e6:,.0f} MB{share}\x1b[K")
-        sys.stderr.flush()
+        if time.monotonic() - self._began >= PATIENCE:
+            # A packed file holds more than lies on the disk: how much is not known before it is read.
+            share = f" of {size / 1e6:,.0f} MB" if done <= size else ""
+            self._line.text(f"{output.clean(name)[:60]}: {done / 1e6:,.0f} MB{share}")
 
-    def clear(self) -> None:
+    def close(self) -> None:
         """Take the line away."""
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        self._line.clear()

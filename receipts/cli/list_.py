@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
-from receipts.cli.advance import Advance
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
@@ -87,12 +86,11 @@ def _rows(session: Session, filters: Filters, limit: int, *, deciding: bool) -> 
     """The rows of a list, and what would decide the open ones; on standard error, what takes time about it."""
     with session.open_store() as store:
         plan = store.plan(filters)
-        advance = Advance() if plan.slow and filters.conditions else None
-        if advance is not None:
+        advance, slow = output.Progress(), plan.slow and filters.conditions
+        if slow:
             output.note(_scanning(plan))
-        rows = list(store.find(filters, advance))
-        if advance is not None:
-            advance.clear()
+        rows = list(store.find(filters, advance.at if slow else None))
+        advance.clear()
         shown = [item for item in rows[: limit or None] if deciding and item.status == "open"]
         return rows, {item.id: _deciding(session, store, item.id) for item in shown}
 

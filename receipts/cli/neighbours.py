@@ -48,16 +48,9 @@ def command(session: Session, receipt: str, axis: str | None, metric: str, limit
         axis = axis_named(axis)
     with session.open_store() as store:
         parsed = parsed_file(receipt) if is_file(receipt) else store.get(receipt)
-        shown: output.Progress | None = None
-
-        def progress(done: int, total: int) -> None:
-            nonlocal shown
-            shown = shown or output.Progress(total, answers=False)
-            shown.at(done)
-
-        answer = neighbours(store, parsed, session.rulebook, metric=metric, axis=axis, limit=limit, progress=progress)
-        if shown is not None:
-            shown.clear()
+        shown = output.Progress()
+        answer = neighbours(store, parsed, session.rulebook, metric=metric, axis=axis, limit=limit, progress=shown.at)
+        shown.clear()
     if as_json:
         output.as_json(as_data(answer))
     else:

@@ -81,26 +81,32 @@ class Progress:
     """How far long work is, as one line of standard error that is written over; nothing where that is no terminal.
 
     Silent too where the answer itself appears line by line on the same terminal. ``total`` is None where only the end
-    tells it.
+    shows it.
     """
 
-    def __init__(self, total: int | None, *, answers: bool) -> None:
+    def __init__(self, total: int | None = None, *, answers: bool = False) -> None:
         self._total = total
         self._shown = 0.0
-        self._on = (total is None or total >= SLOW) and sys.stderr.isatty() and not (answers and sys.stdout.isatty())
+        self._on = sys.stderr.isatty() and not (answers and sys.stdout.isatty())
 
     def __repr__(self) -> str:
         return f"Progress({self._total})"
 
-    def at(self, done: int) -> None:
-        """Say that so many are done; at most ten times a second."""
+    def at(self, done: int, total: int | None = None) -> None:
+        """Say that so many are done, of a total that may be known only now; at most ten times a second."""
+        self._total = self._total if total is None else total
+        of = f" of {self._total:,}" if self._total is not None else ""
+        if self._total is None or self._total >= SLOW:
+            self.text(f"{done:,}{of}")
+
+    def text(self, line: str) -> None:
+        """Write the line over."""
         import time
 
         now = time.monotonic()
         if self._on and now - self._shown >= 0.1:
             self._shown = now
-            of = f" of {self._total:,}" if self._total is not None else ""
-            sys.stderr.write(f"\r{done:,}{of}\x1b[K")
+            sys.stderr.write(f"\r{line}\x1b[K")
             sys.stderr.flush()
 
     def clear(self) -> None:
