@@ -132,13 +132,18 @@ def compared(
     grade: Grade = "typed",
     replicates: bool = True,
     prove: bool = True,
+    beside: Opened | None = None,
 ) -> Comparison:
     """Compare two groups of launches, each with its stored replicates: receipts, or words that a store knows them by.
 
     A launch that is given as a receipt, id or pin stands for its side; those of a label or pattern as far as they
-    count. Every launch is asked for at least the ``grade``. With ``prove`` errors carry proofs. Raises NotFound,
-    UsageError for a witness that witnesses none of the launches, and as `receipts.judging.compare.compare_sides` does.
+    count. Every launch is asked for at least the ``grade``. Without replicates, the verdict says how many stored ones
+    were not given; ``beside`` is the store to look into for launches that are in none. With ``prove`` errors carry
+    proofs. Raises NotFound, UsageError for a witness that witnesses none of the launches, and as
+    `receipts.judging.compare.compare_sides` does.
     """
+    from dataclasses import replace
+
     from receipts.questions.comparisons import Comparisons, names_one
 
     shown_by = [item for word in witnesses for item in receipts_of(store, word)]
@@ -152,6 +157,9 @@ def compared(
     sides = comparisons.sides(*pools, metric, own)
     refuse_strangers(shown_by, [*sides.a, *sides.b])
     verdict = comparisons.verdict(sides, waivers=waivers, study=study, prove=prove)
+    counting = comparisons if beside is None else Comparisons(beside, rulebook)
+    if pools == (left, right) and any(ungiven := counting.ungiven(left, right)):
+        verdict = replace(verdict, ungiven=ungiven)
     decided = store.published.decisions([item.id for item in (*sides.a, *sides.b)]) if store is not None else []
     return Comparison(sides, verdict, decided, rulebook.rules)
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from receipts.base.errors import UsageError
+from receipts.base.errors import StoreError, UsageError
 from receipts.cli.grades import GRADE
 from receipts.cli.session import Session, is_file, parsed_file, several
 
 if TYPE_CHECKING:
     from receipts.api.comparison import Comparison
     from receipts.axes.lane import Grade
+    from receipts.store import Store
 
 METRIC = click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="The metric to compare.")
 WAIVE = click.option(
@@ -124,7 +125,10 @@ def gather(session: Session, asked: ComparisonOptions, *, stored: bool, prove: b
 
     a, b, witnesses = ([parsed_file(word) if is_file(word) else word for word in side] for side in asked.words)
     looked_up = [word for side in asked.sides for word in side]
-    with session.open_store(looked_up=looked_up) if stored else nullcontext() as store:
+    with (
+        session.open_store(looked_up=looked_up) if stored else nullcontext() as store,
+        nullcontext() if stored or len(looked_up) == 2 else _existing(session) as beside,
+    ):
         return compared(
             store,
             session.rulebook,
@@ -137,7 +141,19 @@ def gather(session: Session, asked: ComparisonOptions, *, stored: bool, prove: b
             grade=asked.grade,
             replicates=asked.replicates,
             prove=prove,
+            beside=beside,
         )
+
+
+@contextmanager
+def _existing(session: Session) -> Iterator[Store | None]:
+    """The store, if there is one: files that somebody chose are counted beside it, and need none."""
+    with ExitStack() as stack:
+        try:
+            store = stack.enter_context(session.open_store()) if session.server is None else None
+        except StoreError:
+            store = None
+        yield store
 
 
 def waivers(words: tuple[str, ...]) -> dict[str, str]:

@@ -231,6 +231,7 @@ class Comparison:
     lost: tuple[Lost, ...] = ()  # launches of the sides that are no samples
     named: tuple[str, ...] = ()  # ids that were named, and stand for their side whatever rules find of them
     grade: Grade = "typed"  # the lowest of all launches of both sides
+    ungiven: tuple[int, ...] = ()  # stored launches of A's and of B's configuration that the caller did not give
 
     @property
     def exit_code(self) -> int:
@@ -254,7 +255,12 @@ class Comparison:
     def launches_lost(self) -> tuple[str, ...]:
         """How many launches of each side count, where some do not."""
         sides = (("a", self.a), ("b", self.b))
-        return tuple(words for side, kept in sides if (words := counted_of(side, len(kept), self.lost)))
+        counted = tuple(words for side, kept in sides if (words := counted_of(side, len(kept), self.lost)))
+        return counted + tuple(
+            f"{side.upper()}: the store holds {more} more of this configuration"
+            for (side, _), more in zip(sides, self.ungiven, strict=False)
+            if more
+        )
 
     def last_line(self) -> str:
         """All three answers and the status, and how many launches count: the last line of every rendering."""

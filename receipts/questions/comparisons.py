@@ -104,6 +104,13 @@ class Comparisons:
 
         return with_replicates(self._store, group, self._lane(group[0]), other, self._until)
 
+    def ungiven(self, a: Group, b: Group) -> tuple[int, ...]:
+        """How many stored launches of each side's configuration neither side has: whoever chose, chose without them."""
+        if self._store is None:
+            return ()
+        given = {item.id for item in (*a, *b)}
+        return tuple(sum(item.id not in given for item in self.pool(side, ())) for side in (a, b))
+
     def sides(
         self, a: Group, b: Group, metric: str, named: Collection[str] | None = None, *, of_shape: bool = False
     ) -> Sides:

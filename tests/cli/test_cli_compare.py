@@ -267,3 +267,22 @@ def test_why_an_axis_does_not_count_stands_below_the_table(shell: Shell) -> None
     rows = said.out.split("Changed")[1].split("Effect of B")[0]
     assert "outcome does not depend on it\n" in rows
     assert "  outcome does not depend on it: a chip holds one micro batch at a time" in rows
+
+
+def test_launches_of_either_configuration_that_were_not_given_are_counted(shell: Shell) -> None:
+    names = [f"{side}{number}" for side in ("slow", "fast") for number in range(4)]
+    for number, name in enumerate(names):
+        steps = [0.1 + (number + step) / 1000 for step in range(20)]
+        rate = 0.001 if name.startswith("fast") else 0.0003
+        shell.write(name, measurement__step_durations_seconds=steps, numerics__learning_rate=rate)
+    words = ["compare", "slow0.json", "fast0.json", "fast1.json", "--also-a", "slow1.json"]
+    assert "more of this configuration" not in shell(*words).lines[-1]
+    assert not (shell.folder / "store.sqlite").exists()
+    assert shell("submit", *(f"{name}.json" for name in names)).code == 0
+    chosen = shell(*words)
+    assert "A: the store holds 2 more of this configuration · B: the store holds 2 more" in " ".join(chosen.out.split())
+    assert shell(*words, "--json").json["ungiven"] == [2, 2]
+    # The worst against the best of one configuration, where neither side is given its replicates.
+    twins = shell("compare", "slow0,slow1", "slow2")
+    assert "A: the store holds 1 more of this configuration" in " ".join(twins.out.split())
+    assert "more of this configuration" not in shell("compare", "slow0", "fast0").out
