@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Union
@@ -30,16 +30,24 @@ Named = Union["Parsed", str]
 class Comparison(Answer):
     """What the difference between two numbers means: one sentence, three answers, and the effect with its interval."""
 
-    def __init__(self, sides: Sides, verdict: Verdict, decided: Sequence[Decision], rules: RuleSet) -> None:
+    def __init__(
+        self, sides: Sides, judge: Callable[..., Verdict], decided: Sequence[Decision], rules: RuleSet
+    ) -> None:
         self.sides = sides
-        self.verdict = verdict
+        self.verdict = judge(sides)
         self.decided = decided
+        self._judge = judge
         self._rules = rules
 
     @property
     def status(self) -> str:
         """``accepted``, ``rejected`` or ``inconclusive``."""
         return self.verdict.status
+
+    @cached_property
+    def proved(self) -> Verdict:
+        """The verdict, each error with the stated leaves that prove it: seconds where dozens of axes changed."""
+        return self._judge(self.sides, prove=True)
 
     @property
     def exit_code(self) -> int:
@@ -90,7 +98,7 @@ class Comparison(Answer):
         chips = {"memory": values} if values["chips"] else {}
         places = {"envelope": {side.lower(): place for side, place in self.envelope.items()}} if self.envelope else {}
         command = {"next": self.deciding} if self.deciding else {}
-        return {**to_json(self.verdict), **chips, **places, **decisions, **command}
+        return {**to_json(self.proved), **chips, **places, **decisions, **command}
 
     def page(self) -> Page:
         """The page that ``receipts compare`` prints."""
@@ -131,16 +139,14 @@ def compared(
     study: str | None = None,
     grade: Grade = "typed",
     replicates: bool = True,
-    prove: bool = True,
     beside: Opened | None = None,
 ) -> Comparison:
     """Compare two groups of launches, each with its stored replicates: receipts, or words that a store knows them by.
 
     A launch that is given as a receipt, id or pin stands for its side; those of a label or pattern as far as they
     count. Every launch is asked for at least the ``grade``. Without replicates, the verdict says how many stored ones
-    were not given; ``beside`` is the store to look into for launches that are in none. With ``prove`` errors carry
-    proofs. Raises NotFound, UsageError for a witness that witnesses none of the launches, and as
-    `receipts.judging.compare.compare_sides` does.
+    were not given; ``beside`` is the store to look into for launches that are in none. Raises NotFound, UsageError for
+    a witness that witnesses none of the launches, and as `receipts.judging.compare.compare_sides` does.
     """
     from dataclasses import replace
 
@@ -156,12 +162,15 @@ def compared(
     pools = (comparisons.pool(left, right), comparisons.pool(right, left)) if replicates else (left, right)
     sides = comparisons.sides(*pools, metric, own)
     refuse_strangers(shown_by, [*sides.a, *sides.b])
-    verdict = comparisons.verdict(sides, waivers=waivers, study=study, prove=prove)
     counting = comparisons if beside is None else Comparisons(beside, rulebook)
-    if pools == (left, right) and any(ungiven := counting.ungiven(left, right)):
-        verdict = replace(verdict, ungiven=ungiven)
+    ungiven = counting.ungiven(left, right) if pools == (left, right) else ()
+
+    def judge(sides: Sides, *, prove: bool = False) -> Verdict:
+        verdict = comparisons.verdict(sides, waivers=waivers, study=study, prove=prove)
+        return replace(verdict, ungiven=ungiven) if any(ungiven) else verdict
+
     decided = store.published.decisions([item.id for item in (*sides.a, *sides.b)]) if store is not None else []
-    return Comparison(sides, verdict, decided, rulebook.rules)
+    return Comparison(sides, judge, decided, rulebook.rules)
 
 
 def receipts_of(store: Opened | None, word: Named) -> list[Parsed]:

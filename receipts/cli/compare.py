@@ -83,11 +83,11 @@ def command(
         given = {"--record": record, "--require": require, "--junit": junit, "--grade": asked.grade != "typed"}
         remote.refuse(session.server, given)
         return remote.compare(session.server, asked, form, opened=opened)
-    compared = gather(session, asked, stored=stored, prove=record or form == "json")
+    compared = gather(session, asked, stored=stored)
     verdict = compared.verdict
     if record:
         with session.open_store() as store:
-            store.record(verdict)
+            store.record(compared.proved)
     print_comparison(compared, form, opened=opened)
     if form == "text":
         _note_payback(compared, session, verdict.metric)

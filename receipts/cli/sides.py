@@ -114,12 +114,12 @@ def of_two_sides(command: Command) -> Command:
     return call
 
 
-def gather(session: Session, asked: ComparisonOptions, *, stored: bool, prove: bool = False) -> Comparison:
+def gather(session: Session, asked: ComparisonOptions, *, stored: bool) -> Comparison:
     """The receipts of both sides, compared.
 
     With ``stored`` a store is asked: for what the words name, for replicates, for its noise floor. A launch that is
     named by a file, id or pin stands for its side; those of a label or pattern as far as they count. Raises what
-    `compared` does, and UsageError for a ``--witness`` that witnesses none of them. With ``prove`` errors carry proofs.
+    `compared` does, and UsageError for a ``--witness`` that witnesses none of them.
     """
     from receipts.api.comparison import compared
 
@@ -140,7 +140,6 @@ def gather(session: Session, asked: ComparisonOptions, *, stored: bool, prove: b
             study=asked.study,
             grade=asked.grade,
             replicates=asked.replicates,
-            prove=prove,
             beside=beside,
         )
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from receipts.judging.facts import Facts
 from receipts.judging.proof import Reducer, minimal, same_place, stated_by
@@ -33,6 +33,7 @@ def proved_pair(comparison: Comparison, pair: Pair, rulebook: Rulebook, retry: R
     spoilt = {item.code for item in (*pair.findings_a, *pair.findings_b) if item.level is Level.ERROR}
     quoting = rulebook.rules.about(Topic.SIDES)
 
+    moved_leaves = {leaf for leaf in every if path_of(leaf.path) in moved}
     less = Reducer()
     books = {
         item.code: rulebook.of_rules({item.code, *(spoilt if item.code in quoting else ())})
@@ -40,19 +41,32 @@ def proved_pair(comparison: Comparison, pair: Pair, rulebook: Rulebook, retry: R
     }
 
     @lru_cache(maxsize=1024)  # several findings of one rule are tried on the same leaves
-    def errors(code: str, leaves: frozenset[ProofLeaf]) -> frozenset[str]:
-        a, b = ([less(one, leaves) for one in side] for side in sides)
+    def errors(code: str, leaves: frozenset[ProofLeaf], launches: int | None) -> frozenset[tuple[str, str]]:
+        a, b = ([less(one, leaves) for one in side[:launches]] for side in sides)
         fewer = facts and replace(facts, witnesses=tuple(less(one, leaves) for one in witnesses))
         items = retry(a, b, books[code], fewer).findings
-        return frozenset(item.at for item in items if item.code == code and item.level is Level.ERROR)
+        return frozenset((item.at, item.found) for item in items if item.code == code and item.level is Level.ERROR)
+
+    @cache
+    def needed(code: str) -> int | None:
+        """The launches of a side that a trial takes: the first where it alone is found at fault as all are."""
+        leaves = frozenset(every)
+        return 1 if errors(code, leaves, 1) == errors(code, leaves, None) else None
 
     def proof(item: Finding) -> tuple[ProofLeaf, ...]:
-        def remains(leaves: Collection[ProofLeaf]) -> bool:
-            return any(same_place(at, item.at) for at in errors(item.code, frozenset(leaves)))
+        launches = needed(item.code)
 
-        likely = [leaf for leaf in every if path_of(leaf.path) in moved or leaf.path.startswith(item.at)]
-        lent = [leaf for leaf in every if leaf in shown or leaf in likely]
-        return minimal(likely, remains) or minimal(lent, remains) or minimal(every, remains)
+        def remains(leaves: Collection[ProofLeaf]) -> bool:
+            return any(same_place(at, item.at) for at, _ in errors(item.code, frozenset(leaves), launches))
+
+        def parts() -> Iterator[list[ProofLeaf]]:
+            likely = [leaf for leaf in every if leaf in moved_leaves or leaf.path.startswith(item.at)]
+            yield likely
+            wider = shown.union(likely)
+            yield [leaf for leaf in every if leaf in wider]
+            yield every
+
+        return next(filter(None, (minimal(part, remains) for part in parts())), ())
 
     return tuple(
         replace(item, proof=proof(item)) if item.level is Level.ERROR and item.on_pair else item

@@ -34,20 +34,24 @@ def gaps_in_configuration(group: Sequence[Case], side: Literal["a", "b"], lane: 
     """
     head = group[0]
     # Launches that decided the same differ from the first in the same: of five alike, one is compared.
-    compared: list[tuple[object, Difference]] = []
+    compared: list[tuple[object, Difference, list[Unknown]]] = []
     for other in group[1:]:
         key = (other.receipt.run.context, decided(other.launch.parsed))
-        apart = next((known for seen, known in compared if seen == key), None)
-        if apart is None:
+        apart, gaps = next(((known, left) for seen, known, left in compared if seen == key), (None, None))
+        if apart is None or gaps is None:
             apart = difference(head.launch.parsed, other.launch.parsed, tuple(lane.not_applicable))
-            compared.append((key, apart))
+            gaps = _gaps(apart, side)
+            compared.append((key, apart, gaps))
         if apart.changed:
             raise _mixed(side, head.parsed, other.parsed, apart)
         if head.borrowed.by or other.borrowed.by:
-            apart = difference(head.parsed, other.parsed, tuple(lane.not_applicable))
-        gaps: tuple[Unknown | Change, ...] = (*apart.unknown, *apart.changed)
-        for gap in gaps:
-            yield Unknown(gap.axis, tuple(Member(item.path, None, None) for item in gap.members), side)
+            gaps = _gaps(difference(head.parsed, other.parsed, tuple(lane.not_applicable)), side)
+        yield from gaps
+
+
+def _gaps(apart: Difference, side: Literal["a", "b"]) -> list[Unknown]:
+    items: tuple[Unknown | Change, ...] = (*apart.unknown, *apart.changed)
+    return [Unknown(gap.axis, tuple(Member(item.path, None, None) for item in gap.members), side) for gap in items]
 
 
 def check_one_request(group: Sequence[Parsed], side: Literal["a", "b"], lane: Lane) -> None:

@@ -85,7 +85,7 @@ def failed(rows: Sequence[Stored]) -> Section:
 def _envelope(call: Call, lane: str) -> Section:
     """Sequence by micro batch, for each depth and number of chips: how many launches fit, how many did not."""
     cells: dict[tuple[Any, ...], dict[tuple[int, int], list[int]]] = {}
-    for item in call.store.opened.query.reached(lane):
+    for item in call.server.cached(f"reached {lane}", lambda: call.store.opened.query.reached(lane)):
         if item.sequence_length is None or item.micro_batch is None:
             continue
         where = (item.accelerator, item.chips, item.depth, item.key)
