@@ -189,7 +189,7 @@ def test_markdown_names_hosts_and_what_is_unknown(shell: Shell) -> None:
     other = shell.write("cand", run__host="elsewhere", numerics__learning_rate=None)
     said = shell("compare", shell.write("base"), other, "--format", "markdown")
     assert re.search(r"^\| `run\.host` \|.*\| elsewhere \| block: never counted \|$", said.out, re.MULTILINE)
-    assert "\n\n- stated on A only: numerics.learning_rate\n" in said.out
+    assert "\n\n- **stated on A only**: numerics.learning_rate\n" in said.out
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
@@ -270,6 +270,7 @@ def test_why_an_axis_does_not_count_stands_below_the_table(shell: Shell) -> None
 
 
 def test_launches_of_either_configuration_that_were_not_given_are_counted(shell: Shell) -> None:
+    shell.unmade()
     names = [f"{side}{number}" for side in ("slow", "fast") for number in range(4)]
     for number, name in enumerate(names):
         steps = [0.1 + (number + step) / 1000 for step in range(20)]
