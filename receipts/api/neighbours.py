@@ -1,13 +1,11 @@
-"""The neighbors of a receipt as data and as a page."""
+"""The neighbors of a receipt as data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import Comparison
-    from receipts.publish.page import Page
     from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
 
 
@@ -73,24 +71,3 @@ def _verdict(verdict: Comparison) -> dict[str, str]:
         "path": verdict.path,
         "effect": verdict.effect,
     }
-
-
-def page(neighbourhood: Neighbourhood) -> Page:
-    """A table for each axis, the best first, then what is refused."""
-    from receipts.publish.page import Page, Section
-    from receipts.publish.tables import moved, neighbours
-
-    def sections() -> Iterator[Section]:
-        for axis, items in neighbourhood.by_axis.items():
-            yield Section(f"axis-{axis}", axis, tables=(neighbours(items),))
-        if neighbourhood.refused:
-            points = tuple(
-                ("", ((f"{item.axis} {moved(item)}: {item.entry.name} ({item.entry.id[:12]}): {item.reason}",),))
-                for item in neighbourhood.refused
-            )
-            yield Section("refused", "Refused", points=points)
-
-    of, count = neighbourhood.of, len(neighbourhood.compared)
-    many = f"{count} configuration{'' if count == 1 else 's'}"
-    lead = f"{many} one axis away, of lane {of.receipt.run.lane}, by {neighbourhood.metric}"
-    return Page(title=f"Neighbors of {of.name}", headline=(lead,), sections=tuple(sections()))

@@ -125,7 +125,8 @@ class Store:
 
         A row has axis, members, receipt, status, effect, ratio, low and high. Raises NotFound.
         """
-        from receipts.api.neighbours import as_data, axis_named, page
+        from receipts.api.neighbours import as_data, axis_named
+        from receipts.publish.neighbours import page
         from receipts.questions.neighbours import neighbours
 
         named = axis_named(axis) if axis is not None else None

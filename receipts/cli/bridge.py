@@ -11,6 +11,7 @@ import click
 from receipts.base import files
 from receipts.base.errors import UsageError
 from receipts.cli import output
+from receipts.cli.neighbours import NOT_INDEXED
 from receipts.cli.session import Session, is_file, parsed_file, pass_session
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def command(
 
         output.show(page(bridged, written if folder is not None else None))
         if not bridged.indexed:
-            output.note("the index does not hold every receipt of this lane as it is read; run: receipts db reindex")
+            output.note(NOT_INDEXED)
     return bridged.exit_code
 
 

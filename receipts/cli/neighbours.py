@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 import click
 
 from receipts.cli import output
 from receipts.cli.session import Session, is_file, parsed_file, pass_session
 
-if TYPE_CHECKING:
-    from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
-
-SHOWN_UNSTATED = 12
-
+NOT_INDEXED = "the index does not hold every receipt of this lane as it is read; run: receipts db reindex"
 EPILOG = """\b
 Examples:
   receipts neighbours 3f9c
@@ -54,62 +47,9 @@ def command(session: Session, receipt: str, axis: str | None, metric: str, limit
     if as_json:
         output.as_json(as_data(answer))
     else:
-        _print(answer, axis)
+        from receipts.publish.neighbours import page
+
+        output.show(page(answer, axis))
+        if not answer.indexed:
+            output.note(NOT_INDEXED)
     return answer.exit_code
-
-
-def _print(neighbourhood: Neighbourhood, axis: str | None) -> None:
-    run = neighbourhood.of.receipt.run
-    output.line(f"{output.clean(neighbourhood.of.name)}  {neighbourhood.of.id[:12]}")
-    output.line(f"   lane {output.clean(run.lane)} · metric {neighbourhood.metric}")
-    for name, items in neighbourhood.by_axis.items():
-        output.heading(output.clean(name))
-        _table(name, items, neighbourhood.more)
-    if neighbourhood.refused:
-        from receipts.publish.tables import moved
-
-        output.heading("Refused")
-        for item in neighbourhood.refused:
-            refusal = f"{item.axis} {moved(item)}: {item.entry.name} ({item.entry.id[:12]}): {item.reason}"
-            output.wrapped(refusal, 2, 4)
-    if not neighbourhood.compared:
-        output.line()
-        output.wrapped(_nothing(neighbourhood, axis), 0)
-    for line in _remarks(neighbourhood):
-        output.note(line)
-
-
-def _table(axis: str, items: Sequence[JudgedNeighbour], more: Sequence[str]) -> None:
-    from receipts.publish import tables
-
-    output.lines(output.terminal().table(tables.neighbours(items)))
-    if axis in more:
-        output.wrapped(f"the newest of this axis; more with --axis {axis} --limit N")
-    open_questions = [item for item in items if item.verdict.status == "inconclusive" and item.reason]
-    for reason in dict.fromkeys(item.reason for item in open_questions):
-        output.wrapped(f"open: {reason}", 2, 4)
-
-
-def _nothing(near: Neighbourhood, axis: str | None) -> str:
-    """Why there is none, and what to do next."""
-    where = f"in {axis} alone" if axis is not None else "in one axis alone"
-    if near.refused:
-        return f"Every launch that differs {where} is refused; receipts compare says what would settle it."
-    if near.unstated:
-        shown = ", ".join(near.unstated[:SHOWN_UNSTATED])
-        rest = len(near.unstated) - SHOWN_UNSTATED
-        return (
-            f"No stored launch is known to differ {where}: the receipt leaves {len(near.unstated)} axes open and "
-            f"names no run.context that holds them ({shown}{f' and {rest} more' if rest > 0 else ''}). State them, or "
-            "the context, in this receipt and in those that it is to be compared with."
-        )
-    return (
-        f"No stored launch of lane {near.of.receipt.run.lane} differs {where}. The chain to one that is further away: "
-        f"receipts bridge {near.of.id[:12]} ID"
-    )
-
-
-def _remarks(neighbourhood: Neighbourhood) -> list[str]:
-    if neighbourhood.indexed:
-        return []
-    return ["the index does not hold every receipt of this lane as it is read now; run: receipts db reindex"]

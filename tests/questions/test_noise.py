@@ -13,11 +13,12 @@ import rule_cases
 from receipts.axes.lane import Lane
 from receipts.axes.lane_files import Lanes
 from receipts.axes.replicates import replicates
+from receipts.cli import output
 from receipts.cli.group import run
-from receipts.cli.noise import print_noise
 from receipts.judging.compare import Request, compare
 from receipts.judging.facts import Facts
 from receipts.metrics import Launch
+from receipts.publish.noise import page
 from receipts.questions.noise import noise_floor, survey, with_floor
 from receipts.questions.replicates import groups, with_replicates
 from receipts.receipt import Document, Parsed
@@ -213,7 +214,7 @@ def test_a_declared_floor_is_called_declared(tmp_path: Path, capsys: pytest.Capt
     with stored(tmp_path / "noise.sqlite", group) as store:
         (found,) = survey(store, FixedLanes(lane), name)
     assert (found.declared, found.delta, found.delta_source) == (0.008, 0.01, "default")
-    print_noise([found], together([found.check]))
+    output.show(page([found], together([found.check])))
     assert "declared, not measured" in capsys.readouterr().out
 
 

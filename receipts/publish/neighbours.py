@@ -1,0 +1,99 @@
+"""The page of a receipt's neighbors: a table for each axis, the best first, then what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from receipts.base.units import counted
+from receipts.publish.page import Column, Page, Section, Table, row
+from receipts.publish.readings import effect_word, interval, leaf, ratio, value
+
+if TYPE_CHECKING:
+    from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
+
+SHOWN_UNSTATED: Final = 12
+
+
+def page(near: Neighbourhood, axis: str | None = None) -> Page:
+    """The whole page, of one axis or of all."""
+    count = counted(len(near.compared), "configuration")
+    answer = f"{count} one axis away, of lane {near.of.receipt.run.lane}, by {near.metric}"
+    lead = () if near.compared else (_nothing(near, axis),)
+    facts = (("", (f"{near.of.name}  {near.of.id[:12]}",)),)
+    return Page(f"Neighbors of {near.of.name}", (answer,), facts=facts, lead=lead, sections=tuple(_sections(near)))
+
+
+def _sections(near: Neighbourhood) -> Iterator[Section]:
+    for axis, items in near.by_axis.items():
+        yield Section(f"axis-{axis}", axis, tables=(_table(items, tuple(_remarks(axis, items, near.more))),))
+    if near.refused:
+        texts = (
+            f"{item.axis} {_moved(item)}: {item.entry.name} ({item.entry.id[:12]}): {item.reason}"
+            for item in near.refused
+        )
+        yield Section("refused", "Refused", points=tuple(("", ((text,),)) for text in texts))
+
+
+def _remarks(axis: str, items: Sequence[JudgedNeighbour], more: Sequence[str]) -> Iterator[str]:
+    if axis in more:
+        yield f"the newest of this axis; more with --axis {axis} --limit N"
+    reasons = (item.reason for item in items if item.verdict.status == "inconclusive" and item.reason)
+    yield from (f"open: {reason}" for reason in dict.fromkeys(reasons))
+
+
+def _table(items: Sequence[JudgedNeighbour], after: tuple[str, ...]) -> Table:
+    """The neighbors along one axis, one configuration a row."""
+    columns = (
+        Column("id"),
+        Column("from → to", rank=1),
+        Column("change", numeric=True),
+        Column("95 % interval", rank=3),
+        Column("effect", rank=2),
+        Column("verdict"),
+        Column("launches", numeric=True, rank=4),
+        Column("label", rank=5, cut=True),
+    )
+    rows = []
+    for item in items:
+        result = item.headline
+        rows.append(
+            row(
+                *(item.entry.id[:12], _moved(item)),
+                ratio(result) if result else "~",
+                interval(result) if result else "~",
+                effect_word(result) if result else item.verdict.effect,
+                *(item.verdict.status, str(len(item.verdict.b)), item.entry.label or ""),
+            )
+        )
+    return Table("", columns, tuple(rows), after)
+
+
+def _moved(item: JudgedNeighbour) -> str:
+    """What the axis changed from and to, leaf by leaf."""
+    change = next((change for change in item.verdict.difference.changed if change.axis == item.axis), None)
+    if change is None:
+        return "?"
+    moves = [f"{value(member.a)} → {value(member.b)}" for member in change.members]
+    if len(moves) == 1:
+        return moves[0]
+    return "; ".join(f"{leaf(member.path)} {move}" for member, move in zip(change.members, moves, strict=True))
+
+
+def _nothing(near: Neighbourhood, axis: str | None) -> str:
+    """Why there is none, and what to do next."""
+    where = f"in {axis} alone" if axis is not None else "in one axis alone"
+    if near.refused:
+        return f"Every launch that differs {where} is refused; receipts compare says what would settle it."
+    if near.unstated:
+        shown = ", ".join(near.unstated[:SHOWN_UNSTATED])
+        rest = len(near.unstated) - SHOWN_UNSTATED
+        return (
+            f"No stored launch is known to differ {where}: the receipt leaves {len(near.unstated)} axes open and "
+            f"names no run.context that holds them ({shown}{f' and {rest} more' if rest > 0 else ''}). State them, or "
+            "the context, in this receipt and in those that it is to be compared with."
+        )
+    return (
+        f"No stored launch of lane {near.of.receipt.run.lane} differs {where}. The chain to one that is further away: "
+        f"receipts bridge {near.of.id[:12]} ID"
+    )

@@ -1,0 +1,85 @@
+"""The page of noise floors: one class of launches a row, what is missing from each, and the self-check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from receipts.base.units import counted
+from receipts.publish.page import Column, Page, Row, Section, Table, row
+
+if TYPE_CHECKING:
+    from receipts.questions.noise import LaneNoise
+    from receipts.stats.noise import SelfCheck
+
+DELTA = {"lane": "set by the lane", "default": "default"}
+
+
+def page(lanes: Sequence[LaneNoise], check: SelfCheck) -> Page:
+    """The whole page."""
+    lacks = tuple(f"{_name(item)}: {why}" for item in lanes if (why := missing(item)))
+    checks = tuple(f"{_name(item)}: {item.check.why}" for item in lanes if item.check.pairs)
+    floors = Section("floors", "Noise floor", tables=(_table(lanes, lacks),))
+    return Page("Noise", sections=(floors, Section("check", "Self-check", (*checks, _verdict(check)))))
+
+
+def _table(lanes: Sequence[LaneNoise], after: tuple[str, ...]) -> Table:
+    columns = (
+        Column("lane"),
+        Column("accelerator", rank=3),
+        Column("chips", numeric=True, rank=2),
+        Column("sequence", numeric=True, rank=2),
+        Column("groups", numeric=True, rank=4),
+        Column("launches", numeric=True, rank=1),
+        Column("σ", numeric=True),
+        Column("df", numeric=True, rank=5),
+        Column("largest spread", numeric=True, rank=6),
+        Column("δ"),
+    )
+    return Table("", columns, tuple(map(_floor, lanes)), after, empty="no launch kept its steps")
+
+
+def _floor(item: LaneNoise) -> Row:
+    shape, floor = item.shape, item.floor
+    return row(
+        shape.lane if shape.kind == "training" else f"{shape.lane} ({shape.kind})",
+        *(shape.accelerator or "not stated", _count(shape.chips), _count(shape.sequence_length)),
+        *(str(floor.groups), str(floor.launches), _sigma(item)),
+        "~" if floor.df is None else f"{floor.df:g}",
+        "~" if floor.largest_spread is None else f"{floor.largest_spread:.2%}",
+        f"{item.delta:.2%} ({DELTA[item.delta_source]})",
+    )
+
+
+def _sigma(item: LaneNoise) -> str:
+    if item.floor.sigma is not None:
+        return f"{item.floor.sigma:.3%}"
+    return "~" if item.declared is None else f"{item.declared:.3%} declared, not measured"
+
+
+def _count(count: int | None) -> str:
+    return "not stated" if count is None else str(count)
+
+
+def _name(item: LaneNoise) -> str:
+    shape = item.shape
+    chips = "1 chip" if shape.chips == 1 else f"{_count(shape.chips)} chips"
+    parts = (shape.lane, shape.accelerator, chips, f"sequence {_count(shape.sequence_length)}")
+    return " · ".join(filter(None, parts))
+
+
+def missing(item: LaneNoise) -> str | None:
+    """What would give the number that is not there; None where it is."""
+    if item.floor.sigma is not None:
+        return None
+    if item.floor.launches:
+        return "equal launches agree to the last digit: a finer clock, or launches that are no copies, would show σ"
+    launches = counted(item.stored, "launch", "launches")
+    return f"{launches}, none of them repeated: run one configuration twice, with every axis stated, to show σ"
+
+
+def _verdict(check: SelfCheck) -> str:
+    if check.share is None:
+        return f"not checked yet: {check.why}"
+    state = "ALARM" if check.alarm else "no alarm"
+    return f"all together: {check.why}: {check.share:.1%}, where 5 % are expected, as often faster as slower; {state}"
