@@ -6,6 +6,7 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from math import isfinite
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from receipts.base.units import read_printed
-from receipts.ingest.evidence import FileEvidence, Reading
+from receipts.ingest.evidence import FileEvidence, Place, Reading
 from receipts.ingest.evidence.documents import json_document
 from receipts.ingest.evidence.steps import FIELDS
 from receipts.ingest.evidence.stream import Source
@@ -23,6 +24,7 @@ SOURCE: Final = "map"
 MAP_FILE: Final = "step-map"
 ISO: Final = "%Y-%m-%dT%H:%M:%SZ"
 _NAMED: Final = 8
+_PEAK: Final = "memory.aggregate.bytes"  # of a peak that each record prints, the highest counts
 _MOST_NAMES: Final = 1000  # a hostile file may have a name of its own in every record
 Record = tuple[int, Mapping[str, Any]]
 
@@ -129,7 +131,10 @@ class _RecordReader:
                 continue
             self._seen[item.source] += 1
             value, known = self._leaf(item, raw), self._reading.stated.get(item.to)
-            if value is not None and (known is None or known.value != value):
+            if item.to == _PEAK and known and all(isinstance(size, int | float) for size in (value, known.value)):
+                if value > known.value:
+                    self._reading.stated[item.to] = replace(known, value=value, text=str(raw), place=Place(line))
+            elif value is not None and (known is None or known.value != value):
                 self._reading.state(item.to, value, str(raw), line)
         for name in record:
             if name not in self._named and (name in self._unnamed or len(self._unnamed) < _MOST_NAMES):

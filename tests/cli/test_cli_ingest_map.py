@@ -103,6 +103,15 @@ def test_a_document_with_a_list_of_records(shell: Shell) -> None:
     assert (len(found["measurement"]["step_durations_seconds"]), found["batch"]["global_batch"]) == (12, 4)
 
 
+def test_of_a_peak_that_each_line_prints_the_highest_counts(shell: Shell) -> None:
+    lines = "".join(f"it {step} peak {peak} GiB\n" for step, peak in enumerate((31.5, 32.0, 30.5), 1))
+    entry = (
+        "pattern = 'it (?P<n>\\d+) peak (?P<peak>\\S+ GiB)'\n[files.steps]\nstep = \"n\"\n"
+        '[files.leaves]\n"memory.aggregate.bytes" = "peak"\n'
+    )
+    assert mapped(shell, "out.log", lines, entry)["receipt"]["memory"]["aggregate"]["bytes"] == 32 * 2**30
+
+
 def test_lines_of_a_log_are_read_beside_what_libraries_print(shell: Shell) -> None:
     lines = "".join(f"it {step} took {100 + step} ms, loss {3 - step / 50:.3f}\n" for step in range(1, 21))
     oom = (

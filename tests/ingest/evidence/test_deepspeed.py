@@ -261,6 +261,11 @@ def test_timers_that_are_not_as_many_as_the_steps_are_no_steps() -> None:
     assert read(f"{LOG}step=10, skipped=0, lr=[0.1], mom=[0.9]\n" + timed(0.5)).steps.column("step_seconds") == [None]
 
 
+def test_timers_of_a_log_that_was_cut_before_the_last_ones_are_those_of_the_steps_before() -> None:
+    lines = "".join(f"{LOG}step={step}, skipped=0, lr=[0.1], mom=[0.9]\n" for step in (1, 2, 3))
+    assert read(lines + timed(0.5, 0.25)).steps.column("step_seconds") == [0.5, 0.25, None]
+
+
 @pytest.mark.parametrize("around", ['{{"stage": 9, "config": {}}}', "{}"])
 def test_a_configuration_in_a_file_of_its_own(tmp_path: Path, around: str) -> None:
     config = (

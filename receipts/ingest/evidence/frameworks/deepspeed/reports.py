@@ -67,11 +67,11 @@ class EngineTimers:
             self._seconds.append(sum(map(float, match.groups()[1:])) / 1e3)
 
     def put(self, reading: Reading) -> None:
-        """Put steps where no line tells the time of a step by its number, and there are as many of them."""
+        """Put steps where no line prints their time by number, and each has timers, the last one perhaps not."""
         steps = reading.steps
         numbers = steps.numbers()
         timed = any(value is not None for value in steps.column("step_seconds"))
-        if not self._seconds or timed or (numbers and numbers[-1] != len(self._seconds)):
+        if not self._seconds or timed or (numbers and numbers[-1] - len(self._seconds) not in (0, 1)):
             return
         for step, seconds in enumerate(self._seconds, 1):
             (steps.add if step in steps else steps.put)(step, {"step_seconds": seconds})
