@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from receipts.base.units import KIB
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.memory import compiled_memory
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
@@ -66,23 +67,7 @@ class MemoryInfoReader(LineReader):
     """Reads printed memory statistics of TPUs and GPUs under torch_xla and JAX, and static plans."""
 
     source: ClassVar[str] = "memory-info"
-    anchors: ClassVar[tuple[bytes, ...]] = (
-        b"kb_total",
-        b"kb_free",
-        b"bytes_limit",
-        b"bytes_used",
-        b"bytes_in_use",
-        b"_size_in_bytes",
-        b"peak_memory_in_bytes",
-        b"memory_stats",
-        b"num_allocs",
-        b'"device": "',
-        b"GetAllocatorStats",
-        b"MemoryInfo",
-        b'"TPU_',
-        b'"tpu:',
-        b'"cuda:',
-    )
+    anchors = vocabulary.anchors("memory_info")
 
     def __init__(self) -> None:
         super().__init__()

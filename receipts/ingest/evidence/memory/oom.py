@@ -10,8 +10,9 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.memory import cuda_oom, score_matrix, xla_gpu_oom
-from receipts.ingest.evidence.memory.oom_text import ANCHORS, BEGIN, MIDDLE, failures, flat, pieces, read, window
+from receipts.ingest.evidence.memory.oom_text import BEGIN, MIDDLE, failures, flat, pieces, read, window
 from receipts.ingest.evidence.memory.prefix import Frame, frame, spoken
 from receipts.ingest.evidence.memory.sizes import count
 from receipts.ingest.evidence.reader import LineReader
@@ -66,7 +67,7 @@ class OomReader(LineReader):
     """Reads failed allocations, and what looks like one and says that it is none."""
 
     source: ClassVar[str] = "oom"
-    anchors: ClassVar[tuple[bytes, ...]] = ANCHORS
+    anchors = vocabulary.anchors("oom")
 
     def __init__(self) -> None:
         super().__init__()

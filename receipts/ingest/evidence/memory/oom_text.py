@@ -10,53 +10,6 @@ from receipts.ingest.evidence.memory import cuda_oom, other_oom, xla_oom
 from receipts.ingest.evidence.reading import Failure
 
 MAX_TEXT: Final = 1 << 15
-# Words of which a line of a failure has one.
-ANCHORS: Final = (
-    b"ut of memory",
-    b"OUT_OF_MEMORY",
-    b"OutOfMemory",
-    b"RESOURCE_EXHAUSTED",
-    b"Resource exhausted",
-    b"would exceed ",
-    b"That was not possible",
-    b"Attempting to reserve",
-    b" capacity by ",
-    b"exceeding available bytes",
-    b"coped vmem",
-    b"CompileTimeHbmOom",
-    b"CompileTimeScopedVmemOom",
-    b"Error loading program",
-    b"Error allocating device buffer",
-    b"ALLOC_FAILED",
-    b"ALLOCATION_FAILED",
-    b"NCCL WARN Failed to",
-    b"NVML_SUCCESS",
-    b"cudaErrorMemoryAllocation",
-    b"DefaultCPUAllocator",
-    b"oom-kill",
-    b"oom_kill",
-    b"OOMKilled",
-    b"OOM Killed",
-    b"bad_alloc",
-    b"Cannot allocate memory",
-    b"MemoryError",
-    b"Unable to allocate ",
-    b"running low on memory",
-    b"job memory limit",
-    b"OOM when allocating",
-    b"ailed to allocate ",
-    b"Can't reduce memory use",
-    b"Total hbm usage",
-    b"Unsupported version: expected <=",
-    b"expected parameter ",
-    b"halted prematurely",
-    b"Total memory size: ",
-    b"Total estimated memory size: ",
-    b"] Stats:",
-    b'  File "',
-    b"exitcode",
-    b"exits with return code",
-)
 # A new message; whatever was open of the same rank ends here.
 BEGIN = re.compile(
     r"\bRESOURCE_EXHAUSTED\b|[Rr]esource exhausted:|Out of memory|out of memory|OUT_OF_MEMORY|OOM when allocating"

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence import numbers
+from receipts.ingest.evidence import numbers, vocabulary
 from receipts.ingest.evidence.memory.prefix import spoken
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
@@ -56,16 +56,7 @@ class TorchMemoryReader(LineReader):
     """Reads what torch.cuda's memory functions print."""
 
     source: ClassVar[str] = "memory-info"
-    anchors: ClassVar[tuple[bytes, ...]] = (
-        b" memory summary, device ID ",
-        b"_bytes.all.peak",
-        b"_bytes.all.current",
-        b"num_alloc_retries",
-        b"num_ooms",
-        b"max_memory_allocated",
-        b"max_memory_reserved",
-        b"max_memory_cached",
-    )
+    anchors = vocabulary.anchors("torch_memory")
 
     def __init__(self) -> None:
         super().__init__()

@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 from typing import ClassVar, Final
 
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.memory.sizes import SIZE, size
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
@@ -34,18 +35,7 @@ class TpuInfoReader(LineReader):
     """Reads the output of `tpu-info`."""
 
     source: ClassVar[str] = "tpu-info"
-    anchors: ClassVar[tuple[bytes, ...]] = (
-        b"/dev/accel",
-        b"/dev/vfio/",
-        b"HBM usage",
-        b"HBM Usage",
-        b"Memory usage  ",
-        b"TPU Runtime Utilization",
-        b"ibtpu version: ",
-        b"ccelerator type: ",
-        b"tpu-info version: ",
-        b"ibtpu metrics unavailable",
-    )
+    anchors = vocabulary.anchors("tpu_info")
 
     def __init__(self) -> None:
         super().__init__()

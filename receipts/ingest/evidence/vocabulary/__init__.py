@@ -31,6 +31,11 @@ def table(framework: str) -> Mapping[str, Any]:
     return MappingProxyType(tomllib.loads(text))
 
 
+def anchors(framework: str) -> tuple[bytes, ...]:
+    """Words of which a line must have one for the framework's reader to see it."""
+    return tuple(word.encode() for word in table(framework)["anchors"])
+
+
 @cache
 def loops() -> tuple[str, ...]:
     """The tables that describe a whole record: those loops have no reader of their own."""

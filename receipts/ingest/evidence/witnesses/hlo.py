@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Level, Reading
 from receipts.ingest.evidence.witnesses import hlo_kernels, hlo_summary
-from receipts.ingest.evidence.witnesses.hlo_findings import COLLECTIVES, Findings
+from receipts.ingest.evidence.witnesses.hlo_findings import Findings
 from receipts.ingest.evidence.witnesses.hlo_module import Module
 
 MAX_FOREIGN: Final = 200
@@ -35,20 +36,7 @@ class Hlo(LineReader):
     """Custom calls, multiplications, collectives, host transfers and shardings of HLO modules."""
 
     source = "hlo"
-    anchors = (
-        b"HloModule ",
-        b"ENTRY ",
-        b"custom-call(",
-        b"custom_call_target=",
-        b"is_host_transfer=true",
-        b"calls=%all-reduce-scatter",
-        b" dot(",
-        b" convolution(",
-        *(f" {name}(".encode() for name in sorted(COLLECTIVES)),
-        b"Compiling entry function",
-        b"Mosaic failed to",
-        b"Unsupported version: expected <= ",
-    )
+    anchors = vocabulary.anchors("hlo")
 
     def __init__(self) -> None:
         super().__init__()

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from typing import Final, TypeVar
 
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Reading, alike
 from receipts.ingest.evidence.step_lines import STEPS
@@ -51,17 +52,7 @@ class JaxCompiles(LineReader):
     """Compilations, the persistent cache and tracing cache misses as JAX logs them."""
 
     source = "jax-compiles"
-    anchors = (
-        b"Finished XLA compilation of ",
-        b"Finished tracing ",
-        b"Finished jaxpr to MLIR module conversion ",
-        b"ersistent compilation cache hit for ",
-        b"PERSISTENT COMPILATION CACHE MISS",
-        b" to persistent compilation cache with key",
-        b"Not writing persistent cache entry",
-        b"TRACING CACHE MISS",
-        b"with global shapes and types",
-    )
+    anchors = vocabulary.anchors("jax_compiles")
     companions = STEPS
 
     def __init__(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Final
 
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Reading
@@ -37,17 +38,7 @@ class MoeRoutingReader(LineReader):
     """The worst load of an expert over the mean, and the largest share of dropped tokens, of all lines."""
 
     source: ClassVar[str] = "moe-routing"
-    anchors: ClassVar[tuple[bytes, ...]] = (
-        *(
-            b"okens_per_expert",
-            b"okens per expert",
-            b"ropped tokens",
-            b"ropped_tokens",
-            b"okens_dropped",
-            b"okens dropped",
-        ),
-        *(b"oken drop", b"oken_drop", b"rop_rate", b"rop_frac", b"max_over_mean", b"load_ratio"),
-    )
+    anchors = vocabulary.anchors("moe_routing")
 
     def __init__(self) -> None:
         super().__init__()

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from typing import ClassVar, Final
 
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Failure, Place, Reading
 from receipts.ingest.evidence.witnesses.te_config import state_config
@@ -62,24 +63,7 @@ class TransformerEngineReader(LineReader):
     """Every selection of an attention backend, with its count, its reasons, and the versions that made it."""
 
     source: ClassVar[str] = "te-debug"
-    anchors: ClassVar[tuple[bytes, ...]] = (
-        *(b"Running with FlashAttention", b"Running with FusedAttention", b"Running with UnfusedDotProductAttention"),
-        *(b"Selected backend = ", b"Available backends = {", b"Running with config={"),
-        *(b"Disabling FlashAttention", b"Disabling FusedAttention", b"Disabling UnfusedDotProductAttention"),
-        *(b"Disabling all backends", b"No dot product attention backend"),
-        *(b"]: using flash-attn", b"]: using cuDNN", b"]: using unfused", b"]: using Unfused"),
-        *(b"]: using FP8 ", b"]: using non-FP8 "),
-        *(b"Selected fused attention backend", b"No fused attention backend", b"Falling back to the unfused attention"),
-        b"Fall back to the unfused attention.",
-        *(b".forward >> ", b".backward >> ", b"may provide important feature support or performance"),
-        *(
-            b"Fallback to cuBLAS grouped GEMM",
-            b"!!! [UB",
-            b"required for FP8 execution",
-            b"required for MXFP8 execution",
-        ),
-        *(b"required for NVFP4 execution", b"MXFP8 (for all gemm layouts)"),
-    )
+    anchors = vocabulary.anchors("transformer_engine")
 
     def __init__(self) -> None:
         super().__init__()

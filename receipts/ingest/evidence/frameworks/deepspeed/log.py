@@ -41,34 +41,7 @@ class DeepSpeed(RecordReader):
     """Reads DeepSpeed's own lines, in its logs and in those of programs that run on it."""
 
     source: ClassVar[str] = "deepspeed"
-    anchors: ClassVar[tuple[bytes, ...]] = (
-        b"skipped=",
-        b"SamplesPerSec=",
-        b"iter time (s):",
-        b"time (ms) |",
-        b"OVERFLOW! Rank",
-        b"loss scale overflow! Rank",
-        b"Overflow detected. Skipping step",
-        b"[timer.py:",
-        b"Max_MA ",
-        b"max_mem_allocated: ",
-        b":print] ",
-        b"json = {",
-        b'"train_batch_size"',
-        b'"train_micro_batch_size_per_gpu"',
-        b"'train_micro_batch_size_per_gpu'",
-        b"DeepSpeed info: version=",
-        b"DeepSpeed Basic Optimizer",
-        b"dist_world_size=",
-        b", local_rank=",
-        b" latency:  ",
-        b"Profile Summary at step",
-        b"world size:  ",
-        b"data parallel size:  ",
-        b"batch size per GPU:  ",
-        b"Comm. Op  ",
-        b"already at minimum - cannot decrease scale",
-    )
+    anchors = vocabulary.anchors("deepspeed")
     companions: ClassVar[tuple[bytes, ...]] = (b"elapsed time per iteration", b"elapsed_time_per_iteration_ms=")
     labels = vocabulary.line("deepspeed")
     forms = (

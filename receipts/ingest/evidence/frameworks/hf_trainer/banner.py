@@ -9,24 +9,6 @@ from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.literal import integer
 from receipts.ingest.evidence.reading import Reading
 
-# Words of the lines that are taken here.
-ANCHORS: Final = (
-    b"unning training *****",
-    b"atch size per device",
-    b"atch size per gpu",
-    b"atch size per GPU",
-    b"otal train batch size",
-    b"otal batch size",
-    b"radient accumulation steps",
-    b"radient Accumulation steps",
-    b"otal optimization steps",
-    b"logging_steps",
-    b"logging_first_step",
-    b"ontinuing training from",
-    b"- train_batch_size: ",
-    b"- total_train_batch_size: ",
-    b"- gradient_accumulation_steps: ",
-)
 _BANNER = re.compile(
     r"((?:instantaneous )?batch size per (?:device|gpu)|total (?:train )?batch size|gradient accumulation steps|"
     r"total (?:optimization )?steps)[^=|]{0,80}=\s*([\d,]{1,30})(?![\d.])",

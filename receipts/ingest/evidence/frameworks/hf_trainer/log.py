@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.columns import Columns
-from receipts.ingest.evidence.frameworks.hf_trainer.banner import ANCHORS, Banner
+from receipts.ingest.evidence.frameworks.hf_trainer.banner import Banner
 from receipts.ingest.evidence.frameworks.hf_trainer.block import Block
 from receipts.ingest.evidence.frameworks.hf_trainer.history import TrainerRecords
 from receipts.ingest.evidence.frameworks.hf_trainer.places import BAR, HINT, Places
@@ -46,23 +46,7 @@ class HfTrainer(RecordReader):
     """Reads what the Trainer prints. ``bare``: a record needs no epoch and no rate of learning to be the Trainer's."""
 
     source: ClassVar[str] = "hf-trainer"
-    anchors: ClassVar[tuple[bytes, ...]] = (
-        *ANCHORS,
-        b"'loss': ",
-        b'"loss": ',
-        b"'eval_loss'",
-        b"'eval_runtime'",
-        b"'train_runtime'",
-        b'"train_runtime"',
-        b"_mem_gpu_",
-        b"it/s",
-        b"s/it",
-        b"train metrics *****",
-        b"Training Loss",
-        b">Step<",
-        b"Event Metadata Name:",
-        b"Line ID:",
-    )
+    anchors = vocabulary.anchors("hf_trainer")
     companions: ClassVar[tuple[bytes, ...]] = (b"] step=",)
     labels = vocabulary.line("hf_trainer")
     prefix = 1 << 20

@@ -36,32 +36,7 @@ class LlmC(RecordReader):
     """Reads llm.c's lines."""
 
     source: ClassVar[str] = "llm.c"
-    anchors: ClassVar[tuple[bytes, ...]] = (
-        b" tok/s",
-        # Behind `| loss ` stands a figure here, and elsewhere `scale`.
-        *(b"| loss " + figure for figure in (b"-", b"n", b"i", *(str(digit).encode() for digit in range(10)))),
-        b"train loss ",
-        b" trl:",
-        b" tel:",
-        b"device memory usage: ",
-        b"peak memory consumption: ",
-        b"val loss ",
-        b"total average iteration time: ",
-        b"batch_size B=",
-        b"setting grad_accum_steps=",
-        b"| sequence length T ",
-        b"batch size B ",
-        b"| total batch size ",
-        b"| num_processes ",
-        b"| vocab_size V ",
-        b"| num_layers L ",
-        b"| num_heads NH ",
-        b"| channels C ",
-        b"| num_parameters ",
-        b"| device  ",
-        b"| precision ",
-        b"| recompute ",
-    )
+    anchors = vocabulary.anchors("llm_c")
 
     labels = vocabulary.line("llm_c")
     forms = (

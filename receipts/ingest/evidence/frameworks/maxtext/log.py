@@ -61,32 +61,7 @@ class MaxText(RecordReader):
     """Reads what MaxText logs, on one host or on several that write to one file."""
 
     source: ClassVar[str] = "maxtext"
-    anchors: ClassVar[tuple[bytes, ...]] = (
-        b"completed step: ",
-        b"activation/deactivation step",
-        b"TFLOP/s/device",
-        b"Completed eval after train step",
-        b"eval metrics after step:",
-        b"Per train step",
-        b"Config param ",
-        b"number parameters: ",
-        b"Num_devices: ",
-        b"System Information: ",
-        b"Using (GB) ",
-        b"Memstats",
-        b"Total memory size: ",
-        b"otal estimated memory size: ",
-        b"utput size: ",
-        b"END_TO_END stage duration: ",
-        b"tuning params for model are",
-        b"Slice down event detected",
-        b"Elastic attempt ",
-        b"Restoring checkpoint from",
-        b"aved a checkpoint at step ",
-        b"in function 'mha_",
-        b"Capture range ",
-        b"Profiler session ",
-    )
+    anchors = vocabulary.anchors("maxtext")
     labels = vocabulary.line("maxtext")
     needs = frozenset()
     # A rate of infinity shows a step that the host did not wait for.

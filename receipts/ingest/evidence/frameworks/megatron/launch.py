@@ -8,22 +8,6 @@ from typing import Final
 from receipts.ingest.evidence.reading import Reading
 from receipts.receipt.dtypes import dtype
 
-# Words of the lines that are taken here.
-ANCHORS: Final = (
-    b"using world size:",
-    b"using torch.",
-    b"number of micro",
-    b"padded vocab (size:",
-    b"> PyTorch version ..",
-    b"> Megatron-Core version ..",
-    b"> Transformer Engine version ..",
-    b"NCCL version ",
-    b" parallelism: dp=",
-    b" parallelism: tp=",
-    b"nproc_per_node ",
-    b"max_nodes ",
-    b"min_nodes ",
-)
 _SIZE: Final = re.compile(r"([a-z][a-z\- ]{2,60}?)[ -]sizes?: (\d{1,9})")
 _DEGREES: Final = {
     "using world": "hardware.chips",

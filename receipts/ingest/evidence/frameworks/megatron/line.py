@@ -15,16 +15,6 @@ from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.record import Form
 from receipts.ingest.evidence.vocabulary import Label
 
-# Words of the lines that are taken here.
-ANCHORS: Final = (
-    b"elapsed time per iteration",
-    b"elapsed_time_per_iteration_ms=",
-    b"elapsed_time_per_iteration_s=",
-    b"consumed_samples=",
-    b"consumed samples:",
-    b"Step Time :",
-    b"MODEL_TFLOP/s/GPU",
-)
 DATE: Final = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(\.\d{1,6})?\] *$")
 # A date that was taken out of a document keeps its form: [xxxx-xx-xx xx:xx:xx].
 CLOCK: Final = re.compile(r"[\w?*]{2}:[\w?*]{2}:[\w?*]{2}")

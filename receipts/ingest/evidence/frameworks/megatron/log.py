@@ -12,7 +12,7 @@ from itertools import pairwise, repeat
 from math import nan
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence import steady
+from receipts.ingest.evidence import steady, vocabulary
 from receipts.ingest.evidence.frameworks.megatron import bridge, configuration, launch, line, memory
 from receipts.ingest.evidence.frameworks.megatron.block import Block
 from receipts.ingest.evidence.frameworks.megatron.dump import BEGIN, Dump
@@ -45,16 +45,7 @@ class Megatron(RecordReader):
     """Iteration records, arguments, memory, and what they show of the run: divergence, warm-up, stalls."""
 
     source: ClassVar[str] = "megatron"
-    anchors: ClassVar[tuple[bytes, ...]] = (
-        *(*line.ANCHORS, *memory.ANCHORS, *launch.ANCHORS),
-        b"- arguments -",
-        *(b"Configuration Summary (Non-Default", b"_target_: megatron.bridge"),
-        b"Falling back to Torch",
-        b"before the start of training step",
-        *(b"[after training is done]", b"exiting program"),
-        b"Effective Tera Flops per GPU",
-        b"ActivityProfilerController",
-    )
+    anchors = vocabulary.anchors("megatron")
     labels = line.LABELS
     rank = line.RANK
     forms = (line.ITERATION, line.STEP_TIME, memory.MEMORY)

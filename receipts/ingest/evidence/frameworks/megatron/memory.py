@@ -17,15 +17,6 @@ from receipts.ingest.evidence.record import Form
 from receipts.ingest.evidence.vocabulary import Label
 
 MAX_ROWS: Final = 20_000
-# Words of the lines that are taken here.
-ANCHORS: Final = (
-    b"memory (MB)",
-    b"memory (GB)",
-    b"umber of parameters in billions",
-    b"umber of active parameters in billions",
-    b"number of parameters on",
-    b"Theoretical memory footprints",
-)
 # The last of the cells that are kept ends it; a float is printed with its point.
 MEMORY: Final = Form(
     re.compile(r"(?:\[Rank (?P<chip>\d{1,7})\] )?\(?after (?P<iterations>\d{1,12}) iterations\)? memory \((?:MB|GB)\)"),

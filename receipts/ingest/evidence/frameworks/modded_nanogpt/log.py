@@ -43,17 +43,7 @@ class ModdedNanogpt(RecordReader):
     """Reads modded-nanogpt's step lines and what stands at its head and foot."""
 
     source: ClassVar[str] = "modded-nanogpt"
-    anchors: ClassVar[tuple[bytes, ...]] = (
-        b"train_time:",
-        b"peak memory allocated: ",
-        b"peak memory consumption: ",
-        b"Running Python ",
-        b"Running PyTorch ",
-        b"Running Triton ",
-        b"  NVIDIA ",
-        b"train_batch_tokens:",
-        b"world_size:",
-    )
+    anchors = vocabulary.anchors("modded_nanogpt")
 
     labels = vocabulary.line("modded_nanogpt")
     needs = frozenset({"clock"})

@@ -43,25 +43,7 @@ class Nanotron(RecordReader):
     """Reads nanotron's lines."""
 
     source: ClassVar[str] = "nanotron"
-    anchors: ClassVar[tuple[bytes, ...]] = (
-        b"time_per_iteration_ms: ",
-        b"iteration: ",
-        b"Peak allocated",
-        b"[Start training] datetime",
-        b"Clearing the previous training stage",
-        b"ParallelismArgs(",
-        b"TokensArgs(",
-        b"OptimizerArgs(",
-        b"GeneralArgs(",
-        b"Qwen2Config(",
-        b"LlamaConfig(",
-        b"Total number of parameters: ",
-        b"nanotron version: ",
-        b"torch version: ",
-        b"flash-attn version: ",
-        b"parallelism:",
-        b"tokens:",
-    )
+    anchors = vocabulary.anchors("nanotron")
     labels = vocabulary.line("nanotron")
     letters = True
     forms = (

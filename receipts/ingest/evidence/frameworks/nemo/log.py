@@ -32,25 +32,7 @@ class Nemo(RecordReader):
     """Steps of NeMo's printer or bar, and the layout and configuration that stand around them."""
 
     source: ClassVar[str] = "nemo"
-    anchors: ClassVar[tuple[bytes, ...]] = (
-        b"Training epoch ",
-        b"train_step_timing in s",
-        b"reduced_train_loss=",
-        b"Experiment configuration *",
-        b" parallel group",
-        b"All distributed processes registered",
-        b"GLOBAL_RANK: ",
-        b"Padded vocab_size: ",
-        b"number of parameters on",
-        b"OptimizerConfig(",
-        b"tensor_model_parallel_size=",
-        b"Restored all states from",
-        b"Trainer.fit` stopped",
-        b"nproc_per_node ",
-        b"max_nodes ",
-        b"min_nodes ",
-        b"(sequence length) * (global batch size)",
-    )
+    anchors = vocabulary.anchors("nemo")
     labels = vocabulary.line("nemo")
     needs = frozenset()
     goes_back_at_start = True

@@ -41,50 +41,7 @@ class Torchtitan(RecordReader):
     """Reads torchtitan's console lines."""
 
     source: ClassVar[str] = "torchtitan"
-    anchors: ClassVar[tuple[bytes, ...]] = (
-        b"tps: ",
-        b"wps: ",
-        b"WPS: ",
-        b"GiB(",
-        b"  loss:",
-        b"INFO - step:",
-        b"throughput(tps)=",
-        b"Running with configs: {",
-        b"Running with args: {",
-        b"device mesh with",
-        b"Trainer is initialized with",
-        b"Training starts at step",
-        b"GiB memory",
-        b"Peak FLOPS used for computing MFU",
-        b"Peak flops undefined",
-        b"total parameters",
-        b"Total parameter count: dense",
-        b"ModelArgs(",
-        b"with {",
-        b"torchtitan version:",
-        b"activation checkpointing to the model",
-        b"Applied FSDP",
-        b"Applied HSDP",
-        b"Applied DDP",
-        b"with torch.compile",
-        b"Float8 ",
-        b"memory allocation retries",
-        b"OOM errors thrown",
-        b"traces at step",
-        b"Saving the checkpoint",
-        b"Saving a full checkpoint",
-        b"--training.",
-        b"--parallelism.",
-        b"batch_size = ",
-        b"seq_len = ",
-        b"parallel_degree = ",
-        b"parallel_shard_degree = ",
-        b"parallel_replicate_degree = ",
-        b"[training]",
-        b"[parallelism]",
-        b"[validation]",
-        b"[experimental]",
-    )
+    anchors = vocabulary.anchors("torchtitan")
     companions: ClassVar[tuple[bytes, ...]] = (b"elapsed time per iteration",)
     labels = vocabulary.line("torchtitan")
     rank = RANK
