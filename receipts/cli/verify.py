@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,12 +15,13 @@ from receipts.cli.session import Session, is_file, named, parsed_file, pass_sess
 if TYPE_CHECKING:
     from receipts.receipt import Parsed
     from receipts.store.kept import KeptFiles
+    from receipts.workflows.verify import Verified
 
 EPILOG = """\b
 Examples:
   receipts verify run.json --evidence outputs/
   receipts verify 3f9c
-  receipts verify --all
+  receipts verify --all --jobs 2
 
 same: as the receipt says; other: not so; missing: no file with that digest is given or kept; more: today's readers
 read a leaf that the receipt does not state.
@@ -31,21 +32,27 @@ Exit codes: 0 all same, 1 something is other, 2 wrong call, 3 a file is missing.
 @click.argument("receipts", nargs=-1, metavar="ID|FILE…")
 @click.option("--evidence", metavar="FILE|FOLDER", type=click.Path(exists=True, path_type=Path), help="Files to read.")
 @click.option("--all", "every", is_flag=True, help="Every receipt of the store.")
+@click.option("--jobs", type=click.IntRange(1, 256), default=1, metavar="N", help="Processes that read, with --all.")
 @click.option("--json", "as_json", is_flag=True, help="Print every check as JSON.")
 @click.option("--verbose", "-v", "opened", is_flag=True, help="Print also what is the same.")
 @pass_session
 def command(
-    session: Session, receipts: tuple[str, ...], evidence: Path | None, every: bool, as_json: bool, opened: bool
+    session: Session,
+    receipts: tuple[str, ...],
+    evidence: Path | None,
+    every: bool,
+    jobs: int,
+    as_json: bool,
+    opened: bool,
 ) -> int:
     """Read the evidence of receipts again: bytes against the id, files against digests, leaves against the readers."""
-    from receipts.workflows.verify import by_digest, verify
+    from receipts.workflows.verify import by_digest
 
     if bool(receipts) == every:
         raise UsageError("name receipts, or --all for every receipt of the store")
     files = by_digest(evidence) if evidence is not None else {}
     code, rows = 0, []
-    for parsed, kept in _chosen(session, receipts, every=every):
-        done = verify(parsed, session.rulebook.lanes.of(parsed.receipt.run.lane), files, kept)
+    for done in _chosen(session, receipts, files, jobs, every=every):
         code = 1 if 1 in (code, done.exit_code) else max(code, done.exit_code)
         if as_json:
             checks = [item._asdict() for item in done.checks]
@@ -62,17 +69,23 @@ def command(
     return code
 
 
-def _chosen(session: Session, words: tuple[str, ...], *, every: bool) -> Iterator[tuple[Parsed, KeptFiles | None]]:
-    """The receipts, one at a time, each with the kept files of the store that holds it."""
+def _chosen(
+    session: Session, words: tuple[str, ...], files: Mapping[str, Path], jobs: int, *, every: bool
+) -> Iterator[Verified]:
+    """The receipts, checked one at a time, each beside the kept files of the store that holds it."""
     from receipts.store.kept import kept_files
+    from receipts.workflows.verify import verify, verify_all
+
+    def checked(items: Iterable[Parsed], kept: KeptFiles | None) -> Iterator[Verified]:
+        return (verify(item, session.rulebook.lanes.of(item.receipt.run.lane), files, kept) for item in items)
 
     if not every and all(map(is_file, words)) and not session.asks_store:
-        yield from ((parsed_file(word), None) for word in words)
+        yield from checked(map(parsed_file, words), None)
         return
     with session.open_store(looked_up=words) as store:
-        kept = kept_files(store.database.address)
         if every:
-            yield from ((store.parsed(item), kept) for item in store.ids())
+            yield from verify_all(store, session.rulebook, files, jobs)
             return
+        kept = kept_files(store.database.address)
         for word in words:
-            yield from ((item, kept) for item in ([parsed_file(word)] if is_file(word) else named(store, word)))
+            yield from checked([parsed_file(word)] if is_file(word) else named(store, word), kept)

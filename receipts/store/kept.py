@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from receipts.base.errors import NotFound, StoreError, UsageError
 from receipts.base.files import staged, to_disk
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 VARIABLE: Final = "RECEIPTS_EVIDENCE"
 MOST_BYTES: Final = 1 << 30  # of one file, unpacked
 _BLOCK: Final = 1 << 20
+_IN_MEMORY: Final = 1 << 23  # of a packed file that comes from an object store
 _NAME: Final = re.compile(r"(?P<digest>[0-9a-f]{64})\.gz")
 
 
@@ -43,8 +44,8 @@ class Place(Protocol):
     def put(self, name: str, file: Path) -> None:
         """Keep a packed file under a name, whole or not at all."""
 
-    def copy(self, name: str, target: Path) -> bool:
-        """Write the packed file of that name into ``target``; False where there is none."""
+    def open(self, name: str) -> IO[bytes] | None:
+        """The packed file of that name; None where there is none."""
 
     def sizes(self) -> dict[str, int]:
         """Bytes by name."""
@@ -80,16 +81,15 @@ class KeptFiles:
     @contextmanager
     def file(self, digest: str) -> Iterator[Path]:
         """The file of a digest, unpacked for as long as the block lasts. Raises NotFound, StoreError if damaged."""
-        with _scratch() as packed, _scratch() as plain:
-            if not self._place.copy(f"{digest}.gz", packed):
-                raise NotFound(f"no file with the digest {digest[:12]} is kept; see: receipts evidence list")
+        packed = self._place.open(f"{digest}.gz")
+        if packed is None:
+            raise NotFound(f"no file with the digest {digest[:12]} is kept; see: receipts evidence list")
+        with _scratch() as plain:
             try:
-                with gzip.open(packed, "rb") as source, plain.open("wb") as target:
-                    size = _copied(source, target, digest)
+                with packed, gzip.open(packed, "rb") as source, plain.open("wb") as target:
+                    _copy(source, target, digest)
             except (OSError, EOFError, zlib.error) as error:
                 raise StoreError(f"the kept file {digest[:12]} is damaged ({error}); restore a backup") from None
-            if _digest(plain) != digest:
-                raise StoreError(f"the kept file {digest[:12]} has other bytes ({size:,} of them); restore a backup")
             yield plain
 
     def held(self, digests: Iterable[str]) -> frozenset[str]:
@@ -137,12 +137,9 @@ class Folder:
         except OSError as error:
             raise StoreError(f"{self.root}: evidence cannot be kept ({error.strerror})") from None
 
-    def copy(self, name: str, target: Path) -> bool:
-        """As `Place.copy`."""
-        if not self.has(name):
-            return False
-        target.write_bytes(self._path(name).read_bytes())
-        return True
+    def open(self, name: str) -> IO[bytes] | None:
+        """As `Place.open`."""
+        return self._path(name).open("rb") if self.has(name) else None
 
     def sizes(self) -> dict[str, int]:
         """As `Place.sizes`."""
@@ -172,17 +169,18 @@ class Bucket:
         with _as_store_error(self._url):
             self._store.put(name, file)
 
-    def copy(self, name: str, target: Path) -> bool:
-        """As `Place.copy`."""
+    def open(self, name: str) -> IO[bytes] | None:
+        """As `Place.open`."""
         with _as_store_error(self._url):
             try:
                 body = self._store.get(name)
             except FileNotFoundError:
-                return False
-            with target.open("wb") as out:
-                for block in body.stream():
-                    out.write(block)
-        return True
+                return None
+            packed = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - the caller closes it
+            for block in body.stream():
+                packed.write(block)
+            packed.seek(0)
+        return cast("IO[bytes]", packed)
 
     def sizes(self) -> dict[str, int]:
         """As `Place.sizes`."""
@@ -232,15 +230,12 @@ def _scratch() -> Iterator[Path]:
         Path(name).unlink(missing_ok=True)
 
 
-def _copied(source: gzip.GzipFile, target: IO[bytes], digest: str) -> int:
-    size = 0
+def _copy(source: gzip.GzipFile, target: IO[bytes], digest: str) -> None:
+    size, whole = 0, hashlib.sha256()
     for block in iter(lambda: source.read(_BLOCK), b""):
+        whole.update(block)
         size += target.write(block)
         if size > MOST_BYTES:
             raise StoreError(f"the kept file {digest[:12]} unpacks to more than {MOST_BYTES:,} bytes")
-    return size
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    if whole.hexdigest() != digest:
+        raise StoreError(f"the kept file {digest[:12]} has other bytes ({size:,} of them); restore a backup")

@@ -7,8 +7,9 @@ given or is kept. *more*: today's readers read a leaf that the receipt does not 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -18,12 +19,17 @@ from receipts.ingest.files import Given
 from receipts.ingest.leaves import OPEN, alike
 from receipts.ingest.leaves import parts as keys
 from receipts.receipt.written import intact
+from receipts.store.kept import kept_files
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
+    from receipts.ingest.evidence import FileEvidence
+    from receipts.judging.rulebook import Rulebook
     from receipts.receipt import Parsed
+    from receipts.store import Store
     from receipts.store.kept import KeptFiles
 
+_BATCH: Final = 50  # receipts that a process reads at a time
 Word = Literal["same", "other", "missing", "more"]
 # What identifies the launch, or speaks of the reading itself, is not in the files.
 _NOT_READ: Final = ("run.", "notes.", "evidence", "schema_version", "measurement.window", "path.intended")
@@ -63,14 +69,41 @@ def verify(parsed: Parsed, lane: Lane, files: Mapping[str, Path], kept: KeptFile
             path = files.get(entry.sha256) or _kept(entry.sha256, kept, stack)
             if path is None:
                 checks.append(Checked(name, "missing", f"no file with the digest {entry.sha256[:12]}"))
-            elif _digest(path) != entry.sha256:
-                checks.append(Checked(name, "other", f"its digest is not {entry.sha256[:12]}"))
-            elif entry.sha256 not in places:
-                checks.append(Checked(name, "same"))
-                places[entry.sha256] = Given(path, name)
-        if places:
-            checks += _leaves(parsed, lane, list(places.values()))
+            else:
+                places.setdefault(entry.sha256, Given(path, name))
+        read = []
+        for digest, file in zip(places, gather(list(places.values())), strict=True):
+            if file.sha256 == digest:
+                checks.append(Checked(file.name, "same"))
+                read.append(file)
+            else:
+                checks.append(Checked(file.name, "other", f"its digest is not {digest[:12]}"))
+        if read:
+            checks += _leaves(parsed, lane, read)
     return Verified(parsed.id, parsed.name, tuple(checks))
+
+
+def verify_all(
+    store: Store, rulebook: Rulebook, files: Mapping[str, Path], jobs: int = 1
+) -> Generator[Verified, None, None]:
+    """Check every receipt of a store, by so many processes. Raises StoreError for a damaged document or file."""
+    ids = store.ids()
+    work, batches = partial(_verified, files=files), (ids[at : at + _BATCH] for at in range(0, len(ids), _BATCH))
+    if jobs <= 1:
+        for batch in batches:
+            yield from work(batch, store, rulebook)
+        return
+    from receipts.workflows.workers import elsewhere
+
+    with closing(elsewhere(work, batches, store, rulebook, jobs)) as results:
+        for done in results:
+            yield from done
+
+
+def _verified(ids: Sequence[str], store: Store, rulebook: Rulebook, files: Mapping[str, Path]) -> list[Verified]:
+    kept = kept_files(store.database.address)
+    receipts = map(store.parsed, ids)
+    return [verify(item, rulebook.lanes.of(item.receipt.run.lane), files, kept) for item in receipts]
 
 
 def by_digest(folder: Path) -> dict[str, Path]:
@@ -87,10 +120,10 @@ def _bytes(parsed: Parsed) -> Checked:
     return Checked("bytes", "same")
 
 
-def _leaves(parsed: Parsed, lane: Lane, files: Sequence[Given]) -> Iterator[Checked]:
+def _leaves(parsed: Parsed, lane: Lane, files: Sequence[FileEvidence]) -> Iterator[Checked]:
     """Every leaf that a reader once read from these files, and what today's readers read besides."""
     listed = {path for entry in parsed.receipt.evidence or () for path in entry.read or ()}
-    fresh = assemble(gather(files), Options(lane.name, parsed.receipt.run.kind, {}, (lane,)))
+    fresh = assemble(files, Options(lane.name, parsed.receipt.run.kind, {}, (lane,)))
     names = {item.name for item in files}
     read = {item.path: item.value for item in fresh.found if item.where.file in names}
     for path in sorted(listed & read.keys()):

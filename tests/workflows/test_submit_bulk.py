@@ -23,7 +23,7 @@ from receipts.receipt.stream import documents
 from receipts.store import Store, open_store
 from receipts.store.sql.postgres import COPIED
 from receipts.workflows.submit import BATCH, Submission, pipeline, submit
-from receipts.workflows.submit.workers import AHEAD
+from receipts.workflows.workers import AHEAD
 from store_receipts import RULEBOOK, raw
 
 pytestmark = pytest.mark.slow

@@ -59,6 +59,32 @@ def test_a_submit_keeps_the_file_and_it_reads_the_same_without_its_source(
     assert "missing" not in checks.values()
 
 
+def test_two_processes_check_what_one_checks(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _checks(capsys, "--store", store, "verify", "--all", "--jobs", "2") == _checks(
+        capsys, "--store", store, "verify", "--all"
+    )
+
+
+def test_a_given_file_that_changes_after_it_was_found_is_other(
+    store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from receipts.receipt import parse, read
+    from receipts.workflows.verify import by_digest, verify
+    from rule_cases import rulebook
+
+    files = by_digest(tmp_path / "logs")
+    (tmp_path / "logs" / "trace.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": TRACE[:2]}))
+    capsys.readouterr()
+    assert main(["--store", store, "list", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert main(["--store", store, "show", row["id"], "--raw"]) == 0
+    (tmp_path / "stored.json").write_text(capsys.readouterr().out)
+    parsed = parse(read(tmp_path / "stored.json"))
+    done = verify(parsed, rulebook().lanes.of("cpu-torch"), files)
+    assert done.exit_code == 1
+    assert [item.word for item in done.checks if "trace.json" in item.what] == ["other"]
+
+
 def test_a_file_that_is_gone_is_missing_and_one_that_is_given_is_read(
     store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt.stream import Item
-from receipts.workflows.submit.pipeline import BATCH, batches, judge, write
+from receipts.workflows.submit.pipeline import BATCH, batches, judge, judge_to_send, write
 from receipts.workflows.submit.signed import Signers, sign
 from receipts.workflows.submit.submission import Submission, exit_code
 
@@ -49,8 +50,9 @@ def submit(
             batch = judge(items, store, rulebook, resume=resume)
             yield from write(sign(batch, store, rulebook, by), store, decides=decides)
         return
-    from receipts.workflows.submit.workers import judged_elsewhere
+    from receipts.workflows.workers import elsewhere
 
-    with closing(judged_elsewhere(batches(documents), store, rulebook, jobs, resume=resume)) as ready:
+    work = partial(judge_to_send, resume=resume)
+    with closing(elsewhere(work, batches(documents), store, rulebook, jobs)) as ready:
         for batch in ready:
             yield from write(sign(batch, store, rulebook, by), store, decides=decides)

@@ -62,6 +62,12 @@ def judge(items: Sequence[Item], store: Store, rulebook: Rulebook, *, resume: bo
     return _judge([_parse(item) for item in batch], store, rulebook)
 
 
+def judge_to_send(items: Sequence[Item], store: Store, rulebook: Rulebook, *, resume: bool) -> Batch:
+    """`judge` in a worker process, without what the writer does not need."""
+    judged = judge(items, store, rulebook, resume=resume)
+    return [replace(item, document=None, parsed=None, verdict=None) for item in judged]
+
+
 def write(batch: Batch, store: Store, *, decides: bool) -> Batch:
     """The last stage: every judged submission in one transaction; see `Store.write`."""
     ready = [item.prepared for item in batch if item.prepared is not None]

@@ -1,4 +1,4 @@
-"""Processes that parse and judge for one that writes: a batch each, a few ahead, handed back in their order."""
+"""Processes that work on batches beside the one that reads or writes: a few ahead, handed back in their order."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
 from multiprocessing import get_context, parent_process
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from receipts.base.errors import StoreError
 from receipts.judging.rulebook import Rulebook
-from receipts.receipt.stream import Item
 from receipts.store import open_store
-from receipts.workflows.submit.pipeline import Batch, judge
 
 if TYPE_CHECKING:
     from receipts.store import Store
 
 AHEAD: Final = 2  # batches a worker: one in its hands, and one so that it never waits for the writer
+Batch = TypeVar("Batch")
+Result = TypeVar("Result")
+Work = Callable[[Batch, "Store", Rulebook], Result]
 
 
 class _Worker:
@@ -34,26 +34,29 @@ class _Worker:
     rulebook: Rulebook
 
 
-def judged_elsewhere(
-    batches: Iterable[Sequence[Item]], store: Store, rulebook: Rulebook, jobs: int, *, resume: bool
-) -> Generator[Batch, None, None]:
-    """`judge` of every batch, in their order, by so many processes. Raises as `judge` does."""
+def elsewhere(
+    work: Work[Batch, Result], batches: Iterable[Batch], store: Store, rulebook: Rulebook, jobs: int
+) -> Generator[Result, None, None]:
+    """What ``work`` gives for every batch, in their order, by so many processes; raises what it raises.
+
+    It is a function of a module, or a `functools.partial` of one.
+    """
     # Spawned and not forked: a child must not hold the writer's connections.
     pool = ProcessPoolExecutor(
         jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(store.full_url, rulebook.extra)
     )
-    waiting: deque[Future[Batch]] = deque()
+    waiting: deque[Future[Result]] = deque()
     try:
         for batch in batches:
-            waiting.append(pool.submit(_judge, batch, resume))
+            waiting.append(pool.submit(_call, work, batch))
             if len(waiting) > jobs * AHEAD:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     except BrokenProcessPool:
         raise StoreError(
-            "a process that judged for this one was ended from outside, for want of memory perhaps; what was told is "
-            "stored: run it again to go on, with fewer --jobs"
+            "a worker process was ended from outside, for want of memory perhaps; what was told is done: run it again "
+            "to go on, with fewer --jobs"
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)
@@ -74,10 +77,8 @@ def _end_with_the_writer() -> None:
         os._exit(1)
 
 
-def _judge(batch: Sequence[Item], resume: bool) -> Batch:
+def _call(work: Work[Batch, Result], batch: Batch) -> Result:
     if _Worker.store is None:
         # Not when the process begins: there an error is a traceback and a broken pool, here it is the batch's.
         _Worker.store = open_store(_Worker.url, create=False)
-    judged = judge(batch, _Worker.store, _Worker.rulebook, resume=resume)
-    # What the writer does not need does not travel.
-    return [replace(item, document=None, parsed=None, verdict=None) for item in judged]
+    return work(batch, _Worker.store, _Worker.rulebook)
