@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -73,24 +73,29 @@ def _row(item: Item, result: Any, *, proven: bool) -> dict[str, Any]:
 
 def page(rows: Sequence[dict[str, Any]]) -> Page:
     """A section for each lane: proven results, then stated ones."""
+    from itertools import groupby
+
     from receipts.publish.page import Page, Section
 
-    def sections() -> Iterator[Section]:
-        for lane in dict.fromkeys(row["lane"] for row in rows):
-            parts = [
-                _table(title, [row for row in rows if row["lane"] == lane and row["proven"] is proven])
-                for title, proven in (("Proven", True), ("Reported, not proven", False))
-            ]
-            yield Section(f"lane-{lane}", lane, tables=tuple(part for part in parts if part.rows))
-
+    sections = []
+    for lane, held in groupby(rows, key=lambda row: row["lane"]):
+        items = list(held)
+        parts = [
+            _table(title, [row for row in items if row["proven"] is proven])
+            for title, proven in (("Proven", True), ("Reported, not proven", False))
+        ]
+        codes = sorted({code for row in items if not row["proven"] for code in row["open_questions"]})
+        waits = (f"What is reported waits for {', '.join(codes)}.",) if codes else ()
+        sections.append(Section(f"lane-{lane}", lane, waits, tables=tuple(part for part in parts if part.rows)))
     proven = sum(row["proven"] for row in rows)
     headline = (f"{proven} proven, {len(rows) - proven} reported and not proven",)
-    return Page("Frontier", headline, sections=tuple(sections()))
+    lead = () if rows else ("No successful launch states a rate and its shape; add one with: receipts submit run.json",)
+    return Page("Frontier", headline, lead=lead, sections=tuple(sections))
 
 
 def _table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
     from receipts import metrics
-    from receipts.publish.page import Column, Table, row
+    from receipts.publish.page import RUN, Column, Link, Table, row
     from receipts.publish.readings import number, unit
 
     rate, mfu, peak = (metrics.get(name) for name in ("tokens_per_second_per_chip", "mfu", "peak_bytes"))
@@ -99,20 +104,22 @@ def _table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
         Column("model", rank=2),
         Column("chips", rank=3),
         Column("sequence", numeric=True, rank=4),
-        Column("rate,", unit(rate), numeric=True),
+        Column("rate", unit(rate), numeric=True),
         Column("MFU", numeric=True, rank=5),
-        Column("peak,", unit(peak), numeric=True, rank=6),
+        Column("peak", unit(peak), numeric=True, rank=6),
+        Column("ran", numeric=True, rank=7),
         Column("label", cut=True),
     )
     lines = [
         row(
-            item["receipt"][:12],
+            Link(item["receipt"][:12], f"{RUN}{item['receipt']}"),
             item["model"] or "~",
             f"{item['chips'] or '?'} × {item['accelerator'] or '?'}",
-            str(item["sequence_length"] or "~"),
+            f"{item['sequence_length']:,}" if item["sequence_length"] else "~",
             number(rate, item["tokens_per_second_per_chip"]) if item["tokens_per_second_per_chip"] else "~",
             number(mfu, item["mfu"]) if item["mfu"] else "~",
             number(peak, item["peak_bytes"]) if item["peak_bytes"] else "~",
+            f"{item['ran']:%Y-%m-%d}",
             item["label"],
         )
         for item in rows

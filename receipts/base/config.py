@@ -16,14 +16,19 @@ from receipts.base.toml import parse_toml
 
 @dataclass(frozen=True)
 class Config:
-    """What ``receipts.toml`` says. Paths are relative to the file."""
+    """What ``receipts.toml`` says. Paths are relative to the file.
+
+    A server sends notices to the URLs in ``webhooks``, and to those in ``notify`` with the library apprise.
+    """
 
     validators: tuple[Path, ...] = ()
     reports: tuple[Path, ...] = ()
     store: str | None = None
+    webhooks: tuple[str, ...] = ()
+    notify: tuple[str, ...] = ()
 
 
-_KEYS = {"validators", "reports", "store"}
+_KEYS = {"validators", "reports", "store", "webhooks", "notify"}
 
 
 def read_config(path: Path | None) -> Config:
@@ -42,15 +47,21 @@ def read_config(path: Path | None) -> Config:
     store = table.get("store")
     if store is not None and not isinstance(store, str):
         raise UsageError(f"{path}: store must be a text")
-    return Config(_folders(table, "validators", path), _folders(table, "reports", path), store)
+    validators, reports = (_folders(table, name, path) for name in ("validators", "reports"))
+    webhooks, notify = (_texts(table, name, path, "URL") for name in ("webhooks", "notify"))
+    return Config(validators, reports, store, webhooks, notify)
 
 
-def _folders(table: dict[str, object], key: str, path: Path) -> tuple[Path, ...]:
+def _texts(table: dict[str, object], key: str, path: Path, kind: str) -> tuple[str, ...]:
     named = table.get(key, [])
     named = [named] if isinstance(named, str) else named
     if not isinstance(named, list) or not all(isinstance(item, str) for item in named):
-        raise UsageError(f"{path}: {key} must be a folder or a list of folders")
-    places = tuple(path.parent / item for item in named)
+        raise UsageError(f"{path}: {key} must be a {kind} or a list of {kind}s")
+    return tuple(named)
+
+
+def _folders(table: dict[str, object], key: str, path: Path) -> tuple[Path, ...]:
+    places = tuple(path.parent / item for item in _texts(table, key, path, "folder"))
     for place in places:
         if not place.is_dir():
             raise UsageError(f"{path}: {key}: there is no folder {place}")

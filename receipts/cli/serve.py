@@ -35,5 +35,6 @@ def command(
         raise UsageError(
             f"the server needs {missing.name}; install it with: pip install 'frontier-receipts[serve]'"
         ) from None
-    asked = Asked(listen, hosts, origins, rate, comparisons)
+    config = session.config
+    asked = Asked(listen, hosts, origins, rate, comparisons, config.webhooks, config.notify)
     return serve(session.store_url, session.rulebook, asked, output.note)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 State = Literal["yes", "no", "open", "shown"]
+RUN = "run:"  # how the anchor of a stored receipt begins, which a server has a page of
 ALWAYS = 0  # the rank of a column that is never dropped: an id, a status, an outcome
 
 

@@ -13,6 +13,7 @@ from limits import parse
 from receipts.base.errors import ReceiptsError, UsageError
 from receipts.serve.app import application
 from receipts.serve.limits import Limits
+from receipts.serve.notices import targets
 from receipts.serve.operations import OPERATIONS
 from receipts.serve.server import LOCAL, Server, Settings
 from receipts.store import open_store
@@ -31,6 +32,8 @@ class Asked(NamedTuple):
     origins: tuple[str, ...]
     rate: str
     comparisons: int
+    webhooks: tuple[str, ...] = ()
+    notify: tuple[str, ...] = ()
 
 
 def serve(url: str | None, rulebook: Rulebook, asked: Asked, note: Callable[[str], None]) -> int:
@@ -71,6 +74,7 @@ def prepared(url: str | None, rulebook: Rulebook, asked: Asked, host: str) -> Se
         parse(asked.rate)
     except ValueError:
         raise UsageError(f"--rate {asked.rate}: write how many a second, minute or hour: 1000/second") from None
+    to = targets(asked.webhooks, asked.notify)
     opened = open_store(url, create=True)
     try:
         from receipts.store.tokens import Tokens
@@ -86,7 +90,7 @@ def prepared(url: str | None, rulebook: Rulebook, asked: Asked, host: str) -> Se
             raise UsageError(f"--listen {asked.listen}: say which name it answers to: --host receipts.example.org")
         limits = Limits(rate=asked.rate, comparisons=asked.comparisons)
         hosts = tuple(dict.fromkeys((*LOCAL, *(item.lower() for item in asked.hosts))))
-        return Server(opened, rulebook, Settings(hosts, asked.origins, not guarded, limits))
+        return Server(opened, rulebook, Settings(hosts, asked.origins, not guarded, limits), to)
     except BaseException:
         opened.close()
         raise

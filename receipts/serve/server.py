@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -15,6 +15,7 @@ from receipts.api.store import Store
 from receipts.base.actor import Actor
 from receipts.serve.limits import Busy, Gate, Limits
 from receipts.serve.metrics import Metrics
+from receipts.serve.notices import Notices, Target
 from receipts.serve.writer import Writer
 from receipts.store import Store as Opened
 from receipts.store.database import Database
@@ -54,22 +55,25 @@ class Settings:
 class Server:
     """The state of a running server. Every method may be called from any thread."""
 
-    def __init__(self, opened: Opened, rulebook: Rulebook, settings: Settings) -> None:
+    def __init__(self, opened: Opened, rulebook: Rulebook, settings: Settings, to: Sequence[Target] = ()) -> None:
         self.opened = opened
         self.rulebook = rulebook
         self.settings = settings
         self.tokens = Tokens(opened.database)
         self.gate = Gate(settings.limits.comparisons)
         self.metrics = Metrics()
-        self.writer = Writer(self.store)
         self._cached: dict[str, tuple[int, float, Any]] = {}
         self._limiter = FixedWindowRateLimiter(MemoryStorage())
         self._rate, self._failures = parse(settings.limits.rate), parse(settings.limits.failures)
         rulebook.rules, rulebook.lanes  # noqa: B018  # read now: a rule that does not load ends the start, not a request
+        self.notices = Notices(self, to) if to else None
+        self.writer = Writer(self.store, self.notices.stored if self.notices is not None else None)
 
     def close(self) -> None:
         """Finish what is being written, and close every connection."""
         self.writer.close()
+        if self.notices is not None:
+            self.notices.close()
         self.opened.close()
 
     def store(self, token: Token | None = None) -> Store:
@@ -90,6 +94,11 @@ class Server:
     def counts(self) -> Counts:
         """How many receipts stand, by lane, status and outcome."""
         return self.cached("counts", lambda: counts(self.opened.database))
+
+    def frontier(self) -> list[dict[str, Any]]:
+        """The rows of the frontier."""
+        rows: list[dict[str, Any]] = self.cached("frontier", lambda: self.store().frontier().to_dict())
+        return rows
 
     def admit(self, caller: str) -> None:
         """Count a request of a caller. Raises Busy beyond the rate."""

@@ -28,10 +28,18 @@ class _Waiting(NamedTuple):
 
 
 class Writer:
-    """A thread that stores documents, as many of one token at once as wait. What it answers is on the disk."""
+    """A thread that stores documents, as many of one token at once as wait. What it answers is on the disk.
 
-    def __init__(self, store: Callable[[Token | None], Store]) -> None:
+    ``stored`` is called with what was written, after the commit.
+    """
+
+    def __init__(
+        self,
+        store: Callable[[Token | None], Store],
+        stored: Callable[[Sequence[Submission]], None] | None = None,
+    ) -> None:
         self._store = store
+        self._stored = stored
         self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
         self._thread = Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
@@ -74,6 +82,8 @@ class Writer:
             return
         for item, outcome in zip(batch, outcomes, strict=True):
             item.future.set_result(outcome)
+        if self._stored is not None:
+            self._stored(outcomes)
         self._seal(store, sum(outcome.submitted is not None and outcome.submitted.new for outcome in outcomes))
 
     def _seal(self, store: Store, new: int) -> None:

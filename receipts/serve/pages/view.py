@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from receipts.publish.page import Link, Page
+from receipts.publish.page import RUN, Link, Page
 from receipts.serve.operation import Call
 
 if TYPE_CHECKING:
     from receipts.store import Entry
 
-RUN = "run:"
 NAV = (
     ("/", "Frontier"),
     ("/runs", "Runs"),
