@@ -42,7 +42,7 @@ class Answer:
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from receipts.api.notebook import shown
+        """What a notebook shows: the page inside a cell, with its own style."""
+        from receipts.publish.render.html import html
 
-        return shown(self.page())
+        return html(self.page())

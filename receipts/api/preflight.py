@@ -15,21 +15,12 @@ if TYPE_CHECKING:
 def preflight(store: Store | None, rulebook: Rulebook, plan: Any) -> Listed:
     """The answer of ``receipts preflight``, of a plan's bytes, mapping or receipt. Raises InputError."""
     from receipts.publish.preflight import page
-    from receipts.questions.preflight import PreflightAnswer, next_rung
-    from receipts.questions.preflight import preflight as look
+    from receipts.questions.preflight import answered
 
     parsed = _plan(plan)
-    lane = rulebook.lanes.of(parsed.receipt.run.lane)
-
-    def ask(other: Parsed) -> PreflightAnswer:
-        return look(other, lane, store)
-
-    answer = ask(parsed)
-    rung = None
-    if answer.status not in ("worked", "likely") and not answer.missing:
-        rung = next_rung(parsed, lane, ask, answer)
-    document = {**answer.as_data(), "lane": lane.name, "next": rung.as_data() if rung else None}
-    return Listed(document, [document], lambda: page(parsed, answer, rung), answer.code)
+    known = answered(parsed, rulebook.lanes.of(parsed.receipt.run.lane), store)
+    document = known.as_data()
+    return Listed(document, [document], lambda: page(parsed, known.answer, known.rung), known.answer.code)
 
 
 def _plan(plan: Any) -> Parsed:

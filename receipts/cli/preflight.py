@@ -88,7 +88,7 @@ def _known(session: Session, *, needed: bool) -> Iterator[Store | None]:
 
 def _one(session: Session, word: str, smaller: str | None, as_json: bool) -> int:
     from receipts.questions.plan import parse_plan, read_plan
-    from receipts.questions.preflight import next_rung, preflight
+    from receipts.questions.preflight import answered
 
     if session.server is not None:
         from receipts.cli import remote
@@ -100,21 +100,14 @@ def _one(session: Session, word: str, smaller: str | None, as_json: bool) -> int
             plan = parse_plan(from_stdin())
         else:
             plan = read_plan(word, None if is_file(word) else store)
-        lane = session.rulebook.lanes.of(plan.receipt.run.lane)
-
-        def ask(other: Parsed) -> PreflightAnswer:
-            return preflight(other, lane, store)
-
-        answer = ask(plan)
+        known = answered(plan, session.rulebook.lanes.of(plan.receipt.run.lane), store)
+        answer, rung = known.answer, known.rung
         if answer.by is None and is_file(word):
             laid_out(session, plan)  # no launch shows that it can be
-        rung = None
-        if answer.status not in ("worked", "likely") and not answer.missing:
-            rung = next_rung(plan, lane, ask, answer)
     if smaller is not None:
         _write(smaller, rung, answer)
     if as_json:
-        output.as_json({**answer.as_data(), "lane": lane.name, "next": rung.as_data() if rung else None})
+        output.as_json(known.as_data())
     else:
         from receipts.publish.preflight import page
 

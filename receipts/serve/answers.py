@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
 from receipts import metrics as registry
-from receipts.base.errors import InputError, Problem, UsageError
+from receipts.base.errors import UsageError
 from receipts.publish.json_text import json_text
+from receipts.serve.bodies import Decided, Named, Pinned, Sides
 from receipts.serve.cursor import ORDERS
 from receipts.serve.cursor import page as page_of
 from receipts.serve.forms import MEDIA, reply
@@ -83,11 +83,8 @@ def compare(call: Call) -> Reply:
 
 def compare_documents(call: Call) -> Reply:
     """Compare words and documents: ``{"a": ["3f9c", {"document": "…"}], "b": […]}``."""
-    body = _object(call, {"a", "b", "witness"})
-    sides = [_named(body.get(name), name) for name in ("a", "b", "witness")]
-    if not sides[0] or not sides[1]:
-        raise InputError("the body", [Problem(name, "it names no receipt") for name in "ab" if not body.get(name)])
-    return _compared(call, *sides)
+    body = Sides.read(call.body)
+    return _compared(call, _named(body.a, "a"), _named(body.b, "b"), _named(body.witness, "witness"))
 
 
 def _compared(call: Call, a: list[Any], b: list[Any], witnesses: list[Any]) -> Reply:
@@ -171,10 +168,8 @@ def pin_history(call: Call) -> Reply:
 
 def pin(call: Call) -> Reply:
     """Point a name at a receipt: ``{"receipt": "3f9c", "note": "…"}``."""
-    body = _object(call, {"receipt", "note"})
-    opened = call.store.opened
-    target, note = _text(body, "receipt"), _text(body, "note", required=False)
-    return Reply(json_text([opened.pin(call.name, opened.resolve(target or ""), note)._asdict()]) + "\n")
+    body, opened = Pinned.read(call.body), call.store.opened
+    return Reply(json_text([opened.pin(call.name, opened.resolve(body.receipt), body.note)._asdict()]) + "\n")
 
 
 def unpin(call: Call) -> Reply:
@@ -184,10 +179,8 @@ def unpin(call: Call) -> Reply:
 
 def decide(call: Call) -> Reply:
     """Record a decision on a receipt: ``{"receipt": "3f9c", "decision": "ship", "reason": "…"}``."""
-    body = _object(call, {"receipt", "decision", "reason"})
-    target, decision, reason = (_text(body, name) or "" for name in ("receipt", "decision", "reason"))
-    opened = call.store.opened
-    recorded = opened.published.decide(opened.resolve(target), decision, reason)
+    body, opened = Decided.read(call.body), call.store.opened
+    recorded = opened.published.decide(opened.resolve(body.receipt), body.decision, body.reason)
     return Reply(json_text([recorded._asdict()]) + "\n", status=201)
 
 
@@ -219,44 +212,11 @@ def tokens(call: Call) -> Reply:
     return Reply(json_text([item._asdict() for item in call.server.tokens.all()]) + "\n")
 
 
-def _object(call: Call, names: set[str]) -> dict[str, Any]:
-    """The body as an object with no other keys. Raises InputError."""
-    try:
-        tree = orjson.loads(call.body)
-    except orjson.JSONDecodeError as error:
-        raise InputError("the body", [Problem("$", f"this is no JSON: {error}")]) from None
-    if not isinstance(tree, dict):
-        raise InputError("the body", [Problem("$", "this is no object")])
-    unknown = sorted(set(tree) - names)
-    if unknown:
-        raise InputError(
-            "the body", [Problem(name, f"there is no such key; known: {', '.join(sorted(names))}") for name in unknown]
-        )
-    return tree
-
-
-def _text(tree: dict[str, Any], name: str, *, required: bool = True) -> str | None:
-    value = tree.get(name)
-    if value is None and not required:
-        return None
-    if not isinstance(value, str) or not value or len(value) > 2000 or "\0" in value:
-        raise InputError("the body", [Problem(name, "it must be a text of 1 to 2,000 characters")])
-    return value
-
-
-def _named(items: Any, side: str) -> list[Parsed | str]:
+def _named(items: Sequence[Named], side: str) -> list[Parsed | str]:
     """Words as they are, documents as receipts. Raises InputError."""
     from receipts.receipt import Document, parse
 
-    if items is not None and not isinstance(items, list):
-        raise InputError("the body", [Problem(side, "it must be a list of words and documents")])
-    named: list[Parsed | str] = []
-    for number, item in enumerate(items or []):
-        text = item.get("document") if isinstance(item, dict) else None
-        if isinstance(text, str):
-            named.append(parse(Document(text.encode("utf-8", "surrogatepass"), f"{side}[{number}]")))
-        elif isinstance(item, str) and item and "\0" not in item:
-            named.append(item)
-        else:
-            raise InputError("the body", [Problem(f"{side}[{number}]", "write a word, or an object with a document")])
-    return named
+    return [
+        item if isinstance(item, str) else parse(Document(item["document"].encode(), f"{side}[{number}]"))
+        for number, item in enumerate(items)
+    ]

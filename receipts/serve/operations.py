@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from receipts import metrics as registry
+from receipts.serve import answers
+from receipts.serve.bodies import Decided, Pinned, Sides
 from receipts.serve.cursor import ORDERS
 from receipts.serve.evidence import kept
 from receipts.serve.forms import FORMS
@@ -12,16 +14,8 @@ from receipts.serve.metrics import MEDIA as METRICS_MEDIA
 from receipts.serve.operation import FLAG, WORD, Body, Operation, Param
 from receipts.serve.submit import submitted
 
-if TYPE_CHECKING:
-    pass
-
-from receipts.serve import answers
-
 RECEIPT: Final = {"type": "object", "description": "A receipt: schema/receipt-1.schema.json"}
 METRIC: Final = Param("metric", {"type": "string", "enum": list(registry.METRICS)}, "The metric to compare")
-SHOWN: Final = {200: "application/json"}
-
-
 _WHERE = Param("where", WORD, "A condition, such as batch.micro_batch=4 or chips>=8", many=True)
 _LANE = Param("lane", WORD, "Only this lane", many=True)
 _FORM = Param("format", {"type": "string", "enum": ["json", "markdown", "html"]}, "The form of the report")
@@ -33,18 +27,6 @@ _SIDES = (
     Param("line", FLAG, "With format=text: one line"),
     *FORMS,
 )
-_TEXTS = {"type": "object", "additionalProperties": False}
-_WORD_BODY = {"type": "string", "minLength": 1, "maxLength": 2000}
-_GIVEN = {
-    "type": "array",
-    "minItems": 1,
-    "items": {
-        "anyOf": [
-            _WORD_BODY,
-            {"type": "object", "required": ["document"], "properties": {"document": {"type": "string"}}},
-        ]
-    },
-}
 OPERATIONS: Final = (
     Operation("GET", "/healthz", None, "Whether the store answers", answers.healthz),
     Operation("GET", "/openapi.json", None, "This document", answers.openapi),
@@ -112,15 +94,7 @@ OPERATIONS: Final = (
         "Compare documents",
         answers.compare_documents,
         _SIDES,
-        Body(
-            "application/json",
-            {
-                **_TEXTS,
-                "required": ["a", "b"],
-                "properties": {"a": _GIVEN, "b": _GIVEN, "witness": {**_GIVEN, "minItems": 0}},
-            },
-            "Each side: words that name stored receipts, and documents",
-        ),
+        Body("application/json", Sides.model_json_schema(), "Each side: words that name receipts, and documents"),
         costly=True,
     ),
     Operation(
@@ -211,11 +185,7 @@ OPERATIONS: Final = (
         "decide",
         "Set a pin",
         answers.pin,
-        body=Body(
-            "application/json",
-            {**_TEXTS, "required": ["receipt"], "properties": {"receipt": _WORD_BODY, "note": _WORD_BODY}},
-            "The receipt, and why it is pinned",
-        ),
+        body=Body("application/json", Pinned.model_json_schema(), "The receipt, and why it is pinned"),
     ),
     Operation("DELETE", "/v1/pins/{name}", "decide", "Remove a pin", answers.unpin),
     Operation(
@@ -224,19 +194,7 @@ OPERATIONS: Final = (
         "decide",
         "Decide on a receipt",
         answers.decide,
-        body=Body(
-            "application/json",
-            {
-                **_TEXTS,
-                "required": ["receipt", "decision", "reason"],
-                "properties": {
-                    "receipt": _WORD_BODY,
-                    "decision": {"type": "string", "enum": ["ship", "hold", "drop"]},
-                    "reason": _WORD_BODY,
-                },
-            },
-            "The receipt, ship, hold or drop, and the reason",
-        ),
+        body=Body("application/json", Decided.model_json_schema(), "The receipt, ship, hold or drop, and the reason"),
         answers={201: "application/json"},
     ),
     Operation(

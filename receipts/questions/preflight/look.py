@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.lane import Lane
 from receipts.axes.signature import MICRO_BATCH, SEQUENCE_LENGTH, Signature, sign, unstated
 from receipts.base.units import amount
 from receipts.questions.preflight.answer import Fit, PreflightAnswer, PreflightEvidence, Status
 from receipts.questions.preflight.circumstances import lineage, unlike
+from receipts.questions.preflight.ladder import Rung, next_rung
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -25,6 +26,27 @@ class _Seen(NamedTuple):
 
     known: Known
     by: PreflightEvidence
+
+
+class PlanAnswer(NamedTuple):
+    """What is known of a plan, and the next rung of its lane's ladder where it is not known or likely to work."""
+
+    lane: str
+    answer: PreflightAnswer
+    rung: Rung | None
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``receipts preflight --json`` prints."""
+        return {**self.answer.as_data(), "lane": self.lane, "next": self.rung.as_data() if self.rung else None}
+
+
+def answered(plan: Parsed, lane: Lane, store: Store | None) -> PlanAnswer:
+    """The answer of `preflight` with what to try next."""
+    answer = preflight(plan, lane, store)
+    rung = None
+    if answer.status not in ("worked", "likely") and not answer.missing:
+        rung = next_rung(plan, lane, lambda other: preflight(other, lane, store), answer)
+    return PlanAnswer(lane.name, answer, rung)
 
 
 def preflight(plan: Parsed, lane: Lane, store: Store | None, estimator: Estimator | None = None) -> PreflightAnswer:

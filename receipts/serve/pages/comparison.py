@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.publish.page import Column, Figure, Mark, Page, Section, State, Table, row
 from receipts.serve.operation import Call
 from receipts.serve.pages import drawing
 from receipts.serve.pages.view import View, run
-
-if TYPE_CHECKING:
-    pass
 
 
 def comparison(call: Call) -> View:
