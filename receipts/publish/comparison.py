@@ -74,9 +74,10 @@ def _facts(verdict: Comparison, say: Words) -> Iterator[tuple[str, tuple[str, ..
         more = say("more_launches", n=len(ids) - 1) if len(ids) > 1 else ""
         yield letter, (say("side", label=label, id=ids[0][:12], more=more),)
     about = [say("about", lanes=", ".join(verdict.lanes), metric=verdict.metric, grade=verdict.grade)]
-    about += [verdict.owed] if verdict.owed else []
     about += [f"study {verdict.study}"] if verdict.study else []
     yield "", (" · ".join(about),)
+    if verdict.owed:
+        yield "", (verdict.owed,)
     if verdict.witnesses:
         yield "", (say("witnessed", ids=", ".join(item[:12] for item in verdict.witnesses)),)
 

@@ -94,7 +94,11 @@ def _surfaces(item: MemoryEstimate, title: str) -> Table:
         for each in item.surfaces
         if each.bytes >= 1
     )
-    columns = (Column(""), *heads("surface | #at the peak | #share | #at its own"), Column("scales with", rank=1))
+    columns = (
+        Column(""),
+        *heads("surface | #at the peak | #share | #at its own"),
+        Column("scales with", rank=1, whole=True),
+    )
     return Table(title, columns, rows, after=tuple(_marks(item)))
 
 
@@ -172,8 +176,8 @@ def _two(a: MemoryEstimate, b: MemoryEstimate) -> Iterator[Section]:
     rows = [_side_by_side(item.name.value, item.a, item.b, like) for item in growth(a, b)]
     rows += [_side_by_side("estimated live peak", a.live_bytes, b.live_bytes, like)]
     if a.measured is not None or b.measured is not None:
-        sizes = [item.measured.bytes if item.measured is not None else None for item in (a, b)]
-        rows += [_side_by_side("measured peak", *sizes, like)]
+        left, right = (item.measured.bytes if item.measured is not None else None for item in (a, b))
+        rows += [_side_by_side("measured peak", left, right, like)]
     columns, empty = heads("surface | #A | #B | #B − A"), "none: the two are alike"
     yield Section(
         *("growth", "Which bucket grows"),

@@ -62,7 +62,7 @@ class Column:
     """A column of a table. Numbers stand on the right, with their unit in the header.
 
     On a narrow terminal the column with the highest ``rank`` is dropped first, and one of rank 0 never. A column that
-    may be ``cut`` holds free text, which is shortened.
+    may be ``cut`` holds free text, which is shortened; one that is ``whole`` is dropped before it is wrapped.
     """
 
     name: str
@@ -70,6 +70,7 @@ class Column:
     numeric: bool = False
     rank: int = ALWAYS
     cut: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Memory by chip over the physical topology, in the page's colours: for reports and for ``receipts chips --svg``.
 
 The darker a cell, the more of its limit a chip used; of a change, the larger it is. Red is a chip that keeps less than
-its lane wants (with a ``!``), or one whose pressure grew. The chips with the worst value are outlined.
+its lane wants (with a ``!``), or one whose pressure grew; blue is relief. The chips with the worst value are outlined.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST: Final = 260.0  # pixels of a launch, before its rows become flatter
 _FLAT: Final = 8.0
 _TEXT: Final = 34.0  # pixels of a cell that holds its value
 _PALE, _DARK = 0.08, 0.5  # how full a cell's color is: words on it stay readable on light and on dark ground
-_GOOD, _BAD = MARKS[1].light, MARKS[7].light
+_USED, _RELIEF, _BAD = MARKS[1].light, MARKS[0].light, MARKS[7].light
 
 
 def file_map(heat: Heat) -> str:
@@ -116,7 +116,7 @@ def _cell(canvas: Canvas, item: Heat, chip: int, box: tuple[float, float, float,
         canvas.boxes([box], edge=LINE, dash=":")
     else:
         grew = item.worse == "either" and (item.share(chip) or 0.0) > 0.0
-        fill = _BAD if chip in item.thin or grew else _GOOD
+        fill = _BAD if chip in item.thin or grew else _RELIEF if item.worse == "either" else _USED
         depth = min(1.0, max(0.0, full)) ** (1 if item.worse == "either" else 3)
         canvas.boxes([box], fill=fill, alpha=_PALE + (_DARK - _PALE) * depth)
     if chip in item.leaders:

@@ -6,6 +6,7 @@ not turned, so that they are read like the rest.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ def upward(values: Sequence[float], *, cut: bool = False) -> list[float]:
 
 def said(value: float) -> str:
     """A number at a tick."""
-    return f"{value:,.10g}"
+    return f"{value:,.10g}".replace("-", "\u2212")
 
 
 def frame(canvas: Canvas, panel: Panel, *, title: str, ticks: Sequence[float]) -> None:
@@ -89,14 +90,21 @@ def frame(canvas: Canvas, panel: Panel, *, title: str, ticks: Sequence[float]) -
 
 
 def below(canvas: Canvas, panel: Panel, ticks: Sequence[tuple[float, str]], title: str) -> None:
-    """The horizontal scale: ticks, their texts as far as they do not touch, and its title. Takes 40 pixels."""
-    taken = -math.inf
+    """The horizontal scale: ticks, the texts of every so many that do not touch, and its title. Takes 40 pixels."""
     places = [panel.at(value, panel.y.low)[0] for value, _ in ticks]
     canvas.uprights([(x, panel.bottom, panel.bottom + 4.0) for x in places], colour=FAINT)
-    for x, (_, text) in zip(places, ticks, strict=True):
-        half = extent(text, SMALL) / 2
-        if x - half > taken + 6.0:
-            canvas.label(x, panel.bottom + 12.0, text, ha="center", size=SMALL, colour=FAINT)
-            taken = x + half
+    zero = next((at for at, (value, _) in enumerate(ticks) if value == 0.0), 0)
+    texts = [(x, text) for x, (_, text) in zip(places, ticks, strict=True)]
+    strides = (texts[zero % stride :: stride] for stride in range(1, len(texts) + 1))
+    for x, text in next((some for some in strides if not _touch(some)), ()):
+        canvas.label(x, panel.bottom + 12.0, text, ha="center", size=SMALL, colour=FAINT)
     middle = (panel.left + panel.right) / 2
     canvas.label(middle, panel.bottom + 29.0, title, ha="center", size=SMALL, colour=FAINT)
+
+
+def _touch(texts: Sequence[tuple[float, str]]) -> bool:
+    """Whether two neighbors among texts, each around its place, have no room between them."""
+    return any(
+        b - a < (extent(one, SMALL) + extent(other, SMALL)) / 2 + 6.0
+        for (a, one), (b, other) in itertools.pairwise(texts)
+    )

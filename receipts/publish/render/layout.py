@@ -58,7 +58,7 @@ def _least(column: Column, cells: Sequence[str], natural: int) -> int:
     """The narrowest that a column may be: numbers stay whole, sentences keep their longest word."""
     if column.cut:
         return min(natural, max(NARROWEST_CUT, len(header(column))))
-    if column.numeric:
+    if column.numeric or column.whole:
         return natural
     words = [word for cell in (header(column), *cells) for word in cell.split()]
     longest = max(map(len, words), default=0)

@@ -83,23 +83,31 @@ def failed(rows: Sequence[Stored]) -> Section:
 
 
 def _envelope(call: Call, lane: str) -> Section:
-    """Sequence by micro batch, for each depth and number of chips: how many launches fit, how many did not."""
+    """Sequence by micro batch, for each model, depth and number of chips: how many launches fit, how many did not."""
+    from receipts.axes.shape import described
+
+    store = call.store.opened
+    last: dict[tuple[Any, ...], str] = {}
     cells: dict[tuple[Any, ...], dict[tuple[int, int], list[int]]] = {}
-    for item in call.server.cached(f"reached {lane}", lambda: call.store.opened.query.reached(lane)):
+    for item in call.server.cached(f"reached {lane}", lambda: store.query.reached(lane)):
         if item.sequence_length is None or item.micro_batch is None:
             continue
         where = (item.accelerator, item.chips, item.depth, item.key)
+        last[where] = item.last
         counts = cells.setdefault(where, {}).setdefault((item.sequence_length, item.micro_batch), [0, 0])
         counts[item.outcome != "ok"] += item.launches
     tables = []
-    for (accelerator, chips, depth, _), held in list(cells.items())[: call.server.settings.limits.shapes]:
+    for where, held in list(cells.items())[: call.server.settings.limits.shapes]:
+        accelerator, chips, depth, _ = where
+        known = described(store.parsed(last[where]).stated)
+        name = ": ".join(filter(None, (known.name or known.family, known.model, known.layout)))
         micro = sorted({size for _, size in held})
         rows = tuple(
             row(f"{length:,}", *(_fits(held.get((length, size))) for size in micro))
             for length in sorted({length for length, _ in held})
         )
         columns = (Column("sequence", numeric=True), *(Column(f"micro {size}") for size in micro))
-        tables.append(Table(f"{chips or '?'} × {accelerator or '?'}, depth {depth or '?'}", columns, rows))
+        tables.append(Table(f"{name}; {chips or '?'} × {accelerator or '?'}, depth {depth or '?'}", columns, rows))
     sentences = () if tables else ("No launch of this lane states its shape.",)
     return Section("envelope", "Envelope", sentences, tables=tuple(tables))
 
