@@ -35,6 +35,16 @@ def literal(text: str, start: int = 0) -> Any:
     return _Literal(text, start).value()
 
 
+def ends_at(text: str) -> int | None:
+    """Where the bracket that the text begins with is closed, the place behind it; None where it goes on below."""
+    depth = 0
+    for match in _TOKEN.finditer(text):
+        depth += (match["mark"] in _CLOSERS) - (match["mark"] in ("}", "]", ")"))
+        if depth <= 0:
+            return match.end()
+    return None
+
+
 def balanced(text: str) -> int:
     """How many braces stay open after ``text``, those in quotes aside; what opened on a line that goes on below."""
     depth = 0

@@ -11,13 +11,14 @@ from typing import Any, ClassVar, Final
 
 import orjson
 
+from receipts.ingest.evidence.literal import literal
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source
-from receipts.ingest.evidence.witnesses.te_literals import entries, plain
 
 _GROUPS: Final = ("frames", "stats", "aot_autograd", "inductor", "graph_break", "unimplemented", "aten_mm_info")
 _CLAIM = re.compile(rb'\s*\{\s*"(?:frames|stats|aot_autograd|inductor|graph_break|unimplemented)"\s*:\s*\{')
+_COUNTER = re.compile(r"\bCounter\((?=\{)")
 _LIMIT: Final = ("recompile limit exceeded", "cache size limit exceeded", "recompile_limit reached")
 _MAX: Final = 10**12
 # A function that is run uncompiled, where its name is not said.
@@ -26,11 +27,9 @@ UNNAMED: Final = "torch.compile:recompile_limit"
 
 def read_counters(reading: Reading, text: str, line: int) -> None:
     """Read a printed `defaultdict(<class 'collections.Counter'>, {…})` from its outer brace on."""
-    groups: dict[str, dict[str, int]] = {}
-    for name, raw in entries(text).items():
-        counts = {key: _whole(plain(value)) for key, value in entries(raw).items()}
-        groups[name] = {key: value for key, value in counts.items() if value is not None}
-    take_counters(reading, groups, line)
+    found = literal(_COUNTER.sub("(", text))
+    groups = found.items() if isinstance(found, dict) else ()
+    take_counters(reading, {name: _counts(group[0]) for name, group in groups if type(group) is list and group}, line)
 
 
 def take_counters(reading: Reading, groups: Mapping[str, Mapping[str, int]], line: int = 0) -> None:
@@ -70,10 +69,6 @@ def _limits(reading: Reading, reasons: Mapping[str, int], line: int) -> None:
         reading.counters["recompile_limit"] = hit
         reading.fallbacks = (reading.fallbacks or {}) | {UNNAMED: hit}
         reading.remark("note", "a recompile limit was reached: the function runs uncompiled from there on", line)
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 13 else None
 
 
 class DynamoCountersReader(FileReader):

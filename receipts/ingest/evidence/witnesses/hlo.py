@@ -14,7 +14,7 @@ from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Level, Reading
 from receipts.ingest.evidence.witnesses import hlo_kernels, hlo_summary
-from receipts.ingest.evidence.witnesses.hlo_findings import Findings
+from receipts.ingest.evidence.witnesses.hlo_findings import COLLECTIVES, Findings
 from receipts.ingest.evidence.witnesses.hlo_module import Module
 
 MAX_FOREIGN: Final = 200
@@ -36,7 +36,7 @@ class Hlo(LineReader):
     """Custom calls, multiplications, collectives, host transfers and shardings of HLO modules."""
 
     source = "hlo"
-    anchors = vocabulary.anchors("hlo")
+    anchors = (*vocabulary.anchors("hlo"), *(f" {name}(".encode() for name in sorted(COLLECTIVES)))
 
     def __init__(self) -> None:
         super().__init__()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from receipts.ingest.evidence.literal import ends_at, literal
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.witnesses.te_literals import ends_at, entries, plain
 
 _LEAVES: Final = {
     "transformer_engine_version": "wheels.transformer-engine",
@@ -16,6 +16,8 @@ _LEAVES: Final = {
     "cudnn_version": "platform.cudnn",
     "cuda_version": "platform.cuda",
 }
+# Objects print themselves as `<Version('2.4.2')>`, and classes as `<class 'torch.Tensor'>`.
+_REPR = re.compile(r"""<(?:[\w.]+\(\s*|class\s+)['"]([^'"]*)['"]\)?>""")
 _VERSION = re.compile(r"v?\d+(?:\.\d+)*[\w.+-]*")
 # What a reader of the notes wants to know of a selection.
 _TOLD: Final = (
@@ -32,25 +34,31 @@ def state_config(reading: Reading, text: str, line: int, *, cut: bool = False) -
     stop = ends_at(text)
     if stop is None and not cut:
         return None
-    found = entries(text[:stop])
+    found = _entries(text[:stop], cut=stop is None)
     if "attn_mask_type" not in found and "qkv_dtype" not in found and "transformer_engine_version" not in found:
         return stop
     reading.records += 1
     for key, leaf in _LEAVES.items():
-        version = plain(found.get(key, ""))
+        version = found.get(key, "")
         if _VERSION.fullmatch(version):
             reading.state(leaf, version, version, line)
-    reading.version = reading.version or _version(found)
-    told = ", ".join(f"{key}={plain(found[key])[:40]}" for key in _TOLD if key in found)
+    if _VERSION.fullmatch(version := found.get("transformer_engine_version", "")):
+        reading.version = reading.version or version
+    told = ", ".join(f"{key}={found[key][:40]}" for key in _TOLD if key in found)
     if told and not any(remark.text == f"selected for {told}" for remark in reading.remarks):
         reading.remark("note", f"selected for {told}", line)
-    if plain(found.get("fp8", "")) == "True":
+    if found.get("fp8", "") == "True":
         reading.see("compute_dtype", "fp8", "intent", line)
     if stop is None:
         reading.remark("broken", "the printed config is cut; its whole entries were read", line)
     return stop
 
 
-def _version(found: dict[str, str]) -> str | None:
-    version = plain(found.get("transformer_engine_version", ""))
-    return version if _VERSION.fullmatch(version) else None
+def _entries(text: str, *, cut: bool) -> dict[str, str]:
+    """The entries as text; of a dict that is cut, without the last one, which may be half of one."""
+    value = literal(text)
+    found = [(name, str(entry)) for name, entry in value.items()] if isinstance(value, dict) else []
+    named = {name: match[1] if (match := _REPR.fullmatch(entry)) else entry for name, entry in found}
+    if cut and named:
+        named.popitem()
+    return named
