@@ -15,7 +15,6 @@ from receipts.base.units import LETTERS
 _MOST: Final = 10**12
 _LETTERS: Final = {ord(letter): factor for letter, factor in LETTERS.items() if letter}
 _LETTER: Final = re.compile(b"[" + "".join(LETTERS).encode() + b"] ")
-_SIGNS: Final = re.compile(rb"[eE+]|-[ni]")
 _GROUPED: Final = re.compile(rb"(?:[-+]?+\d{1,3}+(?:,\d{3})*+(?:\.\d++)?+ )*+")
 
 
@@ -73,12 +72,6 @@ class Columns:
                 raise ValueError(name)
             words = text.replace(b",", b"").split()
         return list(map(float, words))
-
-    def decimals(self, name: str) -> list[float]:
-        """One figure as numbers of digits and a point, NaN and infinities included; ValueError where one is more."""
-        if _SIGNS.search(b" ".join(self.figures[name])):
-            raise ValueError(name)
-        return self.floats(name)
 
     def scaled(self, name: str) -> list[float]:
         """One figure as numbers with letters of base 1000, ``4.14M``; ValueError where one is something else."""

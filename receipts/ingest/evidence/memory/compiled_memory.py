@@ -12,7 +12,6 @@ from typing import Final
 from receipts.ingest.evidence.reading import Reading
 
 SUFFIX: Final = "_size_in_bytes"
-PEAK: Final = "peak_memory_in_bytes"
 NAME: Final = re.compile(r"(?:host_)?(?:generated_code|argument|output|alias|temp)_size_in_bytes|peak_memory_in_bytes")
 
 

@@ -7,7 +7,7 @@ counts only where its unit stands beside it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence import numbers, vocabulary
@@ -32,24 +32,13 @@ _PRINTED = re.compile(
     r"\bmax_memory_(?P<what>allocated|reserved|cached)\b[^0-9\n]{0,40}?[:= ]\s?(?P<number>\d[\d,]{0,24}(?:\.\d{1,9})?)"
     r"\s?(?P<unit>bytes|B|[KMGT]i?B)\b"
 )
+_STATS_FIELDS: Final = {
+    "allocated_bytes.all.current": "bytes_used",
+    "allocated_bytes.all.peak": "peak_bytes",
+    "reserved_bytes.all.peak": "peak_reserved_bytes",
+}
 _CHIP = re.compile(r"\b(?:cuda:|GPU ?|device ?)(\d{1,4})\b")
 _PEAKS: Final = {"allocated": "peak_bytes", "reserved": "peak_reserved_bytes", "cached": "peak_reserved_bytes"}
-
-
-@dataclass(slots=True)
-class _Row:
-    """One device's figures as they come together."""
-
-    number: int
-    chip: int | None = None
-    bytes_used: int | None = None
-    peak_bytes: int | None = None
-    peak_reserved_bytes: int | None = None
-
-    @property
-    def empty(self) -> bool:
-        """Whether nothing was read yet."""
-        return self.bytes_used is None and self.peak_bytes is None and self.peak_reserved_bytes is None
 
 
 class TorchMemoryReader(LineReader):
@@ -60,9 +49,9 @@ class TorchMemoryReader(LineReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._table: _Row | None = None
+        self._table: MemoryRow | None = None
         self._left = 0
-        self._stats: _Row | None = None
+        self._stats: MemoryRow | None = None
         self._seen: set[str] = set()
 
     def line(self, text: str, number: int) -> bool:
@@ -71,7 +60,7 @@ class TorchMemoryReader(LineReader):
         title = _TITLE.search(text)
         if title is not None:
             self._end_table()
-            self._table, self._left = _Row(number, int(title["device"])), TABLE_LINES
+            self._table, self._left = MemoryRow(Place(number), int(title["device"])), TABLE_LINES
             return True
         if self._table is not None:
             return self._in_table(text)
@@ -101,9 +90,9 @@ class TorchMemoryReader(LineReader):
         if match is not None:
             current, peak = _bytes(match[2], match[3]), _bytes(match[4], match[5])
             if match["name"] == "Allocated memory":
-                row.bytes_used, row.peak_bytes = current, peak
+                row = self._table = replace(row, bytes_used=current, peak_bytes=peak)
             else:
-                row.peak_reserved_bytes = peak
+                row = self._table = replace(row, peak_reserved_bytes=peak)
         self._left -= 1
         if self._left <= 0 or (row.peak_reserved_bytes is not None and _RULE.match(body)):
             self._end_table()
@@ -123,13 +112,9 @@ class TorchMemoryReader(LineReader):
             return
         if self._stats is None:
             chip = _CHIP.search(before[:200])
-            self._stats = _Row(number, int(chip[1]) if chip else None)
-        if name == "allocated_bytes.all.current":
-            self._stats.bytes_used = value
-        elif name == "allocated_bytes.all.peak":
-            self._stats.peak_bytes = value
-        elif name == "reserved_bytes.all.peak":
-            self._stats.peak_reserved_bytes = value
+            self._stats = MemoryRow(Place(number), int(chip[1]) if chip else None)
+        if (field := _STATS_FIELDS.get(name)) is not None:
+            self._stats = replace(self._stats, **{field: value})
 
     def _end_stats(self) -> None:
         row, self._stats = self._stats, None
@@ -137,35 +122,23 @@ class TorchMemoryReader(LineReader):
         self._keep(row)
 
     def _printed(self, text: str, number: int) -> None:
-        row = _Row(number)
+        sizes: dict[str, int | None] = {}
         for match in _PRINTED.finditer(text):
             unit = match["unit"]
             found = numbers.size(f"{match['number']} {unit}", decimal="i" not in unit)
-            name = _PEAKS[match["what"]]
-            if getattr(row, name) is None:
-                setattr(row, name, found)
+            sizes.setdefault(_PEAKS[match["what"]], found)
             if unit in ("KB", "MB", "GB", "TB"):
                 self.reading.remark("note", f"{unit} is read as a power of 1000; the script may mean 1024", number)
-        if not row.empty:
-            said = spoken(text)
+        if sizes:
             chip = _CHIP.search(text)
-            row.chip = int(chip[1]) if chip else said.rank
-            self._keep(row)
+            self._keep(MemoryRow(Place(number), int(chip[1]) if chip else spoken(text).rank, **sizes))
 
-    def _keep(self, row: _Row | None) -> None:
-        if row is None or row.empty:
+    def _keep(self, row: MemoryRow | None) -> None:
+        if row is None or (row.bytes_used, row.peak_bytes, row.peak_reserved_bytes) == (None, None, None):
             return
         self.reading.records += 1
         if len(self.reading.memory) < MAX_ROWS:
-            self.reading.memory.append(
-                MemoryRow(
-                    Place(row.number),
-                    row.chip,
-                    bytes_used=row.bytes_used,
-                    peak_bytes=row.peak_bytes,
-                    peak_reserved_bytes=row.peak_reserved_bytes,
-                )
-            )
+            self.reading.memory.append(row)
 
     def _count(self, name: str, value: int) -> None:
         """The highest of all devices: each allocator counts for itself, and from its start."""

@@ -106,11 +106,6 @@ class Histogram:
         self._remarks(reading, arch, line)
 
     @property
-    def seconds(self) -> float:
-        """Time of all kernels."""
-        return sum(total.seconds for total in self.kernels.values())
-
-    @property
     def engine(self) -> bool:
         """Whether Transformer Engine ran."""
         return self.engine_ops > 0 or any(

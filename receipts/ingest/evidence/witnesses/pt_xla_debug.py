@@ -22,7 +22,6 @@ MIN_ENDS: Final = 3
 MAX_TOLD: Final = 5
 MAX_FRAMES: Final = 8
 MAX_PLACES: Final = 10_000
-_SYNC: Final = re.compile(r"(?:user )?(?:torch_xla\.sync|mark_step)(?:\(\))?(?: in parallel loader| when exiting|$)")
 _LINE: Final = re.compile(r"((?:Unexpected |Post )?(?:Compilation|Execution)) Analysis: ?(.*)$")
 _HASH: Final = re.compile(r"\s*Graph Hash: ([0-9a-f]{1,64})")
 # The plural since 2.3.

@@ -22,6 +22,9 @@ _VERSION = re.compile(r"DeepSpeed info: version=([\w.+-]{1,60})")
 _OPTIMIZER = re.compile(r"DeepSpeed Basic Optimizer\s*=\s*(\w+)")
 _WORLD = re.compile(r"dist_world_size=(\d{1,9})|\bworld_rank=\d+, local_rank=\d+, world_size=(\d{1,9})")
 _OFFLOAD = re.compile(r"offload_(param|optimizer)=\w*\(?.{0,40}?device=[\"'<]?(?:\w+\.)?(cpu|nvme)")
+_OFFLOADED = re.compile(r"zero_optimization\.(offload_(?:param|optimizer))\.device")
+# Names that are printed otherwise than they are set.
+_PRINTED: Final = {"zero_optimization_stage": "zero_optimization.stage", "optimizer_name": "optimizer.type"}
 _JSON = re.compile(r"(?:print_user_config\].*|:print\]\s+)json = (\{.*)$")
 # What a launcher prints before each line, and a person may have left out of some.
 _WORKER = re.compile(r"^\s*[\w.-]{1,60}:\s(?=\s*[\"}\]])")
@@ -87,62 +90,44 @@ class DeepSpeedConfig:
     def settings(self, found: dict[str, Any], line: int) -> None:
         """The user's settings as an object."""
         self.records += 1
-        flat = flattened(found)
-        for name in ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"):
-            self._whole(name, flat.get(name), line)
-        self._stage(flat.get("zero_optimization.stage"), line)
-        for name, dtype in _DTYPES.items():
-            if flat.get(f"{name}.enabled") is True:
-                self.reading.state("numerics.compute_dtype", dtype, f"{name}.enabled = true", line)
-        for what in ("param", "optimizer"):
-            device = flat.get(f"zero_optimization.offload_{what}.device")
-            if device in ("cpu", "nvme"):
-                self.reading.state(f"features.zero_offload_{what}", device, f"offload_{what}.device = {device}", line)
-        if isinstance(kind := flat.get("optimizer.type"), str):
-            self.reading.state("numerics.optimizer", kind, f"optimizer.type = {kind}", line)
-        rate = number(flat.get("optimizer.params.lr"))
-        if rate is not None and rate >= 0:
-            self.reading.state("numerics.learning_rate", rate, f"optimizer.params.lr = {rate}", line)
-        self._interval(flat.get("steps_per_print"))
+        for name, value in flattened(found).items():
+            self._setting(name, value, line)
 
     def _entry(self, name: str, value: str, line: int) -> None:
         # What was glued behind a number is none of it.
         value = match[1] if (match := _GLUED.match(value)) else value
-        text = f"{name} = {value[:100]}"
-        if name in _SIZES:
-            self._whole(name, value, line)
-        elif name == "zero_optimization_stage":
-            self._stage(value, line)
-        elif name in _DTYPES and (value == "True" or "enabled=True" in value):
-            self.reading.state("numerics.compute_dtype", _DTYPES[name], text, line)
-        elif name == "steps_per_print":
-            self._interval(value)
-        elif name == "optimizer_name" and value != "None":
-            self.reading.state("numerics.optimizer", value[:60], text, line)
-        elif name == "optimizer_params" and value.startswith("{"):
-            params = literal(value)
-            rate = number(params.get("lr")) if isinstance(params, dict) else None
-            if rate is not None and rate >= 0:
-                self.reading.state("numerics.learning_rate", rate, text, line)
+        if name == "optimizer_params":
+            for inner, entry in flattened(literal(value), "optimizer.params").items():
+                self._setting(inner, entry, line)
         elif name == "zero_config":
             for what, device in _OFFLOAD.findall(value):
-                self.reading.state(f"features.zero_offload_{what}", device, f"offload_{what}: {device}", line)
+                self._setting(f"zero_optimization.offload_{what}.device", device, line)
+        else:
+            on = name in _DTYPES and (value == "True" or "enabled=True" in value)
+            self._setting(_PRINTED.get(name, name), on or value, line)
+
+    def _setting(self, name: str, value: Any, line: int) -> None:
+        """One setting by its name in the user's JSON."""
+        state, text = self.reading.state, f"{name} = {str(value)[:100]}"
+        if name in _SIZES:
+            self._whole(name, value, line)
+        elif name == "zero_optimization.stage" and (stage := integer(value)) in {0, 1, 2, 3}:
+            state("parallelism.strategy", f"zero{stage}" if stage else "ddp", text, line)
+        elif value is True and name.removesuffix(".enabled") in _DTYPES:
+            state("numerics.compute_dtype", _DTYPES[name.removesuffix(".enabled")], text, line)
+        elif value in ("cpu", "nvme") and (match := _OFFLOADED.fullmatch(name)):
+            state(f"features.zero_{match[1]}", value, text, line)
+        elif name == "optimizer.type" and isinstance(value, str) and value != "None":
+            state("numerics.optimizer", value[:60], text, line)
+        elif name == "optimizer.params.lr" and (rate := number(value)) is not None and rate >= 0:
+            state("numerics.learning_rate", rate, text, line)
+        elif name == "steps_per_print" and (steps := integer(value)) is not None and steps >= 1:
+            self.steps_per_print = steps
 
     def _whole(self, name: str, value: Any, line: int) -> None:
         found = integer(value)
         if found is not None and found >= 1:
             self.reading.state(_SIZES[name], found, f"{name} = {found}", line)
-
-    def _stage(self, value: Any, line: int) -> None:
-        stage = integer(value)
-        if stage is not None and 0 <= stage <= 3:
-            strategy = f"zero{stage}" if stage else "ddp"
-            self.reading.state("parallelism.strategy", strategy, f"zero_optimization_stage = {stage}", line)
-
-    def _interval(self, value: Any) -> None:
-        steps = integer(value)
-        if steps is not None and steps >= 1:
-            self.steps_per_print = steps
 
 
 def batch_size(reading: Reading) -> int | None:

@@ -62,9 +62,6 @@ class Blocks:
         self._open = False
         self._marks = 0
 
-    def __repr__(self) -> str:
-        return f"Blocks({len(self.blocks)} blocks, {self._marks} marks)"
-
     def begin(self, mark: Mark) -> None:
         """A block begins at a count."""
         self.blocks.append([mark])
