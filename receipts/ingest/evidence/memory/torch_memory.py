@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import numbers, vocabulary
 from receipts.ingest.evidence.memory.prefix import spoken
@@ -114,7 +114,8 @@ class TorchMemoryReader(LineReader):
             chip = _CHIP.search(before[:200])
             self._stats = MemoryRow(Place(number), int(chip[1]) if chip else None)
         if (field := _STATS_FIELDS.get(name)) is not None:
-            self._stats = replace(self._stats, **{field: value})
+            changed: dict[str, Any] = {field: value}
+            self._stats = replace(self._stats, **changed)
 
     def _end_stats(self) -> None:
         row, self._stats = self._stats, None
@@ -122,7 +123,7 @@ class TorchMemoryReader(LineReader):
         self._keep(row)
 
     def _printed(self, text: str, number: int) -> None:
-        sizes: dict[str, int | None] = {}
+        sizes: dict[str, Any] = {}
         for match in _PRINTED.finditer(text):
             unit = match["unit"]
             found = numbers.size(f"{match['number']} {unit}", decimal="i" not in unit)
