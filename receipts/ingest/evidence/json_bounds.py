@@ -8,10 +8,36 @@ from __future__ import annotations
 
 from typing import Final
 
+from receipts.ingest.evidence.stream import BROKEN, CHUNK, Source, Stream
+
 MAX_DEPTH: Final = 256  # a trace nests six levels deep
 MAX_TEXT: Final = 16 << 20  # bytes; the longest honest text is a stack of some kilobytes
 _OTHERS: Final = bytes(set(range(256)) - set(b'"[]{}'))
 _QUOTE, _CASE = ord('"'), 0xDF  # without the case bit `{` is `[`, and `}` is `]`
+
+
+class JsonStream:
+    """A document as a parser reads it. It ends where the file breaks off or leaves its bounds: `Source.broken`."""
+
+    def __init__(self, stream: Stream, source: Source) -> None:
+        self._stream = stream
+        self.source = source
+        self._bounds = JsonBounds()
+
+    def read(self, size: int = CHUNK) -> bytes:
+        """Up to ``size`` bytes; none at the end."""
+        try:
+            # One read of what lies below: what came before a break must not be lost with it.
+            block = self._stream.read1(size)
+            self._bounds.check(block)
+        except BROKEN as error:
+            self.source.broken = f"{self.source.packing or 'file'} breaks off: {error}"
+            return b""
+        except ValueError as error:
+            self.source.broken = str(error)
+            return b""
+        self.source.bytes_read += len(block)
+        return block
 
 
 class JsonBounds:

@@ -16,6 +16,8 @@ from receipts.ingest.evidence.steps import Steps
 Level = Literal["intent", "backend", "kernels"]
 Reason = Literal["compile", "warmup", "profile", "impossible", "stall", "eval", "checkpoint", "skipped"]
 MAX_REMARKS = 200
+MAX_TIMERS = 1000
+MAX_ROWS = 100_000
 MAX_TEXT = 400
 TRANSFERS = "path.witnessed.host_transfers_per_step"
 # A cause that ends in a line of the program.
@@ -240,6 +242,22 @@ class Reading:
                 self.seen[at] = Seen(leaf, value, level, seen.place, seen.count + count, rank)
                 return
         self.seen.append(Seen(leaf, value, level, Place(line), count, rank))
+
+    def count(self, name: str, more: int = 1) -> None:
+        """Add to a counter."""
+        self.counters[name] = self.counters.get(name, 0) + more
+
+    def time(self, name: str, seconds: float | None, samples: int = 1) -> None:
+        """Add seconds to a timer, unless there are `MAX_TIMERS`; None is no time."""
+        if seconds is not None and (name in self.timings or len(self.timings) < MAX_TIMERS):
+            earlier = self.timings.get(name, Timing(0, 0.0))
+            self.timings[name] = Timing(earlier.samples + samples, (earlier.seconds or 0.0) + seconds)
+
+    def remember(self, row: MemoryRow) -> None:
+        """Keep a row of memory, unless there are `MAX_ROWS`."""
+        self.records += 1
+        if len(self.memory) < MAX_ROWS:
+            self.memory.append(row)
 
     def blame(self, leaf: str, cause: str, count: int = 1) -> None:
         """Note why a leaf has its value: the argument that changed, the operator, the line. An empty cause is none."""

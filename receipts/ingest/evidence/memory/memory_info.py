@@ -16,7 +16,6 @@ from receipts.ingest.evidence.memory import compiled_memory
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 
-MAX_ROWS: Final = 100_000
 MAX_DEPTH: Final = 16
 MAX_OPEN_LINES: Final = 400
 MAX_TEXT: Final = 1 << 16
@@ -170,11 +169,8 @@ class MemoryInfoReader(LineReader):
             self.reading.records += 1
             return
         row = _row(record, self._device(record))
-        if row is None:
-            return
-        self.reading.records += 1
-        if len(self.reading.memory) < MAX_ROWS:
-            self.reading.memory.append(row)
+        if row is not None:
+            self.reading.remember(row)
 
     def _device(self, record: _Record) -> str:
         """The words that may name the chip: the dict's own, its label, and those of the dict around it."""

@@ -6,13 +6,12 @@ Only keys that name a binary unit, or bytes, are read: whether a script's `gb` i
 from __future__ import annotations
 
 import re
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from receipts.base.units import BINARY
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import MemoryRow, Place
 
-MAX_ROWS: Final = 100_000
 _PEAK = re.compile(
     r"\b(?:peak|max)_(?:mem(?:ory)?_)?(?P<what>alloc(?:ated)?|reserved)(?:_mem(?:ory)?)?_(?P<unit>gib|mib|kib|bytes)\s?[=:]\s?"
     r"(?P<value>\d{1,20}(?:\.\d{1,9})?)\b"
@@ -35,10 +34,9 @@ class PeakPairsReader(LineReader):
         peaks: dict[str, int] = {}
         for match in _PEAK.finditer(text[:4000]):
             peaks.setdefault(match["what"][:5], round(float(match["value"]) * BINARY.get(match["unit"][0].upper(), 1)))
-        if peaks and len(self.reading.memory) < MAX_ROWS:
+        if peaks:
             chip, step = _RANK.search(text) or _DEVICE.search(text), _STEP.search(text)
-            self.reading.records += 1
-            self.reading.memory.append(
+            self.reading.remember(
                 MemoryRow(
                     Place(number),
                     int(chip[1]) if chip else None,

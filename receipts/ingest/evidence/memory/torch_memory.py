@@ -15,7 +15,6 @@ from receipts.ingest.evidence.memory.prefix import spoken
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 
-MAX_ROWS: Final = 100_000
 TABLE_LINES: Final = 60
 MAX_TEXT: Final = 1 << 16
 
@@ -135,11 +134,8 @@ class TorchMemoryReader(LineReader):
             self._keep(MemoryRow(Place(number), int(chip[1]) if chip else spoken(text).rank, **sizes))
 
     def _keep(self, row: MemoryRow | None) -> None:
-        if row is None or (row.bytes_used, row.peak_bytes, row.peak_reserved_bytes) == (None, None, None):
-            return
-        self.reading.records += 1
-        if len(self.reading.memory) < MAX_ROWS:
-            self.reading.memory.append(row)
+        if row is not None and (row.bytes_used, row.peak_bytes, row.peak_reserved_bytes) != (None, None, None):
+            self.reading.remember(row)
 
     def _count(self, name: str, value: int) -> None:
         """The highest of all devices: each allocator counts for itself, and from its start."""

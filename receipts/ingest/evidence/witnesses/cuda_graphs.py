@@ -11,7 +11,7 @@ import re
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Reading, Timing
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.witnesses.te_prefix import is_source, rank_of, repeated
 
 _BUILT = re.compile(r"> built (?P<count>\d{1,9}) cuda graph\(s\) in (?P<seconds>[\d.]{1,20}) sec")
@@ -41,7 +41,7 @@ class CudaGraphsReader(LineReader):
         if match := _BUILT.search(text):
             self._captured(text, match, int(match["count"]) > 0, number)
             self._time(match["seconds"])
-            self._add("cuda_graphs", int(match["count"]) * repeated(text))
+            self.reading.count("cuda_graphs", int(match["count"]) * repeated(text))
         elif match := _SPENT.search(text):
             self._captured(text, match, True, number)
             self._time(match["seconds"])
@@ -53,10 +53,10 @@ class CudaGraphsReader(LineReader):
             self.reading.remark("note", "graphs were asked for, and no layer could be captured", number)
         elif match := _LAYERS.search(text):
             self.reading.records += 1
-            self._add("graphable_layers", int(match["count"]))
+            self.reading.count("graphable_layers", int(match["count"]))
         elif match := _DELETED.search(text):
             self.reading.records += 1
-            self._add("cuda_graphs_deleted", int(match["explicit"]) + int(match["rest"]))
+            self.reading.count("cuda_graphs_deleted", int(match["explicit"]) + int(match["rest"]))
         elif match := _CREATING.search(text):
             self.reading.records += 1
         return False
@@ -75,15 +75,7 @@ class CudaGraphsReader(LineReader):
         self.reading.see("cuda_graphs", "true", "backend", number, rank=rank, count=repeated(text))
 
     def _time(self, text: str) -> None:
-        try:
-            seconds = float(text)
-        except ValueError:
-            return
-        earlier = self.reading.timings.get(_CAPTURE, Timing(0, 0.0))
-        self.reading.timings[_CAPTURE] = Timing(earlier.samples + 1, (earlier.seconds or 0.0) + seconds)
-
-    def _add(self, name: str, count: int) -> None:
-        self.reading.counters[name] = self.reading.counters.get(name, 0) + count
+        self.reading.time(_CAPTURE, float(text) if text.count(".") < 2 and text != "." else None)
 
 
 READERS = (CudaGraphsReader,)

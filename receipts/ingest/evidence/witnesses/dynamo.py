@@ -108,10 +108,10 @@ class DynamoReader(LineReader):
             self._hit(match, number)
             return True
         elif match := _SKIPPED.match(body):
-            self._add("cudagraph_skips", 1)
+            self.reading.count("cudagraph_skips", 1)
             self._note(f"CUDA graphs were skipped: {match['why'].strip()}", number)
         elif match := _SUPPRESSED.match(body):
-            self._add("frames_not_converted", 1)
+            self.reading.count("frames_not_converted", 1)
             self._note(match[0], number)
         elif (head := _HEAD.search(text, 0, 1000)) and "torch" in head[0]:
             self._awaiting = max(0, self._awaiting - 1)
@@ -200,7 +200,7 @@ class DynamoReader(LineReader):
         last = self._order.undo()
         self._limited_by = f"{match['limit']} of {match['value']} reached{f', last by {last}' if last else ''}"
         self._first.setdefault(self._limit, number)
-        self._add("recompile_limit", 1)
+        self.reading.count("recompile_limit", 1)
         what = f"{match['limit']} of {match['value']} was reached: the function runs uncompiled from there on"
         self.reading.remark("note", what, number)
 
@@ -208,9 +208,6 @@ class DynamoReader(LineReader):
         self.reading.records += 1
         if not any(remark.text == text for remark in self.reading.remarks[-MAX_PLACES:]):
             self.reading.remark("note", text, number)
-
-    def _add(self, name: str, count: int) -> None:
-        self.reading.counters[name] = self.reading.counters.get(name, 0) + count
 
     def _count(self, table: Counter[str], name: str, times: int = 1) -> None:
         table[name if name in table or len(table) < MAX_NAMES else "others"] += times

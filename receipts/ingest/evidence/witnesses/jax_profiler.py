@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import ijson
 
-from receipts.ingest.evidence.json_bounds import JsonBounds
+from receipts.ingest.evidence.json_bounds import JsonStream
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import BROKEN, CHUNK, Source, Stream
+from receipts.ingest.evidence.stream import Source
 from receipts.ingest.evidence.witnesses.jax_profiler_events import MAX_EVENTS, Profile
 
 MAX_THREADS: Final = 100_000
@@ -45,7 +45,7 @@ class JaxProfiler(FileReader):
         lines: dict[Any, str] = {}
         with source.open() as stream:
             try:
-                for event in ijson.items(_Body(stream, source), "traceEvents.item", use_float=True):
+                for event in ijson.items(JsonStream(stream, source), "traceEvents.item", use_float=True):
                     if isinstance(event, dict):
                         _take(event, profile, planes, lines)
             except (ijson.JSONError, ValueError, OverflowError) as error:
@@ -56,25 +56,6 @@ class JaxProfiler(FileReader):
             reading.remark("missing", f"{profile.events:,} events: such files are cut at a million, others are lost")
         profile.describe(reading)
         return [reading]
-
-
-class _Body:
-    """A file that ends where it breaks, and says so in its source."""
-
-    def __init__(self, stream: Stream, source: Source) -> None:
-        self._stream = stream
-        self._source = source
-        self._bounds = JsonBounds()
-
-    def read(self, size: int = CHUNK) -> bytes:
-        try:
-            found = self._stream.read(size)
-        except BROKEN as error:
-            self._source.broken = f"breaks off after {self._source.bytes_read:,} bytes: {error}"
-            return b""
-        self._source.bytes_read += len(found)
-        self._bounds.check(found)
-        return found
 
 
 def _take(event: dict[str, Any], profile: Profile, planes: dict[Any, str], lines: dict[Any, str]) -> None:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Final
 
-from receipts.ingest.evidence.reading import Reading, Timing
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.witnesses.kernels import FP8, Kernel, classify
 from receipts.receipt.dtypes import dtype
 
@@ -97,9 +97,7 @@ class Histogram:
                 reading.see(leaf, value, "kernels", line, count=count)
         for kernel, total in self.kernels.items():
             name = f"kernel.{kernel.work}.{kernel.family}{f'.{kernel.dtype}' if kernel.dtype else ''}"
-            earlier = reading.timings.get(name, Timing(0, 0.0))
-            seconds = (earlier.seconds or 0.0) + total.seconds
-            reading.timings[name] = Timing(earlier.samples + total.count, seconds)
+            reading.time(name, total.seconds, total.count)
         if self.checkpoints:
             text = f"checkpointed functions ran {self.checkpoints} times"
             reading.state("numerics.recompute_applied", "checkpoint", text, line)

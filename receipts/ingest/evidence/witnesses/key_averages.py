@@ -71,7 +71,7 @@ class KeyAveragesReader(LineReader):
         else:
             self._histogram.operator(name, calls)
             if name == "aten::_local_scalar_dense":
-                self.reading.counters[name] = self.reading.counters.get(name, 0) + calls
+                self.reading.count(name, calls)
         return True
 
 

@@ -52,7 +52,7 @@ class Stablehlo(LineReader):
             self._arguments(text)
         elif "stablehlo.dot_general" in text:
             reading.records += 1
-            reading.counters["dot_general"] = reading.counters.get("dot_general", 0) + 1
+            reading.count("dot_general")
         elif (module := _MODULE.search(text[:MAX_LOOKED_AT])) is not None:
             chips = _PARTITIONS.search(module[2] or "")
             self._named = self._named or chips is not None or module[1].startswith(("jit_", "pmap_", "IrToHlo"))
@@ -80,7 +80,7 @@ class Stablehlo(LineReader):
         target = call[1] if call[1] and call.group(0).find("@") >= 0 else named[1] if named else None
         if target is None or (target not in reading.counters and len(reading.counters) >= MAX_TARGETS):
             return
-        reading.counters[target] = reading.counters.get(target, 0) + 1
+        reading.count(target)
         kernel = _KERNEL.search(text)
         meant = hlo_kernels.attention(target, kernel[1] if kernel else "")
         if meant is not None:

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import orjson
 
-from receipts.ingest.evidence.json_bounds import JsonBounds
+from receipts.ingest.evidence.json_bounds import JsonStream
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import BROKEN, Source, Stream
+from receipts.ingest.evidence.stream import Source, Stream
 
 # A job of thousands of ranks lists its process groups before the events.
 MAX_HEAD: Final = 8 << 20
@@ -29,14 +29,13 @@ class Body:
     """
 
     def __init__(self, stream: Stream, source: Source) -> None:
-        self._stream = stream
+        self._stream = JsonStream(stream, source)
         self.source = source
         self.path = "traceEvents.item"
         self.head = b""
         self.closed = False
         self.marks = 0
         self._tail = b""
-        self._bounds = JsonBounds()
         self._pending = self._begin()
 
     def read(self, size: int = BLOCK) -> bytes:
@@ -45,7 +44,7 @@ class Body:
             return b""
         size = BLOCK if size < 0 else size
         if not self._pending:
-            self._pending = self._block()
+            self._pending = self._stream.read(BLOCK)
             self._watch(self._pending)
         found, self._pending = self._pending[:size], self._pending[size:]
         return found
@@ -53,7 +52,7 @@ class Body:
     def _begin(self) -> bytes:
         gathered = b""
         while len(gathered) < MAX_HEAD:
-            block = self._block()
+            block = self._stream.read(BLOCK)
             gathered += block
             at = gathered.find(_EVENTS)
             if at >= 0:
@@ -65,20 +64,6 @@ class Body:
                 break
         self._watch(gathered)
         return gathered
-
-    def _block(self) -> bytes:
-        try:
-            block = self._stream.read1(BLOCK)
-        except BROKEN as error:
-            self.source.broken = f"{self.source.packing or 'file'} breaks off: {error}"
-            return b""
-        self.source.bytes_read += len(block)
-        try:
-            self._bounds.check(block)
-        except ValueError as error:
-            self.source.broken = str(error)
-            return b""
-        return block
 
     def _watch(self, block: bytes) -> None:
         self._tail = (self._tail + block)[-4096:]

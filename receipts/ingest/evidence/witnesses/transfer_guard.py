@@ -44,10 +44,9 @@ class TransferGuard(LineReader):
         reading = self.reading
         reading.records += 1
         self.follows = True
-        reading.counters[found[2]] = reading.counters.get(found[2], 0) + 1
+        reading.count(found[2])
         if found[1]:
-            name = f"disallowed {found[2]}"
-            reading.counters[name] = reading.counters.get(name, 0) + 1
+            reading.count(f"disallowed {found[2]}")
             reading.remark("note", text[found.start() :][:200], number)
         return False
 

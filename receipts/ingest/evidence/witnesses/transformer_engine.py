@@ -101,7 +101,7 @@ class TransformerEngineReader(LineReader):
         for (name, rank), kinds in self._counts.items():
             # One selection is told at level 2 and again at level 1.
             count = max(kinds.values())
-            reading.counters[name] = reading.counters.get(name, 0) + count
+            reading.count(name, count)
             if name in PATHS:
                 reading.see("attention", PATHS[name], "backend", self._first[name, rank], rank=rank, count=count)
         for what, line in self._details.items():

@@ -8,7 +8,7 @@ from typing import Final
 
 from receipts.base.units import SECONDS
 from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.reading import Reading, Timing
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.steps import MAX_STEPS
 
 _TIMER = re.compile(r"([\w()-]{1,60}): ([\d.]{1,20})")
@@ -24,7 +24,6 @@ _LATENCY = re.compile(r"\b(fwd|bwd|step|iter) latency:\s+([\d.]{1,12}) (s|ms|us)
 _PROFILED = re.compile(r"Profile Summary at step (\d{1,12})")
 _SETTING = re.compile(r"(?<!\w)(world size|data parallel size|batch size per GPU):\s{2,80}(\d{1,9})\s*$")
 _PATHS: Final = vocabulary.table("deepspeed")["configuration"]
-MAX_NAMES = 1000
 
 
 def timers(text: str, reading: Reading) -> bool:
@@ -33,7 +32,7 @@ def timers(text: str, reading: Reading) -> bool:
         return False
     found = _TIMER.findall(text, text.index("time (ms)"))
     for name, milliseconds in found:
-        _add(reading, name, 1, _number(milliseconds, 1e-3))
+        reading.time(name, _number(milliseconds, 1e-3))
     return bool(found)
 
 
@@ -48,7 +47,7 @@ def profile(text: str, reading: Reading, line: int) -> int | None:
         if int(match[2]):
             reading.state(_PATHS[match[1]], int(match[2]), f"{match[1]}: {match[2]}", line)
     elif match := _LATENCY.search(text):
-        _add(reading, f"flops_profiler.{match[1]}", 1, _number(match[2], SECONDS[match[3]]))
+        reading.time(f"flops_profiler.{match[1]}", _number(match[2], SECONDS[match[3]]))
     return None
 
 
@@ -91,22 +90,13 @@ class Collectives:
         """Take a line below the head; False, and `open` no more, where the table has ended."""
         if match := _MESSAGE.match(text):
             if self._operator:
-                name = f"comm.{self._operator}"
-                _add(self._reading, name, int(match[1]), _number(match[2], 1e-3))
+                self._reading.time(f"comm.{self._operator}", _number(match[2], 1e-3), int(match[1]))
             return True
         if match := _OPERATOR.match(text):
             self._operator = match[1]
             return True
         self.open = False
         return False
-
-
-def _add(reading: Reading, name: str, samples: int, seconds: float | None) -> None:
-    before = reading.timings.get(name)
-    if seconds is None or (before is None and len(reading.timings) >= MAX_NAMES):
-        return
-    taken, total = (before.samples, before.seconds or 0.0) if before else (0, 0.0)
-    reading.timings[name] = Timing(taken + samples, total + seconds)
 
 
 def _number(text: str, factor: float) -> float | None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from receipts.ingest.evidence.literal import integer, number
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading, Timing
+from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 
 _CLOCK = re.compile(r"(?:(\d{1,6}) days?, )?(\d{1,6}):(\d\d):(\d\d(?:\.\d{1,9})?)")
 _MEBIBYTES = re.compile(r"(-?\d{1,15})MB", re.IGNORECASE)
@@ -86,9 +86,7 @@ class TrainerRecords:
         """One run's runtime; the table repeats the dictionary's, cut to hundredths."""
         if self._runtime is not None and abs(self._runtime - seconds) < 0.011:
             return
-        before = self.reading.timings.get("train_runtime")
-        total = (before.seconds or 0.0) if before else 0.0
-        self.reading.timings["train_runtime"] = Timing((before.samples if before else 0) + 1, total + seconds)
+        self.reading.time("train_runtime", seconds)
         self._runtime = seconds
 
     def _rate(self, values: dict[str, Any], seconds: float | None, line: int) -> None:

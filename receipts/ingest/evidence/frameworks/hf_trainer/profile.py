@@ -6,12 +6,11 @@ import re
 from typing import Final
 
 from receipts.base.units import SECONDS
-from receipts.ingest.evidence.reading import Reading, Timing
+from receipts.ingest.evidence.reading import Reading
 
 _EVENT: Final = re.compile(
     r"Event Metadata Name: ([^,(\s]{1,120})(?:\(\d+\))?,.{0,60}Duration: ([\d.]{1,24}) (s|ms|us|ns)\b"
 )
-_MAX_NAMES: Final = 1000
 
 
 class ProfileEvents:
@@ -36,11 +35,5 @@ class ProfileEvents:
         match = _EVENT.search(text)
         if match is None or self._modules is False or match[2].count(".") > 1:
             return
-        timings = self._reading.timings
-        before = timings.get(match[1])
-        if before is None and len(timings) >= _MAX_NAMES:
-            return
         self.records += 1
-        seconds = float(match[2]) * SECONDS[match[3]] if match[2] != "." else 0.0
-        taken, total = (before.samples, before.seconds or 0.0) if before else (0, 0.0)
-        timings[match[1]] = Timing(taken + 1, total + seconds)
+        self._reading.time(match[1], float(match[2]) * SECONDS[match[3]] if match[2] != "." else 0.0)
