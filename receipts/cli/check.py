@@ -8,14 +8,13 @@ import click
 
 from receipts.cli import output
 from receipts.cli.grades import GRADE
-from receipts.cli.session import Session, fetch, is_file, pass_session
+from receipts.cli.session import Session, fetch, is_file, pass_session, worst
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from receipts.axes.lane import Grade
     from receipts.judging.facts import Facts
-    from receipts.judging.verdict import ReceiptVerdict
     from receipts.receipt import Parsed
 
 EPILOG = """\b
@@ -95,7 +94,7 @@ def command(
                 output.line(output.clean(text(line(verdict))))
             else:
                 output.show(page(verdict, item.source, missing=missing))
-    return 2 if refused else worst(verdicts)
+    return 2 if refused else worst(item.status for item in verdicts)
 
 
 def _facts(session: Session, given: Sequence[Parsed], witnesses: Sequence[Parsed], *, stored: bool) -> list[Facts]:
@@ -120,11 +119,3 @@ def _facts(session: Session, given: Sequence[Parsed], witnesses: Sequence[Parsed
         ).beside(every)
         for item in known
     ]
-
-
-def worst(verdicts: list[ReceiptVerdict]) -> int:
-    """The exit code of several verdicts: invalid before open before valid."""
-    from receipts.judging.verdict import EXIT
-
-    codes = [EXIT[item.status] for item in verdicts]
-    return 1 if 1 in codes else max(codes, default=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,11 @@ import click
 
 from receipts.base.errors import UsageError
 from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session, pass_session, worst
 
 if TYPE_CHECKING:
     from receipts.judging.claim_verdict import ClaimVerdict
-    from receipts.questions.claims import Claim, ClaimFile
+    from receipts.questions.claims import ClaimFile
     from receipts.store import Store
 
 EPILOG = """\b
@@ -68,25 +68,15 @@ def check(
         options = {"--all": every, "--only": only, "--no-replicates": no_replicates, "--record": record}
         remote.refuse(session.server, options)
         return remote.claims(session.server, files, add=False, as_json=as_json)
-    verdicts = []
     with _claims(session, files, every=every, record=record) as (groups, store):
-        for group in groups:
-            for claim in group.claims:
-                if not only or claim.id in only:
-                    verdicts.append(_judge(session, claim, group, store, replicates=not no_replicates))
+        verdicts = _judged(session, groups, store, only, replicates=not no_replicates)
         if record and store is not None:
             store.published.record_claims(verdicts)
     missing = sorted(set(only) - {item.claim for item in verdicts})
     if missing:
         raise UsageError(f"--only {missing[0]}: there is no such claim here")
     _print(verdicts, as_json)
-    return exit_code(verdicts)
-
-
-def exit_code(verdicts: list[ClaimVerdict]) -> int:
-    """1 where some claim is refuted, else 3 where some is unproven or stale, else 0."""
-    codes = {item.exit_code for item in verdicts}
-    return 1 if 1 in codes else 3 if 3 in codes else 0
+    return worst(item.status for item in verdicts)
 
 
 @contextmanager
@@ -108,14 +98,24 @@ def _claims(
         yield groups, store
 
 
-def _judge(
-    session: Session, claim: Claim, group: ClaimFile, store: Store | None, *, replicates: bool = True
-) -> ClaimVerdict:
+def _judged(
+    session: Session,
+    groups: Iterable[ClaimFile],
+    store: Store | None,
+    only: Collection[str] = (),
+    *,
+    replicates: bool = True,
+) -> list[ClaimVerdict]:
+    """The verdicts on the claims of files: on all, or on those of some names."""
     from receipts.questions.claims import judge
     from receipts.questions.claims.gather import gather
 
-    evidence = gather(claim, session.rulebook, store, group.folder, replicates=replicates)
-    return judge(claim, evidence, session.rulebook)
+    return [
+        judge(claim, gather(claim, session.rulebook, store, group.folder, replicates=replicates), session.rulebook)
+        for group in groups
+        for claim in group.claims
+        if not only or claim.id in only
+    ]
 
 
 def _print(verdicts: list[ClaimVerdict], as_json: bool) -> None:
@@ -158,9 +158,7 @@ def add(session: Session, files: tuple[str, ...], as_json: bool) -> int:
     new = [item for group in groups for item in new_claims(group)]
     with session.open_store() as store:
         added = set(store.published.add_claims(new))
-        verdicts = [
-            _judge(session, claim, group, store) for group in groups for claim in group.claims if claim.id in added
-        ]
+        verdicts = _judged(session, groups, store, added) if added else []
         store.published.record_claims(verdicts)
     known = len(new) - len(added)
     if known and not as_json:
@@ -169,14 +167,13 @@ def add(session: Session, files: tuple[str, ...], as_json: bool) -> int:
     return 0
 
 
-LIST_EPILOG = """\b
-Examples:
-  receipts claim list
-  receipts claim list --status stale
-  receipts claim list --everything --json"""
-
-
-@command.command("list", epilog=LIST_EPILOG)
+@command.command(
+    "list",
+    epilog="\b\nExamples:\n"
+    "  receipts claim list\n"
+    "  receipts claim list --status stale\n"
+    "  receipts claim list --everything --json",
+)
 @click.option(
     "--status", type=click.Choice(["supported", "refuted", "unproven", "stale"]), help="Only claims with this verdict."
 )
@@ -203,13 +200,7 @@ def list_(session: Session, status: str | None, everything: bool, as_json: bool)
     return 0
 
 
-SHOW_EPILOG = """\b
-Examples:
-  receipts claim show mtp-off
-  receipts claim show mtp-off --json"""
-
-
-@command.command("show", epilog=SHOW_EPILOG)
+@command.command("show", epilog="\b\nExamples:\n  receipts claim show mtp-off\n  receipts claim show mtp-off --json")
 @click.argument("claim_id", metavar="ID")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @pass_session
@@ -228,13 +219,13 @@ def show(session: Session, claim_id: str, as_json: bool) -> int:
     return past.verdict.exit_code
 
 
-SUPERSEDE_EPILOG = """\b
+@command.command(
+    "supersede",
+    epilog="""\b
 Examples:
   receipts claim supersede mtp-off --by mtp-off-2 --reason "measured again with five launches"
-  receipts claim supersede mtp-off --reason "the run was another's"   (withdrawn)"""
-
-
-@command.command("supersede", epilog=SUPERSEDE_EPILOG)
+  receipts claim supersede mtp-off --reason "the run was another's"   (withdrawn)""",
+)
 @click.argument("claim_id", metavar="ID")
 @click.option("--by", "successor", metavar="ID", help="The claim that replaces it; without it the claim is withdrawn.")
 @click.option("--reason", required=True, help="Why it is replaced or withdrawn.")
@@ -268,13 +259,10 @@ def pending(session: Session, files: tuple[str, ...], as_json: bool) -> int:
     """List the wins that wait for their retest at the target shape: those of the store, or of files."""
     from receipts.questions.claims.judge import waits
 
-    waiting = []
     with _claims(session, files, every=not files) as (groups, store):
-        for group in groups:
-            for claim in group.claims:
-                verdict = _judge(session, claim, group, store)
-                if waits(verdict, session.rulebook.rules) and verdict.at_target is False:
-                    waiting.append(verdict)
+        verdicts = _judged(session, groups, store)
+    rules = session.rulebook.rules
+    waiting = [item for item in verdicts if waits(item, rules) and item.at_target is False]
     if as_json:
         output.as_json([{"claim": item.claim, "text": item.text, "target": item.target} for item in waiting])
         return 0
@@ -283,13 +271,10 @@ def pending(session: Session, files: tuple[str, ...], as_json: bool) -> int:
     return 0
 
 
-FOOTNOTE_EPILOG = """\b
-Examples:
-  receipts claim footnote mtp-off
-  receipts claim footnote mtp-off --file claims.toml"""
-
-
-@command.command("footnote", epilog=FOOTNOTE_EPILOG)
+@command.command(
+    "footnote",
+    epilog="\b\nExamples:\n  receipts claim footnote mtp-off\n  receipts claim footnote mtp-off --file claims.toml",
+)
 @click.argument("claim_id", metavar="ID")
 @click.option("--file", "file", metavar="FILE", help="Read the claim from this claims.toml, not from the store.")
 @click.option("--json", "as_json", is_flag=True, help="Print the footnote and its verdict as JSON.")
@@ -300,10 +285,9 @@ def footnote(session: Session, claim_id: str, file: str | None, as_json: bool) -
     from receipts.questions.claims.footnote import footnote as written
 
     with _claims(session, (file,) if file else (), every=file is None) as (groups, store):
-        match = next(((item, group) for group in groups for item in group.claims if item.id == claim_id), None)
-        if match is None:
+        verdict = next(iter(_judged(session, groups, store, [claim_id])), None)
+        if verdict is None:
             raise NotFound(f"there is no claim {claim_id!r} that stands; see: receipts claim list --everything")
-        verdict = _judge(session, match[0], match[1], store)
         decided = store.published.decisions([*verdict.baseline, *verdict.candidate]) if store is not None else []
     text = written(verdict, decided)
     if as_json:
@@ -311,6 +295,5 @@ def footnote(session: Session, claim_id: str, file: str | None, as_json: bool) -
 
         output.as_json({"footnote": text, "verdict": to_json(verdict)})
     else:
-        for part in text.splitlines():
-            output.line(output.clean(part))
+        output.lines(map(output.clean, text.splitlines()))
     return verdict.exit_code

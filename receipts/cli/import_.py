@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from receipts.base import files
 from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.import_golden import golden
 from receipts.cli.import_mlperf import mlperf
 from receipts.cli.import_store import store
+from receipts.cli.importing import SHOWN, send, to_receipts
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
@@ -28,9 +27,6 @@ Examples:
 
 Without -o or --submit nothing is written: the values that can and cannot be read are printed. The format of a mapping:
 docs/import-notebook.md. Exit codes: 0 every row became a receipt, 2 some row or file did not, 4 the store failed."""
-
-SHOWN = 12
-
 
 TABLE = """\b
 Examples:
@@ -61,29 +57,12 @@ command.add_command(mlperf)
 command.add_command(golden)
 
 
-def _options(function: Callable[..., int]) -> Callable[..., int]:
-    """What both importers of tables have: where receipts go."""
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print the result of every row as JSON."),
-        click.option("--submit", "submitting", is_flag=True, help="Store the receipts."),
-        click.option(
-            "--out",
-            "-o",
-            type=click.Path(path_type=Path, file_okay=False),
-            metavar="DIR",
-            help="Write the receipt of each row here.",
-        ),
-    ):
-        function = option(function)
-    return function
-
-
 @command.command("notebook", epilog=EPILOG)
 @click.argument("table", type=click.Path(path_type=Path), metavar="TABLE")
 @click.option(
     "--mapping", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The mapping, a TOML file."
 )
-@_options
+@to_receipts
 @pass_session
 def notebook(session: Session, table: Path, mapping: Path, out: Path | None, submitting: bool, as_json: bool) -> int:
     """Read a JSON list, JSON lines, CSV or the tables of a Markdown note by a mapping.
@@ -98,7 +77,7 @@ def notebook(session: Session, table: Path, mapping: Path, out: Path | None, sub
 @click.option(
     "--mapping", required=True, metavar="NAME|FILE", help="A mapping that ships with receipts, or a TOML file."
 )
-@_options
+@to_receipts
 @pass_session
 def table(session: Session, file: Path, mapping: str, out: Path | None, submitting: bool, as_json: bool) -> int:
     """Read the tables of a page that others published. Every figure is quoted: it can be compared, and proves nothing.
@@ -114,23 +93,20 @@ def _import(session: Session, table: Path, mapping: Path, out: Path | None, subm
     from receipts.workflows.tables import import_file
 
     imported = import_file(table, mapping)
-    if out is not None:
-        # Named by their ids: importing again writes the same files.
-        files.write_folder(
-            out, {f"{item.parsed.id[:16]}.json": item.parsed.raw for item in imported.receipts}, over=True
-        )
     from receipts.receipt import Document
 
+    # Named by their ids: importing again writes the same files.
+    written = {f"{item.parsed.id[:16]}.json": item.parsed.raw for item in imported.receipts}
     documents = [Document(item.parsed.raw, item.row.where) for item in imported.receipts]
-    stored = session.submit_all(documents) if submitting else None
+    went = send(session, written, documents, out, submitting)
     if as_json:
         output.as_json(_json(imported))
     else:
-        _print(imported, out, stored)
-    return 2 if imported.refused or (stored is not None and stored < len(imported.receipts)) else 0
+        _print(imported, went.where)
+    return 2 if imported.refused or not went.whole else 0
 
 
-def _print(table: ImportedTable, out: Path | None, stored: int | None) -> None:
+def _print(table: ImportedTable, where: str) -> None:
     for refusal in table.refused:
         for problem in refusal.problems:
             output.note(f"{refusal.where}: {output.clean(str(problem))}")
@@ -148,8 +124,6 @@ def _print(table: ImportedTable, out: Path | None, stored: int | None) -> None:
         named = [f"{output.clean(path)[:80]} ({count})" for path, count in table.unnamed.items()]
         more = f" and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
         output.line(f"columns that no entry names, with their rows: {', '.join(named[:SHOWN])}{more}")
-    where = f", written to {out}" if out is not None else ""
-    where += f", {stored} in the store" if stored is not None else ""
     output.line(f"{counted(len(table.receipts), 'receipt')}, {counted(len(table.refused), 'row')} refused{where}")
 
 

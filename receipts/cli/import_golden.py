@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from receipts.base import files
 from receipts.base.units import counted
 from receipts.cli import output
+from receipts.cli.importing import send, to_receipts
 from receipts.cli.session import Session, pass_session
 
 EPILOG = """\b
@@ -25,12 +25,11 @@ history: `receipts ingest`. Exit codes: 0 every line was read, 2 some line was n
 @click.command("golden", short_help="Import histories of golden values.", epilog=EPILOG)
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE…")
 @click.option("--history", is_flag=True, required=True, help="The files are JSON lines, one for each commit.")
-@click.option(
-    "--out", "-o", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write receipts here."
-)
-@click.option("--submit", "submitting", is_flag=True, help="Store the receipts.")
+@to_receipts
 @pass_session
-def golden(session: Session, paths: tuple[Path, ...], history: bool, out: Path | None, submitting: bool) -> int:
+def golden(
+    session: Session, paths: tuple[Path, ...], history: bool, out: Path | None, submitting: bool, as_json: bool
+) -> int:
     """Read Megatron-LM's golden values through their commits: one receipt for each change of the values.
 
     A commit's date is given as the launch's, which it can only follow.
@@ -43,13 +42,12 @@ def golden(session: Session, paths: tuple[Path, ...], history: bool, out: Path |
     for item in entries:
         if item.problems:
             output.note(f"{item.where}: {output.clean('; '.join(map(str, item.problems)))}")
-    if out is not None:
-        files.write_folder(out, {f"{parse(item).id[:16]}.json": item.raw for item in documents}, over=True)
-    stored = session.submit_all(documents) if submitting else None
+    went = send(session, {f"{parse(item).id[:16]}.json": item.raw for item in documents}, documents, out, submitting)
     refused = sum(bool(item.problems) for item in entries)
-    where = f", written to {out}" if out is not None else ""
-    where += f", {stored} in the store" if stored is not None else ""
     repeated = sum(item.repeated for item in entries)
-    counts = f"{repeated} repeat the values before them, {counted(refused, 'line')} refused"
-    output.line(f"{counted(len(documents), 'receipt')} of {counted(len(entries), 'commit')}, {counts}{where}")
-    return 2 if refused or (stored is not None and stored < len(documents)) else 0
+    if as_json:
+        output.as_json({"receipts": [parse(item).id for item in documents], "repeated": repeated, "refused": refused})
+    else:
+        counts = f"{repeated} repeat the values before them, {counted(refused, 'line')} refused"
+        output.line(f"{counted(len(documents), 'receipt')} of {counted(len(entries), 'commit')}, {counts}{went.where}")
+    return 2 if refused or not went.whole else 0

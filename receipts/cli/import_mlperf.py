@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from receipts.base import files
 from receipts.cli import output
+from receipts.cli.importing import SHOWN, send, to_receipts
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ Examples:
 Patterns are those of a shell, ignoring case. A log that was submitted twice is one launch: every copy gets a receipt
 of that launch with -o, and --submit stores the first. Without -o or --submit nothing is written.
 What is read: docs/import-mlperf.md. Exit codes: 0 every log became a receipt, 2 some did not, 4 the store failed."""
-SHOWN = 12
 
 
 @click.command("mlperf", short_help="Import logs of MLPerf Training.", epilog=EPILOG)
@@ -35,11 +34,7 @@ SHOWN = 12
 @click.option("--benchmark", default="*", metavar="PATTERN", help="Only these benchmarks.")
 @click.option("--round", "round_", default="", metavar="NAME", help="The round, where no folder's name says it.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that read.")
-@click.option(
-    "--out", "-o", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write receipts here."
-)
-@click.option("--submit", "submitting", is_flag=True, help="Store the receipts.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result of every log as JSON.")
+@to_receipts
 @pass_session
 def mlperf(
     session: Session,
@@ -61,19 +56,16 @@ def mlperf(
     from receipts.workflows.published import find_logs, import_logs
 
     logs = list(import_logs(find_logs(folder, submitter, system, benchmark, round_), jobs))
-    if out is not None:
-        written = {_file_name(item, folder): item.raw for item in logs if item.raw is not None}
-        files.write_folder(out, written, over=True)
     from receipts.receipt import Document
 
+    written = {_file_name(item, folder): item.raw for item in logs if item.raw is not None}
     documents = [Document(item.raw, item.place.name) for item in logs if item.raw is not None and not item.copy_of]
-    stored = session.submit_all(documents) if submitting else None
+    went = send(session, written, documents, out, submitting)
     if as_json:
         output.as_json([_document(item) for item in logs])
     else:
-        _print(logs, out, stored)
-    wanted = sum(1 for item in logs if item.raw is not None and not item.copy_of)
-    return 2 if any(item.raw is None for item in logs) or (stored is not None and stored < wanted) else 0
+        _print(logs, went.where)
+    return 2 if any(item.raw is None for item in logs) or not went.whole else 0
 
 
 def _file_name(item: PublishedLog, folder: Path) -> str:
@@ -81,7 +73,7 @@ def _file_name(item: PublishedLog, folder: Path) -> str:
     return name.replace("/results/", "/").replace("/", "__").rpartition(".")[0] + ".json"
 
 
-def _print(logs: list[PublishedLog], out: Path | None, stored: int | None) -> None:
+def _print(logs: list[PublishedLog], where: str) -> None:
     for item in logs:
         if item.raw is None:
             output.note(f"{item.place.name}: {'; '.join(map(str, item.problems))}")
@@ -93,8 +85,6 @@ def _print(logs: list[PublishedLog], out: Path | None, stored: int | None) -> No
         output.line(f"and {len(copies) - SHOWN} more copies; see them all with --json")
     receipts = [item for item in logs if item.raw is not None]
     groups = Counter(item.place.context for item in receipts)
-    where = f", written to {out}" if out is not None else ""
-    where += f", {stored} in the store" if stored is not None else ""
     launches = len({item.launch for item in receipts})
     output.line(
         f"{len(receipts)} receipts of {len(logs)} logs in {len(groups)} submissions, {launches} launches{where}"

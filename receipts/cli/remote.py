@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from receipts.base.errors import UsageError
 from receipts.base.files import read_small
 from receipts.cli import output
-from receipts.cli.session import from_stdin, is_file
+from receipts.cli.session import from_stdin, is_file, worst
 from receipts.workflows.server import Answered, Server, documented
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def claims(server: Server, files: Sequence[str], *, add: bool, as_json: bool) ->
             raise UsageError(f"{file} cannot be read: {error.strerror}") from None
         verdicts += server.ask("POST", path, body=raw, media="application/toml").data
     _claims(verdicts, as_json)
-    return 0 if add else _worst(verdicts)
+    return 0 if add else worst(item["status"] for item in verdicts)
 
 
 def claim_list(server: Server, status: str | None, *, everything: bool, as_json: bool) -> int:
@@ -124,11 +124,6 @@ def _claims(verdicts: list[dict[str, Any]], as_json: bool) -> None:
         (item["claim"], "superseded" if item.get("superseded") else item["status"], item["text"]) for item in verdicts
     ]
     output.table(("claim", "status", "says"), rows, empty="no claims; add some: receipts claim add FILE")
-
-
-def _worst(verdicts: list[dict[str, Any]]) -> int:
-    statuses = {item["status"] for item in verdicts}
-    return 1 if "refuted" in statuses else 3 if statuses & {"unproven", "stale"} else 0
 
 
 def _document(word: str) -> Document | str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from receipts.base.files import write_folder
+from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.report_mlperf import mlperf
 from receipts.cli.session import Session, pass_session
 from receipts.cli.sides import ComparisonOptions, gather, of_two_sides
 
 if TYPE_CHECKING:
-    from receipts.publish.report import Ref, WeekData
+    from receipts.publish.report import WeekData
+    from receipts.publish.report.data import Described
 
 F = TypeVar("F", bound=Callable[..., Any])
 WRITES = """Writes report.md, index.html and report.json; other files in the folder are left alone."""
@@ -60,19 +62,30 @@ def _out(place: str) -> Callable[[F], F]:
     )
 
 
-_SINCE = click.option("--since", metavar="TIME", help="Start of an interval other than a week; a day or a time.")
-_UNTIL = click.option("--until", metavar="TIME", help="Its end, that day included.  [default: --as-of]")
 _AS_OF = click.option("--as-of", metavar="TIME", help="Only what ran up to then.  [default: now]")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Also print report.json.")
 
 
+def _interval(default: str) -> Callable[[F], F]:
+    """The options that say when, which a command takes as ``when``."""
+
+    def give(command: F) -> F:
+        for option in (
+            _AS_OF,
+            click.option("--until", metavar="TIME", help="Its end, that day included.  [default: --as-of]"),
+            click.option("--since", metavar="TIME", help="Start of an interval other than a week; a day or a time."),
+            click.option("--week", metavar="YYYY-Www", help=f"ISO week, in UTC.  [default: {default}]"),
+        ):
+            command = option(command)
+        return command
+
+    return give
+
+
 @command.command("weekly", epilog=EPILOG)
-@click.option("--week", metavar="YYYY-Www", help="ISO week, in UTC.  [default: that of --as-of]")
-@_SINCE
-@_UNTIL
+@_interval("that of --as-of")
 @click.option("--lane", "-l", "lanes", multiple=True, metavar="NAME", help="Only this lane; may be repeated.")
 @_out("report")
-@_AS_OF
 @click.option(
     "--first-screen",
     "form",
@@ -82,15 +95,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Also print report.
 @_JSON
 @pass_session
 def weekly(
-    session: Session,
-    week: str | None,
-    since: str | None,
-    until: str | None,
-    lanes: tuple[str, ...],
-    out: Path,
-    as_of: str | None,
-    form: str | None,
-    as_json: bool,
+    session: Session, lanes: tuple[str, ...], out: Path, form: str | None, as_json: bool, **when: str | None
 ) -> int:
     """Write the frontier report of a week, or of any interval.
 
@@ -102,16 +107,15 @@ def weekly(
 
     if form is not None and as_json:
         raise UsageError("--first-screen and --json both print; leave one out")
-    at = moment(as_of)
-    wanted = asked(week, since, until, at)
+    at = moment(when.pop("as_of"))
+    wanted = asked(**when, as_of=at)
     with session.open_store() as store:
         data, basis = collect_with_basis(store, session.rulebook, wanted, at, tuple(dict.fromkeys(lanes)))
     if form is not None:
         output.line(render_first(data, form, session.config.reports).rstrip("\n"))
         return 0
     files = {**render(data, session.rulebook.rules, session.config.reports), **parquet(basis, data)}
-    _keep(session, files, out, _quoted(data))
-    return _print_written(data, files, out, as_json=as_json)
+    return _finish(session, files, out, data.receipts, head=_counts(data), as_json=as_json)
 
 
 LANE_EPILOG = f"""\b
@@ -126,35 +130,22 @@ Examples:
 
 @command.command("lane", epilog=LANE_EPILOG)
 @click.argument("name", metavar="NAME")
-@click.option("--week", metavar="YYYY-Www", help="ISO week, in UTC.  [default: the last in which the lane ran]")
-@_SINCE
-@_UNTIL
+@_interval("the last in which the lane ran")
 @_out("report/lane")
-@_AS_OF
 @_JSON
 @pass_session
-def lane(
-    session: Session,
-    name: str,
-    week: str | None,
-    since: str | None,
-    until: str | None,
-    out: Path,
-    as_of: str | None,
-    as_json: bool,
-) -> int:
+def lane(session: Session, name: str, out: Path, as_json: bool, **when: str | None) -> int:
     """Write the page of one lane: its frontier and ceilings, and the last week in which it ran."""
     from receipts.publish.report import Week, asked, collect_with_basis, moment, parquet, render_lane
 
-    at = moment(as_of)
-    wanted = asked(week, since, until, at)
+    at = moment(when.pop("as_of"))
+    wanted = asked(**when, as_of=at)
     with session.open_store() as store:
         data, basis = collect_with_basis(store, session.rulebook, wanted, at, (name,))
-        if not (week or since) and not data.counts.submitted and data.last_week:
+        if not (when["week"] or when["since"]) and not data.counts.submitted and data.last_week:
             data, basis = collect_with_basis(store, session.rulebook, Week.parse(data.last_week), at, (name,))
     files = {**render_lane(data, name, session.rulebook.rules, session.config.reports), **parquet(basis, data)}
-    _keep(session, files, out, _quoted(data))
-    return _print_written(data, files, out, as_json=as_json)
+    return _finish(session, files, out, data.receipts, head=_counts(data), as_json=as_json)
 
 
 COMPARE_EPILOG = f"""\b
@@ -193,13 +184,8 @@ def compare_(session: Session, asked: ComparisonOptions, out: Path, as_json: boo
             )
     data = pair(left, right, verdict, session.rulebook, facts, decided, claims)
     files = render_pair(data, session.rulebook.rules, session.config.reports)
-    _keep(session, files, out, [item.receipt for item in data.receipts] if stored else [])
-    if as_json:
-        output.line(files["report.json"].decode().rstrip("\n"))
-        return 0
-    _print_files(files, out)
-    output.line(verdict.last_line())
-    return 0
+    quoted = data.receipts if stored else ()
+    return _finish(session, files, out, quoted, foot=verdict.last_line(), as_json=as_json)
 
 
 CLAIM_EPILOG = f"""\b
@@ -223,52 +209,45 @@ def claim_(session: Session, claim_id: str, out: Path, as_of: str | None, as_jso
     with session.open_store() as store:
         data = claim(store, claim_id, session.rulebook, moment(as_of))
     files = render_claim(data, session.rulebook.rules, session.config.reports)
-    _keep(session, files, out, [item.receipt for item in data.receipts])
-    if as_json:
-        output.line(files["report.json"].decode().rstrip("\n"))
-        return 0
-    _print_files(files, out)
-    output.line(output.clean(data.verdict.last_line()))
-    return 0
+    return _finish(session, files, out, data.receipts, foot=data.verdict.last_line(), as_json=as_json)
 
 
-def _quoted(data: WeekData) -> list[Ref]:
-    return [item.receipt for item in data.receipts]
-
-
-def _print_written(data: WeekData, files: Mapping[str, bytes], out: Path, *, as_json: bool) -> int:
-    if as_json:
-        output.line(files["report.json"].decode().rstrip("\n"))
-        return 0
+def _counts(data: WeekData) -> str:
     counts = data.counts
-    output.line(
-        f"{data.week}: {counts.submitted} receipt{'s' * (counts.submitted != 1)} ({counts.valid} valid, "
-        f"{counts.open} open, {counts.invalid} invalid, {counts.superseded} superseded), "
-        f"{data.compared} pair{'s' * (data.compared != 1)} judged"
-    )
     if not counts.submitted and data.last_week:
         output.note(f"no receipt ran in {data.week}; the newest ran in {data.last_week}: --week {data.last_week}")
     elif not counts.submitted:
         of = f" of {', '.join(data.only_lanes)}" if data.only_lanes else ""
         output.note(f"the store has no receipt{of} that ran until then; see: receipts list")
-    _print_files(files, out)
+    return (
+        f"{data.week}: {counted(counts.submitted, 'receipt')} ({counts.valid} valid, {counts.open} open, "
+        f"{counts.invalid} invalid, {counts.superseded} superseded), {counted(data.compared, 'pair')} judged"
+    )
+
+
+def _finish(
+    session: Session,
+    files: Mapping[str, bytes],
+    out: Path,
+    quoted: Sequence[Described],
+    *,
+    head: str = "",
+    foot: str = "",
+    as_json: bool,
+) -> int:
+    """Write the files, and write down which receipts they quote, for `receipts impact`; print what was written."""
+    write_folder(out, files, over=True)
+    if quoted:
+        _remember(session, out / "report.md", [(item.receipt.id, item.receipt.name) for item in quoted])
+    if as_json:
+        output.line(files["report.json"].decode().rstrip("\n"))
+    else:
+        written = (f"  {out / name}" for name in sorted(files))
+        output.lines(output.clean(text) for text in (head, *written, foot) if text)
     return 0
 
 
-def _print_files(files: Iterable[str], out: Path) -> None:
-    for name in sorted(files):
-        output.line(f"  {out / name}")
-
-
-def _keep(session: Session, files: Mapping[str, bytes], out: Path, quoted: Iterable[Ref]) -> None:
-    """Write the files, and write down which receipts they quote, for `receipts impact`."""
-    write_folder(out, files, over=True)
-    named: list[tuple[str, str | None]] = [(item.id, item.name) for item in quoted]
-    if named:
-        _remember(session, out / "report.md", named)
-
-
-def _remember(session: Session, document: Path, quoted: list[tuple[str, str | None]]) -> None:
+def _remember(session: Session, document: Path, quoted: Sequence[tuple[str, str | None]]) -> None:
     """Write down which receipts a report quotes, for `receipts impact`, and seal the store once a day.
 
     A store that may only be read is left alone.

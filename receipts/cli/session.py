@@ -179,6 +179,12 @@ def named(store: Store, word: str) -> list[Parsed]:
     return [store.parsed(item) for item in ids]
 
 
+def worst(statuses: Iterable[str]) -> int:
+    """The exit code of several verdicts, on receipts or claims: what does not hold before what nobody can say."""
+    known = set(statuses)
+    return 1 if known & {"invalid", "refuted"} else 3 if known - {"valid", "supported"} else 0
+
+
 pass_session = click.make_pass_decorator(Session)
 
 

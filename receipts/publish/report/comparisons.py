@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.judging.topic import Topic
-from receipts.publish.page import Cell, Code, Column, Figure, Part, Row, Section, Table, heads
+from receipts.publish.page import Cell, Code, Column, Figure, Row, Section, Table, heads
 from receipts.publish.report.page import joined, links, more, rule, without_empty
 from receipts.publish.report.pictures import effects, step_times
 from receipts.publish.text import change, plain, span
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
-    from receipts.publish.report.data import Judged, LaneWeek, Waiting, WeekData
+    from receipts.publish.report.data import Judged, LaneWeek, Moved, Waiting, WeekData
     from receipts.publish.report.drawn import LaneDrawn
     from receipts.publish.report.words import Words
 
@@ -59,17 +59,14 @@ def _accepted(lane: LaneWeek, drawn: LaneDrawn, place: Callable[[str], str]) -> 
 
 
 def _sides(item: Judged) -> tuple[Cell, Cell, Cell]:
-    return links(item.a), links(item.b), moved(item) or UNMOVED
+    return links(item.a), links(item.b), moved(item.moved) or UNMOVED
 
 
-def moved(item: Judged) -> Cell:
+def moved(items: Sequence[Moved]) -> Cell:
     """The leaves that moved, four of them at most."""
-    parts: list[Part] = []
-    for one in item.moved[:4]:
-        parts += [", "] if parts else []
-        parts += [Code(one.path), f" {one.a} → {one.b}"]
-    left = len(item.moved) - 4
-    return tuple(parts) if left <= 0 else (*parts, f" and {left} more")
+    cells: list[Cell] = [(Code(item.path), f" {item.a} → {item.b}") for item in items[:4]]
+    left = len(items) - 4
+    return joined([*cells, *([(f"{left} more",)] if left > 0 else [])])
 
 
 def _numbers(item: Judged) -> tuple[Cell, Cell, Cell]:

@@ -14,7 +14,8 @@ from receipts.axes import difference
 from receipts.axes.shape import target_of
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level
-from receipts.publish.page import Cell, Code, Part, Row, Section, Table, heads
+from receipts.publish.page import Cell, Code, Row, Section, Table, heads
+from receipts.publish.report.comparisons import moved
 from receipts.publish.report.data import Judged, LaneWeek, Moved, Ref
 from receipts.publish.report.page import folded, joined, links, more, rule
 from receipts.publish.report.sections.claims import ClaimNow
@@ -201,10 +202,7 @@ def _trial(shelf: Shelf, made: Tried) -> Trial:
     low, high = made.interval
     row, verdict = made.b, made.verdict
     ids = (verdict.a, verdict.b) if verdict is not None else ((made.a.id,), (row.id,))
-    refs = (
-        tuple(Ref(name, shelf.entry(name).name) for name in ids[0]),
-        tuple(Ref(name, shelf.entry(name).name) for name in ids[1]),
-    )
+    refs = [tuple(Ref(name, shelf.entry(name).name) for name in side) for side in ids]
     shape = _words(row.chips, row.sequence_length, row.global_batch, row.depth)
     if verdict is None:
         return Trial(*refs, shape, None, None, None, f"ended in {row.outcome}", "rejected")
@@ -266,17 +264,9 @@ def _cells(item: Gain, target: Sequence[str]) -> tuple[Cell, ...]:
     )
 
 
-def moved(items: Sequence[Moved]) -> Cell:
-    """The leaves that moved, four of them at most."""
-    cells: list[Cell] = [(Code(item.path), f" {item.a} → {item.b}") for item in items[:4]]
-    left = len(items) - 4
-    return joined([*cells, *([(f"{left} more",)] if left > 0 else [])])
-
-
 def sides(item: Trial) -> Cell:
     """Both sides by their receipts."""
-    parts: list[Part] = ["A ", *links(item.a, 1), " B ", *links(item.b, 1)]
-    return tuple(parts)
+    return ("A ", *links(item.a, 1), " B ", *links(item.b, 1))
 
 
 def _why(item: Gain, target: Sequence[str]) -> Cell:
