@@ -114,6 +114,7 @@ class Recorder:
 
     def _end(self, error: BaseException | None) -> None:
         try:
+            self._run.profiled(ended=True)
             self._run.finish(error)
         except Exception as fault:
             self._run.lost(fault)
@@ -187,6 +188,15 @@ class Recorder:
     def flag(self, name: Flag) -> None:
         """Flag the step that is running, or else the next one."""
         self._steps.mark(name)
+
+    @guarded
+    def profile(self, steps: int = 2) -> None:
+        """Trace the next steps with the profiler of torch or JAX, whichever is loaded; `submit --evidence` reads it.
+
+        The file is written beside the receipt, and listed with its SHA-256. The steps are flagged, and count in no
+        rate. Of several ranks the first one takes the trace.
+        """
+        self._run.profile(int(steps))
 
     @guarded
     def window(self, start: int, stop: int | None = None) -> None:

@@ -11,7 +11,7 @@ from _thread import RLock
 from array import array
 from time import perf_counter_ns
 
-from receipts.emit import ending, files, head, place, stall
+from receipts.emit import ending, files, guard, head, place, stall
 from receipts.emit.facts import CALLER, RECORDER
 from receipts.emit.journal import LAST, Journal
 from receipts.emit.missing import Missing, missing, unknown_lane
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from receipts.emit.facts import Facts
     from receipts.emit.probing import Probing
+    from receipts.emit.profiling import Profiling
     from receipts.emit.signals import Terminate
     from receipts.emit.steps import Steps
 
@@ -66,6 +67,7 @@ class Run:
         self._process = os.getpid()
         self._terminate: Terminate | None = None
         self._probing: Probing | None = None
+        self._profiling: Profiling | None = None
         self._compiled = False
         self.written = ""
         self.record = Record({"host": "", "lane": about["lane"]}, self.tell)
@@ -231,8 +233,35 @@ class Run:
             self.record.blocks.append((block, 0))
         return block
 
+    def profile(self, count: int) -> None:
+        """Trace the next steps of a run that has begun, on its first rank. Raises what profilers do, and ValueError."""
+        from receipts.emit.profiling import Profiling, tracer
+
+        if count < 1 or self._profiling is not None or not self._started or self._over:
+            raise ValueError(f"{count} steps of a run that has begun, and of one trace at a time")
+        if self.record.place.rank == 0:
+            path = f"{os.path.splitext(self.record.head['out'])[0]}.trace"
+            self._profiling = Profiling(tracer(path, self.record.head["lane"]), self.steps, count)
+
+    def profiled(self, *, ended: bool = False) -> None:
+        """Take note of a step that a trace covers, or of the end of the run; lists the files of a whole trace."""
+        profiling = self._profiling
+        if profiling is None or self._over:
+            return
+        try:
+            files = profiling.stop() if ended else profiling.after_step()
+        except Exception as error:
+            files = []
+            profiling.give_up()
+            guard.fault(self.fault, "profile", error)
+        if files is not None:
+            self._profiling = None
+            for path in files:
+                self.evidence({"kind": profiling.kind, "uri": path})
+
     def after_step(self, count: int) -> None:
         """After the first step, and after those that the hot path leaves to the slow one."""
+        self.profiled()
         probing, warmup = self._probing, self.record.warmup or 0
         if probing is None or self._over:
             return

@@ -1,8 +1,10 @@
 """Whether files are of the launch of the receipt that they are read beside: a trace of another run proves nothing.
 
-A file that shows the path is compared with what the receipt states: the time between start and end, the number of
-steps, the versions, the chip, the shape of attention. One that contradicts any is not read. One that shows none of them
-is read, and a remark says so. Whoever makes up a whole trace passes: what vouches for it is a signature.
+A file that shows the path is compared with what the receipt states: the time between start and end, the host, the
+number of steps, the versions, the chip, the shape of attention. One that contradicts any is not read. One that shows
+none of them, and that the job did not list, is read, and a remark says so.
+
+Whoever makes up a whole trace passes: what vouches for it is a signature.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def of_this_launch(draft: Draft, files: Sequence[FileEvidence]) -> list[FileEvid
     """The files, without those that show the path of another launch than that of the receipt among them."""
     if draft.base is None:
         return list(files)
-    own = []
+    own, listed = [], {entry.get("sha256") for entry in draft.base.tree.get("evidence", ())}
     for file in files:
         bonds = [bond for reading in file.readings for bond in _bonds(draft, reading)]
         broken = [bond for bond in bonds if not bond.holds]
@@ -42,7 +44,7 @@ def of_this_launch(draft: Draft, files: Sequence[FileEvidence]) -> list[FileEvid
             draft.contradict(bond.leaf, f"{file.name} is of another launch, and is not read: {bond.why}")
         if not broken:
             own.append(file)
-            if not bonds and any(_shows_kernels(reading) for reading in file.readings):
+            if not bonds and file.sha256 not in listed and any(_shows_kernels(reading) for reading in file.readings):
                 text = "no time, step, version or shape in it shows that it is of this launch"
                 draft.tell("note", text, Where(file.name))
     return own
@@ -61,6 +63,10 @@ def _bonds(draft: Draft, reading: Reading) -> Iterator[Bond]:
         first, last = reading.between
         inside = began - CLOCKS_SECONDS <= first and last <= ended + CLOCKS_SECONDS
         yield Bond("run.finished", inside, f"it covers {_clock(first)} to {_clock(last)}")
+    host = draft.get("run.host")
+    if reading.host and isinstance(host, str) and draft.get("hardware.hosts") in (None, 1):
+        same = reading.host.partition(".")[0].lower() == host.partition(".")[0].lower()
+        yield Bond("run.host", same, f"it was taken on {reading.host}, and the receipt states {host}")
     steps = draft.get("measurement.step_durations_seconds")
     if reading.steps_covered and isinstance(steps, list) and steps:
         yield Bond(

@@ -87,15 +87,26 @@ def _with_record(entry: dict[str, Any], record: Mapping[str, str]) -> dict[str, 
 
 
 def _joined(known: Sequence[dict[str, Any]], entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The listed evidence, and what was read now; a file that was listed before is listed once, with every leaf."""
+    """The listed evidence, and what was read now; a file that was listed before is listed once, with every leaf.
+
+    One that the job only attached is listed as its reader lists it.
+    """
     joined = [dict(entry) for entry in known]
     for entry in entries:
-        same = next((item for item in joined if _bare(item) == _bare(entry)), None)
-        if same is None:
+        same = next((item for item in joined if _bare(item) in (_bare(entry), _attached(item, entry))), None)
+        if same is not None and _bare(same) != _bare(entry):
+            same.clear()
+            same.update(entry)
+        elif same is None:
             joined.append(entry)
         elif more := {**same.get("read", {}), **entry.get("read", {})}:
             same["read"] = more
     return joined
+
+
+def _attached(item: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry as a job lists a file that it leaves to readers, by whatever name."""
+    return {"kind": entry["kind"], "uri": item.get("uri"), "sha256": entry["sha256"]}
 
 
 def _bare(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -118,8 +118,8 @@ def _frameworks(
         names = {name: (Where(draft.base.name), RECEIPT) for name in own if name}
     for leaf in ("framework", "frameworks"):
         for seen, where, source in by_leaf.get(leaf, ()):
-            if seen.level != "intent":
-                names.setdefault(seen.value, (where, source))
+            if seen.level != "intent" and names.get(seen.value, ("", RECEIPT))[1] == RECEIPT:
+                names[seen.value] = where, source  # what a file shows is no longer the receipt's own word alone
     for file, reading in readings(files):
         if len(reading.steps) and reading.source in HOSTS and not set(names) - LIBRARIES:
             host = HOSTS[reading.source]
@@ -142,7 +142,8 @@ def _frameworks(
             return
     if not hosts:
         return
-    first, (where, source) = next(iter(hosts.items()))
+    first = next(iter(hosts))
+    where, source = min(hosts.values(), key=lambda shown: shown[1] != RECEIPT)
     draft.put("path.witnessed.frameworks", list(hosts), where, source)
     if len(hosts) == 1:
         draft.put("path.witnessed.framework", first, where, source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -54,6 +55,7 @@ def _trace(recorded: Path) -> Tree:
     return {
         "schemaVersion": 1,
         "PyTorch Version": "2.9.0",
+        "host_name": os.uname().nodename,
         "baseTimeNanoseconds": int(started * 1e9),
         "traceEvents": events,
         "traceName": "trace.json",
@@ -97,6 +99,10 @@ def _other_shape(trace: Tree) -> None:
     trace["traceEvents"][1]["args"]["Input Dims"] = [[2, 8, SEQUENCE // 4, WIDTH]] * 3
 
 
+def _other_host(trace: Tree) -> None:
+    trace["host_name"] = "another-machine"
+
+
 def _other_heads(trace: Tree) -> None:
     trace["traceEvents"][1]["args"]["Input Dims"] = [[2, 8, SEQUENCE, 2 * WIDTH]] * 3
 
@@ -108,6 +114,7 @@ def _other_heads(trace: Tree) -> None:
         (_earlier, "it covers 20"),
         (_longer, "it covers 8 steps, of 3"),
         (_other_version, "it states 2.4.1, and the receipt 2.9.0"),
+        (_other_host, "it was taken on another-machine"),
         (_other_shape, "its attention runs on 128 × 64"),
         (_other_heads, "its attention runs on 512 × 128"),
     ],
@@ -136,7 +143,7 @@ def test_a_trace_of_another_launch_beside_a_log_of_this_one_shows_nothing(record
 
 def test_what_nothing_binds_to_its_launch_is_read_and_that_is_remarked(recorded: Path, tmp_path: Path) -> None:
     trace = _trace(recorded)
-    del trace["baseTimeNanoseconds"], trace["PyTorch Version"]
+    del trace["baseTimeNanoseconds"], trace["PyTorch Version"], trace["host_name"]
     del trace["traceEvents"][1]["args"], trace["traceEvents"][0]
     tree, _ = _whole(recorded, tmp_path, trace)
     assert "shows that it is of this launch" in "".join(tree["notes"]["ingest.remarks"])

@@ -81,7 +81,7 @@ class _Trace:
     def events(self, body: Body) -> None:
         head = state_head(self.reading, body)
         self.arch, self.no_device = device_arch(head), no_device(head)
-        self.binding.base = head.get("baseTimeNanoseconds")
+        self.binding.base, self.binding.host = head.get("baseTimeNanoseconds"), head.get("host_name")
         seen = 0
         try:
             for event in ijson.items(body, body.path, buf_size=BLOCK, use_float=True):

@@ -1,4 +1,4 @@
-"""What binds a trace to its launch: when its events began, and the shapes that attention ran on.
+"""What binds a trace to its launch: its host, when its events began, and the shapes that attention ran on.
 
 Times are microseconds after ``baseTimeNanoseconds``, which kineto writes since PyTorch 2.4; without it, older writers
 count from 1970 or from the start of the machine. Shapes are there with ``record_shapes=True``.
@@ -21,6 +21,7 @@ class Binding:
 
     def __init__(self) -> None:
         self.base: object = None
+        self.host: object = None
         self._first: float | None = None
         self._last = 0.0
         self._queries: set[tuple[int, int]] = set()
@@ -40,6 +41,7 @@ class Binding:
     def write(self, reading: Reading) -> None:
         """Put it into the reading."""
         reading.queries = self._queries
+        reading.host = str(self.host)[:200] if self.host else ""
         base = self.base / 1e9 if isinstance(self.base, int) else 0.0
         if self._first is not None and base + self._first * _MICRO > _YEAR_2001:
             reading.between = base + self._first * _MICRO, base + self._last * _MICRO
