@@ -95,7 +95,7 @@ def _interval(default: str) -> Callable[[F], F]:
 @_JSON
 @pass_session
 def weekly(
-    session: Session, lanes: tuple[str, ...], out: Path, form: str | None, as_json: bool, **when: str | None
+    session: Session, /, lanes: tuple[str, ...], out: Path, form: str | None, as_json: bool, **when: str | None
 ) -> int:
     """Write the frontier report of a week, or of any interval.
 
@@ -134,7 +134,7 @@ Examples:
 @_out("report/lane")
 @_JSON
 @pass_session
-def lane(session: Session, name: str, out: Path, as_json: bool, **when: str | None) -> int:
+def lane(session: Session, /, name: str, out: Path, as_json: bool, **when: str | None) -> int:
     """Write the page of one lane: its frontier and ceilings, and the last week in which it ran."""
     from receipts.publish.report import Week, asked, collect_with_basis, moment, parquet, render_lane
 

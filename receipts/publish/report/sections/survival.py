@@ -202,11 +202,11 @@ def _trial(shelf: Shelf, made: Tried) -> Trial:
     low, high = made.interval
     row, verdict = made.b, made.verdict
     ids = (verdict.a, verdict.b) if verdict is not None else ((made.a.id,), (row.id,))
-    refs = [tuple(Ref(name, shelf.entry(name).name) for name in side) for side in ids]
+    a, b = (tuple(Ref(name, shelf.entry(name).name) for name in side) for side in ids)
     shape = _words(row.chips, row.sequence_length, row.global_batch, row.depth)
     if verdict is None:
-        return Trial(*refs, shape, None, None, None, f"ended in {row.outcome}", "rejected")
-    return Trial(*refs, shape, made.ratio, low, high, verdict.effect, verdict.status)
+        return Trial(a, b, shape, None, None, None, f"ended in {row.outcome}", "rejected")
+    return Trial(a, b, shape, made.ratio, low, high, verdict.effect, verdict.status)
 
 
 def _shape(parsed: Parsed) -> str:
