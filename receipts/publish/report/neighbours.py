@@ -147,10 +147,8 @@ class Configurations:
         every = {item.entry.id: item for item in (*others, *made.launches)}
         ordered = sorted(every.values(), key=lambda item: (item.rate_status != "invalid", order(item.entry)))
         ordered = sorted(ordered[-MOST_LAUNCHES:], key=lambda item: order(item.entry))
-        stated = newest.parsed.stated
-        alike = [
-            item for item in ordered if all(item.parsed.stated.get(path) == stated.get(path) for path in AS_MEASURED)
-        ]
+        measured = _as_measured(newest)
+        alike = [item for item in ordered if _as_measured(item) == measured]
         while (twice := copied_pair([item.parsed for item in alike])) is not None:
             alike = [item for item in alike if item.entry.id != twice[1].id]
         return Configuration(made.key, tuple(alike))
@@ -186,6 +184,11 @@ class Configurations:
             number = self._numbers.get(name)
             self._keys[name] = number if number is not None and self.holds(item) else self.ran(item).whole
         return self._keys[name]
+
+
+def _as_measured(item: Item) -> list[object]:
+    stated = item.parsed.stated
+    return [stated.get(path) for path in AS_MEASURED]
 
 
 def soundness(item: Item) -> tuple[object, ...]:
