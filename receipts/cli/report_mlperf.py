@@ -42,6 +42,7 @@ def mlperf(session: Session, benchmark: str, accelerator: str, pair: tuple[str, 
     Reads the receipts of lane mlperf-closed, which `receipts import mlperf` stores.
     """
     from receipts.publish.published import page, pair_page
+    from receipts.publish.render.markdown import markdown
     from receipts.questions.published import pair_of, pairs, submissions
     from receipts.store import Condition, Filters
 
@@ -55,13 +56,14 @@ def mlperf(session: Session, benchmark: str, accelerator: str, pair: tuple[str, 
     if not kept:
         raise UsageError(f"no receipt of lane {LANE} fits; import some: receipts import mlperf DIR --submit")
     if pair:
-        text = pair_page(pair_of(_one(kept, pair[0]), _one(kept, pair[1]), lane))
+        shown = pair_page(pair_of(_one(kept, pair[0]), _one(kept, pair[1]), lane))
     else:
-        text = page(kept, list(pairs(kept, lane)))
+        shown = page(kept, list(pairs(kept, lane)))
+    text = markdown(shown, document=True)
     if out is None:
         output.line(text)
     else:
-        write(out, text, over=True)
+        write(out, f"{text}\n", over=True)
     return 0
 
 

@@ -5,76 +5,82 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from receipts.publish.page import Page, Section, Table, heads, row
+from receipts.publish.text import plain
 from receipts.questions.published import Submission, SubmissionPair
 
 SHOWN_AXES = 6
 SHOWN_PAIRS = 40
+LONGEST = 80
 
 
-def page(listed: Sequence[Submission], compared: Sequence[SubmissionPair]) -> str:
-    """Markdown of all submissions and of the pairs that are nearest to each other."""
-    lines = [
-        "# Published results",
-        "",
-        "*Published, not yours.* Step time is the median launch; the spread is that of launches.",
-        "",
-    ]
-    for (benchmark, accelerator), group in groupby(listed, key=lambda item: (item.benchmark, item.accelerator)):
-        lines += [f"## {benchmark} on {accelerator}", "", *_spreads(list(group)), ""]
-    lines += ["## What differs between two submissions", "", *_pairs(compared), ""]
-    return "\n".join(lines)
+def page(listed: Sequence[Submission], compared: Sequence[SubmissionPair]) -> Page:
+    """All submissions, and the pairs that are nearest to each other."""
+    says = "Published, not yours. Step time is the median launch; the spread is that of launches."
+    groups = groupby(listed, key=lambda item: (item.benchmark, item.accelerator))
+    spreads = [Section("", " on ".join(of), tables=(_spreads(list(group)),)) for of, group in groups]
+    pairs = Section("", "What differs between two submissions", tuple(_about(compared)), tables=(_pairs(compared),))
+    return Page("Published results", lead=(says,), sections=(*spreads, pairs))
 
 
-def pair_page(pair: SubmissionPair) -> str:
-    """Markdown of two submissions, axis by axis."""
-    lines = [f"# {pair.b.context}", "", f"against {pair.a.context}: {_effect(pair)}", ""]
-    lines += ["| axis | A | B |", "| --- | --- | --- |"]
-    for change in pair.apart.changed:
-        lines += [f"| {member.path} | {_cell(member.a)} | {_cell(member.b)} |" for member in change.members]
+def pair_page(pair: SubmissionPair) -> Page:
+    """Two submissions, axis by axis."""
+    members = (member for change in pair.apart.changed for member in change.members)
+    table = Table("", heads("axis | A | B"), tuple(row(item.path, _cell(item.a), _cell(item.b)) for item in members))
+    lead = f"against {pair.a.context}: {_effect(pair)}"
+    sections = (Section("", "", tables=(table,)), Section("", "", tuple(_verdict(pair))))
+    return Page(pair.b.context, lead=(lead,), sections=sections)
+
+
+def _verdict(pair: SubmissionPair) -> Iterator[str]:
     if pair.lopsided:
-        lines += ["", f"One side alone states: {', '.join(pair.lopsided)}."]
+        yield f"One side alone states: {', '.join(pair.lopsided)}."
     neither = sorted({item.axis for item in pair.apart.unknown} - set(pair.lopsided))
     if neither:
-        lines += ["", f"Neither states: {', '.join(neither)}."]
+        yield f"Neither states: {', '.join(neither)}."
     count = len(pair.apart.changed)
     if pair.one_axis:
         axis = pair.apart.axes[0]
-        verdict = f"One stated axis differs, {axis}: the effect is its, or that of an axis which neither states."
+        yield f"One stated axis differs, {axis}: the effect is its, or that of an axis which neither states."
     elif not count and not pair.lopsided:
-        verdict = "No stated axis differs: the effect is that of the machines, or of an axis which neither states."
+        yield "No stated axis differs: the effect is that of the machines, or of an axis which neither states."
     else:
-        verdict = f"{count} axes differ and {len(pair.lopsided)} may: no axis alone explains the effect."
-    return "\n".join([*lines, "", verdict, ""])
+        yield f"{count} axes differ and {len(pair.lopsided)} may: no axis alone explains the effect."
 
 
-def _spreads(group: Sequence[Submission]) -> Iterator[str]:
-    yield "| submission | chips | launches | global batch | step (s) | spread |"
-    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
-    for item in group:
-        stated = item.like.stated
-        step = f"{item.location:.4g}" if item.location is not None else "~"
-        spread = f"{item.spread:.2%}" if item.spread is not None else "~"
-        counted = f"{len(item.seconds)} of {len(item.launches)}"
-        yield (
-            f"| {item.context} | {stated.get('hardware.chips', '~')} | {counted} "
-            f"| {stated.get('batch.global_batch', '~')} | {step} | {spread} |"
+def _spreads(group: Sequence[Submission]) -> Table:
+    rows = tuple(
+        row(
+            item.context,
+            str(item.like.stated.get("hardware.chips", "~")),
+            f"{len(item.seconds)} of {len(item.launches)}",
+            str(item.like.stated.get("batch.global_batch", "~")),
+            f"{item.location:.4g}" if item.location is not None else "~",
+            f"{item.spread:.2%}" if item.spread is not None else "~",
         )
+        for item in group
+    )
+    return Table("", heads("submission | #chips | #launches | #global batch | step [s] | #spread"), rows)
 
 
-def _pairs(compared: Sequence[SubmissionPair]) -> Iterator[str]:
-    single = [pair for pair in compared if pair.one_axis]
-    yield f"{len(single)} of {len(compared)} pairs on one accelerator are one axis apart, by what both state."
+def _about(compared: Sequence[SubmissionPair]) -> Iterator[str]:
+    single = sum(pair.one_axis for pair in compared)
+    yield f"{single} of {len(compared)} pairs on one accelerator are one axis apart, by what both state."
     yield "An axis that one side alone states may differ; what neither states is not counted."
-    if not compared:
-        return
-    yield ""
-    yield "| A | B | B over A | differs | may differ |"
-    yield "| --- | --- | --- | --- | ---: |"
-    for pair in compared[:SHOWN_PAIRS]:
-        axes = pair.apart.axes
-        more = f" and {len(axes) - SHOWN_AXES} more" if len(axes) > SHOWN_AXES else ""
-        changed = ", ".join(axes[:SHOWN_AXES]) + more or "nothing that is stated"
-        yield f"| {pair.a.context} | {pair.b.context} | {_effect(pair)} | {changed} | {len(pair.lopsided)} |"
+
+
+def _pairs(compared: Sequence[SubmissionPair]) -> Table:
+    rows = tuple(
+        row(pair.a.context, pair.b.context, _effect(pair), _differs(pair), str(len(pair.lopsided)))
+        for pair in compared[:SHOWN_PAIRS]
+    )
+    return Table("", heads("A | B | B over A | differs | #may differ"), rows)
+
+
+def _differs(pair: SubmissionPair) -> str:
+    axes = pair.apart.axes
+    more = f" and {len(axes) - SHOWN_AXES} more" if len(axes) > SHOWN_AXES else ""
+    return ", ".join(axes[:SHOWN_AXES]) + more or "nothing that is stated"
 
 
 def _effect(pair: SubmissionPair) -> str:
@@ -85,4 +91,4 @@ def _effect(pair: SubmissionPair) -> str:
 
 
 def _cell(value: object) -> str:
-    return "not stated" if value is None else str(value).replace("|", "\\|")[:80]
+    return "not stated" if value is None else plain(value, LONGEST)

@@ -7,6 +7,7 @@ from typing import Any
 
 from receipts.judging.rulebook import Rulebook
 from receipts.publish.published import page, pair_page
+from receipts.publish.render.markdown import markdown
 from receipts.questions.published import Submission, pairs, submissions
 from receipts.receipt import Document, Parsed, parse
 
@@ -66,10 +67,10 @@ def test_a_pair_is_one_axis_apart_where_no_side_alone_states_an_axis() -> None:
 def test_the_page_names_what_differs_and_by_how_much() -> None:
     every = listed()
     found = list(pairs(every, LANE))
-    text = page(every, found)
+    text = markdown(page(every, found), document=True)
     assert "## bench on h200-sxm" in text
     assert "| mlperf/a/bench | 8 | 3 of 3 | 8 | 2.003 | 0.05% |" in text
     assert "1 of 3 pairs on one accelerator are one axis apart" in text
-    pair = pair_page(next(item for item in found if item.one_axis))
+    pair = markdown(pair_page(next(item for item in found if item.one_axis)), document=True)
     assert "| batch.micro_batch | 1 | 2 |" in pair
     assert "One stated axis differs, batch.micro_batch" in pair
