@@ -72,6 +72,11 @@ def more(count: int, what: str) -> tuple[str, ...]:
     return (f"And {count:,} more {what}.",) if count else ()
 
 
+def listed(anchor: str, title: str, nothing: str, table: Table, *sentences: str) -> Section | str:
+    """A section of one table, without empty columns; where it has no row, ``nothing``: what there is none of."""
+    return Section(anchor, title, sentences, tables=(without_empty(table),)) if table.rows else nothing
+
+
 def without_empty(table: Table) -> Table:
     """The table without columns in which no row has anything."""
     kept = [at for at in range(len(table.columns)) if any(row.cells[at] not in ((), ("~",)) for row in table.rows)]

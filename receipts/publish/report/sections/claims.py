@@ -12,7 +12,7 @@ from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level
 from receipts.publish.page import Cell, Code, Row, Section, Table, heads
-from receipts.publish.report.page import folded, joined, links, more, rule
+from receipts.publish.report.page import folded, joined, links, listed, more, rule
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import NOTE, UNKNOWN, plain
 from receipts.questions.claims.judge import waits
@@ -217,8 +217,6 @@ def _head(made: Claims) -> Iterator[str]:
 
 
 def _changed(made: Claims) -> Section | str:
-    if not made.changed:
-        return "changed claims"
     columns = heads("claim | it says | was | is | why | stands on")
     rows = tuple(
         Row((
@@ -232,7 +230,7 @@ def _changed(made: Claims) -> Section | str:
         for item in made.changed
     )  # fmt: skip
     table = Table("Claims whose status changed", columns, rows, more(made.changed_more, "claims"))
-    return Section("claims-changed", "Changed", tables=(table,))
+    return listed("claims-changed", "Changed", "changed claims", table)
 
 
 def was(item: ClaimNow) -> str:
@@ -258,8 +256,6 @@ def why(reasons: Sequence[Why]) -> Cell:
 
 
 def _stale(made: Claims) -> Section | str:
-    if not made.stale:
-        return "stale claims"
     columns = heads("claim | it says | if its receipts stood | why | quoted in")
     rows = tuple(
         Row((
@@ -273,7 +269,7 @@ def _stale(made: Claims) -> Section | str:
     )  # fmt: skip
     table = Table("Stale claims and the documents that quote them", columns, rows, more(made.stale_more, "claims"))
     says = "Mend the documents, or say what replaces the claim: receipts claim supersede ID --by ID --reason …"
-    return Section("claims-stale", "Stale", sentences=(says,), tables=(table,))
+    return listed("claims-stale", "Stale", "stale claims", table, says)
 
 
 def _documents(item: ClaimNow) -> Cell:

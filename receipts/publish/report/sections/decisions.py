@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
 from receipts.publish.page import Cell, Code, Row, Section, Table, heads
-from receipts.publish.report.page import link, more
+from receipts.publish.report.page import link, listed, more
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import NOTE, plain
 
@@ -66,10 +66,8 @@ def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()
 
 def section(made: Decisions) -> Section | str:
     """The decisions in words."""
-    if not made.made:
-        return "decisions"
     shown = table("Decisions, the newest first", made.made, more(made.more, "decisions"))
-    return Section("decisions", "Decisions", tables=(shown,))
+    return listed("decisions", "Decisions", "decisions", shown)
 
 
 def table(caption: str, decisions: Iterable[Decided], after: tuple[str, ...] = ()) -> Table:

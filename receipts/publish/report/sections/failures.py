@@ -10,7 +10,7 @@ from typing import TypeVar
 from receipts.axes.lineage import Versions, ran_on
 from receipts.axes.shape import DEPTH, PATTERN
 from receipts.publish.page import Cell, Row, Section, Table, heads
-from receipts.publish.report.page import joined, link, links, more, without_empty
+from receipts.publish.report.page import joined, link, links, listed, more
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.cost import Cost, cost, spent
 from receipts.publish.report.shelf import FAILED, Item, Shelf, ref_of
@@ -176,15 +176,14 @@ def named(item: Failure) -> str:
 
 def section(known: Failures) -> Section | str:
     """The causes in words."""
-    if not known.launches:
-        return "failed launches"
-    columns = heads(
+    header = (
         "#launches | cause | phase and class | #asked for | #limit | what it printed | model | software"
         " | tried after | #cost | receipts"
     )
     rows = tuple(Row(_cells(item)) for item in known.causes)
-    table = Table("Causes, those that ended most launches first", columns, rows, more(known.more, "causes"))
-    return Section("failures", "Failures", tables=(without_empty(table),))
+    caption = "Causes, those that ended most launches first"
+    table = Table(caption, heads(header), rows, more(known.more, "causes"))
+    return listed("failures", "Failures", "failed launches", table)
 
 
 def _cells(item: Failure) -> tuple[Cell, ...]:

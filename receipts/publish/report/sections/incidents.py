@@ -10,7 +10,7 @@ from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.publish.page import Cell, Code, Row, Section, Table, heads
-from receipts.publish.report.page import joined, links, more, rule, without_empty
+from receipts.publish.report.page import joined, links, listed, more, rule
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.cost import Cost, cost, spent
 from receipts.publish.report.shelf import Item
@@ -111,12 +111,10 @@ def _incident(group: Sequence[tuple[Finding, Item]]) -> Incident:
 
 def section(shown: Incidents) -> Section | str:
     """The incidents in words."""
-    if not shown.found:
-        return "path incidents"
     columns = heads("#launches | rule | found | expected | what to do | #cost | receipts")
     rows = tuple(Row(_cells(item)) for item in shown.found)
     table = Table("Launches that left their path, drifted or never settled", columns, rows, more(shown.more, "rules"))
-    return Section("incidents", "Path incidents", tables=(without_empty(table),))
+    return listed("incidents", "Path incidents", "path incidents", table)
 
 
 def _cells(item: Incident) -> tuple[Cell, ...]:

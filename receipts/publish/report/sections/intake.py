@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from receipts.judging.verdict import Level
 from receipts.publish.page import Cell, Code, Column, Row, Section, Table, heads
-from receipts.publish.report.page import folded, link, links, more, rule, without
+from receipts.publish.report.page import folded, link, links, listed, more, rule, without
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import NOTE, plain
 
@@ -99,8 +99,6 @@ def _lanes(lanes: Sequence[LaneWeek]) -> Table:
 
 
 def _offences(made: Intake) -> Section | str:
-    if not made.offences:
-        return "invalid receipts"
     columns = heads("why | #receipts | such as")
     rows = tuple(
         Row((
@@ -111,16 +109,14 @@ def _offences(made: Intake) -> Section | str:
         for item in made.offences
     )  # fmt: skip
     table = Table("Rules that make receipts invalid", columns, rows)
-    return Section("intake-invalid", "Invalid", tables=(table,))
+    return listed("intake-invalid", "Invalid", "invalid receipts", table)
 
 
 def _superseded(made: Intake) -> Section | str:
-    if not made.fallen:
-        return "retractions or supersessions"
     columns = heads("receipt | replaced by | reason")
     rows = tuple(Row(_cells(item)) for item in made.fallen)
     table = Table("Receipts that were superseded or retracted", columns, rows, more(made.fallen_more, "receipts"))
-    return Section("intake-superseded", "Superseded", tables=(table,))
+    return listed("intake-superseded", "Superseded", "retractions or supersessions", table)
 
 
 def _cells(item: Fallen) -> tuple[Cell, ...]:

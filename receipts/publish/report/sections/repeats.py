@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from receipts.judging.topic import Topic
 from receipts.publish.page import Cell, Row, Section, Table, heads
-from receipts.publish.report.page import joined, link, links, more, rule
+from receipts.publish.report.page import joined, link, links, listed, more, rule
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import UNKNOWN, plain
 
@@ -108,8 +108,6 @@ def _ref(item: Alike) -> Ref:
 
 def section(made: Repeats, rules: RuleSet) -> Section | str:
     """The known failures in words."""
-    if not made.found:
-        return "known failures"
     columns = heads(
         "why | lane | how it fails | failed first | #times until now | again | cost of the repeats [minutes] | of which"
     )
@@ -121,7 +119,7 @@ def section(made: Repeats, rules: RuleSet) -> Section | str:
         f"Code, hardware, model, parallelism, batch and features were those of a launch that had failed. What these "
         f"repeats took: {minutes(total)} minutes. Ask receipts preflight PLAN before a launch."
     )
-    return Section("repeats", "Known failures", sentences=(says,), tables=(table,))
+    return listed("repeats", "Known failures", "known failures", table, says)
 
 
 def _cells(item: Repeated) -> tuple[Cell, ...]:

@@ -17,7 +17,7 @@ from receipts.judging.verdict import Level
 from receipts.publish.page import Cell, Code, Row, Section, Table, heads
 from receipts.publish.report.comparisons import moved
 from receipts.publish.report.data import Judged, LaneWeek, Moved, Ref
-from receipts.publish.report.page import folded, joined, links, more, rule
+from receipts.publish.report.page import folded, joined, links, listed, more, rule
 from receipts.publish.report.sections.claims import ClaimNow
 from receipts.publish.report.sections.claims import Judged as JudgedClaims
 from receipts.publish.report.sections.retest import Retests, Tried, change_of, is_gain
@@ -240,14 +240,12 @@ def section(made: Survival, rules: RuleSet) -> Section | str:
 
 
 def _gains(anchor: str, title: str, found: Sequence[Gain], target: Sequence[str]) -> Section | str:
-    if not found:
-        return title.lower()
     columns = heads(
         "lane | change | shown at | gain there [%] | launches | at the target | change at the target [%] | why"
     )
     rows = tuple(Row(_cells(item, target)) for item in found)
     table = Table(f"{title}: gains by the change that made them", columns, rows)
-    return Section(f"survival-{anchor}", title, tables=(table,))
+    return listed(f"survival-{anchor}", title, title.lower(), table)
 
 
 def _cells(item: Gain, target: Sequence[str]) -> tuple[Cell, ...]:
@@ -278,8 +276,6 @@ def _why(item: Gain, target: Sequence[str]) -> Cell:
 
 
 def _claims(made: Survival) -> Section | str:
-    if not made.claims:
-        return "waiting claims"
     gains = (*made.vanished, *made.waiting, *made.held)
     fates = {item.claim: item.fate for item in gains if item.claim is not None and item.there is not None}
     columns = heads("claim | it says | to be shown at | tried there | why | stands on")
@@ -295,4 +291,4 @@ def _claims(made: Survival) -> Section | str:
         for item in made.claims
     )  # fmt: skip
     table = Table("Claims that hold where they were shown", columns, rows, more(made.claims_more, "claims"))
-    return Section("survival-claims", "Claims that wait for their target", tables=(table,))
+    return listed("survival-claims", "Claims that wait for their target", "waiting claims", table)
