@@ -64,10 +64,10 @@ def command(
     Prints every value with the place it was read from. A value that no file shows stays unstated. If two places
     contradict each other, both are printed, and the value stays unstated unless one is the better source.
     """
-    from receipts.cli.ingest_text import document, print_ingested
     from receipts.ingest import assemble, gather
     from receipts.ingest.files import given
     from receipts.ingest.step_map import read_map
+    from receipts.publish.ingested import as_data, page
 
     _refuse_early(path)
     options = _options(session, lane, settings, kind, witness_for)
@@ -84,9 +84,9 @@ def command(
     # The receipt alone goes where its reader waits; what is to be said of it goes beside.
     with contextlib.redirect_stdout(sys.stderr) if path == "-" else contextlib.nullcontext():
         if as_json:
-            output.as_json(document(evidence, ingested, passed_by))
+            output.as_json(as_data(evidence, ingested, passed_by))
         else:
-            print_ingested(evidence, ingested, passed_by)
+            output.show(page(evidence, ingested, passed_by))
         code = _end(session, ingested, receipt, path, submitting, as_json) if known else _unknown()
     if path == "-" and receipt is not None:
         sys.stdout.write(receipt.decode())

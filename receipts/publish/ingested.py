@@ -1,13 +1,15 @@
-"""What ``receipts ingest`` says: what each file is, what was found where, what was not, and what does not agree."""
+"""The page of an ingest: what each file is, what was read where, what was not, and what does not agree."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from receipts.cli import output
+from receipts.base.units import counted
+from receipts.publish.page import Cell, Column, Entry, Page, Section, Table, heads, row
 
 if TYPE_CHECKING:
     from receipts.ingest import Found, Ingested, Told
@@ -22,39 +24,58 @@ _MAPS = ("wheels", "flags", "features", "patches", "notes")
 _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
-def print_ingested(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequence[str]) -> None:
-    """Print everything for people."""
-    _files(files)
+def page(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequence[str]) -> Page:
+    """The whole page; of files that no reader knows no more than that, and what is broken."""
+    folder = _folder(files)
+    sections = [Section("files", "Files", tables=(_files(files, folder),))]
+    answer = (f"{counted(len(files), 'file')}{f' of {folder}' if folder else ''}",)
     if not any(file.readings for file in files):
-        _remarks([item for item in ingested.told if item.kind == "broken"], passed_by, 0)
-        return
+        broken = [item for item in ingested.told if item.kind == "broken"]
+        return Page("Ingest", answer, sections=(*sections, *_remarks(broken, passed_by, 0)))
     if ingested.found:
-        output.heading("Found")
-        output.table(("leaf", "value", "from"), [*_rows(ingested.found)])
+        columns = (Column("leaf"), Column("value", cut=True), Column("from"))
+        of_one = files[0].name if len(files) == 1 else folder
+        leaves = Table("", columns, tuple(row(*cells) for cells in _rows(ingested.found, of_one)))
+        sections.append(Section("found", "Found", tables=(leaves,)))
     if ingested.contradictions:
-        output.heading("Does not agree")
-        for item in ingested.contradictions[:SHOWN]:
-            output.wrapped(f"{item.path}: {item.what}".removeprefix(": "), 2, 4)
-            outcome = f"{item.stands} stands" if item.stands else "left unstated; --set states it" if item.path else ""
-            if outcome:
-                output.wrapped(f"→ {outcome}", 4, 6)
-        _more(len(ingested.contradictions) - SHOWN)
+        sections.append(Section("contradictions", "Does not agree", entries=tuple(_contradictions(ingested))))
     if ingested.missing:
-        output.heading("Not found")
-        output.table(("leaf", "what would give it"), [(item.path, item.get) for item in ingested.missing])
-    _remarks(ingested.told, passed_by, ingested.untold)
+        rows = tuple(row(item.path, item.get) for item in ingested.missing)
+        sections.append(Section("missing", "Not found", tables=(Table("", heads("leaf | what would give it"), rows),)))
+    apart, lacking = len(ingested.contradictions), len(ingested.missing)
+    counts = ((len(ingested.found), "read"), (apart, "do not agree"), (lacking, "not found"))
+    answer = (f"{answer[0]}; leaves: {', '.join(f'{count} {word}' for count, word in counts if count)}",)
+    return Page("Ingest", answer, sections=(*sections, *_remarks(ingested.told, passed_by, ingested.untold)))
 
 
-def _files(files: Sequence[FileEvidence]) -> None:
+def _folder(files: Sequence[FileEvidence]) -> str:
+    """The folder that all files lie in, with its last slash: it is printed once."""
+    folders = {os.path.dirname(file.name) for file in files}
+    return os.path.join(os.path.commonpath(folders), "") if folders and "" not in folders and _alike(folders) else ""
+
+
+def _alike(folders: Iterable[str]) -> bool:
+    """Whether all are absolute, or none: such as have a common path."""
+    return len({os.path.isabs(folder) for folder in folders}) == 1
+
+
+def _contradictions(ingested: Ingested) -> Iterator[Entry]:
+    for item in ingested.contradictions[:SHOWN]:
+        stands = f"{item.stands} stands" if item.stands else "left unstated; --set states it" if item.path else ""
+        title: Cell = (f"{item.path}: {item.what}".removeprefix(": "),)
+        yield Entry("", title, (("→", (stands,)),) if stands else ())
+    yield from (Entry("", (text,)) for text in _more(len(ingested.contradictions) - SHOWN))
+
+
+def _files(files: Sequence[FileEvidence], folder: str) -> Table:
     known = [file for file in files if file.readings]
     unknown = len(files) - len(known)
     shown = (known if len(files) > SHOWN else list(files))[:FILES_SHOWN]
-    output.table(
-        ("file", "size", "what it is"), [(file.name, _size(file.size), _what(file)) for file in shown], right=(1,)
-    )
-    _more(len(known) - FILES_SHOWN)
+    after = [*_more(len(known) - FILES_SHOWN)]
     if unknown and len(files) > SHOWN:
-        output.line(f"  and {unknown} in which nothing is known to any reader")
+        after.append(f"and {unknown} in which nothing is known to any reader")
+    rows = tuple(row(file.name.removeprefix(folder), _size(file.size), _what(file)) for file in shown)
+    return Table("", heads("file | #size | what it is"), rows, tuple(after), empty="nothing")
 
 
 def _size(size: int) -> str:
@@ -79,7 +100,7 @@ def _reading(reading: Reading) -> str:
     return f"{reading.source} ({'; '.join(parts)})" if parts else reading.source
 
 
-def _rows(values: Iterable[Found]) -> Iterable[tuple[str, str, str]]:
+def _rows(values: Iterable[Found], folder: str) -> Iterable[tuple[str, str, str]]:
     """One row a leaf, in the order of the document; large open maps in one."""
     kept = [item for item in values if item.path not in _PASSED and item.path != "evidence"]
     sizes = Counter(item.path.partition(".")[0] for item in kept)
@@ -89,9 +110,15 @@ def _rows(values: Iterable[Found]) -> Iterable[tuple[str, str, str]]:
         if section in _MAPS and sizes[section] > SHOWN // 2:
             if section not in printed:
                 printed.add(section)
-                yield f"{section}.*", f"{sizes[section]} entries", str(item.where)
+                yield f"{section}.*", f"{sizes[section]} entries", _place(str(item.where), folder)
             continue
-        yield item.path, _value(item), _from(item)
+        yield item.path, _value(item), _place(_from(item), folder)
+
+
+def _place(where: str, known: str) -> str:
+    """A place without the folder, or the only file, which stands above the table."""
+    rest = where.removeprefix(known)
+    return f"line {rest[1:]}" if rest.startswith(":") else rest
 
 
 def _value(item: Found) -> str:
@@ -123,15 +150,12 @@ def _from(item: Found) -> str:
     return "" if item.where.file == "ingest" else str(item.where)
 
 
-def _remarks(remarks: Sequence[Told], passed_by: Sequence[str], untold: int) -> None:
+def _remarks(remarks: Sequence[Told], passed_by: Sequence[str], untold: int) -> Iterator[Section]:
     words = [f"{item.where}: {item.text}" if item.where else item.text for item in _ordered(remarks)]
     words += passed_by
-    if not words:
-        return
-    output.heading("Remarks")
-    for text in words[:SHOWN]:
-        output.wrapped(text, 2, 4)
-    _more(len(words) + untold - SHOWN)
+    if words:
+        shown = (*words[:SHOWN], *_more(len(words) + untold - SHOWN))
+        yield Section("remarks", "Remarks", points=tuple(("", ((text,),)) for text in shown))
 
 
 def _ordered(remarks: Sequence[Told]) -> list[Told]:
@@ -140,12 +164,11 @@ def _ordered(remarks: Sequence[Told]) -> list[Told]:
     return sorted(remarks, key=lambda item: (weight(item.kind), item.where is None or not item.where.place.line))
 
 
-def _more(count: int) -> None:
-    if count > 0:
-        output.line(f"  and {count:,} more; see them all with --json")
+def _more(count: int) -> tuple[str, ...]:
+    return (f"and {count:,} more; see them all with --json",) if count > 0 else ()
 
 
-def document(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequence[str]) -> dict[str, Any]:
+def as_data(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequence[str]) -> dict[str, Any]:
     """Everything as data."""
     import hashlib
 
