@@ -14,7 +14,6 @@ from receipts.ingest.base import SOURCE as RECEIPT
 from receipts.ingest.base import Base, base_of
 from receipts.ingest.binding import of_this_launch
 from receipts.ingest.chips import state_memory
-from receipts.ingest.compiled import state_compile
 from receipts.ingest.config import SET, readings, state_config
 from receipts.ingest.draft import Contradiction, Draft, Found, Missing, Told, Where
 from receipts.ingest.ending import state_ending
@@ -26,6 +25,7 @@ from receipts.ingest.listing import state_evidence
 from receipts.ingest.measured import state_steps
 from receipts.ingest.options import Options
 from receipts.ingest.wanted import missing
+from receipts.ingest.warmup import state_compile
 from receipts.ingest.witness import state_path
 from receipts.receipt import VERSION
 from receipts.receipt.catalogue import leaves

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from receipts.base.units import read_printed
 from receipts.ingest.evidence import FileEvidence, Place, Reading
-from receipts.ingest.evidence.documents import json_document
+from receipts.ingest.evidence.json_bounds import json_document
 from receipts.ingest.evidence.steps import FIELDS
 from receipts.ingest.evidence.stream import Source
 from receipts.ingest.step_map import TIMES, UNITS, FileMap, MappedField, StepMap

@@ -1,4 +1,4 @@
-"""Bounds of a streamed JSON document: how deep it nests and how long one text is, in one vectorized pass.
+"""JSON documents, whole or as a stream with bounds: how deep it nests and how long one text is, in one vectorized pass.
 
 A streaming parser keeps the path of where it is and the text that it is in, and so takes memory that a small hostile
 file can drive to gigabytes.
@@ -6,9 +6,26 @@ file can drive to gigabytes.
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from typing import Any, Final
 
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import BROKEN, CHUNK, Source, Stream
+
+
+def json_document(source: Source, reading: Reading, what: str) -> list[Any] | dict[str, Any] | None:
+    """The list or object; None, with a remark, where the file is broken or larger than ``what`` can be."""
+    content = source.document()
+    try:
+        found = None if content is None else json.loads(content)
+    except (ValueError, RecursionError) as error:
+        reading.remark("broken", f"no JSON document: {error!s:.100}")
+        return None
+    if isinstance(found, list | dict):
+        return found
+    reading.remark("broken", f"larger than {what} can be; not read")
+    return None
+
 
 MAX_DEPTH: Final = 256  # a trace nests six levels deep
 MAX_TEXT: Final = 16 << 20  # bytes; the longest honest text is a stack of some kilobytes

@@ -114,9 +114,9 @@ class _Literal:
             return self._string(token["string"])
         if token["word"] is not None:
             return self._words(token)
-        if token["mark"] in _CLOSERS:
+        if token["mark"] in _CLOSERS and depth < MAX_DEPTH:
             return self._mapping(depth + 1) if token["mark"] == "{" else self._list(_CLOSERS[token["mark"]], depth + 1)
-        self._held = token
+        self._held = None if token["mark"] in _CLOSERS else token
         return None
 
     def _mapping(self, depth: int) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class _Literal:
             if colon is None or colon["mark"] != ":":
                 self._held = colon
                 continue
-            value = self.value(depth) if depth < MAX_DEPTH else self._skip()
+            value = self.value(depth)
             if self._room():
                 found[key] = value
         return found
@@ -143,7 +143,7 @@ class _Literal:
             if token["mark"] in (",", ":"):
                 continue
             self._held = token
-            value = self.value(depth) if depth < MAX_DEPTH else self._skip()
+            value = self.value(depth)
             if self._room():
                 found.append(value)
         return found
@@ -167,21 +167,6 @@ class _Literal:
     def _string(self, text: str) -> str:
         body = text[text.index(text[-1]) + 1 : -1]
         return _ESCAPE.sub(r"\1", body) if "\\" in body else body
-
-    def _skip(self) -> Any:
-        """Pass over one value."""
-        depth = 0
-        while (token := self._next()) is not None:
-            if token["mark"] in _CLOSERS:
-                depth += 1
-            elif token["mark"] in ("}", "]", ")"):
-                if not depth:
-                    self._held = token
-                    return None
-                depth -= 1
-            elif token["mark"] == "," and not depth:
-                return None
-        return None
 
     def _room(self) -> bool:
         self._items += 1

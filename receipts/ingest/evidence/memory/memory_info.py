@@ -1,20 +1,49 @@
 """Memory of a chip as its runtime tells it: `xm.get_memory_info`, JAX's `device.memory_stats()`, and compiled plans.
 
 Printed dicts (Python or JSON, on one line or many) and ``name=value`` lines. Where the runtime has none, it says so
-with an error or None; that is *unavailable*, and never zero.
+with an error or None; that is *unavailable*, and never zero. What XLA planned for a program (`memory_analysis()`) is no
+memory in use: its figures are counters and the compiler's bytes.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from receipts.base.units import KIB
 from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.memory import compiled_memory
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+
+SUFFIX: Final = "_size_in_bytes"
+NAME: Final = re.compile(r"(?:host_)?(?:generated_code|argument|output|alias|temp)_size_in_bytes|peak_memory_in_bytes")
+
+
+def planned(values: Mapping[str, int | None]) -> bool:
+    """Whether the figures of one record are those of a plan."""
+    return any(NAME.fullmatch(name) for name in values)
+
+
+def put_plan(reading: Reading, values: Mapping[str, int | None], line: int) -> None:
+    """Put one plan into the reading. Of several programs' plans the largest stands: the step, not its helpers."""
+    found = {name: value for name, value in values.items() if value is not None and NAME.fullmatch(name)}
+    if not found:
+        return
+    if reading.counters:
+        reading.remark("note", "a further program's plan; the largest one stands", line)
+        if _need(found) <= _need(reading.counters):
+            return
+    reading.counters = found
+    reading.compile.argument_bytes = found.get("argument_size_in_bytes")
+    reading.compile.output_bytes = found.get("output_size_in_bytes")
+    reading.compile.temp_bytes = found.get("temp_size_in_bytes")
+
+
+def _need(values: Mapping[str, int]) -> int:
+    return sum(values.get(f"{name}{SUFFIX}", 0) for name in ("argument", "output", "temp"))
+
 
 MAX_DEPTH: Final = 16
 MAX_OPEN_LINES: Final = 400
@@ -144,7 +173,7 @@ class MemoryInfoReader(LineReader):
         name = match["name"]
         if match["text"] is not None:
             record.texts[name] = match["text"]
-        elif name in _NAMES or compiled_memory.NAME.fullmatch(name):
+        elif name in _NAMES or NAME.fullmatch(name):
             if record is self._bare and name in record.values:
                 self._flush()
                 record = self._bare
@@ -164,8 +193,8 @@ class MemoryInfoReader(LineReader):
     def _emit(self, record: _Record) -> None:
         if not record.values:
             return
-        if record.plan or compiled_memory.planned(record.values):
-            compiled_memory.put(self.reading, record.values, record.number)
+        if record.plan or planned(record.values):
+            put_plan(self.reading, record.values, record.number)
             self.reading.records += 1
             return
         row = _row(record, self._device(record))

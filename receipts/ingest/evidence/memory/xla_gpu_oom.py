@@ -9,7 +9,6 @@ from typing import Final
 from receipts.ingest.evidence.memory.sizes import SIZE, count, size
 from receipts.ingest.evidence.memory.xla_failure import NAME, STEP, largest, named, refused
 from receipts.ingest.evidence.reading import Failure
-from receipts.receipt.dtypes import DTYPES, dtype
 
 _POOL = re.compile(
     rf"Out of memory while trying to allocate (?:(\d{{1,20}}) bytes|{SIZE})(?:\.? ?\[executable_name={NAME})?"
@@ -25,7 +24,6 @@ _DRIVER = re.compile(
 _ASYNC = re.compile(r"(?:gpu_async_(?P<chip>\d{1,4}) )?cuMemAllocAsync failed to allocate (?P<bytes>\d{1,20}) bytes")
 _ASYNC_FREE = re.compile(r"Free memory/Total memory: (\d{1,20})/(\d{1,20})")
 _MODULE = re.compile(r"Failed to load in-memory CUBIN[^\n]{0,160}?CUDA_ERROR_OUT_OF_MEMORY")
-_TENSOR = re.compile(r"OOM when allocating tensor with shape ?\[(?P<shape>[\d, ]{0,120})\] and type (?P<type>\w{1,16})")
 _BFC = re.compile(rf"Allocator \((?P<name>\w{{1,60}})\) ran out of memory trying to allocate {SIZE}")
 _GPU = re.compile(r"\b(?:device:GPU:|GPU_|gpu_async_|cuda:)(\d{1,4})(?:_bfc)?\b")
 _PROGRAM = re.compile(r"\[executable_name='([^']{1,200})'")
@@ -50,8 +48,6 @@ def _pool(text: str) -> Iterator[Failure]:
         chip = int(match["chip"]) if match["chip"] else _gpu(text)
         requested = count(match[2]) or size(match[1])
         yield refused(text, match.start(), "runtime_alloc", requested=requested, chip=chip)
-    for match in _TENSOR.finditer(text):
-        yield refused(text, match.start(), "runtime_alloc", requested=_tensor(match), chip=_gpu(text))
 
 
 def _driver(text: str) -> Iterator[Failure]:
@@ -88,17 +84,6 @@ def _bfc(text: str) -> Iterator[Failure]:
 def _gpu(text: str) -> int | None:
     match = _GPU.search(text)
     return int(match[1]) if match else None
-
-
-def _tensor(match: re.Match[str]) -> int | None:
-    """Bytes of a tensor by its shape; None for a type whose width is unknown."""
-    name = dtype(match["type"])
-    if name is None:
-        return None
-    width = int(DTYPES[name].bytes)
-    for item in match["shape"].split(","):
-        width *= int(item) if item.strip() else 1
-    return count(str(width))
 
 
 def pool_request(text: str) -> int | None:

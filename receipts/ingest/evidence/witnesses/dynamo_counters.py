@@ -9,8 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-import orjson
-
+from receipts.ingest.evidence.json_bounds import json_document
 from receipts.ingest.evidence.literal import literal
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
@@ -82,16 +81,11 @@ class DynamoCountersReader(FileReader):
 
     def read(self, source: Source) -> list[Reading]:
         reading = Reading(self.source)
-        text = source.document()
-        try:
-            found = orjson.loads(text) if text is not None else None
-        except orjson.JSONDecodeError as error:
-            reading.remark("broken", f"the counters are no JSON: {error.msg} at line {error.lineno}")
-            return [reading]
+        found = json_document(source, reading, "a table of counters")
         if isinstance(found, dict):
             take_counters(reading, {str(name): _counts(group) for name, group in found.items()})
             reading.complete = reading.records > 0
-        return [reading] if reading.records else []
+        return [reading] if reading.records or reading.remarks else []
 
 
 def _counts(group: Any) -> dict[str, int]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from receipts.ingest.evidence.documents import json_document
+from receipts.ingest.evidence.json_bounds import json_document
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading, Span
 from receipts.ingest.evidence.stream import Source

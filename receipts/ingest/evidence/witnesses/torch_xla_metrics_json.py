@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from receipts.ingest.evidence.documents import json_document
+from receipts.ingest.evidence.json_bounds import json_document
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading, Timing
 from receipts.ingest.evidence.stream import Source

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import steady as megatron_steady
-from receipts.ingest.evidence.documents import json_document
+from receipts.ingest.evidence.json_bounds import json_document
 from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading

@@ -16,8 +16,7 @@ from receipts.ingest.evidence import steady, vocabulary
 from receipts.ingest.evidence.frameworks.megatron import bridge, configuration, launch, line, memory
 from receipts.ingest.evidence.frameworks.megatron.block import Block
 from receipts.ingest.evidence.frameworks.megatron.dump import BEGIN, Dump
-from receipts.ingest.evidence.frameworks.megatron.iterations import Divergence
-from receipts.ingest.evidence.frameworks.megatron.profile import Profiler
+from receipts.ingest.evidence.frameworks.megatron.iterations import Divergence, Profiler
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.record import Record, Rows

@@ -18,7 +18,7 @@ from receipts.ingest.evidence.frameworks.mlperf.progress import Blocks, Mark, Wo
 from receipts.ingest.evidence.frameworks.mlperf.records import MllogRecord, figure, integer, objects, record_of
 from receipts.ingest.evidence.frameworks.mlperf.settings import state_launch, state_setting
 from receipts.ingest.evidence.frameworks.mlperf.system import MlperfSystem, describe
-from receipts.ingest.evidence.frameworks.nemo import configuration as nemo_config
+from receipts.ingest.evidence.frameworks.nemo.layout import configure
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.receipt.accelerators import find as find_accelerator
@@ -79,7 +79,7 @@ class Mlperf(LineReader):
         if self._block.found:
             # The rules' name of the optimizer is a family; the program's own says which it is.
             family = reading.stated.pop("numerics.optimizer", None)
-            nemo_config.configure(reading, self._block)
+            configure(reading, self._block)
             if family is not None:
                 reading.stated.setdefault("numerics.optimizer", family)
         length = reading.stated.get("batch.sequence_length")

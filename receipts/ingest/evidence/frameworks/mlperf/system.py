@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar, Final
 
-from receipts.ingest.evidence.documents import json_document
 from receipts.ingest.evidence.frameworks.mlperf.records import integer
+from receipts.ingest.evidence.json_bounds import json_document
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source

@@ -1,4 +1,8 @@
-"""What NeMo and Lightning say of a run's layout as it starts: process groups, processes, the model's own arguments."""
+"""What NeMo and Lightning say of a run's layout: process groups, processes, arguments, and NeMo 1's configuration.
+
+The README files of NVIDIA/dgxc-benchmarking work out tokens a second below a NeMo line. The example states the sequence
+length, which the line does not; it counts only where its batch and its time are those of a step in the same text.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,88 @@ from typing import Final
 
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.frameworks.megatron import configuration as megatron_config
+from receipts.ingest.evidence.frameworks.megatron.block import Block
 from receipts.ingest.evidence.reading import Reading
+
+
+def configure(reading: Reading, block: Block) -> None:
+    """State what NeMo 1's experiment configuration gives: `trainer`, `model`, and the adapters under it."""
+    found = block.leaf("model", "trainer")
+    for name, (text, line) in block.found.items():
+        if name.startswith("model.optim."):
+            found.setdefault({"name": "optimizer"}.get(name.rsplit(".", 1)[-1], ""), (text, line))
+    found.pop("", None)
+    if "model.optim.name" in block.found:
+        found["optimizer"] = block.found["model.optim.name"]
+    precision = block.found.get("trainer.precision", ("", 0))
+    for kind in ("bf16", "fp16"):
+        if precision[0].strip("'\"").startswith(kind) or (kind == "fp16" and precision[0].startswith("16")):
+            found.setdefault(kind, ("True", precision[1]))
+    megatron_config.state(reading, found)
+    _machine(reading, block)
+    scheme = block.found.get("model.peft.peft_scheme")
+    if scheme and scheme[0].strip("'\"") not in {"null", "None", "none"}:
+        kind = scheme[0].strip("'\"")
+        reading.state("numerics.adapters.kind", kind, f"peft_scheme: {kind}", scheme[1])
+        rank = block.found.get(f"model.peft.{kind}_tuning.adapter_dim", ("", 0))
+        if rank[0].isdigit() and len(rank[0]) < 9:
+            reading.state("numerics.adapters.rank", int(rank[0]), f"adapter_dim: {rank[0]}", rank[1])
+
+
+def _machine(reading: Reading, block: Block) -> None:
+    each, hosts = (block.found.get(f"trainer.{name}", ("", 0)) for name in ("devices", "num_nodes"))
+    if not (hosts[0].isdigit() and len(hosts[0]) < 8 and int(hosts[0])):
+        return
+    reading.state("hardware.hosts", int(hosts[0]), f"num_nodes: {hosts[0]}", hosts[1])
+    if each[0].isdigit() and len(each[0]) < 8 and int(each[0]):
+        chips = int(hosts[0]) * int(each[0])
+        reading.state("hardware.chips", chips, f"devices: {each[0]}, num_nodes: {hosts[0]}", each[1])
+
+
+_EXAMPLE: Final = re.compile(
+    r"(\d{1,9}) \* (\d{1,9}) / ([0-9]{1,9}(?:\.[0-9]{1,9})?) = ([0-9][0-9,]{0,15}(?:\.[0-9]{1,9})?)"
+)
+_MAX_LINES: Final = 12
+_MAX_EXAMPLES: Final = 16
+
+
+class Formula:
+    """Reads the worked examples that follow the formula's words."""
+
+    __slots__ = ("_found", "_left", "open")
+
+    def __init__(self) -> None:
+        self._found: list[tuple[int, int, float, float, str, int]] = []
+        self._left = 0
+        self.open = False
+
+    def begin(self) -> bool:
+        """The words were read; an example stands within the next lines."""
+        self.open, self._left = True, _MAX_LINES
+        return True
+
+    def take(self, text: str, line: int) -> bool:
+        """Take a line after the words; False once an example was read or none came."""
+        self._left -= 1
+        match = _EXAMPLE.search(text)
+        if match is not None and len(self._found) < _MAX_EXAMPLES:
+            rate = float(match[4].replace(",", ""))
+            self._found.append((int(match[1]), int(match[2]), float(match[3]), rate, match[0], line))
+        self.open = match is None and self._left > 0
+        return self.open
+
+    def state(self, reading: Reading) -> None:
+        """State the sequence length, and the rate of the step that an example is about."""
+        for length, batch, seconds, rate, text, line in self._found:
+            if length < 1 or seconds <= 0 or abs(length * batch / seconds - rate) > 1:
+                continue
+            for step in reading.steps.numbers():
+                same = reading.steps.get(step, "step_seconds") == seconds
+                if same and reading.steps.get(step, "global_batch") in {None, float(batch)}:
+                    reading.state("batch.sequence_length", length, text, line)
+                    reading.steps.add(step, {"tokens_per_second": rate})
+                    break
+
 
 _GROUP: Final = re.compile(
     r"Rank \d{1,7} has (tensor model|pipeline model|context|data) parallel group ?: ?\[([\d, ]{1,20000})\]"

@@ -15,9 +15,7 @@ from receipts.ingest.evidence import steady, vocabulary
 from receipts.ingest.evidence.frameworks.megatron.block import Block
 from receipts.ingest.evidence.frameworks.megatron.launch import Elastic
 from receipts.ingest.evidence.frameworks.megatron.memory import MAX_ROWS, Parameters
-from receipts.ingest.evidence.frameworks.nemo import configuration
-from receipts.ingest.evidence.frameworks.nemo.formula import Formula
-from receipts.ingest.evidence.frameworks.nemo.layout import Layout
+from receipts.ingest.evidence.frameworks.nemo.layout import Formula, Layout, configure
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 from receipts.ingest.evidence.record import Form, Rows
@@ -169,7 +167,7 @@ class Nemo(RecordReader):
     def _configure(self) -> None:
         reading = self.reading
         if self._block.found:
-            configuration.configure(reading, self._block)
+            configure(reading, self._block)
         self._layout.state(besides=self._block.leaf())
         self._elastic.state(reading)
         degrees = [reading.stated.get(f"parallelism.{name}") for name in ("tensor", "pipeline")]
