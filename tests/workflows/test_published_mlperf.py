@@ -118,6 +118,73 @@ def test_a_block_that_prints_no_time_has_that_of_its_records_evaluation_and_all(
     assert stated["measurement.region"] == "block with its evaluation"
 
 
+def test_a_block_that_says_its_length_begins_where_the_one_before_ended(tmp_path: Path) -> None:
+    text, now = head("flux1", 16) + record("run_start", at=1_000), 1_000
+    for block in range(12):
+        text += record("block_start", at=now, samples_count=64, step=block * 4)
+        for step in (1, 2, 3):
+            at = now + step * 2_000
+            text += record("tracked_stats", {"train_loss": 1.5}, at, samples_count=(block * 4 + step) * 16)
+        now += 8_000
+        text += record("tracked_stats", {"train_step_time": 2.0}, now, samples_count=64)
+        text += record("block_stop", at=now, samples_count=64, step=block * 4 + 4)
+        text += record("eval_start", at=now, samples_count=(block + 1) * 64)
+        now += 500
+        text += record("eval_stop", at=now, samples_count=(block + 1) * 64)
+    stated = one(tmp_path, text + record("run_stop", at=now, status="success")).stated
+    assert set(stated["measurement.step_durations_seconds"]) == {2.0}
+
+
+def test_steps_say_what_samples_that_count_a_block_do_not(tmp_path: Path) -> None:
+    text, now = head("flux1", 16) + record("run_start", at=1_000), 1_000
+    for block in range(12):
+        text += record("block_start", at=now, samples_count=64, step=block * 4)
+        now += 8_000
+        text += record("block_stop", at=now, samples_count=64, step=block * 4 + 4)
+        now += 500
+        text += record("eval_stop", at=now, samples_count=(block + 1) * 64, step=block * 4 + 4)
+    stated = one(tmp_path, text + record("run_stop", at=now, status="success")).stated
+    assert tuple(stated["measurement.interval_means_seconds"]) == (2.0,) * 12
+    assert tuple(stated["measurement.interval_steps"]) == (4,) * 12
+
+
+def test_a_block_that_begins_at_a_count_of_steps_is_not_longer_for_it(tmp_path: Path) -> None:
+    text, now = head() + record("run_start", at=1_000), 1_000
+    for block in range(12):
+        now += 12_000
+        text += record("block_stop", at=now, samples_count=(block + 1) * 48)
+        text += record("block_start", at=now, samples_count=(block + 1) * 6)
+    stated = one(tmp_path, text + record("run_stop", at=now, status="success")).stated
+    assert tuple(stated["measurement.interval_steps"]) == (6,) * 12
+
+
+def test_an_epoch_that_is_printed_as_a_step_is_no_step(tmp_path: Path) -> None:
+    text, now = head("resnet", 3_264) + record("run_start", at=1_000), 1_000
+    for block in range(9):
+        text += record("block_start", at=now, first_epoch_num=block * 4, epoch_count=4)
+        for epoch in range(block * 4, block * 4 + 4):
+            now += 22_680
+            text += record("tracked_stats", {"throughput": 56_490.0}, now, step=epoch)
+        text += record("block_stop", at=now, first_epoch_num=block * 4)
+    stated = one(tmp_path, text + record("run_stop", at=now, status="success")).stated
+    assert stated["measurement.stated.step_seconds"] == pytest.approx(3_264 / 56_490)
+    assert "measurement.step_durations_seconds" not in stated
+
+
+def test_a_mean_over_a_block_of_one_step_beside_that_step_is_not_another(tmp_path: Path) -> None:
+    text, now = head("deepseekv3_671b", 16) + record("run_start", at=1_000), 1_000
+    for block in range(20):
+        text += record("block_start", at=now, samples_count=16, step=block)
+        now += 39_122
+        text += record("tracked_stats", {"train_step_time": 39.0625 + block / 64}, now, samples_count=(block + 1) * 16)
+        text += record("tracked_stats", {"train_step_time": 39.5}, now + 10, samples_count=16)
+        text += record("block_stop", at=now + 10, samples_count=16, step=block + 1)
+        now += 1_330
+        text += record("eval_stop", at=now, samples_count=(block + 1) * 16, step=block + 1)
+    stated = one(tmp_path, text + record("run_stop", at=now, status="success")).stated
+    assert tuple(stated["measurement.step_durations_seconds"]) == tuple(39.0625 + block / 64 for block in range(20))
+
+
 def test_place_system_and_records_say_what_ran(tmp_path: Path) -> None:
     disclosed = {"tensor_parallelism": 4, "context_parallelism": 2, "lowest_numerical_precision_in_linear": "fp8"}
     dlpal = ":::DLPAL img:5 12 2 node[1-2] 'big cluster' DGXH200_2x8x4xtp4pp1cp2\n"

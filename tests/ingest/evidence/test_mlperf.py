@@ -104,6 +104,21 @@ def test_the_machine_is_read_from_its_description() -> None:
     assert "platform.cudnn" not in values
 
 
+@pytest.mark.parametrize(
+    ("stack", "path", "value"),
+    [
+        ([{"cuda_version": "12.6"}, {"nccl_version": "2.22.3"}], "platform.nccl", "2.22.3"),
+        (["Vendor Stack 1.16"], "features.software_stack", "Vendor Stack 1.16"),
+        ("Vendor Stack 1.16", "features.software_stack", "Vendor Stack 1.16"),
+        ({"amdgpu_kernel_driver": "6.12"}, "platform.driver", "6.12"),
+        ("", "wheels.torch", "2.10.0+rocm7.2"),
+    ],
+)
+def test_a_software_stack_is_a_table_a_list_or_a_text(stack: Any, path: str, value: str) -> None:
+    system = {"number_of_nodes": "1", "framework": "PyTorch 2.10.0+rocm7.2, ROCm 7.2", "other_software_stack": stack}
+    assert read(":::SYSJSON " + json.dumps(system) + "\n" + RUN[0]).stated[path].value == value
+
+
 def test_a_run_that_missed_its_target_says_so() -> None:
     found = read(record("run_stop", status="aborted"))
     assert found.complete

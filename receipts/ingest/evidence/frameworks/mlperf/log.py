@@ -119,14 +119,14 @@ class Mlperf(LineReader):
     def _begin(self, record: MllogRecord) -> None:
         if record.key == "run_start":
             self._fresh = self._began = True
+            self._blocks.restart()
         counted = record.counted("samples_count", "first_epoch_num", *_COUNTS)
         span = record.counted("epoch_count")
         self._span = span[1] if span else None
         if counted is None and record.key == "run_start":
             counted = "samples_count", 0
-        self._before = _mark(counted, record)
-        if self._before is not None:
-            self._blocks.begin(self._before)
+        marks = _marks(counted, record)
+        self._before = self._blocks.begin(marks) if marks else None
 
     def _end(self, record: MllogRecord) -> None:
         self._evaluates |= record.key == "eval_start"
@@ -134,7 +134,7 @@ class Mlperf(LineReader):
         span = record.counted("epoch_count") or (self._span is not None and ("", self._span))
         if counted is None and first and span:
             counted = "epoch_num", first[1] + span[1]
-        self._blocks.end(_mark(counted, record))
+        self._blocks.end(_marks(counted, record))
         self._before = None
 
     def _evaluated(self, record: MllogRecord) -> None:
@@ -144,7 +144,8 @@ class Mlperf(LineReader):
             self.reading.state("measurement.loss.validation", value, f"eval_accuracy {value}", record.line)
 
     def _progress(self, record: MllogRecord) -> None:
-        mark = _mark(record.counted(*_COUNTS), record)
+        marks = _marks(record.counted(*_COUNTS), record)
+        mark = marks[0] if marks else None
         stats: Mapping[str, Any] = record.value if isinstance(record.value, dict) else {}
         loss = figure(record.value) if record.key == "train_loss" else None
         if record.key == "tracked_stats":
@@ -152,7 +153,7 @@ class Mlperf(LineReader):
             self._timed(mark, stats, record)
         if mark is None:
             return
-        self._blocks.add(mark)
+        self._blocks.add(marks)
         if loss is None or len(self._losses) >= _MAX_RECORDS:
             return
         before, each = self._before, math.nan
@@ -231,11 +232,13 @@ class MlperfPlatform(LineReader):
         return False
 
 
-def _mark(counted: tuple[str, int] | None, record: MllogRecord) -> Mark | None:
-    """The mark of a record; the three names that count epochs are one."""
+def _marks(counted: tuple[str, int] | None, record: MllogRecord) -> tuple[Mark, ...]:
+    """The mark of a record, and of the step beside its samples; the three names that count epochs are one."""
     if counted is None:
-        return None
-    return Mark("epoch" if "epoch" in counted[0] else counted[0], counted[1], record.at)
+        return ()
+    mark = Mark("epoch" if "epoch" in counted[0] else counted[0], counted[1], record.at)
+    step = record.counted("step", "step_num") if mark.name == "samples_count" else None
+    return (mark, Mark(*step, record.at)) if step else (mark,)
 
 
 def _positive(value: Any) -> float | None:

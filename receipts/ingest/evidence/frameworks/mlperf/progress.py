@@ -8,7 +8,7 @@ follows from the name and from what divides the counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Final, NamedTuple
 
@@ -53,31 +53,52 @@ class Work(NamedTuple):
 
 
 class Blocks:
-    """Collects marks by block: what lies between evaluations. Times across an evaluation are none of steps."""
+    """Collects marks by block: what lies between evaluations. Times across an evaluation are none of steps.
+
+    A record may count twice, as samples and as steps; the first count is its own where both advance as often.
+    """
 
     def __init__(self) -> None:
-        self.blocks: list[list[Mark]] = []
+        self.blocks: list[list[tuple[Mark, ...]]] = []
         self.times: list[StepTime] = []
         self.evaluates_inside = False
         self._open = False
         self._marks = 0
+        self._reached: dict[str, int] = {}
 
-    def begin(self, mark: Mark) -> None:
-        """A block begins at a count."""
-        self.blocks.append([mark])
+    def restart(self) -> None:
+        """Training begins anew: its counts may be lower than those before."""
+        self._reached.clear()
+
+    def begin(self, marks: tuple[Mark, ...]) -> Mark:
+        """A block begins where training is, and never before: some submissions print its length, or count steps."""
+        block = tuple(mark._replace(total=max(mark.total, self._reached.get(mark.name, 0))) for mark in marks)
+        self.blocks.append([block])
         self._open = True
+        return block[0]
 
-    def end(self, mark: Mark | None) -> None:
+    def end(self, marks: tuple[Mark, ...]) -> None:
         """It ends; at a count where the record names one."""
-        if mark is not None and self._open:
-            self.add(mark)
+        self.add(marks)
         self._open = False
 
-    def add(self, mark: Mark) -> None:
+    def add(self, marks: tuple[Mark, ...]) -> None:
         """A record within a block; one outside of any is of none."""
         self._marks += 1
-        if self._open and self._marks <= MAX_MARKS:
-            self.blocks[-1].append(mark)
+        if not marks or not self._open or self._marks > MAX_MARKS:
+            return
+        block = self.blocks[-1]
+        if len(block) == 1:
+            block[0] = tuple(self._not_after(start, marks) for start in block[0])
+        for mark in marks:
+            self._reached[mark.name] = max(mark.total, self._reached.get(mark.name, 0))
+        block.append(marks)
+
+    def _not_after(self, start: Mark, marks: tuple[Mark, ...]) -> Mark:
+        """A start beyond the first record of its block is a length: the block begins at what was reached."""
+        reached = self._reached.get(start.name, 0)
+        later = next((mark.total for mark in marks if mark.name == start.name), start.total)
+        return start._replace(total=reached) if reached < later < start.total else start
 
     def timed(self, mark: Mark, *, seconds: float | None = None, rate: float | None = None) -> None:
         """A record with a printed time of a step, or a rate."""
@@ -85,8 +106,12 @@ class Blocks:
             self.times.append(StepTime(mark, len(self.blocks) - 1 if self._open else -1, seconds, rate))
 
     def unit(self, name: str, work: Work) -> int | None:
-        """How many of a name's counts a step has; None where the log does not show it."""
-        return self._by_clock(name, work) or _by_name(name, self._counts(name), work)
+        """How many of a name's counts a step has; None where the log does not show it, or its clock says neither.
+
+        A name decides only where no clock does: image models print the number of an epoch as ``step``.
+        """
+        seen = self._by_clock(name, work)
+        return _by_name(name, self._counts(name), work) if seen is None else _nearest(seen, work)
 
     def series(self, work: Work) -> IntervalMeans | None:
         """The times that the log prints; those that its clock shows where it prints none, or too few for a sample."""
@@ -96,29 +121,29 @@ class Blocks:
         return printed if len(printed.steps) >= min(FEWEST, len(clocked.steps)) else clocked
 
     def _counts(self, name: str) -> list[int]:
-        marks = [mark.total for block in self.blocks for mark in block if mark.name == name]
+        marks = [mark.total for block in self.blocks for marks in block for mark in marks if mark.name == name]
         return marks + [item.mark.total for item in self.times if item.mark.name == name]
 
-    def _by_clock(self, name: str, work: Work) -> int | None:
-        """The unit that printed times or rates make of the clock, within a block."""
+    def _by_clock(self, name: str, work: Work) -> float | None:
+        """Counts a step, as printed times or rates make it of the clock, within a block."""
         seen: list[float] = []
         before: StepTime | None = None
         for item in self.times:
-            if item.mark.name != name:
-                continue
-            spent = item.mark.at - self._since(item, before)
             counted = item.mark.total - (before.mark.total if before else 0)
+            if item.mark.name != name or counted <= 0:
+                continue  # a mean over a block counts the block's own samples
+            spent = item.mark.at - self._since(item, before)
             before = item
-            if counted > 0 and spent > 0:
+            if spent > 0:
                 steps = spent / item.seconds if item.seconds else spent * (item.rate or 0.0) / (work.batch or math.inf)
                 seen += [counted / steps] if steps > 0 else []
-        return _nearest(median(seen), work) if seen else None
+        return median(seen) if seen else None
 
     def _since(self, item: StepTime, before: StepTime | None) -> float:
         """The clock when the stretch that a record is over began: at the record before, or with its block."""
         if before is not None and before.block == item.block:
             return before.mark.at
-        return self.blocks[item.block][0].at if item.block >= 0 else math.nan
+        return self.blocks[item.block][0][0].at if item.block >= 0 else math.nan
 
     def _printed(self, work: Work) -> IntervalMeans | None:
         """Printed step times with the steps since the record before."""
@@ -142,7 +167,7 @@ class Blocks:
         """The step at which the first block begins; 0 where its count is of an unknown unit."""
         if not self.blocks:
             return 0
-        begin = self.blocks[0][0]
+        begin = self.blocks[0][0][0]
         unit = self.unit(begin.name, work)
         return begin.total // unit if unit else 0
 
@@ -152,22 +177,34 @@ class Blocks:
 
     def _clocked(self, work: Work) -> IntervalMeans | None:
         """Time between records of one block, over the steps between them."""
-        seconds, steps = [], []
-        units = {name: self.unit(name, work) for name in {mark.name for block in self.blocks for mark in block}}
+        seconds: list[float] = []
+        steps: list[int] = []
+        names = {mark.name for block in self.blocks for marks in block for mark in marks}
+        units = {name: self.unit(name, work) for name in names}
         for block in self.blocks:
-            known = [(mark.total / unit, mark.at) for mark in block if (unit := units[mark.name])]
-            before: tuple[float, float] | None = None
-            for count, at in known:
-                if not math.isfinite(at):
-                    continue
-                if before is None:
-                    before = count, at
-                elif count > before[0] and at > before[1] and (count - before[0]).is_integer():
-                    steps.append(int(count - before[0]))
-                    seconds.append(round(at - before[1], 3) / steps[-1])  # the clock counts milliseconds
-                    before = count, at
+            first, last = (_intervals([marks[which] for marks in block], units) for which in (0, -1))
+            for count, spent in last if len(last) > len(first) else first:
+                steps.append(count)
+                seconds.append(round(spent, 3) / count)  # the clock counts milliseconds
         region = WHOLE_BLOCK if self.evaluates_inside else ""
         return IntervalMeans(seconds, steps, CLOCK, region) if seconds else None
+
+
+def _intervals(marks: Sequence[Mark], units: Mapping[str, int | None]) -> list[tuple[int, float]]:
+    """Steps and seconds between marks that count on; of the units that are known."""
+    intervals: list[tuple[int, float]] = []
+    before: tuple[float, float] | None = None
+    for mark in marks:
+        unit = units[mark.name]
+        if not unit or not math.isfinite(mark.at):
+            continue
+        count = mark.total / unit
+        if before is None:
+            before = count, mark.at
+        elif count > before[0] and mark.at > before[1] and (count - before[0]).is_integer():
+            intervals.append((int(count - before[0]), mark.at - before[1]))
+            before = count, mark.at
+    return intervals
 
 
 def _nearest(seen: float, work: Work) -> int | None:

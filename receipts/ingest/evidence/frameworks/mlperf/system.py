@@ -20,6 +20,7 @@ _PLATFORM: Final = {
     "cuda": "platform.cuda",
     "nvidia_kernel_driver": "platform.driver",
     "cuda_driver_version": "platform.driver",
+    "amdgpu_kernel_driver": "platform.driver",
     "nccl_version": "platform.nccl",
     "nccl": "platform.nccl",
     "cudnn_version": "platform.cudnn",
@@ -46,6 +47,7 @@ _LOOPS: Final = {
     "tinygrad": "tinygrad",
 }
 _RELEASE: Final = re.compile(r"Release (\d\d\.\d\d)")
+_TORCH: Final = re.compile(r"\bPyTorch[ =v]{1,3}([12]\.\d+[\w.+]{0,40})", re.IGNORECASE)  # 24.09 is a container
 MAX_TEXT: Final = 200
 
 
@@ -64,15 +66,20 @@ def describe(reading: Reading, description: dict[str, Any], line: int = 0) -> No
             reading.state(path, text, f"{name} {text}", line)
     _framework(reading, _text(description.get("framework")), line)
     stack = description.get("other_software_stack")
-    for name, version in stack.items() if isinstance(stack, dict) else ():
-        _software(reading, str(name).strip().lower(), _text(version), line)
+    for part in stack if isinstance(stack, list) else [stack]:
+        for name, version in part.items() if isinstance(part, dict) else ():
+            _software(reading, str(name).strip().lower(), _text(version), line)
+        if text := _text(part):
+            reading.state("features.software_stack", text, f"other_software_stack {text}", line)
 
 
 def _framework(reading: Reading, text: str, line: int) -> None:
-    """State the loop that a description names, where it names one, and the release of NVIDIA's container."""
+    """State the loop that a description names, where it names one, and the release of torch or NVIDIA's container."""
     named = {name for word, name in _LOOPS.items() if re.search(rf"\b{word}\b", text, re.IGNORECASE)}
     if len(named) == 1:
         reading.state("path.intended.framework", named.pop(), f"framework {text}", line)
+    if torch := _TORCH.search(text):
+        reading.state("wheels.torch", torch[1], f"framework {text}", line)
     releases = set(_RELEASE.findall(text))
     if len(releases) == 1 and reading.source != "mlperf-system":
         reading.state("wheels.nvidia-release", releases.pop(), f"framework {text}", line)
