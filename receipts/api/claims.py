@@ -20,7 +20,8 @@ def judged(store: Store, rulebook: Rulebook, *, status: str | None = None, super
     from receipts.questions.claims import judge
     from receipts.questions.claims.gather import gather, stored
 
-    gone = {item.id: item.superseded for item in store.published.claims(standing=False)}
+    ends = ((item.id, item.superseded) for item in store.published.claims(standing=False))
+    gone = {name: (end.successor, end.reason) if end else None for name, end in ends}
     group = stored(store, standing=not superseded)
     verdicts = [(claim, judge(claim, gather(claim, rulebook, store, group.folder), rulebook)) for claim in group.claims]
     return [(claim, item, gone[item.claim]) for claim, item in verdicts if status in (None, item.status)]

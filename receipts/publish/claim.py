@@ -78,8 +78,9 @@ def history(item: ClaimHistory) -> Page:
 def _stored(item: ClaimHistory) -> Iterator[str]:
     say = words("claim")
     yield say("added", at=item.stored.at, origin=item.stored.origin, who=item.stored.actor or "not recorded")
-    if item.stored.superseded is not None:
-        successor, reason = item.stored.superseded
-        yield say("superseded", by=successor, reason=reason) if successor else say("withdrawn", reason=reason)
+    gone = item.stored.superseded
+    if gone is not None:
+        given = {"reason": gone.reason, "who": gone.actor or "not recorded"}
+        yield say("superseded", by=gone.successor, **given) if gone.successor else say("withdrawn", **given)
     if item.claim.quoted_in:
         yield say("quoted", places=", ".join(item.claim.quoted_in))

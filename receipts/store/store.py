@@ -21,8 +21,8 @@ from receipts.store.database import Database
 from receipts.store.entries import Entry, entry_with_id
 from receipts.store.history import standing as history
 from receipts.store.history import verdicts as verdicts_module
+from receipts.store.history.published import Published
 from receipts.store.history.standing import Pin, Supersession
-from receipts.store.history.store import Published
 from receipts.store.history.verdicts import StoredVerdict, Verdict
 from receipts.store.packing import unpack
 from receipts.store.query import lists, names

@@ -257,6 +257,17 @@ def test_a_launch_and_its_witness_find_each_other_in_whatever_order_they_come(st
     assert [item.path for item in again] == ["witnessed", "witnessed"]
 
 
+def test_of_many_witnesses_the_newest_are_read(store: Store) -> None:
+    one = measured()
+    put(store, one, *(profiled(**{"run.launch": f"profile {at:02}"}) for at in range(kin.MOST_KIN + 3)))
+    names = {"id": parsed(one).id, "launch": "measured"}
+    with store.database.reading() as connection:
+        rows = kin.WITNESSES.all(connection, names)
+    launches = [store.entry(row[0]).launch for row in rows]
+    assert launches == [f"profile {at:02}" for at in reversed(range(3, kin.MOST_KIN + 3))]
+    assert len(store.query.facts(parsed(one)).witnesses) == kin.MOST_KIN
+
+
 def test_witnesses_are_looked_up_by_index_on_both_engines(store: Store) -> None:
     looked_up = (
         (kin.WITNESSES, {"id": "a", "launch": "b"}, ("receipts_witness_for",)),

@@ -129,6 +129,9 @@ def test_a_superseded_claim_is_listed_only_when_asked_for(shell: Shell) -> None:
     assert everything[0]["superseded"] == ["new", "too close to the interval"]
     assert shell("claim", "supersede", "new", "--reason", "withdrawn").code == 0
     assert shell("claim", "supersede", "new", "--reason", "again").code == 2
+    actor = str(this_process())
+    assert f"withdrawn: withdrawn; actor: {actor}" in shell("claim", "show", "new").out
+    assert shell("claim", "show", "old", "--json").json["superseded"]["actor"] == actor
     assert shell("claim", "check", "--all").out.startswith("0 claims")
 
 
@@ -217,7 +220,11 @@ def test_claims_keep_their_order_and_their_supersession(store: Store) -> None:
     assert store.published.add_claims([new_claim("b", receipt, supersedes="a"), new_claim("a", receipt)]) == ["b", "a"]
     assert store.published.add_claims([new_claim("a", receipt)]) == []
     assert [item.id for item in store.published.claims()] == ["b"]
-    assert [item.superseded for item in store.published.claims(standing=False)] == [None, ("b", "a better one")]
+    standing, gone = (item.superseded for item in store.published.claims(standing=False))
+    assert standing is None
+    assert gone is not None
+    assert gone[1:3] == ("b", "a better one")
+    assert str(gone.actor).endswith(str(this_process()))
     with pytest.raises(ConflictError, match="never edited"):
         store.published.add_claims([new_claim("c", receipt), new_claim("a", "0" * 64)])
     assert len(store.published.claims(standing=False)) == 2

@@ -47,7 +47,7 @@ class Past:
 class ClaimData:
     """One claim as of a moment. `comparison` is None where it compares nothing; `answers` are then its candidate's.
 
-    `superseded` is the successor (None where it was withdrawn) and the reason, where it no longer stands.
+    `superseded` is the successor (None where it was withdrawn), the reason and the actor, where it no longer stands.
     """
 
     schema_version: str
@@ -55,7 +55,7 @@ class ClaimData:
     verdict: ClaimVerdict
     origin: str
     added: datetime
-    superseded: tuple[str | None, str] | None
+    superseded: tuple[str | None, str, str | None] | None
     footnote: str
     answers: tuple[Answered, ...]
     comparison: PairData | None
@@ -92,7 +92,8 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
         head = evidence.candidate[0]
         lane = rulebook.lanes.of(head.receipt.run.lane)
         rows = answers(head, lane, judged[head.id], facts, rulebook.rules).states()
-    quoting = (item.document for item in store.published.quoting(ids, until))
+    quoting = (item.document for item in store.published.quotes(*ids, until=until))
+    gone = kept.superseded
     beside = verdict.comparison.findings if verdict.comparison is not None else ()
     return ClaimData(
         schema_version=SCHEMA,
@@ -100,7 +101,7 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
         verdict=verdict,
         origin=kept.origin,
         added=kept.at,
-        superseded=kept.superseded,
+        superseded=(gone.successor, gone.reason, gone.actor) if gone else None,
         footnote=footnote(verdict, decided),
         answers=rows,
         comparison=compared,
@@ -140,9 +141,10 @@ def page(data: ClaimData, rule_set: RuleSet) -> Page:
         ("as of", (f"{data.as_of:%Y-%m-%d %H:%M:%S} UTC",)),
     ]
     if data.superseded is not None:
-        successor, reason = data.superseded
+        successor, reason, actor = data.superseded
         how = f"superseded by {plain(successor)}" if successor else "withdrawn"
-        facts.insert(0, ("no longer stands", (f"{how}: {plain(reason, NOTE)}",)))
+        who = f", recorded by {plain(actor)}" if actor else ""
+        facts.insert(0, ("no longer stands", (f"{how}{who}: {plain(reason, NOTE)}",)))
     sections += [rules.section(data.cited, rules.cited(sections)), appendix.section(data.receipts)]
     return Page(
         f"Claim {plain(made.claim)}",

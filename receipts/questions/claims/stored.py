@@ -56,13 +56,13 @@ class ClaimHistory:
 
     def document(self) -> dict[str, Any]:
         """As JSON-able data."""
-        superseded = self.stored.superseded
+        gone = self.stored.superseded
         return {
             "claim": self.claim.model_dump(mode="json", exclude_none=True),
             "added": self.stored.at,
             "origin": self.stored.origin,
             "actor": self.stored.actor,
-            "superseded": {"by": superseded[0], "reason": superseded[1]} if superseded else None,
+            "superseded": {"by": gone.successor, "reason": gone.reason, "actor": gone.actor} if gone else None,
             "verdict": verdict_json(self.verdict),
             "before": [{"at": item.at, "status": item.status, "rules": item.rules} for item in self.before],
             "decisions": [item._asdict() for item in self.decisions],

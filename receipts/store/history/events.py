@@ -1,16 +1,14 @@
-"""What people published and decided within a stretch of time, and which documents quote receipts at its end."""
+"""What people published and decided within a stretch of time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from receipts.store.history.published import Decision, Quote
-from receipts.store.sql import engine_of
-from receipts.store.tables import claim_supersessions, claim_verdicts, claims, decisions, quotes, supersessions
+from receipts.store.history.published import Decision, Replaced
+from receipts.store.tables import claim_supersessions, claim_verdicts, claims, decisions, supersessions
 
 MOST: Final = 200
 
@@ -21,15 +19,6 @@ class Told(NamedTuple):
     claim: str
     status: str
     rules: str
-    at: datetime
-
-
-class Replaced(NamedTuple):
-    """A claim, or a receipt, that was superseded; `successor` is None where it was withdrawn."""
-
-    id: str
-    successor: str | None
-    reason: str
     at: datetime
 
 
@@ -68,28 +57,14 @@ def chronicle(connection: Connection, since: datetime, until: datetime) -> Chron
         before={item.claim: item for item in before},
         told=tuple(Told._make(row) for row in connection.execute(later)),
         replaced=tuple(
-            Replaced(row.claim, row.successor, row.reason, row.at)
+            Replaced(row.claim, row.successor, row.reason, row.at, row.actor)
             for row in connection.execute(within(claim_supersessions))
         ),
         superseded=tuple(
-            Replaced(row.receipt, row.successor, row.reason, row.at)
+            Replaced(row.receipt, row.successor, row.reason, row.at, row.actor)
             for row in connection.execute(within(supersessions).limit(MOST))
         ),
         superseded_count=connection.execute(
             select(func.count()).where(supersessions.c.at >= since, supersessions.c.at < until)
         ).scalar_one(),
     )
-
-
-def quoting(connection: Connection, receipts: Iterable[str], until: datetime) -> list[Quote]:
-    """Where documents quote some receipts, by the last reading of each before a moment; in the order of documents."""
-    wanted = list(dict.fromkeys(receipts))
-    newest = select(func.max(quotes.c.seq)).where(quotes.c.at < until).group_by(quotes.c.document)
-    last = select(quotes.c.document, quotes.c.at).where(quotes.c.seq.in_(newest)).subquery()
-    query = (
-        select(*quotes.c["document", "receipt", "says", "at"])
-        .join(last, (last.c.document == quotes.c.document) & (last.c.at == quotes.c.at))
-        .where(engine_of(connection).among(quotes.c.receipt, wanted))
-    )
-    found = [Quote._make(row) for row in connection.execute(query)]
-    return sorted(found, key=lambda item: (item.document, item.receipt))

@@ -1,15 +1,15 @@
 """What people published and decided: claims with their verdicts, decisions on receipts, documents that quote them.
 
-Each is a row that is added, as in `history`. Claims are kept as JSON and read by `receipts.questions.claims`, higher
+Each is a row that is added, as in `standing`. Claims are kept as JSON and read by `receipts.questions.claims`, higher
 up.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 from sqlalchemy import Connection, func, insert, select
@@ -17,9 +17,16 @@ from sqlalchemy import Connection, func, insert, select
 from receipts.base.errors import ConflictError, NotFound, UsageError
 from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.verdict_json import to_json
-from receipts.store.database import By
+from receipts.store.database import By, Database
+from receipts.store.entries import entry_with_id
+from receipts.store.history.sides import sides_of_claims
 from receipts.store.packing import CODEC, pack, unpack
+from receipts.store.sql import engine_of
 from receipts.store.tables import claim_subjects, claim_supersessions, claim_verdicts, claims, decisions, quotes
+
+if TYPE_CHECKING:
+    from receipts.store.history.events import Chronicle
+    from receipts.store.history.incidents import Incident, IncidentEvent
 
 DECISIONS: Final = ("ship", "hold", "drop")
 
@@ -35,15 +42,25 @@ class NewClaim(NamedTuple):
     reason: str | None = None
 
 
+class Replaced(NamedTuple):
+    """A claim, or a receipt, that was superseded; `successor` is None where it was withdrawn. Time in UTC."""
+
+    id: str
+    successor: str | None
+    reason: str
+    at: datetime
+    actor: str | None
+
+
 class StoredClaim(NamedTuple):
-    """A claim as it was added; `superseded` is the successor (None where it was withdrawn) and the reason."""
+    """A claim as it was added; `superseded` is None where it stands."""
 
     id: str
     kind: str
     body: str
     origin: str
     at: datetime
-    superseded: tuple[str | None, str] | None
+    superseded: Replaced | None
     actor: str | None = None
 
 
@@ -79,12 +96,140 @@ class Quote(NamedTuple):
     at: datetime
 
 
-def add_claims(connection: Connection, new: Sequence[NewClaim], by: By) -> list[str]:
-    """Add claims, all or none; gives the ids of those that were not there yet.
+class Published:
+    """What a store holds of publications: claims, decisions, and documents that quote receipts."""
 
-    The same claim again is harmless. Raises ConflictError where another of that id is there, or what one replaces was
-    replaced already, and NotFound where that is not there.
-    """
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __repr__(self) -> str:
+        return f"Published({self._database!r})"
+
+    def add_claims(self, new: Sequence[NewClaim]) -> list[str]:
+        """Add claims, all or none; gives the ids of those that were not there yet.
+
+        The same claim again is harmless. Raises ConflictError where another of that id is there, or what one replaces
+        was replaced already, and NotFound where that is not there.
+        """
+        return self._database.change(lambda connection, by: _add_claims(connection, new, by))
+
+    def claims(self, *, standing: bool = True) -> list[StoredClaim]:
+        """Claims in the order in which they were added; those alone that stand, unless told otherwise."""
+        with self._database.reading() as connection:
+            gone = _superseded(connection)
+            rows = connection.execute(select(claims).order_by(claims.c.seq))
+            return [_claim(row, gone.get(row.id)) for row in rows if not (standing and row.id in gone)]
+
+    def claim(self, claim_id: str) -> StoredClaim:
+        """One claim. Raises NotFound."""
+        with self._database.reading() as connection:
+            return _one_claim(connection, claim_id)
+
+    def supersede_claim(self, claim_id: str, successor: str | None, reason: str) -> None:
+        """Say that a claim no longer stands. Raises NotFound, UsageError, ConflictError where that was said already."""
+        self._database.change(lambda connection, by: _supersede(connection, claim_id, successor, reason, by))
+
+    def record_claims(self, verdicts: Sequence[ClaimVerdict]) -> list[int]:
+        """Keep verdicts on claims with the receipts that they stood on, all or none; gives their numbers."""
+        now = datetime.now(UTC)
+        return self._database.write(lambda connection: [_record_claim(connection, item, now) for item in verdicts])
+
+    def claim_verdicts(self, claim_id: str) -> list[StoredClaimVerdict]:
+        """Every verdict on a claim, oldest first."""
+        with self._database.reading() as connection:
+            query = select(claim_verdicts).where(claim_verdicts.c.claim == claim_id).order_by(claim_verdicts.c.seq)
+            return _stored(connection, connection.execute(query).all())
+
+    def last_claim_verdict(self, claim_id: str) -> StoredClaimVerdict | None:
+        """The last verdict on a claim, or None."""
+        query = select(claim_verdicts).where(claim_verdicts.c.claim == claim_id)
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(claim_verdicts.c.seq.desc()).limit(1)).all()
+            return next(iter(_stored(connection, rows)), None)
+
+    def claims_on(self, receipt_id: str) -> list[str]:
+        """Ids of claims whose last verdict stood on a receipt."""
+        last = select(func.max(claim_verdicts.c.seq)).group_by(claim_verdicts.c.claim)
+        query = (
+            select(claim_verdicts.c.claim)
+            .join(claim_subjects, claim_subjects.c.verdict == claim_verdicts.c.seq)
+            .where(claim_subjects.c.receipt == receipt_id, claim_verdicts.c.seq.in_(last))
+            .order_by(claim_verdicts.c.seq)
+        )
+        with self._database.reading() as connection:
+            return list(dict.fromkeys(connection.execute(query).scalars()))
+
+    def decide(self, receipt_id: str, decision: str, reason: str) -> Decision:
+        """Write down what was decided on a receipt: ship, hold or drop. Raises NotFound, UsageError."""
+        if decision not in DECISIONS:
+            raise UsageError(f"there is no decision {decision!r}; it is one of {', '.join(DECISIONS)}")
+        if not reason.strip():
+            raise UsageError('say why: receipts decide ID ship|hold|drop --reason "…"')
+
+        def work(connection: Connection, by: By) -> Decision:
+            entry_with_id(connection, receipt_id)
+            row = Decision(receipt_id, decision, reason, by.at, by.actor)
+            connection.execute(insert(decisions).values(**row._asdict()))
+            return row
+
+        return self._database.change(work)
+
+    def decisions(self, receipt_ids: Sequence[str] | None = None) -> list[Decision]:
+        """Decisions on these receipts, or on all, oldest first; the last one of a receipt counts."""
+        query = select(*(decisions.c[name] for name in Decision._fields)).order_by(decisions.c.seq)
+        if receipt_ids is not None:
+            query = query.where(decisions.c.receipt.in_(receipt_ids))
+        with self._database.reading() as connection:
+            return [Decision._make(row) for row in connection.execute(query)]
+
+    def quote(self, document: str, found: Sequence[tuple[str, str | None]]) -> None:
+        """Write down which receipts a document quotes, each as id and what it says; replaces its earlier reading."""
+        at = datetime.now(UTC)
+        rows = [Quote(document, receipt, says, at)._asdict() for receipt, says in found]
+        nothing = [{"document": document, "receipt": None, "says": None, "at": at}]
+        self._database.write(lambda connection: connection.execute(insert(quotes), rows or nothing))
+
+    def quotes(self, *receipt_ids: str, until: datetime | None = None) -> list[Quote]:
+        """Where documents quote some receipts, by the last reading of each document, or the last before a moment.
+
+        In the order of documents.
+        """
+        # By number and not by time: a clock may go back.
+        newest = select(func.max(quotes.c.seq)).group_by(quotes.c.document)
+        if until is not None:
+            newest = newest.where(quotes.c.at < until)
+        last = select(quotes.c.document, quotes.c.at).where(quotes.c.seq.in_(newest)).subquery()
+        with self._database.reading() as connection:
+            query = (
+                select(*(quotes.c[name] for name in Quote._fields))
+                .join(last, (last.c.document == quotes.c.document) & (last.c.at == quotes.c.at))
+                .where(engine_of(connection).among(quotes.c.receipt, list(dict.fromkeys(receipt_ids))))
+            )
+            rows = [Quote._make(row) for row in connection.execute(query)]
+        return sorted(rows, key=lambda item: (item.document, item.receipt))
+
+    def record_incidents(self, events: Sequence[IncidentEvent]) -> None:
+        """Record that incidents were opened or closed, all or none."""
+        from receipts.store.history import incidents
+
+        self._database.change(lambda connection, by: incidents.record(connection, events, by))
+
+    def incidents(self, lines: Sequence[int] | None = None) -> list[Incident]:
+        """Incidents of some lines, or all, each as its last event left it, in the order in which they were opened."""
+        from receipts.store.history import incidents
+
+        with self._database.reading() as connection:
+            return incidents.incidents(connection, lines)
+
+    def chronicle(self, since: datetime, until: datetime) -> Chronicle:
+        """What was decided, published and superseded from one moment to another, the latter left out."""
+        from receipts.store.history import events
+
+        with self._database.reading() as connection:
+            return events.chronicle(connection, since, until)
+
+
+def _add_claims(connection: Connection, new: Sequence[NewClaim], by: By) -> list[str]:
     added = []
     for item in new:
         there = connection.execute(select(claims).where(claims.c.id == item.id)).first()
@@ -101,52 +246,45 @@ def add_claims(connection: Connection, new: Sequence[NewClaim], by: By) -> list[
     # When all are there, so that the order in a file does not matter.
     for item in new:
         if item.id in added and item.supersedes is not None:
-            supersede_claim(connection, item.supersedes, item.id, item.reason or "", by)
+            _supersede(connection, item.supersedes, item.id, item.reason or "", by)
     return added
 
 
-def supersede_claim(connection: Connection, claim: str, successor: str | None, reason: str, by: By) -> None:
-    """Say that a claim no longer stands. Raises NotFound, UsageError without a reason, ConflictError if it was said."""
+def _supersede(connection: Connection, claim: str, successor: str | None, reason: str, by: By) -> None:
     if not reason.strip():
         raise UsageError(f'say why {claim} no longer stands: --reason "…", or reason = "…" in claims.toml')
     if successor == claim:
         raise UsageError(f"{claim} cannot supersede itself")
     for name in (claim, *([successor] if successor else [])):
-        one_claim(connection, name)
-    said = _superseded(connection, [claim]).get(claim)
-    if said is not None:
-        how = f"superseded by {said[0]}" if said[0] else "withdrawn"
-        raise ConflictError(f"claim {claim} was {how} already: {said[1]}")
+        _one_claim(connection, name)
+    gone = _superseded(connection, [claim]).get(claim)
+    if gone is not None:
+        how = f"superseded by {gone.successor}" if gone.successor else "withdrawn"
+        raise ConflictError(f"claim {claim} was {how} already: {gone.reason}")
     row = {"claim": claim, "successor": successor, "reason": reason, **by._asdict()}
     connection.execute(insert(claim_supersessions).values(**row))
 
 
-def all_claims(connection: Connection, *, standing: bool) -> Iterator[StoredClaim]:
-    """Claims in the order in which they were added; with ``standing`` those alone that nothing has replaced."""
-    said = _superseded(connection)
-    for row in connection.execute(select(claims).order_by(claims.c.seq)):
-        if not (standing and row.id in said):
-            yield StoredClaim(row.id, row.kind, row.body, row.origin, row.at, said.get(row.id), row.actor)
+def _claim(row: Any, gone: Replaced | None) -> StoredClaim:
+    return StoredClaim(row.id, row.kind, row.body, row.origin, row.at, gone, row.actor)
 
 
-def one_claim(connection: Connection, claim: str) -> StoredClaim:
-    """The claim of that id. Raises NotFound."""
+def _one_claim(connection: Connection, claim: str) -> StoredClaim:
     row = connection.execute(select(claims).where(claims.c.id == claim)).first()
     if row is None:
         raise NotFound(f"there is no claim {claim!r}; see: receipts claim list")
-    said = _superseded(connection, [claim])
-    return StoredClaim(row.id, row.kind, row.body, row.origin, row.at, said.get(claim), row.actor)
+    return _claim(row, _superseded(connection, [claim]).get(claim))
 
 
-def _superseded(connection: Connection, of: Sequence[str] | None = None) -> dict[str, tuple[str | None, str]]:
+def _superseded(connection: Connection, of: Sequence[str] | None = None) -> dict[str, Replaced]:
     query = select(claim_supersessions).order_by(claim_supersessions.c.seq)
     if of is not None:
         query = query.where(claim_supersessions.c.claim.in_(of))
-    return {row.claim: (row.successor, row.reason) for row in connection.execute(query)}
+    rows = connection.execute(query)
+    return {row.claim: Replaced(row.claim, row.successor, row.reason, row.at, row.actor) for row in rows}
 
 
-def record_claim(connection: Connection, verdict: ClaimVerdict, at: datetime) -> int:
-    """Keep a verdict on a claim, with the receipts that it stood on; gives its number."""
+def _record_claim(connection: Connection, verdict: ClaimVerdict, at: datetime) -> int:
     values = {
         "claim": verdict.claim,
         "status": verdict.status,
@@ -178,76 +316,15 @@ def _json(verdict: ClaimVerdict) -> bytes:
         return json.dumps(document, default=str, separators=(",", ":")).encode()
 
 
-def claim_verdicts_of(connection: Connection, claim: str) -> Iterator[StoredClaimVerdict]:
-    """Every verdict on a claim, oldest first."""
-    query = select(claim_verdicts).where(claim_verdicts.c.claim == claim).order_by(claim_verdicts.c.seq)
-    for row in connection.execute(query).all():
-        yield _stored(connection, row)
+def _stored(connection: Connection, rows: Sequence[Any]) -> list[StoredClaimVerdict]:
+    sides = sides_of_claims(connection, [row.seq for row in rows])
 
+    def document(row: Any) -> Any:
+        return json.loads(unpack(row.codec, row.body, f"verdict {row.seq} on claim {row.claim}"))
 
-def last_claim_verdict(connection: Connection, claim: str) -> StoredClaimVerdict | None:
-    """The last verdict on a claim."""
-    query = select(claim_verdicts).where(claim_verdicts.c.claim == claim).order_by(claim_verdicts.c.seq.desc()).limit(1)
-    row = connection.execute(query).first()
-    return None if row is None else _stored(connection, row)
-
-
-def _stored(connection: Connection, row: Any) -> StoredClaimVerdict:
-    query = select(claim_subjects).where(claim_subjects.c.verdict == row.seq).order_by(claim_subjects.c.position)
-    sides = tuple((item.side, item.receipt) for item in connection.execute(query))
-    document = json.loads(unpack(row.codec, row.body, f"verdict {row.seq} on claim {row.claim}"))
-    return StoredClaimVerdict(row.seq, row.claim, row.status, row.rules, row.judge, row.at, sides, document)
-
-
-def claims_on(connection: Connection, receipt: str) -> list[str]:
-    """Ids of claims whose last verdict stood on a receipt."""
-    last = select(func.max(claim_verdicts.c.seq)).group_by(claim_verdicts.c.claim)
-    query = (
-        select(claim_verdicts.c.claim)
-        .join(claim_subjects, claim_subjects.c.verdict == claim_verdicts.c.seq)
-        .where(claim_subjects.c.receipt == receipt, claim_verdicts.c.seq.in_(last))
-        .order_by(claim_verdicts.c.seq)
-    )
-    return list(dict.fromkeys(connection.execute(query).scalars()))
-
-
-def decide(connection: Connection, receipt: str, decision: str, reason: str, by: By) -> Decision:
-    """Write down what was decided on a receipt. Raises UsageError for another word than ship, hold or drop."""
-    if decision not in DECISIONS:
-        raise UsageError(f"there is no decision {decision!r}; it is one of {', '.join(DECISIONS)}")
-    if not reason.strip():
-        raise UsageError('say why: receipts decide ID ship|hold|drop --reason "…"')
-    row = {"receipt": receipt, "decision": decision, "reason": reason, **by._asdict()}
-    connection.execute(insert(decisions).values(**row))
-    return Decision(receipt, decision, reason, by.at, by.actor)
-
-
-def decisions_on(connection: Connection, receipts: Sequence[str] | None) -> Iterator[Decision]:
-    """Decisions on these receipts, or on all, oldest first."""
-    query = select(decisions).order_by(decisions.c.seq)
-    if receipts is not None:
-        query = query.where(decisions.c.receipt.in_(receipts))
-    for row in connection.execute(query):
-        yield Decision(row.receipt, row.decision, row.reason, row.at, row.actor)
-
-
-def quote(connection: Connection, document: str, found: Iterable[tuple[str, str | None]], at: datetime) -> None:
-    """Write down which receipts a document quotes now, each as id and what it says; an earlier reading is history."""
-    rows = [{"document": document, "receipt": receipt, "says": says, "at": at} for receipt, says in found]
-    nothing = [{"document": document, "receipt": None, "says": None, "at": at}]
-    connection.execute(insert(quotes), rows or nothing)
-
-
-def quotes_of(connection: Connection, receipt: str) -> Iterator[Quote]:
-    """Where documents quote a receipt, by the last reading of each."""
-    # By number and not by time: a clock may go back.
-    newest = select(func.max(quotes.c.seq)).group_by(quotes.c.document)
-    last = select(quotes.c.document, quotes.c.at).where(quotes.c.seq.in_(newest)).subquery()
-    query = (
-        select(quotes)
-        .join(last, (last.c.document == quotes.c.document) & (last.c.at == quotes.c.at))
-        .where(quotes.c.receipt == receipt)
-        .order_by(quotes.c.seq)
-    )
-    for row in connection.execute(query):
-        yield Quote(row.document, row.receipt, row.says, row.at)
+    return [
+        StoredClaimVerdict(
+            *(row.seq, row.claim, row.status, row.rules, row.judge, row.at), tuple(sides[row.seq]), document(row)
+        )
+        for row in rows
+    ]

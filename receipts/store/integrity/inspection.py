@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from receipts.base.errors import StoreError
 from receipts.store.entries import COLUMNS, Answer
+from receipts.store.history.sides import Sides, sides_of, sides_of_claims
 from receipts.store.integrity import gaps, merkle
 from receipts.store.integrity import index_audit as sound
 from receipts.store.integrity.damage import as_json, unpacked, words
@@ -19,7 +20,6 @@ from receipts.store.integrity.leaves import KINDS, content
 from receipts.store.integrity.seals import Held, Seal, all_seals, held, last_sealed
 from receipts.store.sql import engine_of
 from receipts.store.tables import (
-    claim_subjects,
     claim_supersessions,
     claim_verdicts,
     claims,
@@ -134,24 +134,9 @@ class Inspection:
 
     def verdicts(self) -> Iterator[Given | Unreadable]:
         """Every verdict on receipts and comparisons, then every one on claims, in the order of their numbers."""
-        yield from self._each(select(*verdicts.c), verdicts.c.seq, partial(_given, verdicts, self._subjects))
-        of_claims = partial(_given, claim_verdicts, self._claim_subjects)
-        yield from self._each(select(*claim_verdicts.c), claim_verdicts.c.seq, of_claims)
-
-    def _subjects(self, numbers: Sequence[int]) -> Iterator[tuple[int, str, str | None]]:
-        query = (
-            select(subjects.c.verdict, subjects.c.side, receipts.c.id)
-            .outerjoin(receipts, receipts.c.seq == subjects.c.receipt)
-            .where(subjects.c.verdict.in_(numbers))
-        )
-        for row in self._connection.execute(query.order_by(subjects.c.verdict, subjects.c.position)):
-            yield row[0], row[1], row[2]
-
-    def _claim_subjects(self, numbers: Sequence[int]) -> Iterator[tuple[int, str, str | None]]:
-        table = claim_subjects
-        query = select(table.c.verdict, table.c.side, table.c.receipt).where(table.c.verdict.in_(numbers))
-        for row in self._connection.execute(query.order_by(table.c.verdict, table.c.position)):
-            yield row[0], row[1], row[2]
+        for table, related in ((verdicts, sides_of), (claim_verdicts, sides_of_claims)):
+            given = partial(_given, table, partial(related, self._connection))
+            yield from self._each(select(*table.c), table.c.seq, given)
 
     def dangling(self) -> Iterator[Dangling]:
         """Rows that name a receipt or a claim which is neither there nor has a tombstone."""
@@ -287,13 +272,9 @@ class Inspection:
                 yield Unreadable(table, one, words(error))
 
 
-def _given(
-    table: Table, related: Callable[[Sequence[int]], Iterator[tuple[int, str, str | None]]], rows: Sequence[Any]
-) -> Iterator[Given]:
-    sides: dict[int, list[tuple[str, str | None]]] = {}
-    for number, side, receipt in related([row.seq for row in rows]):
-        sides.setdefault(number, []).append((side, receipt))
+def _given(table: Table, related: Callable[[Sequence[int]], Sides], rows: Sequence[Any]) -> Iterator[Given]:
+    sides = related([row.seq for row in rows])
     for row in rows:
         body, why = as_json(row.codec, row.body)
         told = {name: value for name, value in row._mapping.items() if name != "body"}
-        yield Given(table.name, row.seq, told, body, why, tuple(sides.get(row.seq, ())))
+        yield Given(table.name, row.seq, told, body, why, tuple(sides[row.seq]))

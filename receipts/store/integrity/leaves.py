@@ -17,10 +17,10 @@ import orjson
 from sqlalchemy import Column, Connection, Select, Table, select
 
 from receipts.base.errors import StoreError
+from receipts.store.history.sides import Sides, sides_of, sides_of_claims
 from receipts.store.integrity import merkle
 from receipts.store.packing import unpack
 from receipts.store.tables import (
-    claim_subjects,
     claim_supersessions,
     claim_verdicts,
     claims,
@@ -33,7 +33,6 @@ from receipts.store.tables import (
     quotes,
     receipts,
     seals,
-    subjects,
     supersessions,
     trusted_keys,
     verdicts,
@@ -49,7 +48,7 @@ _COLUMNS: Final = (
     *("failure_phase", "failure_class", "witness_for"),
 )
 _AT_ONCE: Final = 500  # rows, with their bodies, that are held at a time
-Related = Callable[[Connection, Sequence[int]], dict[int, list[list[str]]]]
+Related = Callable[[Connection, Sequence[int]], Sides]
 
 
 class Kind(NamedTuple):
@@ -66,41 +65,18 @@ def _named(table: Table, *names: str) -> Kind:
     return Kind(table.name, table, select(table.c.seq, *(table.c[name] for name in names)), table.c.seq)
 
 
-def _sides(of: Mapping[int, list[list[str]]], rows: Any) -> dict[int, list[list[str]]]:
-    found = dict(of)
-    for number, side, receipt in rows:
-        found.setdefault(number, []).append([side, receipt])
-    return found
-
-
-def _subjects(connection: Connection, numbers: Sequence[int]) -> dict[int, list[list[str]]]:
-    query = (
-        select(subjects.c.verdict, subjects.c.side, receipts.c.id)
-        .outerjoin(receipts, receipts.c.seq == subjects.c.receipt)
-        .where(subjects.c.verdict.in_(numbers))
-        .order_by(subjects.c.verdict, subjects.c.position)
-    )
-    return _sides({}, connection.execute(query))
-
-
-def _claim_subjects(connection: Connection, numbers: Sequence[int]) -> dict[int, list[list[str]]]:
-    table = claim_subjects
-    query = select(table.c.verdict, table.c.side, table.c.receipt).where(table.c.verdict.in_(numbers))
-    return _sides({}, connection.execute(query.order_by(table.c.verdict, table.c.position)))
-
-
 _ALL: Final = (
     _named(receipts, "id"),
     _named(receipts, *_COLUMNS, "actor")._replace(name="columns"),
     _named(verdicts, "kind", "status", "metric", "rules", "judge", "judged_at", "codec", "body")._replace(
-        related=_subjects
+        related=sides_of
     ),
     _named(supersessions, "receipt", "successor", "reason", "at", "actor"),
     _named(pins, "name", "receipt", "note", "at", "actor"),
     _named(claims, "id", "kind", "body", "origin", "at", "actor"),
     _named(claim_supersessions, "claim", "successor", "reason", "at", "actor"),
     _named(claim_verdicts, "claim", "status", "rules", "judge", "at", "codec", "body")._replace(
-        related=_claim_subjects
+        related=sides_of_claims
     ),
     _named(decisions, "receipt", "decision", "reason", "at", "actor"),
     _named(quotes, "document", "receipt", "says", "at"),

@@ -29,14 +29,12 @@ from receipts.axes.settings import Settings
 from receipts.judging.facts import exact_start
 from receipts.receipt import Parsed
 from receipts.store.entries import safe, standing
-from receipts.store.query.signatures import MOST, ask_earlier, earlier_of
+from receipts.store.query.signatures import ask_earlier, earlier_of
 from receipts.store.sql.postgres import unnested
 from receipts.store.sql.statement import Ask, Row, Statement
 from receipts.store.tables import documents, receipts
 
 About = Literal["witnesses", "failures", "resumed", "at_once"]
-# The newest of them, of which documents are parsed.
-_MOST: Final[Mapping[About, int]] = {"witnesses": 20, "failures": MOST, "resumed": 1, "at_once": 20}
 
 
 class Question(NamedTuple):
@@ -54,44 +52,50 @@ class Question(NamedTuple):
 
     def answered(self, rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:
         """The rows by the id that they were found for."""
-        found: dict[str, list[Row]] = {} if self.placed else {self.of[0]: list(rows)}
-        for place, *row in rows if self.placed else ():
+        if not self.placed:
+            return {self.of[0]: rows}
+        found: dict[str, list[Row]] = {}
+        for place, *row in rows:
             found.setdefault(self.of[place - 1], []).append(tuple(row))
-        return {name: some[: _MOST[self.about]] for name, some in found.items()}
+        return found
 
 
 _LATER: Final = receipts.alias("later")
+# Documents of one receipt's kin that are read, the newest: each is parsed.
+MOST_KIN: Final = 20
 
 
-def _documents(own: ColumnElement[Any], *given: TableValuedAlias) -> Select[Any]:
-    """Documents of kin of the receipt with the id ``own``, which may be a column of a table that is ``given``."""
+def _documents(own: ColumnElement[Any], *conditions: ColumnElement[bool], given: Sequence[Any] = ()) -> Select[Any]:
+    """Documents of kin of the receipt with the id ``own``, which may be a column of a table that is ``given``.
+
+    The newest are chosen before any document is read. They are numbered and not limited: with a limit PostgreSQL may
+    walk all receipts from the newest.
+    """
+    place = func.row_number().over(order_by=receipts.c.seq.desc()).label("place")
+    kin = select(receipts.c.seq, place).where(*conditions).correlate(*given).subquery("kin")
     actor = select(_LATER.c.actor).where(_LATER.c.id == own).correlate(*given).scalar_subquery()
     return (
         select(receipts.c.id, documents.c.codec, documents.c.body, receipts.c.actor, actor.label("own"))
-        .join(documents, documents.c.receipt == receipts.c.seq)
-        # Without a limit, for which PostgreSQL may walk all receipts from the newest; few name one receipt.
-        .order_by(receipts.c.seq.desc())
+        .select_from(kin)
+        .join(receipts, receipts.c.seq == kin.c.seq)
+        .join(documents, documents.c.receipt == kin.c.seq)
+        .where(kin.c.place <= MOST_KIN)
+        .order_by(kin.c.seq.desc())
     )
 
 
 def _naming(own: ColumnElement[Any], launch: ColumnElement[Any], *given: TableValuedAlias) -> Select[Any]:
     """Witnesses that stand and name a receipt."""
-    return _documents(own, *given).where(receipts.c.witness_for.in_((own, launch)), standing())
+    return _documents(own, receipts.c.witness_for.in_((own, launch)), standing(), given=given)
 
 
-_DOCUMENTS: Final = _documents(bindparam("id"))
 WITNESSES: Final = Statement(_naming(bindparam("id"), bindparam("launch")))
-WITNESSED: Final = Statement(
-    _DOCUMENTS.where(
-        or_(
-            receipts.c.id == bindparam("target"),
-            and_(receipts.c.launch == bindparam("target"), standing()),
-        )
-    )
-)
+_TARGET: Final = or_(receipts.c.id == bindparam("target"), and_(receipts.c.launch == bindparam("target"), standing()))
+WITNESSED: Final = Statement(_documents(bindparam("id"), _TARGET))
 _OWN: Final = select(_LATER.c.seq).where(_LATER.c.id == bindparam("id")).scalar_subquery()
 AT_ONCE: Final = Statement(
-    _DOCUMENTS.where(
+    _documents(
+        bindparam("id"),
         receipts.c.started == bindparam("started"),
         receipts.c.host == bindparam("host"),
         receipts.c.launch != bindparam("launch"),

@@ -6,7 +6,6 @@ than their numbers.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -15,13 +14,13 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Table, select
 
 from receipts.store.entries import Entry, entries, entry
+from receipts.store.history.sides import sides_of, sides_of_claims
 from receipts.store.packing import unpack
 from receipts.store.query.lists import Filters
 from receipts.store.query.lists import find as find_rows
 from receipts.store.store import Store
 from receipts.store.tables import (
     HEAD,
-    claim_subjects,
     claim_verdicts,
     documents,
     metadata,
@@ -133,10 +132,7 @@ class Snapshot:
     def claim_verdicts(self) -> Iterator[Said]:
         """Every verdict on a claim, oldest first."""
         for rows in self._chunks(select(claim_verdicts).order_by(claim_verdicts.c.seq)):
-            query = select(claim_subjects).where(claim_subjects.c.verdict.in_([row.seq for row in rows]))
-            of: dict[int, list[tuple[str, str]]] = defaultdict(list)
-            for row in self._connection.execute(query.order_by(claim_subjects.c.verdict, claim_subjects.c.position)):
-                of[row.verdict].append((row.side, row.receipt))
+            of = sides_of_claims(self._connection, [row.seq for row in rows])
             for row in rows:
                 document = unpack(row.codec, row.body, f"verdict {row.seq} on claim {row.claim}")
                 sides = tuple(of[row.seq])
@@ -150,15 +146,7 @@ class Snapshot:
             yield dict(zip(names, row, strict=True))
 
     def _verdicts(self, rows: Sequence[Any]) -> Iterator[Said]:
-        query = (
-            select(subjects.c.verdict, subjects.c.side, receipts.c.id)
-            .join(receipts, receipts.c.seq == subjects.c.receipt)
-            .where(subjects.c.verdict.in_([row.seq for row in rows]))
-            .order_by(subjects.c.verdict, subjects.c.position)
-        )
-        of: dict[int, list[tuple[str, str]]] = defaultdict(list)
-        for verdict, side, receipt in self._connection.execute(query):
-            of[verdict].append((side, receipt))
+        of = sides_of(self._connection, [row.seq for row in rows])
         for row in rows:
             document = unpack(row.codec, row.body, f"verdict {row.seq}")
             yield Said(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, insert, select
 
+from receipts.store.history.sides import sides_of
 from receipts.store.packing import CODEC, pack, unpack
 from receipts.store.sql import engine_of
 from receipts.store.tables import origins, receipts, stores, subjects, verdicts
@@ -121,15 +121,7 @@ def _verdicts_on(connection: Connection, numbers: Sequence[int], at: set[datetim
     spoken = select(subjects.c.verdict).where(subjects.c.receipt.in_(numbers))
     query = select(verdicts).where(verdicts.c.seq.in_(spoken), verdicts.c.judged_at.in_(at))
     rows = connection.execute(query).all()
-    query = (
-        select(subjects.c.verdict, subjects.c.side, receipts.c.id)
-        .join(receipts, receipts.c.seq == subjects.c.receipt)
-        .where(subjects.c.verdict.in_([row.seq for row in rows]))
-        .order_by(subjects.c.verdict, subjects.c.position)
-    )
-    of: dict[int, list[tuple[str, str]]] = defaultdict(list)
-    for verdict, side, receipt in connection.execute(query):
-        of[verdict].append((side, receipt))
+    of = sides_of(connection, [row.seq for row in rows])
     found = {}
     for row in rows:
         given = (row.kind, row.status, row.metric, row.rules, row.judge, row.judged_at)

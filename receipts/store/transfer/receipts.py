@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, insert, or_, select
+from sqlalchemy import Connection, insert, select
 
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
@@ -22,9 +22,10 @@ from receipts.store.sql import engine_of
 from receipts.store.tables import documents, purges, receipts, supersessions
 from receipts.store.transfer.origins import Judgement, come_from, insert_rows, judge, to_add
 from receipts.store.write import index
+from receipts.store.write.existing import Neighbour, World, ask_around, replaced_by, replacing, rival
 from receipts.store.write.listing import listed
 
-PURGED: Final = "superseded by a receipt that was purged"
+ERASED: Final = "superseded by a receipt that was purged"
 ELSEWHERE: Final = "superseded by {successor}, which has not come along: {reason}"
 
 
@@ -86,17 +87,6 @@ def arrival(
     return Arrival(number, launch, generation, {**promoted(launch, answer, at), "actor": actor}, tuple(said))
 
 
-class _Known(NamedTuple):
-    """A receipt that is here and may decide what becomes of another."""
-
-    id: str
-    seq: int
-    launch: str
-    generation: int
-    supersedes: str | None
-    reason: str | None
-
-
 def take(
     connection: Connection,
     store: str,
@@ -116,15 +106,18 @@ def take(
     admitted = [item for item, fate in zip(batch, fates, strict=True) if fate.what == "new"]
     if admitted:
         connection.execute(insert(receipts), [here.rows[item.parsed.id] for item in admitted])
-        query = select(receipts.c.id, receipts.c.seq).where(receipts.c.id.in_([item.parsed.id for item in admitted]))
-        made: dict[str, int] = {row.id: row.seq for row in connection.execute(query)}
-        here.numbers |= made
-        connection.execute(insert(documents), [_document(made[item.parsed.id], item.parsed.raw) for item in admitted])
+    held = [item for item, fate in zip(batch, fates, strict=True) if fate.what in ("new", "known")]
+    query = select(receipts.c.id, receipts.c.seq).where(receipts.c.id.in_([item.parsed.id for item in held]))
+    numbers: dict[str, int] = {row.id: row.seq for row in connection.execute(query)}
+    if admitted:
+        connection.execute(
+            insert(documents), [_document(numbers[item.parsed.id], item.parsed.raw) for item in admitted]
+        )
         index.add(
             connection,
             [
                 index.Placed(
-                    made[item.parsed.id],
+                    numbers[item.parsed.id],
                     item.launch.settings.configuration(item.parsed, item.launch.lane),
                     listed(here.rows[item.parsed.id], item.parsed),
                 )
@@ -133,13 +126,12 @@ def take(
         )
         for item in admitted:
             signed = signatures.signed(item.launch)
-            signatures.write(connection, made[item.parsed.id], item.row["outcome"], signed)
-    held = [item for item, fate in zip(batch, fates, strict=True) if fate.what in ("new", "known")]
-    come_from(connection, store, "receipts", {item.number: here.numbers[item.parsed.id] for item in held})
+            signatures.write(connection, numbers[item.parsed.id], item.row["outcome"], signed)
+    come_from(connection, store, "receipts", {item.number: numbers[item.parsed.id] for item in held})
     sayings = here.say(store, [item.parsed.id for item in held])
     judged = [verdict for item in held for verdict in item.verdicts]
-    known = [here.numbers[item.parsed.id] for item, fate in zip(batch, fates, strict=True) if fate.what == "known"]
-    return Taken(tuple(fates), judge(connection, store, judged, here.numbers, known), sayings)
+    known = [numbers[item.parsed.id] for item, fate in zip(batch, fates, strict=True) if fate.what == "known"]
+    return Taken(tuple(fates), judge(connection, store, judged, numbers, known), sayings)
 
 
 class _Here:
@@ -153,77 +145,52 @@ class _Here:
         self._coming = said
         self.rows: dict[str, dict[str, Any]] = {}
         self._extra: list[Saying] = []
+        statement, given = ask_around(connection, [item.row for item in batch])
+        around = [Neighbour(*row) for row in statement.all(connection, given)]
+        self._about = [one.id for one in around if said.get(one.id)]
+        self._world = World(one._replace(said=0) if said.get(one.id) else one for one in around)
         ids = {item.parsed.id for item in batch}
-        launches = {item.row["launch"] for item in batch}
-        targets = {item.row["supersedes"] for item in batch} - {None}
-        self._by_id: dict[str, _Known] = {}
-        self._by_launch: dict[str, list[_Known]] = defaultdict(list)
-        self._naming: dict[str, list[_Known]] = defaultdict(list)
-        for known in self._around(ids, launches, targets):
-            self._add(known)
-        self.numbers = {known.id: known.seq for known in self._by_id.values()}
-        gone = select(purges.c.receipt, purges.c.reason, purges.c.at).where(purges.c.receipt.in_(ids))
-        self._purged = {row.receipt: row for row in connection.execute(gone)}
-        query = select(supersessions.c.receipt).where(supersessions.c.receipt.in_({*ids, *self._by_id}))
-        self._fallen = {
-            *connection.execute(query).scalars(),
-            *(item for item in {*ids, *self._by_id} if said.get(item)),
-        }
-
-    def _around(self, ids: set[str], launches: set[str], targets: set[str]) -> Iterable[_Known]:
-        table = receipts.c
-        columns = (table.id, table.seq, table.launch, table.generation, table.supersedes, table.supersedes_reason)
-        named = or_(
-            table.id.in_(ids | targets), table.launch.in_(launches | targets), table.supersedes.in_(ids | launches)
-        )
-        return (_Known(*row) for row in self._connection.execute(select(*columns).where(named)))
-
-    def _add(self, known: _Known) -> None:
-        self._by_id[known.id] = known
-        self._by_launch[known.launch].append(known)
-        if known.supersedes is not None:
-            self._naming[known.supersedes].append(known)
+        self._fallen = {*self._those(supersessions.c.receipt, ids), *(item for item in ids if said.get(item))}
 
     def admit(self, item: Arrival) -> Fate:
         """Decide what becomes of one receipt, and if it is taken, remember it for those that follow."""
-        own, launch, target = item.parsed.id, item.row["launch"], item.row["supersedes"]
-        if own in self._by_id:
+        own = item.parsed.id
+        if self._world.get(own) is not None:
             return Fate(own, "known")
-        gone = self._purged.get(own)
+        gone = self._world.purged.get(own)
         if gone is not None:
-            return Fate(own, "purged", f"{gone.reason}, {gone.at:%Y-%m-%d}")
-        heralds = [other for other in self._naming.get(own, ()) if other.launch == launch]
-        replaced = self._replaced(target, launch)
-        if own not in self._fallen and not heralds:
-            for other in self._by_launch.get(launch, ()):
-                if other.id not in self._fallen and other not in replaced:
-                    return Fate(own, "refused", f"launch {launch} has a receipt with other bytes here, {other.id[:12]}")
-        self._let_in(item, replaced, heralds)
+            return Fate(own, "purged", f"{gone.supersedes_reason}, {gone.submitted_at:%Y-%m-%d}")
+        around = self._world.around(item.row)
+        replaced, later = replaced_by(item.row, around), replacing(item.row, around)
+        other = rival(item.row, around, replaced)
+        if other is not None and own not in self._fallen and not later:
+            return Fate(own, "refused", f"launch {other.launch} has a receipt with other bytes here, {other.id[:12]}")
+        self._let_in(item, around, replaced, later)
         return Fate(own, "new")
 
-    def _replaced(self, target: str | None, launch: str) -> list[_Known]:
-        """Those of its own launch that a receipt replaces: the one of that id, or those that stand."""
-        own = self._by_launch.get(launch, ())
-        return [one for one in own if target == one.id or (target == launch and one.id not in self._fallen)]
-
-    def _let_in(self, item: Arrival, replaced: Sequence[_Known], heralds: Sequence[_Known]) -> None:
-        own, launch = item.parsed.id, item.row["launch"]
-        taken = {other.generation for other in self._by_launch.get(launch, ())}
+    def _let_in(
+        self, item: Arrival, around: Sequence[Neighbour], replaced: Sequence[Neighbour], later: Sequence[Neighbour]
+    ) -> None:
+        row, own = item.row, item.parsed.id
+        taken = {other.generation for other in around if other.launch == row["launch"]}
         generation = item.generation if item.generation not in taken else max(taken) + 1
-        self.rows[own] = {**item.row, "generation": generation}
-        at, actor = datetime.now(UTC), item.row["actor"]
-        reason = item.row["supersedes_reason"] or ""
+        self.rows[own] = {**row, "generation": generation}
+        at, actor = datetime.now(UTC), row["actor"]
+        reason = row["supersedes_reason"] or ""
         self._extra += [Saying(0, other.id, own, reason, at, actor) for other in replaced]
-        self._extra += [Saying(0, own, other.id, other.reason or "", at, actor) for other in heralds]
-        self._fallen.update(other.id for other in replaced)
-        self._fallen.update([own] if heralds else [])
-        self._add(_Known(own, 0, launch, generation, item.row["supersedes"], item.row["supersedes_reason"]))
+        self._extra += [Saying(0, own, other.id, other.supersedes_reason or "", at, actor) for other in later]
+        for other in replaced:
+            self._world.no_longer_stands(other.id)
+        self._world.add(
+            Neighbour(
+                *(own, row["launch"], generation, row["supersedes"], row["supersedes_reason"]),
+                *(row["submitted_at"], row["status"], actor, 0 if later or own in self._fallen else None),
+            )
+        )
 
     def say(self, store: str, held: Sequence[str]) -> int:
         """Write what both sides say of standing: of receipts that came, and of those here that they replace."""
-        about = sorted(
-            {*held, *(item.receipt for item in self._extra), *(i for i in self._by_id if self._coming.get(i))}
-        )
+        about = sorted({*held, *(item.receipt for item in self._extra), *self._about})
         query = select(supersessions).where(supersessions.c.receipt.in_(about)).order_by(supersessions.c.seq)
         here: dict[str, list[Saying]] = defaultdict(list)
         for row in self._connection.execute(query):
@@ -256,7 +223,7 @@ class _Here:
 
     def _one(self, item: Saying, erased: set[str], there: set[str]) -> Saying:
         if item.successor in erased:
-            return item._replace(reason=PURGED)
+            return item._replace(reason=ERASED)
         if item.successor is None or item.successor in there or self._whole:
             return item
         told = ELSEWHERE.format(successor=item.successor[:12], reason=item.reason)

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Table, insert, select
 
+from receipts.store.history.sides import sides_of_claims
 from receipts.store.packing import CODEC, pack, unpack
 from receipts.store.sql import engine_of
 from receipts.store.tables import (
@@ -222,14 +223,15 @@ def take_claim_verdicts(connection: Connection, store: str, rows: Sequence[Row])
 def _claim_verdicts(connection: Connection, names: Sequence[str]) -> Iterable[Row]:
     query = select(claim_verdicts).where(claim_verdicts.c.claim.in_(names)).order_by(claim_verdicts.c.seq)
     rows = connection.execute(query).all()
-    of: dict[int, list[Row]] = defaultdict(list)
-    query = select(claim_subjects).where(claim_subjects.c.verdict.in_([row.seq for row in rows]))
-    for item in connection.execute(query.order_by(claim_subjects.c.verdict, claim_subjects.c.position)):
-        of[item.verdict].append({"side": item.side, "receipt": item.receipt})
+    of = sides_of_claims(connection, [row.seq for row in rows])
     for row in rows:
         document = unpack(row.codec, row.body, f"verdict {row.seq} on claim {row.claim}").decode()
         given = {key: getattr(row, key) for key in ("claim", "status", "rules", "judge")}
-        yield {"number": row.seq, **given, "judged_at": row.at, "document": document, "subjects": of[row.seq]}
+        yield {"number": row.seq, **given, "judged_at": row.at, "document": document, "subjects": _named(of[row.seq])}
+
+
+def _named(sides: Iterable[tuple[str, str]]) -> list[Row]:
+    return [{"side": side, "receipt": receipt} for side, receipt in sides]
 
 
 def _judged(row: Row) -> datetime:

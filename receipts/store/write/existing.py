@@ -119,6 +119,25 @@ class World:
         return [self._by_id[name] for name in ids if name in self._by_id]
 
 
+def replaced_by(row: Mapping[str, Any], around: Sequence[Neighbour]) -> list[Neighbour]:
+    """Those around a receipt that it replaces: of its launch, the one of the id that it names, or those that stand."""
+    target, launch = row["supersedes"], row["launch"]
+    own = (other for other in around if other.launch == launch)
+    return [other for other in own if target == other.id or (target == launch and other.said is None)]
+
+
+def replacing(row: Mapping[str, Any], around: Sequence[Neighbour]) -> list[Neighbour]:
+    """Receipts of its launch that came earlier and said that they replace this one by its id."""
+    return [other for other in around if other.supersedes == row["id"] and other.launch == row["launch"]]
+
+
+def rival(row: Mapping[str, Any], around: Sequence[Neighbour], replaced: Sequence[Neighbour]) -> Neighbour | None:
+    """The receipt of its launch that would stand beside this one: a launch has at most one that stands."""
+    gone = {other.id for other in replaced}
+    stand = (other for other in around if other.launch == row["launch"] and other.said is None)
+    return next((other for other in stand if other.id not in gone), None)
+
+
 class Around(NamedTuple):
     """The world of some receipts, numbers of their configurations where they are known, and numbers for new rows.
 
@@ -133,17 +152,24 @@ class Around(NamedTuple):
 def around(connection: Driven, rows: Sequence[Mapping[str, Any]], configured: Iterable[Configuration]) -> Around:
     """Ask for what is stored around the rows of receipts; takes the lock, and of PostgreSQL one round trip."""
     engine = engine_of(connection)
-    ids, launches = [row["id"] for row in rows], [row["launch"] for row in rows]
-    targets = [row["supersedes"] for row in rows if row["supersedes"] is not None]
-    names = {"ids": ids + targets, "launches": launches + targets, "named": ids + launches, "new": ids}
     asks: list[Ask] = [
-        (_AROUND, {name: engine.values(some) for name, some in names.items()}),
+        ask_around(connection, rows),
         (_CONFIGURED, {"digests": engine.values(sorted({one.digest for one in configured}))}),
         engine.numbers((receipts, verdicts), len(rows)),
     ]
+    replaces = any(row["supersedes"] is not None for row in rows)
     # Numbers are given out before anything is written, so that every row can be written at once.
-    *_, found, placed, numbers = engine.together(connection, [*engine.asks_locked(alone=bool(targets)), *asks])
+    *_, found, placed, numbers = engine.together(connection, [*engine.asks_locked(alone=replaces), *asks])
     return Around(World(Neighbour(*row) for row in found), {bytes(whole): seq for whole, seq in placed}, iter(numbers))
+
+
+def ask_around(connection: Driven, rows: Sequence[Mapping[str, Any]]) -> Ask:
+    """What to ask for the neighbours of the rows of receipts, those that are stored or were purged among them."""
+    ids, launches = [row["id"] for row in rows], [row["launch"] for row in rows]
+    targets = [row["supersedes"] for row in rows if row["supersedes"] is not None]
+    names = {"ids": ids + targets, "launches": launches + targets, "named": ids + launches, "new": ids}
+    values = engine_of(connection).values
+    return _AROUND, {name: values(some) for name, some in names.items()}
 
 
 class Held(NamedTuple):

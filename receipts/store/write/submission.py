@@ -24,7 +24,7 @@ from receipts.store.sql.statement import Driven, Rows, Statement
 from receipts.store.tables import documents, placements, receipts, subjects, supersessions, verdicts
 from receipts.store.write import index
 from receipts.store.write import listing as listed
-from receipts.store.write.existing import Neighbour, World, around
+from receipts.store.write.existing import Neighbour, World, around, replaced_by, replacing, rival
 from receipts.store.write.listing import Listed
 
 __all__ = ["Prepared", "Submitted", "prepare", "take"]
@@ -133,11 +133,11 @@ def _decide(
     if known is not None:
         return Submitted(known.id, False, known.submitted_at, known.status, stands=known.said is None)
     found = world.around(row)
-    replaced = _replaced(found, item)
-    heralds = [other for other in _heralds(found, item) if same_principal(other.actor, actor)]
+    replaced = replaced_by(row, found)
+    later = [other for other in replacing(row, found) if same_principal(other.actor, actor)]
     if not decides:
         _refuse_anothers(replaced, item, actor)
-    if not heralds:
+    if not later:
         _refuse_second(found, item, replaced)
     generation = 1 + max((other.generation for other in found if other.launch == row["launch"]), default=-1)
     said = [
@@ -146,7 +146,7 @@ def _decide(
     ]
     said += [
         {"receipt": row["id"], "successor": other.id, "reason": other.supersedes_reason, "at": row["submitted_at"]}
-        for other in heralds
+        for other in later
     ]
     receipt, verdict = next(numbers)
     new.append(_New(item, receipt, verdict, generation, said))
@@ -155,7 +155,7 @@ def _decide(
     world.add(
         Neighbour(
             *(row["id"], row["launch"], generation, row["supersedes"], row["supersedes_reason"]),
-            *(row["submitted_at"], row["status"], actor, 0 if heralds else None),
+            *(row["submitted_at"], row["status"], actor, 0 if later else None),
         )
     )
     return Submitted(
@@ -164,7 +164,7 @@ def _decide(
         at=row["submitted_at"],
         status=row["status"],
         superseded=tuple(other.id for other in replaced),
-        stands=not heralds,
+        stands=not later,
         undecided=_of_others(found, item),
     )
 
@@ -178,24 +178,11 @@ def _refuse_purged(world: World, item: Prepared) -> None:
         )
 
 
-def _replaced(found: Sequence[Neighbour], item: Prepared) -> list[Neighbour]:
-    """The stored receipts of its launch that this one replaces: the one of that id, or those that stand."""
-    target, launch = item.row["supersedes"], item.row["launch"]
-    own = (other for other in found if other.launch == launch)
-    return [other for other in own if target == other.id or (target == launch and other.said is None)]
-
-
 def _of_others(found: Sequence[Neighbour], item: Prepared) -> tuple[str, ...]:
     """Receipts of other launches that it says that it replaces: that is for a person to decide."""
     target, launch = item.row["supersedes"], item.row["launch"]
     others = (other for other in found if other.launch != launch and other.said is None)
     return tuple(other.id for other in others if target in (other.id, other.launch))
-
-
-def _heralds(found: Sequence[Neighbour], item: Prepared) -> list[Neighbour]:
-    """Receipts of its launch that came earlier and said that they replace this one by its id."""
-    row = item.row
-    return [other for other in found if other.supersedes == row["id"] and other.launch == row["launch"]]
 
 
 def _refuse_anothers(replaced: Sequence[Neighbour], item: Prepared, actor: str) -> None:
@@ -210,16 +197,15 @@ def _refuse_anothers(replaced: Sequence[Neighbour], item: Prepared, actor: str) 
 
 def _refuse_second(found: Sequence[Neighbour], item: Prepared, replaced: Sequence[Neighbour]) -> None:
     """A launch has at most one receipt that stands; one that comes superseded already is no second."""
-    gone = {other.id for other in replaced}
-    for other in found:
-        if other.launch == item.row["launch"] and other.said is None and other.id not in gone:
-            raise ConflictError(
-                f"{item.source}: launch {other.launch} has a receipt with other bytes, {other.id[:12]}, "
-                f"{_by(other)}and nothing stored is overwritten. Where this one replaces it, submit it with "
-                f'--supersede "the reason", or state in the document:\n'
-                f'  "supersedes": {{"target": "{other.id}", "reason": "…"}}   (in run)\n'
-                f"Where it is another launch, give it its own run.launch."
-            )
+    other = rival(item.row, found, replaced)
+    if other is not None:
+        raise ConflictError(
+            f"{item.source}: launch {other.launch} has a receipt with other bytes, {other.id[:12]}, "
+            f"{_by(other)}and nothing stored is overwritten. Where this one replaces it, submit it with "
+            f'--supersede "the reason", or state in the document:\n'
+            f'  "supersedes": {{"target": "{other.id}", "reason": "…"}}   (in run)\n'
+            f"Where it is another launch, give it its own run.launch."
+        )
 
 
 def _by(other: Neighbour) -> str:

@@ -112,7 +112,7 @@ def judge_all(store: Store, rulebook: Rulebook, said: Chronicle, until: datetime
     ids = list(dict.fromkeys(name for _, _, verdict in found for name in (*verdict.baseline, *verdict.candidate)))
     refs = known(store, ids)
     quoting: dict[str, list[str]] = {}
-    for quote in store.published.quoting(ids, until):
+    for quote in store.published.quotes(*ids, until=until):
         quoting.setdefault(quote.receipt, []).append(quote.document)
     about = _About(said, {item.claim: item for item in said.told}, quoting, refs, rulebook.rules)
     made = tuple(_now(item, quoted_in, verdict, about) for item, quoted_in, verdict in found)
@@ -134,7 +134,8 @@ class _About:
         item = next((item for item in self.said.replaced if item.id == claim), None)
         if item is None:
             return None
-        return f"superseded by {item.successor}: {item.reason}" if item.successor else f"withdrawn: {item.reason}"
+        how = f"superseded by {item.successor}" if item.successor else "withdrawn"
+        return f"{how}, recorded by {item.actor}: {item.reason}" if item.actor else f"{how}: {item.reason}"
 
 
 def known(store: Store, ids: Iterable[str]) -> dict[str, Ref]:
