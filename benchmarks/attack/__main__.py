@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.attack.arguments import called
 from benchmarks.attack.documents import mutated_documents
+from benchmarks.attack.evidence import mutated_evidence
 from benchmarks.attack.forks import scratch
 from benchmarks.attack.kills import kill
 from benchmarks.attack.logs import logs_of, mutated_logs
@@ -25,7 +26,7 @@ from benchmarks.attack.routes import asked
 from benchmarks.submitting import servers
 from benchmarks.submitting.crowd import crowd
 
-KILLS, CROWD, DOCUMENTS, LOGS = 1000, 3200, 25_000, 25_000
+KILLS, CROWD, DOCUMENTS, LOGS, EVIDENCE = 1000, 3200, 25_000, 25_000, 10_000
 CALLS, REQUESTS = 40, 4000  # of each command; of all operations and pages
 SHARE: Final = 50  # with --quick so much less
 SHOWN: Final = 40
@@ -84,6 +85,12 @@ def _logs(count: int, seed: int) -> Iterator[str]:
     yield from one.faults
 
 
+def _evidence(count: int, seed: int) -> Iterator[str]:
+    one = mutated_evidence(logs_of(CASES), count, seed)
+    print(f"evidence: {one}")
+    yield from one.faults
+
+
 def _arguments(count: int, seed: int) -> Iterator[str]:
     with scratch() as place:
         one = called(Path(place), count, seed)
@@ -103,6 +110,7 @@ ATTACKS: Final = {
     "crowds": (_crowds, CROWD),
     "documents": (_documents, DOCUMENTS),
     "logs": (_logs, LOGS),
+    "evidence": (_evidence, EVIDENCE),
     "arguments": (_arguments, CALLS),
     "routes": (_routes, REQUESTS),
 }

@@ -68,12 +68,7 @@ class KeptFiles:
         if file.stat().st_size > MOST_BYTES:
             raise UsageError(f"{file}: {file.stat().st_size:,} bytes, and {MOST_BYTES:,} are the most that is kept")
         with _scratch() as packed:
-            whole = hashlib.sha256()
-            with file.open("rb") as source, gzip.open(packed, "wb", compresslevel=3) as target:
-                for block in iter(lambda: source.read(_BLOCK), b""):
-                    whole.update(block)
-                    target.write(block)
-            digest = whole.hexdigest()
+            digest = _pack(file, packed)
             if digest not in self.held([digest]):
                 self._place.put(f"{digest}.gz", packed)
         return digest
@@ -228,6 +223,19 @@ def _scratch() -> Iterator[Path]:
         yield Path(name)
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def _pack(file: Path, packed: Path) -> str:
+    """Pack a file; the digest of what was packed."""
+    whole = hashlib.sha256()
+    try:
+        with file.open("rb") as source, gzip.open(packed, "wb", compresslevel=3) as target:
+            for block in iter(lambda: source.read(_BLOCK), b""):
+                whole.update(block)
+                target.write(block)
+    except OSError as error:
+        raise StoreError(f"{file}: it cannot be kept ({error.strerror}), and nothing was") from None
+    return whole.hexdigest()
 
 
 def _copy(source: gzip.GzipFile, target: IO[bytes], digest: str) -> None:

@@ -38,7 +38,10 @@ def _calls(recorder: Recorder, odd: Any) -> list[Callable[[], object]]:
         lambda: recorder.step(tokens=odd).__enter__().__exit__(None, None, None),
         lambda: recorder.step(flag=odd).__enter__().__exit__(None, None, None),
         lambda: recorder.span(odd).__enter__().__exit__(None, None, None),
-        *(lambda name=name: getattr(recorder, name)(odd) for name in (*names, "memory", "failure", "attach", "profile")),
+        *(
+            lambda name=name: getattr(recorder, name)(odd)
+            for name in (*names, "memory", "failure", "attach", "profile")
+        ),
         *(lambda name=name: getattr(recorder, name)(odd, odd) for name in ("window", "state", "note", "failure")),
         lambda: recorder.counter(odd, odd),
         lambda: recorder.path(attention=odd),
