@@ -12,7 +12,7 @@ import pytest
 
 import report_store as week
 import rule_cases as cases
-from browser import Watched, renamed, watched
+from browser import WCAG, Watched, faults, overflow, renamed, watched
 from receipts.cli import main
 from receipts.publish.report import Week, collect, moment, render
 
@@ -39,16 +39,8 @@ axis = "flags.OMP_NUM_THREADS"
 effect = "1.2x"
 quoted_in = ["a <b>page</b>.md"]
 """
-WCAG = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 
-OVERFLOW = """() => {
-  const wide = document.documentElement.clientWidth;
-  if (document.documentElement.scrollWidth <= wide) return [];
-  return [...document.querySelectorAll("body *")].filter(item => item.getBoundingClientRect().right > wide + 1)
-    .map(item => `${item.tagName} ${item.className} ${item.textContent.trim().slice(0, 60)}`).slice(0, 5)
-    .concat(`the page is ${document.documentElement.scrollWidth} wide, its window ${wide}`);
-}"""
 DEAD_LINKS = """() => [...document.querySelectorAll("a[href]")].map(link => link.getAttribute("href"))
   .filter(target => !target.startsWith("#") || !document.getElementById(target.slice(1)))"""
 OPEN = """() => document.querySelectorAll("details").forEach(item => { item.open = true })"""
@@ -159,22 +151,6 @@ def seen(chromium: Any, path: Path) -> Iterator[Watched]:
         yield found
 
 
-def faults(seen: Watched, rules: dict[str, Any]) -> list[str]:
-    """What these rules of axe-core say against the page as it is shown now."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    options = {"runOnly": rules, "resultTypes": ["violations"]}
-    # Nobody follows a link on paper: there it need not look like one.
-    options["rules"] = {"link-in-text-block": {"enabled": not seen.page.evaluate("matchMedia('print').matches")}}
-    found = Axe().run(seen.page, options=options).response
-    assert "color-contrast" in {item["id"] for item in (*found["passes"], *found["violations"])}
-    return [
-        f"{item['id']}: {node['html'][:200]} {node['failureSummary']}"
-        for item in found["violations"]
-        for node in item["nodes"][:3]
-    ]
-
-
 def test_the_page_asks_for_nothing_and_says_nothing(seen: Watched, path: Path) -> None:
     for item in seen.page.query_selector_all("summary"):
         item.click()
@@ -200,16 +176,16 @@ def test_a_link_that_is_followed_shows_its_receipt(seen: Watched) -> None:
 def test_nothing_is_wider_than_the_window(seen: Watched) -> None:
     for width in WIDTHS:
         seen.width(width)
-        assert (width, seen.page.evaluate(OVERFLOW)) == (width, [])
+        assert (width, overflow(seen)) == (width, [])
     seen.media(media="print")
     seen.width(PAPER)
-    assert ("paper", seen.page.evaluate(OVERFLOW)) == ("paper", [])
+    assert ("paper", overflow(seen)) == ("paper", [])
 
 
 def test_an_overflow_would_be_noticed(chromium: Any, pages: dict[str, Path]) -> None:
     with watched(chromium, pages["report"]) as seen:
         seen.page.add_style_tag(content="table { min-width: 90rem }")
-        assert seen.page.evaluate(OVERFLOW)
+        assert overflow(seen)
 
 
 def test_a_keyboard_reaches_the_skip_link_first_and_then_every_link(chromium: Any, pages: dict[str, Path]) -> None:

@@ -164,6 +164,11 @@ def test_what_was_reported_is_shown_however_long_ago_it_ran(client: TestClient) 
     assert "from a notebook" in text
 
 
+def test_what_is_wrong_with_a_run_comes_first(client: TestClient) -> None:
+    shown = client.get(f"/runs/{EVERY[6].id}").text
+    assert 0 < shown.index('<section id="errors"') < shown.index('<section id="answers"')
+
+
 def test_a_run_names_itself_once_and_an_unknown_cost_is_not_zero(client: TestClient) -> None:
     assert "<bdi>small decoder</bdi></p>" not in client.get(f"/runs/{A}").text
     failed = Read(client.get("/failures").text).text

@@ -14,6 +14,14 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+WCAG = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+OVERFLOW = """() => {
+  const wide = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= wide) return [];
+  return [...document.querySelectorAll("body *")].filter(item => item.getBoundingClientRect().right > wide + 1)
+    .map(item => `${item.tagName} ${item.className} ${item.textContent.trim().slice(0, 60)}`).slice(0, 5)
+    .concat(`the page is ${document.documentElement.scrollWidth} wide, its window ${wide}`);
+}"""
 
 
 def _screenshot() -> ModuleType:
@@ -73,8 +81,8 @@ class Watched:
 
 
 @contextlib.contextmanager
-def watched(running: Any, path: Path, **options: Any) -> Iterator[Watched]:
-    """A page opened from its file, in a context of its own that is given `options`."""
+def watched(running: Any, path: Path | str, **options: Any) -> Iterator[Watched]:
+    """A page opened from its file or URL, in a context of its own that is given `options`."""
     context = running.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
     context.set_default_timeout(10_000)
     try:
@@ -85,10 +93,32 @@ def watched(running: Any, path: Path, **options: Any) -> Iterator[Watched]:
         page.on("pageerror", lambda error: seen.said.append(f"error: {error}"))
         # A dialog that nobody answers would hold everything up.
         page.on("dialog", lambda dialog: (seen.said.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.goto(path.as_uri())
+        page.goto(path if isinstance(path, str) else path.as_uri())
         yield seen
     finally:
         context.close()
+
+
+def overflow(seen: Watched) -> list[str]:
+    """What is wider than the window."""
+    wide: list[str] = seen.page.evaluate(OVERFLOW)
+    return wide
+
+
+def faults(seen: Watched, rules: dict[str, Any]) -> list[str]:
+    """What these rules of axe-core say against the page as it is shown now."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    options = {"runOnly": rules, "resultTypes": ["violations"]}
+    # Nobody follows a link on paper: there it need not look like one.
+    options["rules"] = {"link-in-text-block": {"enabled": not seen.page.evaluate("matchMedia('print').matches")}}
+    ran = Axe().run(seen.page, options=options).response
+    assert "color-contrast" in {item["id"] for item in (*ran["passes"], *ran["violations"])}
+    return [
+        f"{item['id']}: {node['html'][:200]} {node['failureSummary']}"
+        for item in ran["violations"]
+        for node in item["nodes"][:3]
+    ]
 
 
 def renamed(value: Any, name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from receipts.base.errors import UsageError
 from receipts.publish.page import Figure, Section
@@ -13,6 +13,9 @@ from receipts.serve.pages.view import View, may
 
 if TYPE_CHECKING:
     from receipts.api.receipt import Receipt
+
+
+REASONS: Final = ("failure", "errors", "missing")  # what a reader looks for first
 
 
 def one_run(call: Call) -> View:
@@ -25,6 +28,7 @@ def one_run(call: Call) -> View:
     sections = [_folded(item) if item.id == "facts" else item for item in shown.sections]
     steps = _steps(call, receipt)
     sections[1:1] = [steps] if steps is not None else []
+    sections.sort(key=lambda item: item.id not in REASONS)
     script = recipe(receipt.parsed).script()
     quotes = [(item.document, item.says or "") for item in published.quotes(receipt.id)]
     claims = published.claims_on(receipt.id)

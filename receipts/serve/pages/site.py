@@ -127,7 +127,7 @@ class _Site:
         return RedirectResponse(one_run.changed(call, form), 303, SECURITY)
 
     def _failed(self, request: Request, status: int, why: str) -> Response:
-        return self._rendered(request, View(Page(problems.TITLES[status].capitalize(), lead=(why,)), status=status))
+        return self._rendered(request, View(Page(problems.TITLES[status].capitalize(), (why,)), status=status))
 
     def _proof(self, request: Request) -> str:
         """What a form of this site carries, and nobody else can know: bound to the visitor's cookie."""

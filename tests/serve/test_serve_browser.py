@@ -1,0 +1,64 @@
+"""The server's pages in a real browser: no fault of axe, whole at any width, by keyboard, nothing from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import report_store
+from browser import WCAG, Watched, faults, overflow, watched
+
+pytestmark = pytest.mark.slow
+
+EVERY = report_store.everything()
+A, B, HOSTILE = EVERY[0].id, EVERY[4].id, EVERY[6].id
+PAGES = {
+    "frontier": "/",
+    "runs": "/runs",
+    "run": f"/runs/{A}",
+    "hostile run": f"/runs/{HOSTILE}",
+    "compare": f"/compare?a={A}&b={B}",
+    "sweep": f"/compare?run={B}&run={A}&run={EVERY[8].id}",
+    "nothing to compare": "/compare",
+    "failures": "/failures?lane=cpu-torch&plan=@golden",
+    "inbox": "/inbox",
+    "login": "/login",
+    "not there": "/runs/nothing",
+}
+WIDTHS = (1280, 400)
+
+
+@pytest.fixture(params=PAGES)
+def seen(request: pytest.FixtureRequest, chromium: Any, listening: str) -> Iterator[Watched]:
+    with watched(chromium, f"{listening}{PAGES[request.param]}") as page:
+        page.page.evaluate("document.querySelectorAll('details').forEach(item => { item.open = true })")
+        yield page
+
+
+def test_a_page_has_no_fault_at_either_width_and_asks_for_nothing_else(seen: Watched) -> None:
+    for width in WIDTHS:
+        seen.width(width)
+        assert (width, overflow(seen)) == (width, [])
+        assert (width, faults(seen, WCAG)) == (width, [])
+    seen.page.wait_for_load_state("networkidle")
+    assert seen.requests == [seen.page.url]
+    assert [item for item in seen.said if not item.startswith("verbose") and "404" not in item] == []
+
+
+def test_a_keyboard_ticks_two_runs_and_compares_them(chromium: Any, listening: str) -> None:
+    with watched(chromium, f"{listening}/runs") as seen:
+        page, ticked = seen.page, 0
+        for _ in range(100):
+            page.keyboard.press("Tab")
+            focused = page.evaluate("[document.activeElement.type, document.activeElement.textContent]")
+            if focused[0] == "checkbox" and ticked < 2:
+                page.keyboard.press("Space")
+                ticked += 1
+            if focused[1] == "Compare what is ticked":
+                page.keyboard.press("Enter")
+                break
+        assert ticked == 2
+        page.wait_for_url("**/compare?**")
+        assert page.locator("#launches").is_visible()
