@@ -1,11 +1,12 @@
-"""Delivering the receipt to a team's server when the run has ended: in bounded time, and never at the job's cost.
+"""Delivering the receipt and its evidence to a team's server when the run has ended: in bounded time, at no job's cost.
 
-Where RECEIPTS_STORE is the URL of a server. The file stays where it was written, whatever the server answers.
+Where RECEIPTS_STORE is the URL of a server. The files stay where they were written, whatever the server answers.
 """
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 PATIENCE = 15.0  # seconds for all of it
 _LOCAL = ("127.0.0.1", "::1", "localhost")
@@ -19,16 +20,17 @@ def wanted(asked: bool | None) -> str:
 
 
 def deliver(url: str, file: str) -> str:
-    """Send a file's bytes to a server; says what became of it. Gives up after `PATIENCE`, and never raises."""
+    """Send a receipt and the files that it lists; says what became of them. Gives up after `PATIENCE`, never raises."""
     from threading import Thread
 
     answer = [f"{url} did not answer within {PATIENCE:g} s"]
 
     def send() -> None:
         try:
-            answer[0] = _sent(url, file)
+            _send(url, file, answer)
         except Exception as error:
-            answer[0] = f"{url}: {type(error).__name__}: {error}"
+            why = f"{type(error).__name__}: {error}"
+            answer[0] = f"{answer[0]} ({why})" if answer[0].startswith("delivered") else f"{url}: {why}"
 
     try:
         thread = Thread(target=send, daemon=True)
@@ -41,25 +43,38 @@ def deliver(url: str, file: str) -> str:
     return f"not delivered: {answer[0]}; send it with: receipts submit {file}"
 
 
-def _sent(url: str, file: str) -> str:
+def _send(url: str, file: str, answer: list[str]) -> None:
+    """Post the receipt, then the files of its evidence; ``answer`` says how far it came."""
     import http.client
     import json
     from urllib.parse import urlsplit
 
     parts, token = urlsplit(url), os.environ.get("RECEIPTS_TOKEN")
     if parts.scheme.lower() == "http" and token and parts.hostname not in _LOCAL:
-        return f"{url}: the token would travel in the clear; name https://{parts.netloc}"
-    with open(file, "rb") as stream:
-        body = stream.read()
+        answer[0] = f"{url}: the token would travel in the clear; name https://{parts.netloc}"
+        return
     kind = http.client.HTTPSConnection if parts.scheme.lower() == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname or "", parts.port, timeout=PATIENCE / 2)
-    try:
-        headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
-        connection.request("POST", f"{parts.path.rstrip('/')}/v1/receipts", body, headers)
+
+    def ask(method: str, path: str, body: Any, media: str) -> tuple[bool, Any]:
+        headers = {"Content-Type": media, **({"Authorization": f"Bearer {token}"} if token else {})}
+        if not isinstance(body, bytes):
+            headers["Content-Length"] = str(os.fstat(body.fileno()).st_size)
+        connection.request(method, f"{parts.path.rstrip('/')}{path}", body, headers)
         response = connection.getresponse()
-        answer = json.loads(response.read(1_000_000))
+        return response.status in (200, 201), json.loads(response.read(1_000_000))
+
+    try:
+        with open(file, "rb") as stream:
+            body = stream.read()
+        taken, reply = ask("POST", "/v1/receipts", body, "application/json")
+        delivered = f"delivered to {url} as {reply['id'][:12]}, {reply['status']}" if taken else ""
+        answer[0] = delivered or f"{url}: {reply['detail']}"
+        listed = json.loads(body).get("evidence", []) if taken else []
+        for digest, path in [(row.get("sha256"), row.get("uri", "")) for row in listed]:
+            if digest and os.path.isfile(path):
+                with open(path, "rb") as stream:
+                    kept, reply = ask("PUT", f"/v1/evidence/{digest}", stream, "application/octet-stream")
+                answer[0] += f"; {path} is kept" if kept else f"; {path} is not kept: {reply['detail']}"
     finally:
         connection.close()
-    if response.status in (200, 201):
-        return f"delivered to {url} as {answer['id'][:12]}, {answer['status']}"
-    return f"{url}: {answer['detail']}"

@@ -33,6 +33,8 @@ class Answers(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
+    do_PUT = do_POST  # noqa: N815  # as the library calls it
+
     def log_message(self, *_: object) -> None: ...
 
 
@@ -45,8 +47,10 @@ def url() -> Iterator[str]:
         server.shutdown()
 
 
-def record(folder: Path, *, ask: bool | None = None) -> Path:
+def record(folder: Path, *, ask: bool | None = None, trace: Path | None = None) -> Path:
     with Recorder("cpu-torch", context="c", out=folder / "run.json", probes=False, deliver=ask) as rec:
+        if trace is not None:
+            rec.attach(trace, "torch-profile")
         for _ in range(3):
             with rec.step(tokens=8):
                 pass
@@ -66,6 +70,18 @@ def test_a_receipt_is_delivered_as_it_is_and_stays_a_file(
     heard = capsys.readouterr().err
     assert f"delivered to {url} as {sha256(file.read_bytes()).hexdigest()[:12]}, open" in heard
     assert "secret" not in heard
+
+
+def test_files_of_its_evidence_follow(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RECEIPTS_STORE", url)
+    trace = tmp_path / "trace.json"
+    trace.write_bytes(b"{}")
+    file = record(tmp_path, ask=True, trace=trace)
+    digest = sha256(b"{}").hexdigest()
+    assert [("/v1/receipts", file.read_bytes(), None), (f"/v1/evidence/{digest}", b"{}", None)] == SEEN
+    assert f"{trace} is kept" in capsys.readouterr().err
 
 
 def test_nothing_is_sent_unasked(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
