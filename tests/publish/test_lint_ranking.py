@@ -13,6 +13,7 @@ import rule_cases as cases
 import section_store as week
 from receipts import metrics
 from receipts.cli import main
+from receipts.publish.lint.prose import sentence_at
 from receipts.store import Store, open_store
 
 
@@ -86,3 +87,10 @@ def test_the_message_names_the_lanes_and_what_to_do(world: World, capsys: pytest
     assert "K109" in text
     assert "across lanes: nvidia-megatron, tpu-torch-xla" in text
     assert "give each lane a table or section of its own" in text
+
+
+def test_a_paragraph_without_a_full_stop_is_looked_at_near_each_number() -> None:
+    text = "slow as 12 tok/s and then " * 10_000
+    start, end = sentence_at(text, 100_000)
+    assert start <= 100_000 < end <= start + 2_000
+    assert sentence_at("One. Two 12 tok/s. Three.", 10) == (5, 18)

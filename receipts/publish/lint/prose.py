@@ -55,13 +55,13 @@ def statements(text: str, heading: str = "") -> Iterator[Draft]:
 
 
 def sentence_at(text: str, offset: int) -> tuple[int, int]:
-    """Where the sentence of a paragraph begins and ends that holds a character."""
-    start = 0
-    for match in _SENTENCE.finditer(text):
+    """Where the sentence begins and ends that holds a character of a paragraph; at most a part away from it."""
+    start, end = max(0, offset - _LONGEST), min(len(text), offset + _LONGEST)
+    for match in _SENTENCE.finditer(text, start, end):
         if match.start() > offset:
             return start, match.start()
         start = match.end()
-    return start, len(text)
+    return start, end
 
 
 def in_sentence(text: str, before: str = "") -> tuple[Draft, ...]:
