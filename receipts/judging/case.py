@@ -1,0 +1,186 @@
+"""What rules see: a receipt with what its witnesses lend, a comparison, a claim, a statement in prose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from receipts.axes import Difference
+from receipts.axes.lane import Grade, Lane
+from receipts.judging.claim_verdict import Assessment
+from receipts.judging.facts import Facts
+from receipts.judging.grade import Graded, graded
+from receipts.judging.verdict import Comparison, Finding, Lost
+from receipts.judging.witness import BorrowedLeaves, lend, names
+from receipts.metrics import Launch, Metric
+from receipts.receipt import Parsed, Role
+from receipts.receipt.catalogue import find, path_of
+
+if TYPE_CHECKING:
+    from receipts.stats.equivalence import Effect
+
+# What whoever starts a launch decides of it and of its measurement.
+SETTINGS: Final = (Role.AXIS, Role.REGIME, Role.WORK)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a rule on one receipt sees: what it states, and what its witnesses lend of the path."""
+
+    launch: Launch
+    lane: Lane
+    facts: Facts | None = None
+
+    @cached_property
+    def borrowed(self) -> BorrowedLeaves:
+        """What the witnesses that stand lend to this launch; `receipts.judging.witness` says which of them do."""
+        known = self.facts
+        if known is None:
+            return lend(self.launch.parsed, (), self.lane)
+        standing = [item for item in known.witnesses if item.id not in known.superseded]
+        return lend(self.launch.parsed, standing, self.lane, known.varied, known.strangers)
+
+    @cached_property
+    def parsed(self) -> Parsed:
+        """The receipt with what is lent to it. Id and bytes are its own."""
+        return self.borrowed.parsed
+
+    @cached_property
+    def graded(self) -> Graded:
+        """What the receipt's word rests on, and why no more."""
+        kept = self.facts.kept if self.facts is not None else ()
+        return graded(self.launch.parsed, self.parsed, self.lane, kept)
+
+    @property
+    def witnessed(self) -> Parsed | None:
+        """The launch that this one says it witnesses, where the caller found it."""
+        known = self.facts.witnessed if self.facts is not None else ()
+        return next((item for item in known if names(self.launch.parsed, item)), None)
+
+    @cached_property
+    def stated(self) -> Mapping[str, Any]:
+        """Stated leaves by path, and lent ones."""
+        return self.parsed.stated
+
+    @cached_property
+    def receipt(self) -> Any:
+        """The receipt's model, with what is lent to it."""
+        return self.parsed.receipt
+
+    @cached_property
+    def get(self) -> Callable[[str], Any]:
+        """The stated value at a path, or None: ``case.get(path)``. Rules ask some four hundred times a receipt."""
+        return self.stated.get
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What a rule on a comparison sees: the first launch of each side, the difference, and the metric asked for.
+
+    ``counted`` are the axes that count once derived, indifferent, waived and studied axes are taken out; ``uncounted``
+    gives the reason for each but the waived. ``lost`` are launches of the sides that are no samples of the metric; the
+    groups are those that count, and ``witnesses`` the ids of the receipts that lend to them.
+    """
+
+    a: Case
+    b: Case
+    difference: Difference
+    counted: tuple[str, ...]
+    metric: Metric
+    lane: Lane
+    facts: Facts | None = None
+    findings_a: tuple[Finding, ...] = ()
+    findings_b: tuple[Finding, ...] = ()
+    sparing: Collection[str] = ()  # codes of the rules whose offense does not spoil the metric
+    context: str | None = None  # that both sides name
+    varied: frozenset[str] = frozenset()  # leaves that were seen with two values under it
+    study: str | None = None
+    regimes: Collection[str] = ()  # leaves of the regime that differ on purpose, as the study says
+    waived: Mapping[str, str] = field(default_factory=dict)
+    group_a: tuple[Launch, ...] = ()
+    group_b: tuple[Launch, ...] = ()
+    lost: tuple[Lost, ...] = ()
+    grade: Grade = "typed"
+    uncounted: Mapping[str, str] = field(default_factory=dict)
+    witnesses: tuple[str, ...] = ()
+    effects: dict[str, Effect] = field(default_factory=dict, compare=False, repr=False)  # by the names of metrics
+
+    @property
+    def sides(self) -> tuple[tuple[Literal["a", "b"], Case], ...]:
+        """Both sides with their letters."""
+        return (("a", self.a), ("b", self.b))
+
+    def holds(self, *paths: str) -> bool:
+        """Whether one context holds leaves that neither side states: settings of which one value is known there.
+
+        How a launch ended, what was seen of it and what shows it are no settings.
+        """
+        return (
+            self.silent(*paths)
+            and all((leaf := find(path)) is not None and leaf.role in SETTINGS for path in paths)
+            and self.varied.isdisjoint(map(path_of, paths))
+        )
+
+    def silent(self, *paths: str) -> bool:
+        """Whether neither side states any of these leaves, and both name one context."""
+        stated = any(side.parsed.flat.states(path) for path in paths for _, side in self.sides)
+        return self.context is not None and not stated
+
+    @property
+    def nameless(self) -> bool:
+        """Whether neither side kept steps and the metric is read of them: no effect is named, and nothing accepted."""
+        return self.metric.summary in ("step", "rate") and not (self.a.launch.durations or self.b.launch.durations)
+
+    def values(self, path: str) -> tuple[Any, Any]:
+        """The stated values at a path, on A and on B."""
+        return self.a.get(path), self.b.get(path)
+
+
+@dataclass(frozen=True)
+class ClaimCase:
+    """What a rule on a claim sees: the claim, its receipts, and what they say of its number.
+
+    ``claim`` is a `receipts.questions.claims.Claim`, which stands above this module. ``missing`` are the words that
+    name no receipt, each as side and reason. ``envelope`` is where the claimed shape lies in the lane's envelope,
+    ``at_target`` whether it was shown where it is to hold (None where neither claim nor lane names a target),
+    ``earlier`` the status that it had when it was last judged, ``lost`` the receipts (id, successor, reason) that it
+    stood on then and that no longer stand, and ``now`` the status that it has by every rule but that of age.
+    """
+
+    claim: Any
+    baseline: tuple[Launch, ...]
+    candidate: tuple[Launch, ...]
+    comparison: Comparison | None
+    assessment: Assessment
+    lane: Lane
+    facts: Facts | None = None
+    missing: tuple[tuple[str, str], ...] = ()
+    envelope: str = "unknown"
+    target: str | None = None
+    at_target: bool | None = None
+    earlier: str | None = None
+    lost: tuple[tuple[str, str, str], ...] = ()
+    now: str | None = None
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """Launches of both sides."""
+        return (*self.baseline, *self.candidate)
+
+
+class StatementCase(NamedTuple):
+    """What a rule on a performance statement in prose sees: its words, where they stand, and what they link to.
+
+    ``receipts`` are ids as written, ``claim`` a claim's id, ``ignored`` the reason of an ignore comment. ``lanes`` are
+    those of the receipts of the numbers on ``metric`` that the page puts in one order with it, its own among them.
+    """
+
+    text: str
+    place: str
+    receipts: tuple[str, ...] = ()
+    claim: str = ""
+    ignored: str = ""
+    metric: str = ""
+    lanes: tuple[str, ...] = ()
