@@ -31,17 +31,15 @@ class MaxTextMetrics(RecordReader):
         **{name: Label(field) for name, field in vocabulary.table("maxtext")["tracker"]["metrics"].items()},
         "perf/per_device_tflops": Label("tflops"),
         "eval/avg_loss": Label("validation"),
+        "step": Label("number"),
     }
     any_of = frozenset({"loss", "step_seconds", "validation"})
     needs = frozenset()
     placeholders = False
     forms = (
         Form(
-            re.compile(
-                r'\{(?=\s*"(?:learning|perf|eval)/)'
-                r'(?=(?:[^{}]{0,8000}?"step": ?(?P<step>\d{1,12})(?:\.0)?\s{0,4}[,}])?)'
-            ),
-            (re.compile(rf'"(?P<label>[a-z]+/\w{{1,60}})": ?(?P<word>{FIGURE}|-?Infinity)(?=\s*[,}}])', re.I),),
+            re.compile(r'\{(?=\s*"(?:learning|perf|eval)/)'),
+            (re.compile(rf'"(?P<label>[a-z]+/\w{{1,60}}|step)": ?(?P<word>{FIGURE}|-?Infinity)(?=\s*[,}}])', re.I),),
             end=re.compile(r"\}"),
         ),
     )
@@ -55,7 +53,9 @@ class MaxTextMetrics(RecordReader):
         """Take steps, or evaluations, which are none."""
         tera = rows.figures.pop("tflops", [0.0])[0]
         losses = rows.figures.pop("validation", None)
-        if not rows.steps:
+        # The writer keeps the number of the step as a float.
+        rows.steps = [int(number) for number in rows.figures.pop("number", ()) if 0 <= number < 1e15]
+        if len(rows.steps) < len(rows.lines):
             self.reading.remark("broken", "metrics that are no whole JSON object", rows.lines[0])
         elif not rows.figures.keys() & self.any_of:
             self.taken += len(rows.steps)
