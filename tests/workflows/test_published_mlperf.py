@@ -185,6 +185,40 @@ def test_a_mean_over_a_block_of_one_step_beside_that_step_is_not_another(tmp_pat
     assert tuple(stated["measurement.step_durations_seconds"]) == tuple(39.0625 + block / 64 for block in range(20))
 
 
+def test_steps_that_log_a_loss_are_not_the_steps_of_a_launch(tmp_path: Path) -> None:
+    """A step in ten logs a loss, and takes longer for it; means over a block count the block's own samples."""
+    text, now = head(batch=64) + record("run_start", at=1_000), 1_000
+    for block in range(24):
+        count = {"samples_count": 384, "step": block * 6}
+        text += record("block_start", at=now, **count)
+        for step in range(block * 6 + 1, block * 6 + 7):
+            now += 150 if step % 10 else 180
+            if step % 10 == 0:
+                stats = {"train_step_time": 0.18, "reduced_train_loss": 12.0}
+                text += record("tracked_stats", stats, now, samples_count=64 * step)
+        text += record("tracked_stats", {"train_step_time": 0.15}, now, samples_count=384)
+        text += record("block_stop", at=now, samples_count=384, step=block * 6 + 6)
+        text += record("eval_start", at=now, samples_count=(block + 1) * 384)
+        now += 410
+        text += record("eval_stop", at=now, samples_count=(block + 1) * 384)
+    stated = one(tmp_path, text + record("run_stop", at=now, status="success")).stated
+    assert sum(stated["measurement.interval_steps"]) == 24 * 6
+    spent = zip(stated["measurement.interval_means_seconds"], stated["measurement.interval_steps"], strict=True)
+    assert sum(mean * steps for mean, steps in spent) == pytest.approx(24 * 6 * 0.15 + 14 * 0.03)
+    assert list(stated["measurement.loss.steps"])[:2] == [10, 20]
+
+
+def test_blocks_by_epochs_are_as_long_as_they_say(tmp_path: Path) -> None:
+    text, now = head("unet3d", 56) + record("run_start", at=1_000), 1_000
+    for block in range(12):
+        text += record("block_start", at=now, first_epoch_num=max(168, block * 3_360), epoch_count=3_360)
+        now += 6_000
+        text += record("tracked_stats", {"throughput": 560.0}, now, step=max(1, block * 20))
+        text += record("block_stop", at=now, first_epoch_num=max(168, block * 3_360), epoch_count=3_360)
+    stated = one(tmp_path, text + record("run_stop", at=now, status="success")).stated
+    assert tuple(stated["measurement.interval_steps"]) == (60,) * 12
+
+
 def test_place_system_and_records_say_what_ran(tmp_path: Path) -> None:
     disclosed = {"tensor_parallelism": 4, "context_parallelism": 2, "lowest_numerical_precision_in_linear": "fp8"}
     dlpal = ":::DLPAL img:5 12 2 node[1-2] 'big cluster' DGXH200_2x8x4xtp4pp1cp2\n"

@@ -78,8 +78,9 @@ class Blocks:
         return block[0]
 
     def end(self, marks: tuple[Mark, ...]) -> None:
-        """It ends; at a count where the record names one."""
+        """It ends; at a count where the record names one. An evaluation that starts says where training is."""
         self.add(marks)
+        self._reach(marks)
         self._open = False
 
     def add(self, marks: tuple[Mark, ...]) -> None:
@@ -90,9 +91,13 @@ class Blocks:
         block = self.blocks[-1]
         if len(block) == 1:
             block[0] = tuple(self._not_after(start, marks) for start in block[0])
-        for mark in marks:
-            self._reached[mark.name] = max(mark.total, self._reached.get(mark.name, 0))
+        self._reach(marks)
         block.append(marks)
+
+    def _reach(self, marks: tuple[Mark, ...]) -> None:
+        for mark in marks:
+            if mark.name != "epoch":  # an end by epochs is the start and a length that may not be kept
+                self._reached[mark.name] = max(mark.total, self._reached.get(mark.name, 0))
 
     def _not_after(self, start: Mark, marks: tuple[Mark, ...]) -> Mark:
         """A start beyond the first record of its block is a length: the block begins at what was reached."""
@@ -114,11 +119,12 @@ class Blocks:
         return _by_name(name, self._counts(name), work) if seen is None else _nearest(seen, work)
 
     def series(self, work: Work) -> IntervalMeans | None:
-        """The times that the log prints; those that its clock shows where it prints none, or too few for a sample."""
+        """The times that the log prints; its clock's where it prints too few, or only of steps that log a loss."""
         printed, clocked = self._printed(work), self._clocked(work)
         if printed is None or clocked is None:
             return printed or clocked
-        return printed if len(printed.steps) >= min(FEWEST, len(clocked.steps)) else clocked
+        enough = len(printed.steps) >= min(FEWEST, len(clocked.steps))
+        return printed if enough and sum(printed.steps) * NEAR >= sum(clocked.steps) else clocked
 
     def _counts(self, name: str) -> list[int]:
         marks = [mark.total for block in self.blocks for marks in block for mark in marks if mark.name == name]
@@ -129,21 +135,25 @@ class Blocks:
         seen: list[float] = []
         before: StepTime | None = None
         for item in self.times:
-            counted = item.mark.total - (before.mark.total if before else 0)
+            since = self._since(item, before)
+            counted = item.mark.total - since.total
             if item.mark.name != name or counted <= 0:
                 continue  # a mean over a block counts the block's own samples
-            spent = item.mark.at - self._since(item, before)
+            spent = item.mark.at - since.at
             before = item
             if spent > 0:
                 steps = spent / item.seconds if item.seconds else spent * (item.rate or 0.0) / (work.batch or math.inf)
                 seen += [counted / steps] if steps > 0 else []
         return median(seen) if seen else None
 
-    def _since(self, item: StepTime, before: StepTime | None) -> float:
-        """The clock when the stretch that a record is over began: at the record before, or with its block."""
+    def _since(self, item: StepTime, before: StepTime | None) -> Mark:
+        """Where the stretch that a record is over began: at the record before, or with its block."""
         if before is not None and before.block == item.block:
-            return before.mark.at
-        return self.blocks[item.block][0][0].at if item.block >= 0 else math.nan
+            return before.mark
+        total = before.mark.total if before else 0
+        start = self.blocks[item.block][0] if item.block >= 0 else (Mark(item.mark.name, total, math.nan),)
+        same = next((mark for mark in start if mark.name == item.mark.name), None)
+        return same or Mark(item.mark.name, total, start[0].at)
 
     def _printed(self, work: Work) -> IntervalMeans | None:
         """Printed step times with the steps since the record before."""
@@ -156,6 +166,9 @@ class Blocks:
         count = self._start(work) * unit
         for item in times:
             counted, rest = divmod(item.mark.total - count, unit)
+            since = self._since(item, before)
+            if before and since.total > count and counted * (item.seconds or 0.0) > (item.mark.at - since.at) * NEAR:
+                counted, rest = divmod(item.mark.total - since.total, unit)  # the mean is over its own block
             # What stands before the first record is known where the clock agrees.
             if counted > 0 and not rest and (before or self._agrees(item, counted)):
                 seconds.append(float(item.seconds or 0.0))
@@ -172,7 +185,7 @@ class Blocks:
         return begin.total // unit if unit else 0
 
     def _agrees(self, item: StepTime, steps: int) -> bool:
-        spent, claimed = item.mark.at - self._since(item, None), steps * (item.seconds or 0.0)
+        spent, claimed = item.mark.at - self._since(item, None).at, steps * (item.seconds or 0.0)
         return steps == 1 or not math.isfinite(spent) or claimed / NEAR <= spent <= claimed * NEAR
 
     def _clocked(self, work: Work) -> IntervalMeans | None:
