@@ -60,13 +60,19 @@ def _unproven(pair: Pair, metric: Metric, a: Sequence[MetricReading], b: Sequenc
     for side, readings, group in (("A", a, pair.group_a), ("B", b, pair.group_b)):
         without = [launch for launch, item in zip(group, readings, strict=True) if item.value is None]
         if without and all(launch.level is not None for launch in without):
-            return f"no steady segment in {len(without)} of {len(group)} launches of {side}: run longer"
+            return f"no steady segment in {len(without)} of {len(group)} launches of {side}: {_instead(pair)}"
         if without:
             return f"{metric.title} is not on side {side}"
     stated = any(item.source in ("stated", "derived") for item in (*a, *b))
     if stated and metric.summary in ("step", "rate", "memory"):
         return "the numbers are only stated; the steps or memory rows behind them were not kept"
     return ""
+
+
+def _instead(pair: Pair) -> str:
+    """What gives a number where no steps are steady: longer runs, or the total of a loop that stops at its target."""
+    totals = all("measurement.goodput.step_seconds" in launch.stated for launch in (*pair.group_a, *pair.group_b))
+    return "run longer, or compare -m training_seconds" if totals else "run longer"
 
 
 def _sigma(pair: Pair, metric: Metric) -> Sigma | None:

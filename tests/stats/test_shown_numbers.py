@@ -52,6 +52,12 @@ def test_a_short_launch_shows_its_number_and_is_no_sample() -> None:
     assert shown.value == pytest.approx(parsed.tokens_per_step / parsed.shown(STEP).value)  # type: ignore[operator]  # both are there
 
 
+def test_steps_that_are_never_steady_leave_the_total_to_compare() -> None:
+    """Batches that grow by schedule: running longer does not make such steps alike."""
+    verdict = compare([short("a")], [short("b", seed=2)], rule_cases.rulebook(), Request(facts=Facts()))
+    assert verdict.results[0].effect.why.endswith("run longer, or compare -m training_seconds")
+
+
 def test_show_list_and_compare_print_the_number_with_what_it_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
