@@ -30,16 +30,24 @@ OF_A_STATE: Final = 1900  # launches of one state of the code, and a few more
 # and one that is asked for has four others. What more of them there are in larger stores is answered, and takes time.
 ALIKE: Final = 4
 ALIKE_NAME: Final = f"neighbours, look-up, the newest {ALIKE} of an axis"
-NEAR_MS, LIST_MS, BRIDGE_MS, PREFLIGHT_MS = 20.0, 50.0, 200.0, 50.0
-# Two filters each: selective ones and others, axes that are no column, a commit, patterns, what nobody has, what many
-# have and nobody together, and what was long ago.
-LISTS: Final[Mapping[str, Sequence[str]]] = {
-    "lane and outcome, few": ("lane=nvidia-megatron", "outcome=oom"),
+NEAR_MS, BRIDGE_MS, PREFLIGHT_MS = 20.0, 200.0, 50.0
+COMMON_MS, PAIR_MS = 50.0, 1000.0
+# One filter on an axis, or two that many receipts meet.
+COMMON: Final[Mapping[str, Sequence[str]]] = {
+    "a flag": ("flags.SCALE_FIRST=1",),
+    "a data set": ("data.dataset=corpus-3",),
+    "a data set that nobody has": ("data.dataset=none",),
+    "a bucket that few have": ("parallelism.bucket_bytes=100005",),
     "lane and outcome, nearly all of the lane": ("lane=cpu-torch", "outcome=ok"),
     "lane and length": ("lane=tpu-torch-xla", "sequence_length=4096"),
     "length and micro batch": ("sequence_length=4096", "micro_batch=8"),
     "a flag and micro batch": ("flags.SCALE_FIRST=1", "micro_batch=8"),
     "two flags": ("flags.SCALE_FIRST=1", "flags.SCALE_SECOND=1"),
+}
+# Any two filters: selective ones and others, axes that are no column, a commit, patterns, what nobody has, what many
+# have and nobody together, and what was long ago.
+PAIRS: Final[Mapping[str, Sequence[str]]] = {
+    "lane and outcome, few": ("lane=nvidia-megatron", "outcome=oom"),
     "a flag and outcome": ("flags.SCALE_FIRST=1", "outcome=oom"),
     "a bucket that few have, and a flag": ("parallelism.bucket_bytes=100005", "flags.SCALE_FIRST=0"),
     "data set and learning rate": ("data.dataset=corpus-3", "numerics.learning_rate=0.0003"),
@@ -138,10 +146,11 @@ class Drawn:
         one = self._store.parsed(self._ids()[0]).stated
         commit = one["code.commit"]
         words = {"imported": one["code.imported_digest"], "commit": commit, "start": commit[:4]}
-        for name, texts in {**LISTS, **SCANS}.items():
-            asked = Filters(tuple(condition(text.format(**words)) for text in texts), limit=LISTED)
-            calls = [partial(self._listed, asked)] * max(3, self._rounds // 10)
-            yield Ask(f"list: {name}", calls, LIST_MS if name in LISTS else None)
+        for lists, bar in ((COMMON, COMMON_MS), (PAIRS, PAIR_MS), (SCANS, None)):
+            for name, texts in lists.items():
+                asked = Filters(tuple(condition(text.format(**words)) for text in texts), limit=LISTED)
+                calls = [partial(self._listed, asked)] * max(3, self._rounds // 10)
+                yield Ask(f"list: {name}", calls, bar)
 
     def _listed(self, filters: Filters) -> int:
         return len(list(self._store.find(filters)))
