@@ -18,7 +18,7 @@ from benchmarks.scaling.rows import Maker
 from receipts.axes.configuration import AxisPart, Configuration
 from receipts.base.actor import this_process
 from receipts.store import Store, open_store
-from receipts.store.entries import cut
+from receipts.store.entries import cut, safe
 from receipts.store.sql import engine_of
 from receipts.store.sql.transactions import writing
 from receipts.store.tables import configurations, receipts, verdicts
@@ -124,7 +124,7 @@ class Writer:
         first = 1 + (connection.execute(select(func.max(configurations.c.seq))).scalar() or 0)
         rows, axes = [], []
         for seq, item in enumerate(new, first):
-            lane, members = cut(index.column_text(item.lane)), index.members(item, self._values)
+            lane, members = cut(safe(item.lane)), index.members(item, self._values)
             rows.append((seq, item.digest, 0, item.catalogue, lane, item.anchor, item.line, item.whole, members))
             for part in item.parts.values():
                 value = self._values[part]

@@ -65,7 +65,9 @@ def upgrade(session: Session, as_json: bool) -> int:
     short_help="Rebuild the indexes from the documents.",
     epilog="\b\nExamples:\n  receipts db reindex\n  receipts --store lab.sqlite db reindex --all",
 )
-@click.option("--all", "everything", is_flag=True, help="Read every document, not only those that need it.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Empty the indexes first, which repairs what was edited or lost in them."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 @pass_session
 def reindex(session: Session, everything: bool, as_json: bool) -> int:

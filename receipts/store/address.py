@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from receipts.base.errors import UsageError
+from receipts.base.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -35,6 +35,18 @@ class Address(NamedTuple):
         url = self.url
         query = {name: value for name, value in url.query.items() if name in ("host", "port", "service")}
         return URL.create(url.drivername, None, None, url.host, url.port, url.database, query).render_as_string()
+
+    def make_folder(self) -> None:
+        """Make the folder of a file where that is asked for. Raises StoreError where there is none afterward."""
+        folder = self.file.parent if self.file is not None else Path()
+        try:
+            if self.standing:
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            how = f"the folder cannot be made: {error.strerror}; name a store with --store"
+            raise StoreError(f"{self}: {how}") from None
+        if not folder.is_dir():
+            raise StoreError(f"{self}: there is no folder {folder}; make it with: mkdir -p {folder}")
 
     def __str__(self) -> str:
         """What to call it in a sentence: its path, or its URL without the password."""

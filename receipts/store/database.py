@@ -12,7 +12,6 @@ from sqlalchemy import Connection, Engine
 from receipts.base.actor import Actor, this_process
 from receipts.store.address import Address
 from receipts.store.sql import engine_of
-from receipts.store.sql.statement import Driven
 from receipts.store.sql.transactions import at_once, reading, snapshot, told, write
 
 T = TypeVar("T")
@@ -37,7 +36,7 @@ class Database:
     def __repr__(self) -> str:
         return f"Database({str(self.address)!r})"
 
-    def actor(self, connection: Driven) -> str:
+    def actor(self, connection: Connection) -> str:
         """Who changes it by this connection, as rows have it: whom it was opened for, else the database's own user."""
         if self._actor is not None:
             return str(self._actor)
@@ -82,7 +81,7 @@ class Database:
             yield connection
 
     @contextmanager
-    def at_once(self) -> Iterator[Driven]:
+    def at_once(self) -> Iterator[Connection]:
         """A transaction of a few statements that read; see `sql.transactions.at_once`."""
         with told(self.address), at_once(self.engine) as connection:
             yield connection

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, exists, select
+from sqlalchemy import ColumnElement, Connection, Select, exists, select
 
 from receipts import metrics
 from receipts.base.errors import InputError, NotFound, Problem
@@ -210,7 +210,7 @@ def standing() -> ColumnElement[bool]:
 
 
 def entries() -> Select[Any]:
-    """Every receipt's columns with the last word on whether it stands; `entry` reads a row of it."""
+    """Every receipt's columns with the last word on whether it stands; `entry_of` reads a row of it."""
     last = (
         select(supersessions.c.successor, supersessions.c.seq)
         .where(supersessions.c.receipt == receipts.c.id)
@@ -229,12 +229,7 @@ def entries_of(connection: Connection, numbers: Iterable[int]) -> dict[int, Entr
     if not wanted:
         return {}
     query = entries().where(engine_of(connection).among(receipts.c.seq, wanted))
-    return {row.seq: row for row in map(entry, connection.execute(query))}
-
-
-def entry(row: Row[Any]) -> Entry:
-    """A row of `entries`."""
-    return entry_of(tuple(row))
+    return {row.seq: row for row in map(entry_of, connection.execute(query))}
 
 
 def entry_of(values: Sequence[Any]) -> Entry:
@@ -250,4 +245,4 @@ def entry_with_id(connection: Connection, receipt_id: str) -> Entry:
     row = connection.execute(entries().where(receipts.c.id == receipt_id)).first()
     if row is None:
         raise NotFound(f"there is no receipt {receipt_id[:12]}; see: receipts list")
-    return entry(row)
+    return entry_of(row)

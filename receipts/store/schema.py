@@ -129,6 +129,12 @@ def identify(connection: Connection) -> None:
         )
 
 
+def own_id(connection: Connection) -> str:
+    """The store's id."""
+    name: str = connection.execute(select(stores.c.id)).scalar_one()
+    return name
+
+
 def lock(connection: Connection) -> None:
     """Let one migrator in at a time; released with the transaction."""
     engine_of(connection).lock_schema(connection, _LOCK)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import bindparam, select
 
@@ -16,7 +16,7 @@ from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.store import schema
-from receipts.store.address import Address, address
+from receipts.store.address import address
 from receipts.store.database import Database
 from receipts.store.entries import Entry, entry_with_id
 from receipts.store.history import standing as history
@@ -29,9 +29,9 @@ from receipts.store.query import lists, names
 from receipts.store.query.lists import Filters, ListPlan, Progress
 from receipts.store.query.store import Queries
 from receipts.store.signing import Signing
-from receipts.store.sql.statement import Driven, Statement
+from receipts.store.sql.statement import Statement
 from receipts.store.sql.transactions import connect, told, write, write_at_once
-from receipts.store.tables import documents, receipts, stores
+from receipts.store.tables import documents, receipts
 from receipts.store.write import existing as around
 from receipts.store.write import submission as submission_module
 from receipts.store.write.existing import Held
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from receipts.store.integrity.inspection import Inspection
     from receipts.store.integrity.seals import Seal
 
-T = TypeVar("T")
 KEPT: Final = 1000  # parsed receipts, some 50 kB each
 _DOCUMENT: Final = Statement(
     select(documents.c.codec, documents.c.body)
@@ -115,12 +114,11 @@ class Store:
         They were prepared here or in another process; see `prepare`. Gives, for each, what it came to, or the error
         that it was refused with.
         """
-
-        def work(connection: Driven) -> list[Submitted | ConflictError]:
-            return submission_module.take(connection, items, self.database.actor(connection), decides=decides)
-
+        take, actor = submission_module.take, self.database.actor
         with told(self.database.address):
-            return write_at_once(self.database.engine, work)
+            return write_at_once(
+                self.database.engine, lambda connection: take(connection, items, actor(connection), decides=decides)
+            )
 
     def held(self, ids: Sequence[str]) -> dict[str, Held]:
         """Those of some documents, by the digests of their bytes, that the store holds already."""
@@ -155,12 +153,11 @@ class Store:
 
         Raises as `document` does.
         """
-        found = self._parsed.get(receipt_id)
-        if found is None:
+        if receipt_id not in self._parsed:
             if len(self._parsed) >= KEPT:
                 del self._parsed[next(iter(self._parsed))]
-            found = self._parsed[receipt_id] = parse_again(Document(self.document(receipt_id), receipt_id[:12]))
-        return found
+            self._parsed[receipt_id] = parse_again(Document(self.document(receipt_id), receipt_id[:12]))
+        return self._parsed[receipt_id]
 
     def resolve(self, text: str) -> str:
         """The id of the one receipt that a text names; see `receipts.store.query.names`."""
@@ -241,8 +238,7 @@ class Store:
     def id(self) -> str:
         """The store's own id, a UUID."""
         with self.database.reading() as connection:
-            found: str = connection.execute(select(stores.c.id)).scalar_one()
-            return found
+            return schema.own_id(connection)
 
     @contextmanager
     def inspect(self) -> Iterator[Inspection]:
@@ -268,13 +264,14 @@ class Store:
                 last = seal_module.last_at(connection)
             if last is not None and datetime.now(UTC) - last < every:
                 return []
-        made: list[Seal] = []
-        while True:
+        sealed: list[Seal] = []
+        more = True
+        while more:
             some = self.database.write(lambda connection: seal_module.seal(connection, datetime.now(UTC)), alone=True)
-            made += some
+            sealed += some
             # What comes while this is written is for the next one: who waited for silence might wait for ever.
-            if not any(item.held >= seal_module.MOST for item in some):
-                return made
+            more = any(item.held >= seal_module.MOST for item in some)
+        return sealed
 
 
 def open_store(url: str | None = None, *, create: bool = True, actor: Actor | None = None) -> Store:
@@ -286,7 +283,9 @@ def open_store(url: str | None = None, *, create: bool = True, actor: Actor | No
     """
     place = address(url)
     if place.file is not None and not place.file.exists():
-        _prepare_folder(place, create)
+        if not create:
+            raise NoStore(f"{place}: there is no store yet; make one with: receipts submit FILE")
+        place.make_folder()
     engine = connect(place)
     try:
         with told(place):
@@ -295,17 +294,3 @@ def open_store(url: str | None = None, *, create: bool = True, actor: Actor | No
         engine.dispose()
         raise
     return Store(Database(engine, place, actor))
-
-
-def _prepare_folder(place: Address, create: bool) -> None:
-    assert place.file is not None
-    if not create:
-        raise NoStore(f"{place}: there is no store yet; make one with: receipts submit FILE")
-    folder = place.file.parent
-    try:
-        if place.standing:
-            folder.mkdir(parents=True, exist_ok=True)
-        if not folder.is_dir():
-            raise StoreError(f"{place}: there is no folder {folder}; make it with: mkdir -p {folder}")
-    except OSError as error:
-        raise StoreError(f"{place}: the folder cannot be made: {error.strerror}; name a store with --store") from None

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import DateTime, Engine, LargeBinary, String, select
+from sqlalchemy import Connection, DateTime, Engine, LargeBinary, String, select
 from sqlalchemy.exc import IntegrityError
 
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
 from receipts.store.sql import engine_of
 from receipts.store.sql.arrays import written
-from receipts.store.sql.statement import Driven, Statement, run
+from receipts.store.sql.statement import Statement, run
 from receipts.store.sql.transactions import reading, write_at_once
 from receipts.store.tables import axis_values, receipts
 from receipts.workflows.submit import submit
@@ -137,7 +137,7 @@ def test_nothing_stays_of_a_transaction_at_once_that_fails(store: Store) -> None
     kept = put(store)
     rows = Statement(receipts.select())
 
-    def broken(connection: Driven) -> None:
+    def broken(connection: Connection) -> None:
         engine_of(connection).together(connection, [(rows, {})])  # with which it begins on PostgreSQL
         run(connection, f"INSERT INTO purges VALUES ('{kept}', 'why', '2026-01-01', NULL)")
         raise ValueError("broken")

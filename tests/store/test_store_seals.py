@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select, text
 
+import merkle_proofs
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.store import Store, open_store
 from receipts.store.address import address
@@ -70,7 +71,7 @@ def test_a_consistency_proof_holds_between_any_two_trees_and_no_mutation_of_it_d
     trees = [(first, second) for second in range(1, 34) for first in range(1, second + 1)]
     for first, second in trees:
         roots = merkle.root(leaves[:first]), merkle.root(leaves[:second])
-        assert merkle.consistent(first, second, *roots, merkle.consistency(leaves[:second], first))
+        assert merkle_proofs.consistent(first, second, *roots, merkle.consistency(leaves[:second], first))
     for _ in range(unless_thorough(300, 10_000)):
         first, second = rng.choice([item for item in trees if item[0] < item[1]])
         roots = [merkle.root(leaves[:first]), merkle.root(leaves[:second])]
@@ -79,7 +80,7 @@ def test_a_consistency_proof_holds_between_any_two_trees_and_no_mutation_of_it_d
         flipped = bytearray(digests[at])
         flipped[rng.randrange(32)] ^= rng.randrange(1, 256)
         changed = [*digests[:at], *([bytes(flipped)] if at < 2 or rng.random() < 0.7 else []), *digests[at + 1 :]]
-        assert not merkle.consistent(first, second, changed[0], changed[1], changed[2:])
+        assert not merkle_proofs.consistent(first, second, changed[0], changed[1], changed[2:])
 
 
 def test_the_tree_is_that_of_rfc_6962() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import merkle_proofs
 from command_line import Shell
 from receipts.signing.note import read_checkpoints
-from receipts.store.integrity import merkle
 
 pytestmark = pytest.mark.slow
 
@@ -109,5 +109,5 @@ def test_the_log_proves_that_it_continues_its_first_seals(sealed: Shell) -> None
     proof = sealed("audit", "--consistency", str(first.size), "--json").json
     assert (proof["first_root"], proof["second_root"]) == (first.root.hex(), second.root.hex())
     steps = [bytes.fromhex(item) for item in proof["proof"]]
-    assert merkle.consistent(first.size, second.size, first.root, second.root, steps)
+    assert merkle_proofs.consistent(first.size, second.size, first.root, second.root, steps)
     assert sealed("audit", "--consistency", "99").code == 2

@@ -8,17 +8,18 @@ was written into the database after the judge's.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, func, select
 
 from receipts.base.errors import StoreError
-from receipts.store.history.verdicts import Verdict, row_of
-from receipts.store.integrity.seals import last_sealed, own_id
+from receipts.store.history.verdicts import Verdict, add
+from receipts.store.integrity.seals import last_sealed
 from receipts.store.packing import unpack
+from receipts.store.schema import own_id
 from receipts.store.store import Store
 from receipts.store.tables import claim_verdicts, documents, receipts, subjects, verdicts
 
@@ -57,12 +58,13 @@ class Compared(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """What is held of a comparison's verdict while the next is read."""
+    """What is held of a verdict while the next is read."""
 
     seq: int
     status: str
     rules: str
     judge: str
+    at: datetime
 
 
 def _receipts_after(connection: Connection, after: int, scope: Scope) -> tuple[int | None, list[Told]]:
@@ -113,38 +115,9 @@ def _json(row: Any) -> dict[str, Any]:
     return found
 
 
-def comparisons(connection: Connection, scope: Scope) -> list[int]:
-    """Numbers of comparisons whose last verdict is not settled, in the order in which they were given.
-
-    One comparison is one pair of sides on one metric, with the same waivers and study.
-    """
-    query = select(verdicts).where(verdicts.c.kind == "comparison").order_by(verdicts.c.seq)
-    sealed = last_sealed(connection, own_id(connection), "verdicts")
-    last: dict[bytes, tuple[_Row, bool]] = {}
-    for row in connection.execute(query.execution_options(yield_per=AT_ONCE)):
-        early = scope.since is not None and row.judged_at < scope.since
-        asked, one = _asked(_json(row)), _Row(row.seq, row.status, row.rules, row.judge)
-        before = last[asked][0] if asked in last else None
-        last[asked] = one, early or scope.settled(one, before, sealed)
-    return sorted(one.seq for one, passed in last.values() if not passed)
-
-
 def _asked(document: dict[str, Any]) -> bytes:
     asked = [document[name] for name in ("a", "b", "metric", "waivers", "study")]
     return sha256(json.dumps(asked).encode()).digest()
-
-
-def claims(connection: Connection, scope: Scope) -> Iterator[str]:
-    """Claims whose last verdict is not settled, by id."""
-    sealed = last_sealed(connection, own_id(connection), "claim_verdicts")
-    columns = (claim_verdicts.c[name] for name in ("seq", "claim", "status", "rules", "judge", "at"))
-    last: dict[str, tuple[Any, Any]] = {}
-    for row in connection.execute(select(*columns).order_by(claim_verdicts.c.seq)):
-        last[row.claim] = row, last.get(row.claim, (None, None))[0]
-    for claim, (row, before) in last.items():
-        early = scope.since is not None and row.at < scope.since
-        if not early and not scope.settled(row, before, sealed):
-            yield claim
 
 
 class Stale:
@@ -173,9 +146,18 @@ class Stale:
             yield found
 
     def comparisons(self) -> Iterator[Compared]:
-        """The last verdict on each comparison, where it is not settled."""
+        """The last verdict on each comparison, where it is not settled, in the order in which they were given.
+
+        One comparison is one pair of sides on one metric, with the same waivers and study.
+        """
+        query = select(verdicts).where(verdicts.c.kind == "comparison").order_by(verdicts.c.seq)
         with self._store.database.reading() as connection:
-            numbers = comparisons(connection, self._scope)
+            sealed = last_sealed(connection, own_id(connection), "verdicts")
+            rows = connection.execute(query.execution_options(yield_per=AT_ONCE))
+            given = (
+                (_asked(_json(row)), _Row(row.seq, row.status, row.rules, row.judge, row.judged_at)) for row in rows
+            )
+            numbers = sorted(row.seq for _, row in self._unsettled(given, sealed))
         for number in numbers:
             with self._store.database.reading() as connection:
                 row = connection.execute(select(verdicts).where(verdicts.c.seq == number)).first()
@@ -184,24 +166,32 @@ class Stale:
 
     def claims(self) -> list[str]:
         """Ids of claims whose last verdict is not settled."""
+        columns = (claim_verdicts.c[name] for name in ("claim", "seq", "status", "rules", "judge", "at"))
         with self._store.database.reading() as connection:
-            return list(claims(connection, self._scope))
+            sealed = last_sealed(connection, own_id(connection), "claim_verdicts")
+            rows = connection.execute(select(*columns).order_by(claim_verdicts.c.seq))
+            return [claim for claim, _ in self._unsettled(((claim, _Row(*row)) for claim, *row in rows), sealed)]
+
+    def _unsettled(self, given: Iterable[tuple[Any, _Row]], sealed: int) -> list[tuple[Any, _Row]]:
+        """The last of some verdicts by what they are on, those alone that are not settled."""
+        last: dict[Any, tuple[_Row, _Row | None]] = {}
+        for about, row in given:
+            last[about] = row, last[about][0] if about in last else None
+        since, settled = self._scope.since, self._scope.settled
+        return [
+            (about, row)
+            for about, (row, before) in last.items()
+            if (since is None or row.at >= since) and not settled(row, before, sealed)
+        ]
 
     def record(self, given: Sequence[tuple[Verdict, int]]) -> None:
-        """Keep verdicts on single receipts, each with the receipt's number."""
-        self._store.database.write(lambda connection: record(connection, given, datetime.now(UTC)))
+        """Keep verdicts on single receipts, by their numbers; one whose receipt was purged meanwhile is left out."""
+        at, numbers = datetime.now(UTC), [number for _, number in given]
 
+        def work(connection: Connection) -> None:
+            there = set(connection.execute(select(receipts.c.seq).where(receipts.c.seq.in_(numbers))).scalars())
+            for verdict, number in given:
+                if number in there:
+                    add(connection, verdict, [("receipt", number)], at)
 
-def record(connection: Connection, given: Sequence[tuple[Verdict, int]], at: datetime) -> None:
-    """Keep verdicts on single receipts; one whose receipt was purged meanwhile is left out."""
-    numbers = [number for _, number in given]
-    there = set(connection.execute(select(receipts.c.seq).where(receipts.c.seq.in_(numbers))).scalars())
-    kept = [(verdict, number) for verdict, number in given if number in there]
-    if kept:
-        made = insert(verdicts).returning(verdicts.c.seq, sort_by_parameter_order=True)
-        seqs = connection.execute(made, [row_of(verdict, at) for verdict, _ in kept]).scalars()
-        rows = [
-            {"verdict": seq, "position": 0, "side": "receipt", "receipt": number}
-            for seq, (_, number) in zip(seqs, kept, strict=True)
-        ]
-        connection.execute(insert(subjects), rows)
+        self._store.database.write(work)

@@ -66,7 +66,7 @@ def row_of(verdict: Verdict, at: datetime) -> dict[str, Any]:
     }
 
 
-def _add(connection: Connection, verdict: Verdict, of: Sequence[tuple[str, int]], at: datetime) -> int:
+def add(connection: Connection, verdict: Verdict, of: Sequence[tuple[str, int]], at: datetime) -> int:
     """Write a verdict on the receipts of these sides and numbers; gives the verdict's number."""
     seq = _VERDICT.add(connection, row_of(verdict, at))
     rows = [
@@ -96,7 +96,7 @@ def record(connection: Connection, verdict: Verdict, at: datetime) -> int:
     missing = sorted({item[:12] for _, item in sides if item not in numbers})
     if missing:
         raise NotFound(f"a verdict is kept for stored receipts only; submit {', '.join(missing)} first")
-    return _add(connection, verdict, [(side, numbers[item]) for side, item in sides], at)
+    return add(connection, verdict, [(side, numbers[item]) for side, item in sides], at)
 
 
 def of(connection: Connection, receipt_id: str) -> Iterator[StoredVerdict]:

@@ -1,4 +1,4 @@
-"""Whether the axis index says of a configuration what the documents of its receipts give, and making it anew if not.
+"""What the index says otherwise of receipts than their documents: what an audit looks for in it.
 
 Rows that many receipts share are written once and read for ever: one that was edited or lost would answer wrongly for
 all of them. Each configuration is held against the first of its receipts that is read, and looked at once.
@@ -6,19 +6,19 @@ all of them. Each configuration is held against the first of its receipts that i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, delete, exists, func, select, update
+from sqlalchemy import Connection, func, select
 
 from receipts.axes.configuration import AxisPart, Configuration
-from receipts.store.entries import cut
-from receipts.store.sql import engine_of
+from receipts.axes.signature import Signature
+from receipts.store.entries import cut, safe
 from receipts.store.sql.lookup import Lookup
-from receipts.store.tables import axes, axis_values, configurations, facets, placements, receipts
+from receipts.store.tables import axes, configurations, facets, placements, signatures
 from receipts.store.write import index
-from receipts.store.write.index import OF_VALUE, Interned, by_sums, column_text, unpacked
-from receipts.store.write.listing import OF_FACET, facet
+from receipts.store.write.index import OF_VALUE, Interned, by_sums
+from receipts.store.write.listing import LISTED, Listed, facet
 
 _ROWS: Final = Lookup(
     [configurations.c.seq],
@@ -46,10 +46,6 @@ class Soundness:
 
     def __repr__(self) -> str:
         return f"Soundness({len(self._seen)} of {len(self._counts)} looked at)"
-
-    def strays(self, connection: Connection) -> bool:
-        """Whether there are rows of configurations that are not there."""
-        return bool(self._counts.keys() - set(connection.execute(select(configurations.c.seq)).scalars()))
 
     def unsound(self, connection: Connection, placed: Iterable[Placed]) -> list[Placed]:
         """Those of some configurations whose rows are not what was run in them, each the first time that it comes."""
@@ -80,8 +76,7 @@ class Soundness:
         ran = item.ran
         return (
             wanted is not None
-            and (digest, lane, anchor, line)
-            == (ran.digest, cut(column_text(ran.lane)), column_text(ran.anchor), ran.line)
+            and (digest, lane, anchor, line) == (ran.digest, cut(safe(ran.lane)), safe(ran.anchor), ran.line)
             and bytes(members) == index.members(ran, dict(values))
             and self._counts.get(item.number, 0) == len(wanted)
             and all(key in there and there[key] == left for key, left in wanted.items())
@@ -96,7 +91,7 @@ def _values(connection: Connection, parts: Iterable[AxisPart]) -> dict[AxisPart,
     """Numbers of axis values as the index has them; what it has under another text is not there."""
     by_key: dict[tuple[Any, int], list[AxisPart]] = {}
     for part in parts:
-        by_key.setdefault((column_text(part.axis), part.digest), []).append(part)
+        by_key.setdefault((safe(part.axis), part.digest), []).append(part)
     return {
         part: Interned(seq, bool(early))
         for seq, axis, digest, _twin, early, value in OF_VALUE.read(connection, by_key)
@@ -117,28 +112,6 @@ def _wanted(item: Placed, values: Mapping[AxisPart, Interned]) -> dict[tuple[int
     return found
 
 
-def mend(connection: Connection, unsound: Sequence[Placed]) -> None:
-    """Write configurations anew, under new numbers, with all that is placed in them; the caller's transaction."""
-    engine_of(connection).lock(connection, alone=True)
-    for item in unsound:
-        row = next(iter(_ROWS.read(connection, [(item.number,)])), None)
-        if row is None:
-            continue
-        # Nobody takes it for the one that is written now.
-        connection.execute(update(configurations).where(configurations.c.seq == item.number).values(whole=b""))
-        number = index.numbers(connection, [item.ran])[item.ran.whole]
-        moved = update(placements).where(placements.c.configuration == item.number).values(configuration=number)
-        connection.execute(moved)
-        members = _read(bytes(row[6]))
-        index.drop_axes(connection, ((value, item.number) for value in members))
-        connection.execute(delete(configurations).where(configurations.c.seq == item.number))
-
-
-def _read(members: bytes) -> list[int]:
-    """Numbers of values, however damaged they are: none is too large for a column."""
-    return [number for number in unpacked(members) if number < 2**63]
-
-
 def facets_amiss(connection: Connection) -> list[int]:
     """Digests of facets whose text is not what they are digests of."""
     rows = connection.execute(select(facets.c.digest, facets.c.value))
@@ -155,20 +128,65 @@ def _digest(value: str) -> int | None:
     return made.digest if made.value == value else None
 
 
-def mend_facets(connection: Connection, amiss: Iterable[int]) -> None:
-    """Write facets anew from a receipt that has them; those that none has go."""
-    engine_of(connection).lock(connection, alone=True)
-    for digest in amiss:
-        of = select(*(receipts.c[name] for name in OF_FACET)).join(placements, placements.c.receipt == receipts.c.seq)
-        rows = connection.execute(of.where(placements.c.facet == digest).distinct())
-        found = [made for made in (facet(tuple(row)) for row in rows) if made.digest == digest]
-        at = facets.c.digest == digest
-        connection.execute(update(facets).where(at).values(value=found[0].value) if found else delete(facets).where(at))
+class Read(NamedTuple):
+    """A receipt by its number, as its document is read now; ``signed`` is None where it has no signature."""
+
+    number: int
+    outcome: str
+    ran: Configuration
+    listed: Listed
+    signed: Signature | None
 
 
-def sweep(connection: Connection) -> None:
-    """Take out what nothing has: rows of configurations that are not there, and values of none."""
-    engine_of(connection).lock(connection, alone=True)
-    gone = ~exists().where(configurations.c.seq == axes.c.configuration)
-    connection.execute(delete(axes).where(gone))
-    connection.execute(delete(axis_values).where(~exists().where(axes.c.value == axis_values.c.seq)))
+class Amiss(NamedTuple):
+    """Numbers of receipts that the index does not hold, has placed elsewhere, or under other signatures; and of
+    configurations that say what none of their receipts ran."""
+
+    missing: tuple[int, ...]
+    elsewhere: tuple[int, ...]
+    signed: tuple[int, ...]
+    configurations: tuple[int, ...]
+
+
+def amiss(connection: Connection, soundness: Soundness, batch: Sequence[Read]) -> Amiss:
+    """What the index says otherwise of some receipts than their documents; what another catalogue read is passed by."""
+    numbers = [item.number for item in batch]
+    query = (
+        select(
+            placements.c.receipt,
+            configurations.c.seq,
+            configurations.c.catalogue,
+            configurations.c.whole,
+            *(placements.c[name] for name in LISTED),
+        )
+        .join(configurations, configurations.c.seq == placements.c.configuration)
+        .join(facets, facets.c.digest == placements.c.facet)
+        .where(placements.c.receipt.in_(numbers))
+    )
+    rows = {row[0]: row[1:] for row in connection.execute(query)}
+    held = {item.number: item for item in batch if item.number in rows and rows[item.number][1] == item.ran.catalogue}
+    elsewhere = [
+        number
+        for number, item in held.items()
+        if bytes(rows[number][2]) != item.ran.whole or tuple(rows[number][3:]) != tuple(item.listed.row.values())
+    ]
+    placed = [Placed(rows[number][0], item.ran) for number, item in held.items()]
+    return Amiss(
+        tuple(number for number in numbers if number not in rows),
+        tuple(elsewhere),
+        tuple(_signed_otherwise(connection, list(held.values()))),
+        tuple(item.number for item in soundness.unsound(connection, placed)),
+    )
+
+
+def _signed_otherwise(connection: Connection, batch: Sequence[Read]) -> Iterator[int]:
+    """Receipts with another signature than theirs. What a lane's list of features decides is not held against it."""
+    columns = (signatures.c[name] for name in ("receipt", "outcome", "signature", "micro_batch", "sequence_length"))
+    query = select(*columns).where(signatures.c.receipt.in_([item.number for item in batch]))
+    there = {row[0]: tuple(row[1:]) for row in connection.execute(query)}
+    for item in batch:
+        made = item.signed
+        said = (made.signature, made.micro_batch, made.sequence_length) if made is not None else None
+        expected = (item.outcome, *said) if said is not None else None
+        if there.get(item.number) != expected:
+            yield item.number

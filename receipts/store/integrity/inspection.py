@@ -12,10 +12,8 @@ from sqlalchemy.exc import DBAPIError
 from receipts.base.errors import StoreError
 from receipts.store.entries import COLUMNS, Answer
 from receipts.store.history.sides import Sides, sides_of, sides_of_claims
-from receipts.store.integrity import gaps, merkle
-from receipts.store.integrity import index_audit as sound
+from receipts.store.integrity import gaps, index_audit, merkle
 from receipts.store.integrity.damage import as_json, unpacked, words
-from receipts.store.integrity.index_differences import Amiss, Read, amiss
 from receipts.store.integrity.leaves import KINDS, content
 from receipts.store.integrity.seals import Held, Seal, all_seals, held, last_sealed
 from receipts.store.sql import engine_of
@@ -163,17 +161,17 @@ class Inspection:
         for number, name in self._connection.execute(query):
             yield Dangling(table.name, number, str(name))
 
-    def index(self) -> sound.Soundness:
+    def index(self) -> index_audit.Soundness:
         """What the axis index holds, to be held against documents by `amiss`."""
-        return sound.Soundness(self._connection)
+        return index_audit.Soundness(self._connection)
 
-    def amiss(self, soundness: sound.Soundness, batch: Sequence[Read]) -> Amiss:
+    def amiss(self, soundness: index_audit.Soundness, batch: Sequence[index_audit.Read]) -> index_audit.Amiss:
         """What the index says otherwise of some receipts than their documents."""
-        return amiss(self._connection, soundness, batch)
+        return index_audit.amiss(self._connection, soundness, batch)
 
     def facets_amiss(self) -> list[int]:
         """Facets, by their digests, whose text is another."""
-        return sound.facets_amiss(self._connection)
+        return index_audit.facets_amiss(self._connection)
 
     def raised(self) -> Iterator[str]:
         """Ids of receipts that are there and have a tombstone."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Engine, Select, case, func, select
+from sqlalchemy import Connection, Engine, Select, case, delete, func, select
 
 from receipts.axes.catalogue import catalogue_of
 from receipts.axes.configuration import Configuration
@@ -23,12 +23,11 @@ from receipts.metrics import Launch
 from receipts.receipt import Document, parse_again
 from receipts.store import schema
 from receipts.store.address import Address
-from receipts.store.integrity import index_audit as sound
 from receipts.store.packing import unpack
 from receipts.store.query import signatures
 from receipts.store.sql import engine_of
 from receipts.store.sql.transactions import connect, reading, told, write
-from receipts.store.tables import configurations, documents, facets, placements, receipts
+from receipts.store.tables import REBUILT, configurations, documents, facets, placements, receipts
 from receipts.store.write import index
 from receipts.store.write.listing import COLUMNS, LISTED, Listed, listed
 
@@ -121,9 +120,10 @@ def _catalogue(lanes: Lanes, lane: str) -> int:
 
 
 def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progress: Progress | None = None) -> Reindexed:
-    """Index every receipt that the axis index does not hold as it would be read now; with ``everything`` read all.
+    """Index every receipt that the axis index does not hold as it would be read now; with ``everything`` from nothing.
 
-    ``progress`` is told how many receipts of how many were looked at. Raises StoreError.
+    From nothing, rows that many receipts share are right whatever was in them; until it has ended, lists are read from
+    documents. ``progress`` is called with how many receipts of how many were looked at. Raises StoreError.
     """
     schema.must_exist(address)
     engine = connect(address)
@@ -134,49 +134,25 @@ def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progres
                 total: int = connection.execute(select(func.count()).select_from(receipts)).scalar_one()
             seen = placed = 0
             damaged: list[str] = []
-            mending = _Mending(engine) if everything else None
+            if everything:
+                write(engine, _clear)
             for rows in _windows(engine):
-                for wanted in _batches([row for row in rows if everything or not _is_current(row, lanes)]):
+                for wanted in _batches([row for row in rows if not _is_current(row, lanes)]):
                     made = list(_made(engine, wanted, lanes, damaged))
-                    if mending is not None:
-                        placed += mending.mend(made)
                     placed += write(engine, partial(_replace, made=made))
                 seen += len(rows)
                 if progress is not None:
                     progress(min(seen, total), total)
-            if mending is not None:
-                mending.end()
             return Reindexed(str(address), seen, placed, tuple(damaged))
     finally:
         engine.dispose()
 
 
-class _Mending:
-    """Writes anew what receipts share, where it is not what their documents give: facets first, then configurations."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        with reading(engine) as connection:
-            amiss = sound.facets_amiss(connection)
-            self._soundness = sound.Soundness(connection)
-            self._strays = self._soundness.strays(connection)
-        if amiss:
-            write(engine, partial(sound.mend_facets, amiss=amiss))
-
-    def mend(self, made: Sequence[_Made]) -> int:
-        """Configurations of some receipts; gives how many were written anew."""
-        placed = [sound.Placed(item.row.configuration, item.configuration) for item in made if item.row.configuration]
-        with reading(self._engine) as connection:
-            unsound = self._soundness.unsound(connection, placed)
-        if unsound:
-            write(self._engine, partial(sound.mend, unsound=unsound))
-            self._strays = True
-        return len(unsound)
-
-    def end(self) -> None:
-        """Take out what nothing has any more."""
-        if self._strays:
-            write(self._engine, sound.sweep)
+def _clear(connection: Connection) -> None:
+    """Take everything out of the indexes."""
+    engine_of(connection).lock(connection, alone=True)
+    for table in REBUILT:
+        connection.execute(delete(table))
 
 
 def _windows(engine: Engine) -> Iterator[list[_Row]]:

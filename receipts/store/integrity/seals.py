@@ -19,8 +19,9 @@ from sqlalchemy import Connection, func, insert, select
 
 from receipts.store.integrity import leaves, merkle
 from receipts.store.integrity.leaves import KINDS, Leaf
+from receipts.store.schema import own_id
 from receipts.store.sql import engine_of
-from receipts.store.tables import erased, origins, seals, stores
+from receipts.store.tables import erased, origins, seals
 
 MOST: Final = 10_000  # rows: some two seconds, for which other writers wait
 _ITSELF: Final = "seals"
@@ -97,12 +98,6 @@ def last_sealed(connection: Connection, store: str | None, what: str) -> int:
     """The number of the last row of a table that a seal of the store holds, 0 where none does."""
     query = select(func.max(seals.c.last)).where(seals.c.store == store, seals.c.what == what)
     return connection.execute(query).scalar() or 0
-
-
-def own_id(connection: Connection) -> str:
-    """This store's id."""
-    found: str = connection.execute(select(stores.c.id)).scalar_one()
-    return found
 
 
 def last_at(connection: Connection) -> datetime | None:

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, select
 from receipts.axes.difference import CODE
 from receipts.axes.effective import OPEN_MAPS, axis_leaves, axis_of
 from receipts.receipt.maps import COMPLETE
+from receipts.store.entries import safe
 from receipts.store.query.conditions import NOT_STATED, Condition, is_pattern, meets, number
 from receipts.store.tables import axis_values
-from receipts.store.write.index import column_text
 
 # More values than that in one statement cost more than reading what is asked for.
 _MOST_VALUES: Final = 1000
@@ -68,7 +68,7 @@ def _values(connection: Connection, axis: str, path: str, item: Condition | None
     """Numbers of the axis' values that state the leaf and, where one is asked, meet the condition."""
     # An axis such as the learning rate has many values, most of them numbers.
     equal = number(item.value) if item is not None and item.operator == "=" and not is_pattern(item) else None
-    query = select(axis_values.c.seq, axis_values.c.value).where(axis_values.c.axis == column_text(axis))
+    query = select(axis_values.c.seq, axis_values.c.value).where(axis_values.c.axis == safe(axis))
     meeting = set()
     for seq, text in connection.execute(query):
         if equal is not None and _is_other_number(path, text, equal):

@@ -8,6 +8,8 @@ from functools import lru_cache
 from math import isnan
 from typing import Any, Final
 
+from sqlalchemy import ColumnElement, and_
+
 from receipts.base.errors import NotFound, UsageError, near
 from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.catalogue import leaves
@@ -17,6 +19,7 @@ from receipts.store.tables import receipts
 
 _TIMES: Final = ("started", "finished", "submitted_at")
 _LARGEST: Final = 2**63 - 1  # that a column holds
+_LAST: Final = "\U0010ffff"
 _PATTERN: Final = re.compile(r"[*?\[]")
 _PROMOTED: Final = {
     "run.started": "started",
@@ -51,6 +54,11 @@ def path_of(name: str) -> str:
 def prefix(pattern: str) -> str:
     """What every text begins with that meets a pattern."""
     return _PATTERN.split(pattern, maxsplit=1)[0]
+
+
+def begins(target: ColumnElement[Any], start: str) -> ColumnElement[bool]:
+    """Whether a text begins so, as a range that an index answers."""
+    return and_(target >= start, target < start + _LAST)
 
 
 class ColumnTest:

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from sqlalchemy import Connection
+
 from receipts.store.entries import cut, safe
 from receipts.store.sql.lookup import Lookup
-from receipts.store.sql.statement import Driven
 from receipts.store.tables import axis_values, configurations, placements
 from receipts.store.write.index import unpacked
 
@@ -19,12 +20,12 @@ _MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.members])
 _VALUES: Final = Lookup([axis_values.c.seq], [axis_values.c.value])
 
 
-def varied(connection: Driven, contexts: Iterable[str]) -> Mapping[str, frozenset[str]]:
+def varied(connection: Connection, contexts: Iterable[str]) -> Mapping[str, frozenset[str]]:
     """Axis leaves, by context, that its newest launches state with two values."""
     return {context: _varied(connection, context) for context in contexts}
 
 
-def _varied(connection: Driven, context: str) -> frozenset[str]:
+def _varied(connection: Connection, context: str) -> frozenset[str]:
     numbers = set(_LAUNCHES.read(connection, [(cut(safe(context)),)], MOST_LAUNCHES))
     members = [frozenset(unpacked(bytes(body))) for (body,) in _MEMBERS.read(connection, sorted(numbers))]
     none = frozenset[int]()

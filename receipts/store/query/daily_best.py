@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, case, func, null, select
 
 from receipts.metrics.reading import Taint
-from receipts.store.entries import Entry, entries, entry, standing
+from receipts.store.entries import Entry, entries, entry_of, standing
 from receipts.store.query import samples
 from receipts.store.query.reports import RESULT, SHAPE
 from receipts.store.sql import engine_of
@@ -60,4 +60,4 @@ def _ranked(connection: Connection, shape: Mapping[str, Any], since: datetime, u
     # Who stands is asked of the few that are left: of every launch of a year it costs more than all the rest.
     numbers = select(ranked.c.seq).where(ranked.c.place <= MOST).scalar_subquery()
     query = entries().where(receipts.c.seq.in_(numbers), standing()).order_by(*order)
-    yield from (entry(row) for row in connection.execute(query))
+    yield from (entry_of(row) for row in connection.execute(query))

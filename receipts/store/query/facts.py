@@ -36,7 +36,7 @@ from receipts.store.query.contexts import varied
 from receipts.store.query.shapes import spread
 from receipts.store.query.signatures import earlier
 from receipts.store.sql import engine_of
-from receipts.store.sql.statement import Ask, Driven, Row, Statement
+from receipts.store.sql.statement import Ask, Row, Statement
 from receipts.store.tables import receipts, supersessions
 
 FAILED: Final = ("oom", "crash", "hang", "nan")
@@ -46,7 +46,7 @@ MOST_COUNTED: Final = 10
 
 
 def facts_of_new(
-    connection: Driven, group: Sequence[Parsed], actor: str, settings: SettingsOf = Settings
+    connection: Connection, group: Sequence[Parsed], actor: str, settings: SettingsOf = Settings
 ) -> list[Facts]:
     """Facts for judging each of several receipts that are coming in from an actor.
 
@@ -102,7 +102,7 @@ class _Known(NamedTuple):
 
 
 def _asked(
-    connection: Driven, group: Sequence[Parsed], settings: SettingsOf = Settings, *, end: bool = False
+    connection: Connection, group: Sequence[Parsed], settings: SettingsOf = Settings, *, end: bool = False
 ) -> _Known:
     """Ask for all that facts are made of, in one round trip, which ends the transaction where nothing else is asked."""
     decided = {item.id: settings(item) for item in group}
@@ -259,7 +259,7 @@ def _sustained(kind: Kind, rows: Iterable[Row]) -> Iterator[ReachedShape]:
     return (ReachedShape(*row)._replace(key=kind[1]) for row in rows if row[-1])
 
 
-def _shapes(connection: Driven, kind: Kind) -> Iterator[Row]:
+def _shapes(connection: Connection, kind: Kind) -> Iterator[Row]:
     """Shapes that launches of a kind sustained: measured training that ended well, is a sample of the rate, and stands.
 
     One look-up a shape, however many launches had it: a lane has tens of shapes and may have a million launches.

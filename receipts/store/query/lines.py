@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, func, select
 
 from receipts.axes.configuration import LINEAGE, Configuration
-from receipts.store.entries import COLUMNS, Entry, cut, entries, entry, entry_of, standing
+from receipts.store.entries import COLUMNS, Entry, cut, entries, entry_of, standing
 from receipts.store.query.neighbours import own_values
 from receipts.store.sql import engine_of
 from receipts.store.sql.lookup import Lookup
@@ -32,7 +32,7 @@ def launches(connection: Connection, of: Configuration, kind: str, until: dateti
     )
     if until is not None:
         query = query.where(func.coalesce(receipts.c.finished, receipts.c.started) <= until)
-    return [entry(row) for row in connection.execute(query.order_by(receipts.c.started, receipts.c.seq))]
+    return [entry_of(row) for row in connection.execute(query.order_by(receipts.c.started, receipts.c.seq))]
 
 
 class Line(NamedTuple):

@@ -11,11 +11,10 @@ from sqlalchemy import Connection, select
 
 from receipts.base.errors import NotFound
 from receipts.store.entries import standing
+from receipts.store.query.columns import begins, prefix
 from receipts.store.tables import pins, purges, receipts
 
 _HEX: Final = re.compile(r"^[0-9a-f]{4,64}$")
-_GLOB: Final = re.compile(r"[*?\[]")
-_LAST: Final = "\U0010ffff"
 SHOWN: Final = 5
 
 
@@ -73,15 +72,15 @@ def _pinned(connection: Connection, name: str) -> str:
 
 
 def _labelled(connection: Connection, text: str, pattern: str) -> list[str]:
-    glob = _GLOB.search(pattern)
-    prefix = pattern[: glob.start()] if glob else pattern
+    start = prefix(pattern)
+    glob = start != pattern
     query = select(receipts.c.id, receipts.c.label).order_by(receipts.c.started.desc(), receipts.c.seq.desc())
-    if glob is None:
+    if not glob:
         query = query.where(receipts.c.label == pattern)
     else:
         query = query.where(receipts.c.label.is_not(None))
-        if prefix:
-            query = query.where(receipts.c.label >= prefix, receipts.c.label < prefix + _LAST)
+        if start:
+            query = query.where(begins(receipts.c.label, start))
     for narrowed in (query.where(standing()), query):
         found = [row.id for row in connection.execute(narrowed) if fnmatch.fnmatchcase(row.label, pattern) or not glob]
         if found:

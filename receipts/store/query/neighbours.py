@@ -13,12 +13,12 @@ from receipts.axes.configuration import AxisPart, Configuration
 from receipts.axes.effective import OPEN_MAPS
 from receipts.metrics.reading import Taint
 from receipts.receipt import Parsed
-from receipts.store.entries import Entry, cut, entries_of, standing
+from receipts.store.entries import Entry, cut, entries_of, safe, standing
 from receipts.store.query import samples
 from receipts.store.sql.lookup import Lookup
 from receipts.store.sql.statement import Statement
 from receipts.store.tables import axes, axis_values, configurations, placements, receipts
-from receipts.store.write.index import EARLY_OF_AXIS, OF_VALUE, column_text, unpacked
+from receipts.store.write.index import EARLY_OF_AXIS, OF_VALUE, unpacked
 
 # Configurations of one axis, and launches of one configuration, that are looked at, the newest.
 MOST_VALUES: Final = 20
@@ -119,9 +119,9 @@ def sharing(
     found = [(number, left[digest]) for number, digest in rows]
     summed = [(of, axis) for of, axis in asked if not of.followers(axis) and axis.partition(".")[0] not in OPEN_MAPS]
     early: dict[str, list[int]] = {}
-    for axis, digest in EARLY_OF_AXIS.read(connection, [(column_text(axis),) for axis in {axis for _, axis in summed}]):
+    for axis, digest in EARLY_OF_AXIS.read(connection, [(safe(axis),) for axis in {axis for _, axis in summed}]):
         early.setdefault(axis, []).append(digest)
-    sums = {of.summed(axis, value): of for of, axis in summed for value in early.get(column_text(axis), ())}
+    sums = {of.summed(axis, value): of for of, axis in summed for value in early.get(safe(axis), ())}
     keys = [(digest,) for digest in sums if digest is not None]
     return found + [(number, sums[digest]) for number, digest in _OF_DIGEST.read(connection, keys, limit + 1)]
 
@@ -150,7 +150,7 @@ def _apart(connection: Connection, of: Configuration, found: Iterable[int], axis
 
 def own_values(connection: Connection, of: Configuration) -> Iterator[tuple[int, AxisPart]]:
     """Numbers of a configuration's values, with their parts, as far as the store holds them."""
-    by_key = {(column_text(part.axis), part.digest): part for part in of.parts.values()}
+    by_key = {(safe(part.axis), part.digest): part for part in of.parts.values()}
     for seq, axis, digest, _twin, _early, value in OF_VALUE.read(connection, by_key):
         part = by_key[axis, digest]
         if part.value == value:
@@ -215,7 +215,7 @@ _GAPS: Final = Statement(_gaps())
 
 def holds_lane(connection: Connection, lane: str, catalogue: int) -> bool:
     """Whether the index holds every receipt of a lane, read under this catalogue."""
-    ((holds,),) = _GAPS.all(connection, {"lane": cut(column_text(lane)), "catalogue": catalogue})
+    ((holds,),) = _GAPS.all(connection, {"lane": cut(safe(lane)), "catalogue": catalogue})
     return bool(holds)
 
 

@@ -25,13 +25,13 @@ from sqlalchemy import (
 
 from receipts.axes.configuration import Configuration
 from receipts.metrics.reading import Taint
-from receipts.store.entries import Entry, entries, entries_of, entry, entry_of, standing
+from receipts.store.entries import Entry, entries, entries_of, entry_of, standing
 from receipts.store.packing import unpack
 from receipts.store.query import neighbours as near
 from receipts.store.query import samples
 from receipts.store.query.conditions import Condition
 from receipts.store.query.lists import Filters, find
-from receipts.store.sql.lookup import Lookup
+from receipts.store.sql.lookup import Lookup, distinct_texts
 from receipts.store.sql.statement import Statement
 from receipts.store.store import Store
 from receipts.store.tables import documents, placements, receipts, subjects, verdicts
@@ -109,8 +109,17 @@ class Ran:
 
     def since(self, since: datetime | None, sought: Sought) -> list[Placed]:
         """What ran from a moment on, or ever, superseded receipts among it; in no order."""
+        query = (
+            entries()
+            .add_columns(placements.c.configuration)
+            .outerjoin_from(receipts, placements, placements.c.receipt == receipts.c.seq)
+            .where(*sought.clauses)
+        )
+        if since is not None:
+            query = query.where(since <= RAN)
         with self._store.database.reading() as connection:
-            return list(_since(connection, since, sought))
+            rows = connection.execute(query.execution_options(yield_per=1000))
+            return [Placed(entry_of(row[:-1]), row[-1]) for row in rows]
 
     def newest(self, sought: Sought) -> datetime | None:
         """When the last of them ran."""
@@ -121,7 +130,7 @@ class Ran:
     def lanes(self) -> list[str]:
         """Every lane that has a receipt: a look-up each, however many receipts."""
         with self._store.database.reading() as connection:
-            return list(_lanes(connection))
+            return list(connection.execute(distinct_texts(receipts.c.lane)).scalars())
 
     def best(self, sought: Sought, rules: Rules, most: int) -> list[Entry]:
         """Of every shape the launches with the highest rate, so many, that may be a valid result; see `_valid`."""
@@ -130,7 +139,7 @@ class Ran:
             asked = [_of_shapes(sought, rules, most)] if len(shapes) > _FEW_SHAPES else [
                 _of_shape(sought, rules, most, shape) for shape in shapes
             ]  # fmt: skip
-            return [entry(row) for query in asked for row in connection.execute(query)]
+            return [entry_of(row) for query in asked for row in connection.execute(query)]
 
     def said(self, numbers: Sequence[int], rules: Rules | None = None) -> dict[int, bytes]:
         """The last verdict on each of some receipts, under a rule set or any, as JSON, by their numbers."""
@@ -165,7 +174,7 @@ class Ran:
     def entries(self, ids: Sequence[str]) -> list[Entry]:
         """The rows of some receipts by their ids; those that are not stored are left out."""
         with self._store.database.reading() as connection:
-            return [entry(row) for row in connection.execute(entries().where(receipts.c.id.in_(ids)))]
+            return [entry_of(row) for row in connection.execute(entries().where(receipts.c.id.in_(ids)))]
 
     def place(self, ids: Sequence[str]) -> dict[str, int]:
         """Numbers of the configurations of some receipts, by their ids."""
@@ -200,30 +209,6 @@ class Ran:
         """
         with self._store.database.reading() as connection:
             return near.one_axis_away(connection, ran, axis, most)
-
-
-def _since(connection: Connection, since: datetime | None, sought: Sought) -> Iterator[Placed]:
-    query = (
-        entries()
-        .add_columns(placements.c.configuration)
-        .outerjoin_from(receipts, placements, placements.c.receipt == receipts.c.seq)
-        .where(*sought.clauses)
-    )
-    if since is not None:
-        query = query.where(since <= RAN)
-    for row in connection.execute(query.execution_options(yield_per=1000)):
-        *values, configuration = row
-        yield Placed(entry_of(values), configuration)
-
-
-def _lanes(connection: Connection) -> Iterator[str]:
-    lane: str | None = ""
-    while True:
-        query = select(func.min(receipts.c.lane)).where(receipts.c.lane > lane)
-        lane = connection.execute(query).scalar_one()
-        if lane is None:
-            return
-        yield lane
 
 
 # What one row of a frontier has; the accelerator is part of the geometry.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from receipts.store.entries import MOST_INDEXED, PATHS, cut
 from receipts.store.query import axis_conditions
@@ -15,6 +15,7 @@ from receipts.store.query.axis_conditions import AxisTerm
 from receipts.store.query.columns import ColumnTest, column_of, path_of, prefix, typed
 from receipts.store.query.conditions import NOT_STATED, Condition, is_pattern, meets
 from receipts.store.query.neighbours import holds_all
+from receipts.store.sql.lookup import distinct_texts
 from receipts.store.tables import FIGURES, facets, placements
 from receipts.store.write.listing import COMMIT, OF_FACET, instant
 
@@ -156,21 +157,13 @@ def _add_text(connection: Connection, texts: dict[str, frozenset[str]], column: 
 
 def _texts_meeting(connection: Connection, column: str, item: Condition) -> frozenset[str] | None:
     """Texts that meet a pattern; None where they are too many to tell, or one of them is cut."""
-    every = _distinct(connection, column, prefix(item.value))
+    every = (
+        connection.execute(distinct_texts(placements.c[column], prefix(item.value)).limit(_MOST_TEXTS)).scalars().all()
+    )
     if len(every) == _MOST_TEXTS or any(len(text) >= MOST_INDEXED for text in every):
         return None
     meeting = frozenset(text for text in every if meets(text, item))
     return meeting if len(meeting) <= _MOST_MEETING else None
-
-
-def _distinct(connection: Connection, column: str, start: str) -> list[str]:
-    """The distinct texts of a column from a beginning on, in order: a look-up each, however many receipts have one."""
-    target = placements.c[column]
-    walk = select(func.min(target).label("text")).where(target >= start).cte("walk", recursive=True)
-    following = select(func.min(target)).where(target > walk.c.text).scalar_subquery()
-    walk = walk.union_all(select(following).where(walk.c.text.is_not(None)))
-    query = select(walk.c.text).where(walk.c.text.is_not(None)).limit(_MOST_TEXTS)
-    return list(connection.execute(query).scalars())
 
 
 def _time(columns: Sequence[ColumnTest]) -> tuple[int | None, int | None]:

@@ -8,14 +8,13 @@ from receipts.store.sql.postgres import Postgres
 from receipts.store.sql.sqlite import Sqlite
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection, Engine
 
-    from receipts.store.sql.statement import Driven
 
 _ENGINES: Final[dict[str, Sqlite | Postgres]] = {"sqlite": Sqlite(), "postgresql": Postgres()}
 
 
-def engine_of(connection: Driven | Engine) -> Sqlite | Postgres:
+def engine_of(connection: Connection | Engine) -> Sqlite | Postgres:
     """The engine of a connection."""
     return engine_of_name(connection.dialect.name)
 

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Select, Table, bindparam, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, Table, bindparam, func, select
 
 from receipts.store.sql import engine_of
-from receipts.store.sql.statement import Driven, Row
+from receipts.store.sql.statement import Row
+
+
+def distinct_texts(target: Column[Any], start: str = "") -> Select[Any]:
+    """The distinct texts of an indexed column from a beginning on, in order: a look-up each, however many rows."""
+    walk = select(func.min(target).label("text")).where(target >= start).cte("walk", recursive=True)
+    following = select(func.min(target)).where(target > walk.c.text).scalar_subquery()
+    walk = walk.union_all(select(following).where(walk.c.text.is_not(None)))
+    return select(walk.c.text).where(walk.c.text.is_not(None))
 
 
 class Lookup:
@@ -41,7 +49,7 @@ class Lookup:
         """The query for one key."""
         return self._query.where(*(column == value for column, value in zip(self.key, values, strict=True)))
 
-    def read(self, connection: Driven, keys: Iterable[Sequence[Any]], limit: int | None = None) -> list[Row]:
+    def read(self, connection: Connection, keys: Iterable[Sequence[Any]], limit: int | None = None) -> list[Row]:
         """Rows of all these keys; with ``newest``, at most ``limit`` of each. No key may occur twice."""
         asked = list(keys)
         return engine_of(connection).look_up(connection, self, asked, limit) if asked else []
@@ -54,11 +62,11 @@ class Insertion:
         self.columns = tuple(columns)
         self.into = f"INSERT INTO {columns[0].table.name} ({', '.join(column.name for column in columns)})"
 
-    def put(self, connection: Driven, rows: Sequence[Sequence[Any]]) -> None:
+    def put(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> None:
         """Insert rows in their order."""
         if rows:
             engine_of(connection).insert_new(connection, self, rows)
 
-    def counted(self, connection: Driven, rows: Sequence[Sequence[Any]], by: int) -> list[Row]:
+    def counted(self, connection: Connection, rows: Sequence[Sequence[Any]], by: int) -> list[Row]:
         """Insert rows in their order; gives the first ``by`` values and the number of each that was inserted."""
         return engine_of(connection).insert_counted(connection, self, rows, by) if rows else []

@@ -29,7 +29,7 @@ from sqlalchemy.exc import DBAPIError
 
 from receipts.store.sql import triggers
 from receipts.store.sql.arrays import Array, written
-from receipts.store.sql.statement import Ask, Driven, Row, Rows, Statement, driver_of, run
+from receipts.store.sql.statement import Ask, Row, Rows, Statement, driver_of, run
 
 if TYPE_CHECKING:
     from receipts.store.sql.lookup import Insertion, Lookup
@@ -72,7 +72,7 @@ class Postgres:
 
     # Statements
 
-    def together(self, connection: Driven, asks: Sequence[Ask], *, end: bool = False) -> list[list[Row]]:
+    def together(self, connection: Connection, asks: Sequence[Ask], *, end: bool = False) -> list[list[Row]]:
         """The rows of several queries, in one round trip. ``end`` ends the transaction with it."""
         made = [(statement.compiled(connection.dialect), given) for statement, given in asks]
         with driver_of(connection, "; ".join(one.sql for one, _ in made)) as driver, _pipeline(driver):
@@ -83,7 +83,7 @@ class Postgres:
                 driver.execute("COMMIT")
         return [one.read(cursor) if cursor.description else [] for (one, _), cursor in zip(made, cursors, strict=True)]
 
-    def write(self, connection: Driven, tables: Sequence[Rows]) -> None:
+    def write(self, connection: Connection, tables: Sequence[Rows]) -> None:
         """Insert rows of several tables, in their order, and commit: in one round trip, many by COPY."""
         few: list[Rows] = []
         for statement, rows in tables:
@@ -99,7 +99,7 @@ class Postgres:
                     driver.execute(one.sql, one.bound(row))
             driver.execute("COMMIT")  # and not `commit`, which waits for an answer of its own
 
-    def _copy(self, connection: Driven, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
+    def _copy(self, connection: Connection, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert many rows; triggers and constraints hold as they do of an insert."""
         assert isinstance(statement.declared, Insert)
         sql = f"COPY {statement.declared.table} ({', '.join(statement.parameters)}) FROM STDIN"
@@ -110,7 +110,7 @@ class Postgres:
                 stream.write_row([values[name] for name in statement.parameters])
 
     def look_up(
-        self, connection: Driven, lookup: Lookup, keys: Sequence[Sequence[Any]], limit: int | None
+        self, connection: Connection, lookup: Lookup, keys: Sequence[Sequence[Any]], limit: int | None
     ) -> list[Row]:
         """Rows of each key: one statement over arrays."""
         if "postgresql" not in lookup.prepared:
@@ -124,11 +124,13 @@ class Postgres:
         statement: Statement = lookup.prepared["postgresql"]
         return statement.all(connection, given)
 
-    def insert_new(self, connection: Driven, into: Insertion, rows: Sequence[Sequence[Any]]) -> None:
+    def insert_new(self, connection: Connection, into: Insertion, rows: Sequence[Sequence[Any]]) -> None:
         """Insert rows in their order, but for those whose key is taken."""
         run(connection, _inserting(into), _turned(into, rows))
 
-    def insert_counted(self, connection: Driven, into: Insertion, rows: Sequence[Sequence[Any]], by: int) -> list[Row]:
+    def insert_counted(
+        self, connection: Connection, into: Insertion, rows: Sequence[Sequence[Any]], by: int
+    ) -> list[Row]:
         """The same; gives the first ``by`` values and the number of each that was inserted."""
         names = ", ".join(column.name for column in into.columns[:by])
         sql = f"{_inserting(into)} RETURNING {names}, seq"
@@ -138,7 +140,7 @@ class Postgres:
     # Transactions
 
     @contextmanager
-    def at_once(self, engine: Engine, *, writes: bool) -> Iterator[Driven]:
+    def at_once(self, engine: Engine, *, writes: bool) -> Iterator[Connection]:
         """A transaction of a few statements that the driver runs, for a caller that waits for each.
 
         It begins with the first `together` and may end with `write`, so that neither takes a round trip of its own;
@@ -158,12 +160,12 @@ class Postgres:
         """A connection whose next transaction reads one state of the store, however long it takes."""
         return connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
-    def user(self, connection: Driven) -> str:
+    def user(self, connection: Connection) -> str:
         """Who the database knows this as: the user that logged in, without a round trip."""
-        name: str = connection.connection.driver_connection.info.user
-        return name
+        driver: Any = connection.connection.driver_connection
+        return str(driver.info.user)
 
-    def lock(self, connection: Driven, *, alone: bool) -> None:
+    def lock(self, connection: Connection, *, alone: bool) -> None:
         """Keep writers apart that must not pass one another; others share the lock."""
         (_ALONE if alone else _TOGETHER).run(connection, {})
 

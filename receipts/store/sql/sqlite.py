@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, Index, Integer, bindpa
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from receipts.store.sql import triggers
-from receipts.store.sql.statement import Ask, Driven, Row, Rows, Statement, bare, driver_of, run, run_each
+from receipts.store.sql.statement import Ask, Row, Rows, Statement, driver_of, run, run_each
 
 if TYPE_CHECKING:
     from receipts.store.sql.lookup import Insertion, Lookup
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 BUSY_SECONDS: Final = 30
 # Taking the write lock first means that a writer waits for another, and never fails half-way.
 BEGIN: Final = {False: "BEGIN", True: "BEGIN IMMEDIATE"}
+WRITES: Final = "receipts_writes"  # the option of a connection that says which
 
 
 class Sqlite:
@@ -55,11 +56,11 @@ class Sqlite:
 
     # Statements
 
-    def together(self, connection: Driven, asks: Sequence[Ask], *, end: bool = False) -> list[list[Row]]:
+    def together(self, connection: Connection, asks: Sequence[Ask], *, end: bool = False) -> list[list[Row]]:
         """The rows of several queries. ``end`` ends the transaction where that spares a round trip."""
         return [statement.all(connection, given) for statement, given in asks]
 
-    def write(self, connection: Driven, tables: Sequence[Rows]) -> None:
+    def write(self, connection: Connection, tables: Sequence[Rows]) -> None:
         """Insert rows of several tables, in their order; the transaction may end with it."""
         filled = [(statement.compiled(connection.dialect), rows) for statement, rows in tables if rows]
         with driver_of(connection, "INSERT") as driver:
@@ -70,7 +71,7 @@ class Sqlite:
                     driver.executemany(compiled.sql, map(compiled.bound, rows))
 
     def look_up(
-        self, connection: Driven, lookup: Lookup, keys: Sequence[Sequence[Any]], limit: int | None
+        self, connection: Connection, lookup: Lookup, keys: Sequence[Sequence[Any]], limit: int | None
     ) -> list[Row]:
         """Rows of each key."""
         names = [f"key{at}" for at in range(len(lookup.key))]
@@ -90,12 +91,14 @@ class Sqlite:
 
         return run_each(connection, compiled.sql, each())
 
-    def insert_new(self, connection: Driven, into: Insertion, rows: Sequence[Sequence[Any]]) -> None:
+    def insert_new(self, connection: Connection, into: Insertion, rows: Sequence[Sequence[Any]]) -> None:
         """Insert rows in their order, but for those whose key is taken."""
         for row in rows:
             run(connection, self._inserting(into), row)
 
-    def insert_counted(self, connection: Driven, into: Insertion, rows: Sequence[Sequence[Any]], by: int) -> list[Row]:
+    def insert_counted(
+        self, connection: Connection, into: Insertion, rows: Sequence[Sequence[Any]], by: int
+    ) -> list[Row]:
         """The same; gives the first ``by`` values and the number of each that was inserted."""
         inserted = []
         for row in rows:
@@ -110,23 +113,20 @@ class Sqlite:
     # Transactions
 
     @contextmanager
-    def at_once(self, engine: Engine, *, writes: bool) -> Iterator[Driven]:
-        """A transaction of a few statements that the driver runs, for a caller that waits for each.
-
-        SQLAlchemy's connection is left out, which takes longer to set up than most statements take to run.
-        """
-        with bare(engine, BEGIN[writes]) as made:
-            yield made
+    def at_once(self, engine: Engine, *, writes: bool) -> Iterator[Connection]:
+        """A transaction of a few statements that the driver runs, for a caller that waits for each."""
+        with engine.connect().execution_options(**{WRITES: writes}) as connection, connection.begin():
+            yield connection
 
     def snapshot(self, connection: Connection) -> Connection:
         """A connection whose next transaction reads one state of the store, however long it takes."""
         return connection
 
-    def user(self, connection: Driven) -> str:
+    def user(self, connection: Connection) -> str:
         """Who the database knows this as: nobody, because a file knows no users."""
         return ""
 
-    def lock(self, connection: Driven, *, alone: bool) -> None:
+    def lock(self, connection: Connection, *, alone: bool) -> None:
         """Keep writers apart. There is one writer anyway."""
 
     def asks_locked(self, *, alone: bool) -> list[Ask]:

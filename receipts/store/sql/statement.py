@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from sqlalchemy import Delete, Dialect, Engine, Float, Insert, Select, Table, insert
+from sqlalchemy import Connection, Delete, Dialect, Float, Insert, Select, Table, insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -19,33 +19,6 @@ from sqlalchemy.types import TypeEngine
 
 Convert = Callable[[Any], Any]
 Row = tuple[Any, ...]
-
-
-class Holder(Protocol):
-    """Whatever holds a driver's connection."""
-
-    @property
-    def driver_connection(self) -> Any:
-        """The driver's connection."""
-
-
-class Driven(Protocol):
-    """A connection as far as its driver runs the statements: SQLAlchemy's, or a `Bare` one."""
-
-    @property
-    def dialect(self) -> Dialect:
-        """The dialect of its statements."""
-
-    @property
-    def connection(self) -> Holder:
-        """What holds the driver's connection."""
-
-
-class Bare(NamedTuple):
-    """A connection out of an engine's pool without SQLAlchemy's own around it: statements alone can run on it."""
-
-    dialect: Dialect
-    connection: Holder
 
 
 class Compiled(NamedTuple):
@@ -98,21 +71,21 @@ class Statement:
         given = [column.key for column in table.columns if numbered or column is not table.autoincrement_column]
         return cls(insert(table), given)
 
-    def run(self, connection: Driven, given: Mapping[str, Any]) -> Any:
+    def run(self, connection: Connection, given: Mapping[str, Any]) -> Any:
         """Run it; gives the driver's cursor."""
         compiled = self.compiled(connection.dialect)
         return run(connection, compiled.sql, compiled.bound(given))
 
-    def each(self, connection: Driven, given: Iterable[Mapping[str, Any]]) -> None:
+    def each(self, connection: Connection, given: Iterable[Mapping[str, Any]]) -> None:
         """Run a change with each of some parameters."""
         for values in given:
             self.run(connection, values)
 
-    def all(self, connection: Driven, given: Mapping[str, Any]) -> list[Row]:
+    def all(self, connection: Connection, given: Mapping[str, Any]) -> list[Row]:
         """Every row of a query."""
         return self.compiled(connection.dialect).read(self.run(connection, given))
 
-    def add(self, connection: Driven, row: Mapping[str, Any]) -> int:
+    def add(self, connection: Connection, row: Mapping[str, Any]) -> int:
         """Insert a row; gives the number that the store counted for it."""
         cursor = self.run(connection, row)
         number: int = cursor.fetchone()[0] if self.compiled(connection.dialect).number_returned else cursor.lastrowid
@@ -160,39 +133,20 @@ def _dialects(kind: TypeEngine[Any], dialect: Dialect) -> TypeEngine[Any]:
     return kind.dialect_impl(dialect)
 
 
-def run(connection: Driven, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Any:
+def run(connection: Connection, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Any:
     """Run a statement on the driver's connection; gives its cursor. Raises SQLAlchemy's DBAPIError, as Core does."""
     with driver_of(connection, sql) as driver:
         return driver.execute(sql, values)
 
 
-def run_each(connection: Driven, sql: str, given: Iterable[Sequence[Any]]) -> list[Row]:
+def run_each(connection: Connection, sql: str, given: Iterable[Sequence[Any]]) -> list[Row]:
     """Run a query with each of some parameters; gives the rows of all. Raises as `run` does."""
     with driver_of(connection, sql) as driver:
         return [row for values in given for row in driver.execute(sql, values)]
 
 
 @contextmanager
-def bare(engine: Engine, begin: str) -> Iterator[Bare]:
-    """A transaction of the driver's connection alone, committed at the end. Raises as `run` does."""
-    errors, held = engine.dialect.loaded_dbapi.Error, None
-    sql = begin
-    try:
-        held = engine.raw_connection()
-        driver: Any = held.driver_connection
-        driver.execute(begin)
-        yield Bare(engine.dialect, held)
-        sql = "COMMIT"
-        driver.commit()
-    except errors as error:
-        raise DBAPIError.instance(sql, None, error, errors, dialect=engine.dialect) from error
-    finally:
-        if held is not None:
-            held.close()  # back into the pool, which rolls back what was not committed
-
-
-@contextmanager
-def driver_of(connection: Driven, sql: str) -> Iterator[Any]:
+def driver_of(connection: Connection, sql: str) -> Iterator[Any]:
     """The driver's own connection, its errors as SQLAlchemy's."""
     driver, errors = connection.connection.driver_connection, connection.dialect.loaded_dbapi.Error
     assert driver is not None

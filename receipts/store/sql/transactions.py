@@ -17,13 +17,11 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, Operation
 from receipts.base.errors import StoreError, Unreachable, UsageError
 from receipts.store.address import Address
 from receipts.store.sql import engine_of
-from receipts.store.sql.sqlite import BEGIN, BUSY_SECONDS, is_busy
-from receipts.store.sql.statement import Driven, run
+from receipts.store.sql.sqlite import BEGIN, BUSY_SECONDS, WRITES, is_busy
+from receipts.store.sql.statement import run
 
 T = TypeVar("T")
 ATTEMPTS: Final = 12
-C = TypeVar("C")
-_WRITES = "receipts_writes"
 # A commit that finds so many pages in the log copies them into the file, while its submit waits. At SQLite's 1,000 that
 # is every hundredth submit; the log is on the disk in any case, and 16 MB of it are read in a moment.
 _CHECKPOINT_PAGES: Final = 4000
@@ -87,7 +85,7 @@ def _sqlite(file: Path) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get(_WRITES)
+        writes = connection.get_execution_options().get(WRITES)
         run(connection, BEGIN[bool(writes)])
 
     return engine
@@ -130,11 +128,11 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """A transaction that writes all or nothing."""
-    with engine.connect().execution_options(**{_WRITES: True}) as connection, connection.begin():
+    with engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
         yield connection
 
 
-def at_once(engine: Engine, *, writes: bool = False) -> AbstractContextManager[Driven]:
+def at_once(engine: Engine, *, writes: bool = False) -> AbstractContextManager[Connection]:
     """A transaction of a few statements that the driver runs, for a caller that waits: `reading`, or `writing`."""
     return engine_of(engine).at_once(engine, writes=writes)
 
@@ -144,12 +142,12 @@ def write(engine: Engine, work: Callable[[Connection], T]) -> T:
     return _again(lambda: writing(engine), work)
 
 
-def write_at_once(engine: Engine, work: Callable[[Driven], T]) -> T:
+def write_at_once(engine: Engine, work: Callable[[Connection], T]) -> T:
     """`write` in the transaction of `at_once`."""
     return _again(lambda: at_once(engine, writes=True), work)
 
 
-def _again(begun: Callable[[], AbstractContextManager[C]], work: Callable[[C], T]) -> T:
+def _again(begun: Callable[[], AbstractContextManager[Connection]], work: Callable[[Connection], T]) -> T:
     """Up to `ATTEMPTS` times, and never again when `BUSY_SECONDS` have gone by: each time may have waited so long."""
     end = time.monotonic() + BUSY_SECONDS
     for attempt in range(ATTEMPTS):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ForeignKey, Index, LargeBinary, SmallInteger, Table, UniqueConstraint
+from sqlalchemy import Column, Index, SmallInteger, Table, UniqueConstraint
 
-from receipts.store.tables.columns import Number, actor, key, metadata, moment, words
+from receipts.store.tables.columns import actor, key, metadata, moment, packed, part_of, words
 
 claims = Table(
     "claims",
@@ -41,22 +41,14 @@ claim_verdicts = Table(
     words("rules", "Digest of the rule set", required=True),
     words("judge", "Version of the judge", required=True),
     moment("at", "When it was judged"),
-    words("codec", "How body is packed: zlib", required=True),
-    Column("body", LargeBinary, nullable=False, comment="The verdict as JSON, packed"),
+    *packed("The verdict as JSON"),
     comment="What was said of claims, and under which rule set; the last one of a claim counts",
 )
 
 claim_subjects = Table(
     "claim_subjects",
     metadata,
-    Column(
-        "verdict",
-        Number,
-        ForeignKey("claim_verdicts.seq", ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-        comment="The verdict",
-    ),
+    part_of("verdict", "claim_verdicts", "The verdict", cascade=True),
     Column("position", SmallInteger, primary_key=True, autoincrement=False, comment="0, 1, 2 in the verdict's order"),
     words("side", "baseline, candidate", required=True),
     words("receipt", "Id of the receipt, stored or not", required=True),

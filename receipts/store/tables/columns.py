@@ -6,7 +6,18 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Column, DateTime, Double, Integer, MetaData, String, TypeDecorator
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    DateTime,
+    Double,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    TypeDecorator,
+)
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import CreateColumn, CreateTable
 
@@ -69,6 +80,17 @@ metadata = MetaData(
 
 def key(says: str) -> Column[int]:
     return Column("seq", Number, primary_key=True, autoincrement=True, comment=says)
+
+
+def part_of(name: str, table: str, says: str, *, cascade: bool = False) -> Column[int]:
+    """The number of a row of another table, as the key of rows that belong to it; ``cascade`` deletes them with it."""
+    other = ForeignKey(f"{table}.seq", ondelete="CASCADE" if cascade else None)
+    return Column(name, Number, other, primary_key=True, autoincrement=False, comment=says)
+
+
+def packed(says: str) -> tuple[Column[str], Column[bytes]]:
+    body = Column("body", LargeBinary, nullable=False, comment=f"{says}, packed")
+    return words("codec", "How body is packed: zlib", required=True), body
 
 
 def words(name: str, says: str, *, required: bool = False) -> Column[str]:

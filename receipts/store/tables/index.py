@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from receipts.store.sql import engine_of
-from receipts.store.tables.columns import Number, key, metadata, number, words
+from receipts.store.tables.columns import Number, key, metadata, number, part_of, words
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -87,14 +87,7 @@ axes = Table(
 placements = Table(
     "placements",
     metadata,
-    Column(
-        "receipt",
-        Number,
-        ForeignKey("receipts.seq", ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-        comment="The receipt",
-    ),
+    part_of("receipt", "receipts", "The receipt", cascade=True),
     Column("configuration", Number, ForeignKey("configurations.seq"), nullable=False, comment="Its configuration"),
     number("at", "run.started, in microseconds since 1970"),
     number("facet", "What came of it, by its digest in facets"),
@@ -126,14 +119,7 @@ facets = Table(
 signatures = Table(
     "signatures",
     metadata,
-    Column(
-        "receipt",
-        Number,
-        ForeignKey("receipts.seq", ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-        comment="The receipt",
-    ),
+    part_of("receipt", "receipts", "The receipt", cascade=True),
     words("signature", "SHA-256 over what decides whether a launch fits, in hex", required=True),
     Column("base", BigInteger, nullable=False, comment="8 bytes of the same without the pressures beside it, signed"),
     words("outcome", "run.outcome: the receipt's own, so that a look-up reads no row of it", required=True),

@@ -20,7 +20,19 @@ from sqlalchemy import (
 )
 
 from receipts.store.sql import engine_of
-from receipts.store.tables.columns import Number, Words, actor, key, measure, metadata, moment, number, words
+from receipts.store.tables.columns import (
+    Number,
+    Words,
+    actor,
+    key,
+    measure,
+    metadata,
+    moment,
+    number,
+    packed,
+    part_of,
+    words,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -89,14 +101,7 @@ receipts = Table(
 documents = Table(
     "documents",
     metadata,
-    Column(
-        "receipt",
-        Number,
-        ForeignKey("receipts.seq"),
-        primary_key=True,
-        autoincrement=False,
-        comment="The receipt, by its number",
-    ),
+    part_of("receipt", "receipts", "The receipt, by its number"),
     words("codec", "How body is packed: zlib", required=True),
     Column("size", Integer, nullable=False, comment="Bytes of the document as it came"),
     Column("body", LargeBinary, nullable=False, comment="The document as it came, packed"),
@@ -113,22 +118,14 @@ verdicts = Table(
     words("rules", "Digest of the rule set", required=True),
     words("judge", "Version of the judge", required=True),
     moment("judged_at", "When it was judged"),
-    words("codec", "How body is packed: zlib", required=True),
-    Column("body", LargeBinary, nullable=False, comment="The verdict as JSON, packed"),
+    *packed("The verdict as JSON"),
     comment="What the rules said, and under which rule set; a later verdict stands beside an earlier one",
 )
 
 subjects = Table(
     "subjects",
     metadata,
-    Column(
-        "verdict",
-        Number,
-        ForeignKey("verdicts.seq", ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-        comment="The verdict",
-    ),
+    part_of("verdict", "verdicts", "The verdict", cascade=True),
     Column("position", SmallInteger, primary_key=True, autoincrement=False, comment="0, 1, 2 in the verdict's order"),
     words("side", "receipt, or a and b in a comparison", required=True),
     Column("receipt", Number, ForeignKey("receipts.seq"), nullable=False, comment="The receipt, by its number"),

@@ -23,7 +23,7 @@ from receipts.store.packing import unpack
 from receipts.store.sql import engine_of
 from receipts.store.sql.copies import copy_in, copy_pages, write_ahead
 from receipts.store.sql.transactions import connect, snapshot, told, writing
-from receipts.store.tables import HEAD, documents, metadata, receipts, stores, version
+from receipts.store.tables import HEAD, documents, metadata, receipts, version
 
 _AT_ONCE: Final = 1000  # rows
 
@@ -127,7 +127,7 @@ def _checked(file: Path, name: object) -> Copied:
                 for table in metadata.sorted_tables
                 if table.name in there
             }
-            store: str = connection.execute(select(stores.c.id)).scalar_one()
+            store = schema.own_id(connection)
             _verify(connection, name)
     finally:
         engine.dispose()

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Table, select
 
-from receipts.store.entries import Entry, entries, entry
+from receipts.store.entries import Entry, entries, entry_of
 from receipts.store.history.sides import sides_of, sides_of_claims
 from receipts.store.packing import unpack
 from receipts.store.query.lists import Filters
@@ -103,7 +103,7 @@ class Snapshot:
     def receipts(self, numbers: Sequence[int]) -> list[Whole]:
         """Receipts by their numbers, in the order of the numbers, at most a few hundred at once."""
         query = entries().where(receipts.c.seq.in_(numbers)).order_by(receipts.c.seq)
-        rows = [entry(row) for row in self._connection.execute(query)]
+        rows = [entry_of(row) for row in self._connection.execute(query)]
         stored = {
             row.receipt: row
             for row in self._connection.execute(select(documents).where(documents.c.receipt.in_(numbers)))

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, insert, select
 
 from receipts.store.history.sides import sides_of
 from receipts.store.packing import CODEC, pack, unpack
-from receipts.store.sql import engine_of
-from receipts.store.tables import origins, receipts, stores, subjects, verdicts
+from receipts.store.schema import own_id
+from receipts.store.tables import origins, receipts, subjects, verdicts
 
 T = TypeVar("T")
 Row = Mapping[str, Any]
@@ -78,7 +78,6 @@ def take_verdicts(connection: Connection, store: str, batch: Sequence[Judgement]
 
     Gives how many were new, and how many were left out.
     """
-    engine_of(connection).lock(connection, alone=True)
     wanted = {receipt for item in batch for _, receipt in item.subjects}
     query = select(receipts.c.id, receipts.c.seq).where(receipts.c.id.in_(wanted))
     numbers: dict[str, int] = {row.id: row.seq for row in connection.execute(query)}
@@ -140,7 +139,7 @@ def insert_rows(connection: Connection, table: Any, rows: Sequence[Mapping[str, 
 
 def come_from(connection: Connection, store: str, what: str, found: Mapping[int, int]) -> None:
     """Write down which rows here are rows of another store: numbers there to numbers here. Its own are no others'."""
-    if not found or store == connection.execute(select(stores.c.id)).scalar_one():
+    if not found or store == own_id(connection):
         return
     query = select(origins.c.number).where(
         origins.c.store == store, origins.c.what == what, origins.c.number.in_(list(found))

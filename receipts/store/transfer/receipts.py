@@ -18,7 +18,6 @@ from receipts.receipt import Parsed
 from receipts.store.entries import Answer, promoted
 from receipts.store.packing import CODEC, pack
 from receipts.store.query import signatures
-from receipts.store.sql import engine_of
 from receipts.store.tables import documents, purges, receipts, supersessions
 from receipts.store.transfer.origins import Judgement, come_from, insert_rows, judge, to_add
 from receipts.store.write import index
@@ -100,7 +99,6 @@ def take(
     A receipt whose launch has another one here that stands is refused, and nothing of it is written. Of a store that
     is not exported ``whole`` some successor may never come: what it replaced is then withdrawn.
     """
-    engine_of(connection).lock(connection, alone=True)
     here = _Here(connection, batch, said, whole=whole)
     fates = [here.admit(item) for item in batch]
     admitted = [item for item, fate in zip(batch, fates, strict=True) if fate.what == "new"]

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from receipts.store.sql.transactions import told, write
 from receipts.store.store import Store
 from receipts.store.transfer import receipts as intake
 from receipts.store.transfer import rows as intake_rows
@@ -55,5 +54,4 @@ class Taking:
         return self._write(lambda connection: intake_rows.take_plain(connection, self._other, name, rows))
 
     def _write(self, work: Callable[[Connection], T]) -> T:
-        with told(self._store.database.address):
-            return write(self._store.database.engine, work)
+        return self._store.database.write(work, alone=True)

@@ -13,7 +13,6 @@ from sqlalchemy import Connection, Table, insert, select
 
 from receipts.store.history.sides import sides_of_claims
 from receipts.store.packing import CODEC, pack, unpack
-from receipts.store.sql import engine_of
 from receipts.store.tables import (
     claim_subjects,
     claim_supersessions,
@@ -32,7 +31,6 @@ from receipts.store.transfer.origins import Came, Row, come_from, insert_rows, t
 
 def take_purges(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
     """Tombstones. What is here and was purged there is not erased by an import, which is said instead."""
-    engine_of(connection).lock(connection, alone=True)
     ids = [row["receipt"] for row in rows]
     here = set(connection.execute(select(receipts.c.id).where(receipts.c.id.in_(ids))).scalars())
     known = set(connection.execute(select(purges.c.receipt).where(purges.c.receipt.in_(ids))).scalars())
@@ -82,7 +80,6 @@ def take_plain(connection: Connection, store: str, name: str, rows: Sequence[Row
 
     A name that is pinned here keeps what it points at, and of decisions on a receipt the later one counts.
     """
-    engine_of(connection).lock(connection, alone=True)
     plain = _PLAIN[name]
     every, rows = rows, _speaking(connection, rows) if name in ("pins", "decisions", "envelopes") else rows
     table, group = plain.table, plain.table.c[plain.group]
@@ -154,7 +151,6 @@ def _replaced(successor: str | None) -> str:
 
 def take_claims(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
     """Claims. One of the same name that says something else is a conflict, and stays as it is here."""
-    engine_of(connection).lock(connection, alone=True)
     query = select(claims).where(claims.c.id.in_([row["id"] for row in rows]))
     here = {row.id: row for row in connection.execute(query)}
     new = [row for row in rows if row["id"] not in here]
@@ -180,7 +176,6 @@ def _same_claim(here: str, there: str) -> bool:
 
 def take_claim_verdicts(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
     """Verdicts on claims that are here, but for those that stood on a receipt that was purged here."""
-    engine_of(connection).lock(connection, alone=True)
     names = {row["claim"] for row in rows}
     known = set(connection.execute(select(claims.c.id).where(claims.c.id.in_(names))).scalars())
     subjects = {item["receipt"] for row in rows for item in row["subjects"]}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, func, insert, select
 
-from receipts.store.sql import engine_of
-from receipts.store.tables import erased, origins, purges, seals, stores
+from receipts.store.schema import own_id
+from receipts.store.tables import erased, origins, purges, seals
 from receipts.store.transfer.origins import Came, Row, come_from
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 def take_erased(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
     """Digests that purges left there, so that seals over what they erased still hold."""
-    engine_of(connection).lock(connection, alone=True)
     columns = tuple(column.name for column in erased.columns if column.name != "seq")
     query = select(erased).where(erased.c.receipt.in_({row["receipt"] for row in rows}))
     known = {tuple(getattr(row, key) for key in columns) for row in connection.execute(query)}
@@ -32,8 +31,7 @@ def take_erased(connection: Connection, store: str, rows: Sequence[Row]) -> Came
 
 def take_origins(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
     """Where rows of the other store came from: rows that came here with it are rows of a third store as well."""
-    engine_of(connection).lock(connection, alone=True)
-    own = connection.execute(select(stores.c.id)).scalar_one()
+    own = own_id(connection)
     by_kind: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         if row["store"] not in (own, store):
@@ -57,8 +55,7 @@ def take_seals(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
     from receipts.store.integrity.leaves import SHARED
     from receipts.store.integrity.seals import Seal, held
 
-    engine_of(connection).lock(connection, alone=True)
-    own = connection.execute(select(stores.c.id)).scalar_one()
+    own = own_id(connection)
     key = ("store", "what", "first", "root")
     query = select(*(seals.c[name] for name in key)).where(seals.c.store.in_({row["store"] for row in rows}))
     known = {tuple(row) for row in connection.execute(query)}

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import (
     ColumnElement,
     CompoundSelect,
+    Connection,
     literal,
     or_,
     select,
@@ -17,7 +18,7 @@ from sqlalchemy import (
 
 from receipts.axes.configuration import Configuration
 from receipts.store.sql import engine_of
-from receipts.store.sql.statement import Ask, Driven, Statement
+from receipts.store.sql.statement import Ask, Statement
 from receipts.store.tables import configurations, purges, receipts, supersessions, verdicts
 
 
@@ -149,7 +150,7 @@ class Around(NamedTuple):
     numbers: Iterator[Sequence[int]]
 
 
-def around(connection: Driven, rows: Sequence[Mapping[str, Any]], configured: Iterable[Configuration]) -> Around:
+def around(connection: Connection, rows: Sequence[Mapping[str, Any]], configured: Iterable[Configuration]) -> Around:
     """Ask for what is stored around the rows of receipts; takes the lock, and of PostgreSQL one round trip."""
     engine = engine_of(connection)
     asks: list[Ask] = [
@@ -163,7 +164,7 @@ def around(connection: Driven, rows: Sequence[Mapping[str, Any]], configured: It
     return Around(World(Neighbour(*row) for row in found), {bytes(whole): seq for whole, seq in placed}, iter(numbers))
 
 
-def ask_around(connection: Driven, rows: Sequence[Mapping[str, Any]]) -> Ask:
+def ask_around(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Ask:
     """What to ask for the neighbours of the rows of receipts, those that are stored or were purged among them."""
     ids, launches = [row["id"] for row in rows], [row["launch"] for row in rows]
     targets = [row["supersedes"] for row in rows if row["supersedes"] is not None]
@@ -187,7 +188,7 @@ class Held(NamedTuple):
         return self.label or self.id[:12]
 
 
-def held(connection: Driven, ids: Sequence[str]) -> dict[str, Held]:
+def held(connection: Connection, ids: Sequence[str]) -> dict[str, Held]:
     """Those of some ids that are stored; of PostgreSQL in one round trip."""
     engine = engine_of(connection)
     (rows,) = engine.together(connection, [(_HELD, {"ids": engine.values(list(ids))})], end=True)

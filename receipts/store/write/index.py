@@ -9,29 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from sqlalchemy import bindparam, delete, exists, insert, select
+from sqlalchemy import Connection, bindparam, delete, exists, select
 
 from receipts.axes.configuration import AxisPart, Configuration
 from receipts.axes.effective import OPEN_MAPS
-from receipts.store.entries import cut
+from receipts.store.entries import cut, safe
 from receipts.store.sql.lookup import Insertion, Lookup
-from receipts.store.sql.statement import Driven, Statement
-from receipts.store.tables import Number, axes, axis_values, configurations, facets, placements, receipts
+from receipts.store.sql.statement import Statement
+from receipts.store.tables import axes, axis_values, configurations, facets, placements, receipts
 from receipts.store.write import listing as listed
 from receipts.store.write.listing import LISTED, Listed
 
-_PLACE: Final = Statement(
-    insert(placements).from_select(
-        ["receipt", "configuration", *LISTED],
-        select(
-            bindparam("seq", type_=Number),
-            configurations.c.seq,
-            *(bindparam(name, type_=placements.c[name].type) for name in LISTED),
-        ).where(configurations.c.digest == bindparam("digest"), configurations.c.whole == bindparam("whole")),
-    )
-)
 _OF_DIGEST: Final = Lookup(
     [configurations.c.digest], [configurations.c[name] for name in ("seq", "digest", "twin", "whole")]
 )
@@ -100,34 +90,21 @@ class Placed(NamedTuple):
     listed: Listed
 
 
-def add(connection: Driven, placed: Sequence[Placed]) -> None:
-    """Write down what new receipts ran, in the transaction that stores them.
-
-    A single receipt of a known configuration costs one statement beside its facet: the look-up and the insert in one.
-    """
+def add(connection: Connection, placed: Sequence[Placed]) -> None:
+    """Write down what new receipts ran, in the transaction that stores them."""
     name(connection, [item.listed for item in placed])
-    if len(placed) == 1 and place(connection, placed[0]):
-        return
     found = numbers(connection, [item.configuration for item in placed])
     rows = [(item.seq, found[item.configuration.whole], *item.listed.row.values()) for item in placed]
     _NEW_PLACEMENTS.put(connection, rows)
 
 
-def name(connection: Driven, several: Sequence[Listed]) -> None:
+def name(connection: Connection, several: Sequence[Listed]) -> None:
     """Write the facets down that receipts are listed by."""
     for facet in sorted({item.facet for item in several}):
         listed.INSERT.run(connection, facet._asdict())
 
 
-def place(connection: Driven, item: Placed) -> bool:
-    """Write down what one receipt ran, if its configuration is known; whether it was."""
-    had = item.configuration
-    given = {"seq": item.seq, "digest": had.digest, "whole": had.whole, **item.listed.row}
-    placed: int = _PLACE.run(connection, given).rowcount
-    return placed == 1
-
-
-def numbers(connection: Driven, wanted: Iterable[Configuration]) -> dict[bytes, int]:
+def numbers(connection: Connection, wanted: Iterable[Configuration]) -> dict[bytes, int]:
     """Numbers of configurations by their `whole`; those that are new are written with their values and axes."""
     waiting = sorted({item.whole: item for item in wanted}.values(), key=lambda item: (item.digest, item.whole))
     found: dict[bytes, int] = {}
@@ -146,7 +123,7 @@ def numbers(connection: Driven, wanted: Iterable[Configuration]) -> dict[bytes, 
 
 
 def _write(
-    connection: Driven, new: Sequence[Configuration], values: dict[AxisPart, Interned], twins: dict[int, int]
+    connection: Connection, new: Sequence[Configuration], values: dict[AxisPart, Interned], twins: dict[int, int]
 ) -> None:
     """Insert configurations, and the axes of those that no other writer inserted first."""
     by_key: dict[tuple[int, int], Configuration] = {}
@@ -159,8 +136,8 @@ def _write(
             digest,
             twin,
             item.catalogue,
-            cut(column_text(item.lane)),
-            column_text(item.anchor),
+            cut(safe(item.lane)),
+            safe(item.anchor),
             item.line,
             item.whole,
             members(item, values),
@@ -180,33 +157,33 @@ def _left(item: Configuration, part: AxisPart, value: Interned) -> int | None:
     return None if value.early and by_sums(item, part.axis) else item.without(part.axis)
 
 
-def _interned(connection: Driven, wanted: Iterable[AxisPart]) -> dict[AxisPart, Interned]:
+def _interned(connection: Connection, wanted: Iterable[AxisPart]) -> dict[AxisPart, Interned]:
     """Numbers of axis values; those that are new are written."""
-    waiting = sorted(wanted, key=lambda part: (column_text(part.axis), part.digest, part.value))
+    waiting = sorted(wanted, key=lambda part: (safe(part.axis), part.digest, part.value))
     found: dict[AxisPart, Interned] = {}
     while True:
         twins: dict[tuple[str, int], int] = {}
         known: dict[tuple[str, str], Interned] = {}
-        keys = {(column_text(part.axis), part.digest) for part in waiting}
+        keys = {(safe(part.axis), part.digest) for part in waiting}
         for seq, axis, digest, twin, early, value in OF_VALUE.read(connection, keys):
             known[axis, value] = Interned(seq, bool(early))
             twins[axis, digest] = max(twin + 1, twins.get((axis, digest), 0))
-        found |= {part: one for part in waiting if (one := known.get((column_text(part.axis), part.value))) is not None}
+        found |= {part: one for part in waiting if (one := known.get((safe(part.axis), part.value))) is not None}
         waiting = [part for part in waiting if part not in found]
         if not waiting:
             return found
-        axes = {column_text(part.axis) for part in waiting}
+        axes = {safe(part.axis) for part in waiting}
         early = Counter(row[0] for row in EARLY_OF_AXIS.read(connection, ((axis,) for axis in axes)))
         rows = []
         for part in waiting:
-            key = (column_text(part.axis), part.digest)
+            key = (safe(part.axis), part.digest)
             rows.append((*key, twins.setdefault(key, 0), int(early[key[0]] < EARLY), part.value))
             twins[key] += 1
             early[key[0]] += 1
         _NEW_VALUES.put(connection, rows)
 
 
-def purge(connection: Driven, seqs: Sequence[int]) -> None:
+def purge(connection: Connection, seqs: Sequence[int]) -> None:
     """Take receipts out of the index that are about to be erased, as `forget` does.
 
     Where the oldest has no place, the index does not hold every receipt; the next oldest says so from then on.
@@ -215,7 +192,7 @@ def purge(connection: Driven, seqs: Sequence[int]) -> None:
     forget(connection, [*seqs, *(seq for seq, _ in further)] if oldest[0] in seqs and oldest[1] is None else seqs)
 
 
-def forget(connection: Driven, seqs: Sequence[int]) -> None:
+def forget(connection: Connection, seqs: Sequence[int]) -> None:
     """Take receipts out of the index, with every value that they alone had.
 
     The caller holds the lock alone, so that no writer places a receipt where one is taken out.
@@ -228,7 +205,7 @@ def forget(connection: Driven, seqs: Sequence[int]) -> None:
     drop(connection, empty)
 
 
-def drop(connection: Driven, empty: Iterable[int]) -> None:
+def drop(connection: Connection, empty: Iterable[int]) -> None:
     """Take out configurations that no receipt has, and the values that they alone had."""
     gone = [(seq, list(unpacked(bytes(body)))) for seq, body in _MEMBERS.read(connection, ((seq,) for seq in empty))]
     drop_axes(connection, ((value, seq) for seq, values in gone for value in values))
@@ -237,7 +214,7 @@ def drop(connection: Driven, empty: Iterable[int]) -> None:
     _DROP_VALUE.each(connection, ({"gone": value} for value in values))
 
 
-def drop_axes(connection: Driven, pairs: Iterable[tuple[int, int]]) -> None:
+def drop_axes(connection: Connection, pairs: Iterable[tuple[int, int]]) -> None:
     """Take out that configurations have values: pairs of a value and a configuration."""
     _DROP_AXIS.each(connection, ({"of": value, "configured": seq} for value, seq in pairs))
 
@@ -264,8 +241,3 @@ def unpacked(body: bytes) -> Iterator[int]:
             number += gap
             yield number
             shift = gap = 0
-
-
-def column_text(text: Any) -> Any:
-    """PostgreSQL holds every character but one; the value's JSON and the digests keep that one apart."""
-    return text.replace("\0", "\\u0000") if isinstance(text, str) else text

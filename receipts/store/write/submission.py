@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+from sqlalchemy import Connection
+
 from receipts.axes.configuration import Configuration
 from receipts.axes.signature import Signature
 from receipts.base.actor import same_principal
@@ -20,7 +22,7 @@ from receipts.store.history.verdicts import row_of
 from receipts.store.packing import CODEC, pack
 from receipts.store.query import signatures
 from receipts.store.sql import engine_of
-from receipts.store.sql.statement import Driven, Rows, Statement
+from receipts.store.sql.statement import Rows, Statement
 from receipts.store.tables import documents, placements, receipts, subjects, supersessions, verdicts
 from receipts.store.write import index
 from receipts.store.write import listing as listed
@@ -88,7 +90,7 @@ _PLACEMENT: Final = Statement.insert(placements)
 
 
 def take(
-    connection: Driven, items: Sequence[Prepared], actor: str, *, decides: bool = False
+    connection: Connection, items: Sequence[Prepared], actor: str, *, decides: bool = False
 ) -> list[Submitted | ConflictError]:
     """Store receipts in their order, in a transaction that this begins and, on PostgreSQL, ends.
 

@@ -11,7 +11,7 @@ from receipts.base.errors import InputError, ReceiptsError
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse_again
 from receipts.store.entries import Answer, promoted
-from receipts.store.integrity.index_differences import Read
+from receipts.store.integrity.index_audit import Read
 from receipts.store.integrity.inspection import Unreadable
 from receipts.store.query.samples import kinds_of
 from receipts.store.query.signatures import signed
