@@ -6,75 +6,26 @@ up.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import orjson
 from sqlalchemy import Connection, func, insert, select
 
-from receipts.base.errors import ConflictError, NotFound, UsageError
+from receipts.base.errors import UsageError
 from receipts.judging.claim_verdict import ClaimVerdict
-from receipts.judging.verdict_json import to_json
 from receipts.store.database import By, Database
 from receipts.store.entries import entry_with_id
-from receipts.store.history.sides import sides_of_claims
-from receipts.store.packing import CODEC, pack, unpack
+from receipts.store.history import claim_rows
+from receipts.store.history.claim_rows import NewClaim, StoredClaim, StoredClaimVerdict
 from receipts.store.sql import engine_of
-from receipts.store.tables import claim_subjects, claim_supersessions, claim_verdicts, claims, decisions, quotes
+from receipts.store.tables import claim_subjects, claim_verdicts, claims, decisions, quotes
 
 if TYPE_CHECKING:
     from receipts.store.history.events import Chronicle
     from receipts.store.history.incidents import Incident, IncidentEvent
 
 DECISIONS: Final = ("ship", "hold", "drop")
-
-
-class NewClaim(NamedTuple):
-    """A claim to be added: `body` is its JSON. `supersedes` names the claim that it replaces, for `reason`."""
-
-    id: str
-    kind: str
-    body: str
-    origin: str
-    supersedes: str | None = None
-    reason: str | None = None
-
-
-class Replaced(NamedTuple):
-    """A claim, or a receipt, that was superseded; `successor` is None where it was withdrawn. Time in UTC."""
-
-    id: str
-    successor: str | None
-    reason: str
-    at: datetime
-    actor: str | None
-
-
-class StoredClaim(NamedTuple):
-    """A claim as it was added; `superseded` is None where it stands."""
-
-    id: str
-    kind: str
-    body: str
-    origin: str
-    at: datetime
-    superseded: Replaced | None
-    actor: str | None = None
-
-
-class StoredClaimVerdict(NamedTuple):
-    """A verdict on a claim as it was given. `receipts` are those that it stood on, as side and id."""
-
-    seq: int
-    claim: str
-    status: str
-    rules: str
-    judge: str
-    at: datetime
-    receipts: tuple[tuple[str, str], ...]
-    document: dict[str, Any]
 
 
 class Decision(NamedTuple):
@@ -111,41 +62,41 @@ class Published:
         The same claim again is harmless. Raises ConflictError where another of that id is there, or what one replaces
         was replaced already, and NotFound where that is not there.
         """
-        return self._database.change(lambda connection, by: _add_claims(connection, new, by))
+        return self._database.change(lambda connection, by: claim_rows.add_claims(connection, new, by))
 
     def claims(self, *, standing: bool = True) -> list[StoredClaim]:
         """Claims in the order in which they were added; those alone that stand, unless told otherwise."""
         with self._database.reading() as connection:
-            gone = _superseded(connection)
+            gone = claim_rows.superseded(connection)
             rows = connection.execute(select(claims).order_by(claims.c.seq))
-            return [_claim(row, gone.get(row.id)) for row in rows if not (standing and row.id in gone)]
+            return [claim_rows.as_stored(row, gone.get(row.id)) for row in rows if not (standing and row.id in gone)]
 
     def claim(self, claim_id: str) -> StoredClaim:
         """One claim. Raises NotFound."""
         with self._database.reading() as connection:
-            return _one_claim(connection, claim_id)
+            return claim_rows.one_claim(connection, claim_id)
 
     def supersede_claim(self, claim_id: str, successor: str | None, reason: str) -> None:
         """Say that a claim no longer stands. Raises NotFound, UsageError, ConflictError where that was said already."""
-        self._database.change(lambda connection, by: _supersede(connection, claim_id, successor, reason, by))
+        self._database.change(lambda connection, by: claim_rows.supersede(connection, claim_id, successor, reason, by))
 
     def record_claims(self, verdicts: Sequence[ClaimVerdict]) -> list[int]:
         """Keep verdicts on claims with the receipts that they stood on, all or none; gives their numbers."""
         now = datetime.now(UTC)
-        return self._database.write(lambda connection: [_record_claim(connection, item, now) for item in verdicts])
+        return self._database.write(lambda connection: [claim_rows.record(connection, item, now) for item in verdicts])
 
     def claim_verdicts(self, claim_id: str) -> list[StoredClaimVerdict]:
         """Every verdict on a claim, oldest first."""
         with self._database.reading() as connection:
             query = select(claim_verdicts).where(claim_verdicts.c.claim == claim_id).order_by(claim_verdicts.c.seq)
-            return _stored(connection, connection.execute(query).all())
+            return claim_rows.as_verdicts(connection, connection.execute(query).all())
 
     def last_claim_verdict(self, claim_id: str) -> StoredClaimVerdict | None:
         """The last verdict on a claim, or None."""
         query = select(claim_verdicts).where(claim_verdicts.c.claim == claim_id)
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(claim_verdicts.c.seq.desc()).limit(1)).all()
-            return next(iter(_stored(connection, rows)), None)
+            return next(iter(claim_rows.as_verdicts(connection, rows)), None)
 
     def claims_on(self, receipt_id: str) -> list[str]:
         """Ids of claims whose last verdict stood on a receipt."""
@@ -227,104 +178,3 @@ class Published:
 
         with self._database.reading() as connection:
             return events.chronicle(connection, since, until)
-
-
-def _add_claims(connection: Connection, new: Sequence[NewClaim], by: By) -> list[str]:
-    added = []
-    for item in new:
-        there = connection.execute(select(claims).where(claims.c.id == item.id)).first()
-        if there is not None and json.loads(there.body) == json.loads(item.body):
-            continue
-        if there is not None:
-            raise ConflictError(
-                f"{item.origin}: a claim {item.id} was added on {there.at:%Y-%m-%d} and says something else; claims "
-                f'are never edited: give this one another id, with supersedes = "{item.id}" and a reason'
-            )
-        row = {"id": item.id, "kind": item.kind, "body": item.body, "origin": item.origin, **by._asdict()}
-        connection.execute(insert(claims).values(**row))
-        added.append(item.id)
-    # When all are there, so that the order in a file does not matter.
-    for item in new:
-        if item.id in added and item.supersedes is not None:
-            _supersede(connection, item.supersedes, item.id, item.reason or "", by)
-    return added
-
-
-def _supersede(connection: Connection, claim: str, successor: str | None, reason: str, by: By) -> None:
-    if not reason.strip():
-        raise UsageError(f'say why {claim} no longer stands: --reason "…", or reason = "…" in claims.toml')
-    if successor == claim:
-        raise UsageError(f"{claim} cannot supersede itself")
-    for name in (claim, *([successor] if successor else [])):
-        _one_claim(connection, name)
-    gone = _superseded(connection, [claim]).get(claim)
-    if gone is not None:
-        how = f"superseded by {gone.successor}" if gone.successor else "withdrawn"
-        raise ConflictError(f"claim {claim} was {how} already: {gone.reason}")
-    row = {"claim": claim, "successor": successor, "reason": reason, **by._asdict()}
-    connection.execute(insert(claim_supersessions).values(**row))
-
-
-def _claim(row: Any, gone: Replaced | None) -> StoredClaim:
-    return StoredClaim(row.id, row.kind, row.body, row.origin, row.at, gone, row.actor)
-
-
-def _one_claim(connection: Connection, claim: str) -> StoredClaim:
-    row = connection.execute(select(claims).where(claims.c.id == claim)).first()
-    if row is None:
-        raise NotFound(f"there is no claim {claim!r}; see: receipts claim list")
-    return _claim(row, _superseded(connection, [claim]).get(claim))
-
-
-def _superseded(connection: Connection, of: Sequence[str] | None = None) -> dict[str, Replaced]:
-    query = select(claim_supersessions).order_by(claim_supersessions.c.seq)
-    if of is not None:
-        query = query.where(claim_supersessions.c.claim.in_(of))
-    rows = connection.execute(query)
-    return {row.claim: Replaced(row.claim, row.successor, row.reason, row.at, row.actor) for row in rows}
-
-
-def _record_claim(connection: Connection, verdict: ClaimVerdict, at: datetime) -> int:
-    values = {
-        "claim": verdict.claim,
-        "status": verdict.status,
-        "rules": verdict.rules,
-        "judge": verdict.judge,
-        "at": at,
-        "codec": CODEC,
-        "body": pack(_json(verdict)),
-    }
-    made = connection.execute(insert(claim_verdicts).values(**values)).inserted_primary_key
-    assert made is not None
-    seq: int = made[0]
-    sides = [*(("baseline", item) for item in verdict.baseline), *(("candidate", item) for item in verdict.candidate)]
-    rows = [
-        {"verdict": seq, "position": index, "side": side, "receipt": receipt}
-        for index, (side, receipt) in enumerate(sides)
-    ]
-    if rows:
-        connection.execute(insert(claim_subjects), rows)
-    return seq
-
-
-def _json(verdict: ClaimVerdict) -> bytes:
-    document = to_json(verdict)
-    try:
-        return orjson.dumps(document, default=str)
-    except TypeError:
-        # A feature may be an integer of more than 64 bits, which orjson refuses.
-        return json.dumps(document, default=str, separators=(",", ":")).encode()
-
-
-def _stored(connection: Connection, rows: Sequence[Any]) -> list[StoredClaimVerdict]:
-    sides = sides_of_claims(connection, [row.seq for row in rows])
-
-    def document(row: Any) -> Any:
-        return json.loads(unpack(row.codec, row.body, f"verdict {row.seq} on claim {row.claim}"))
-
-    return [
-        StoredClaimVerdict(
-            *(row.seq, row.claim, row.status, row.rules, row.judge, row.at), tuple(sides[row.seq]), document(row)
-        )
-        for row in rows
-    ]
