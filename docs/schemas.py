@@ -98,6 +98,14 @@ def verdict_schema() -> Schema:
         "type": "object",
         "description": "Memory by chip, in bytes: whether pressure fell or moved, leaders, each chip's figures.",
     }
+    # Only where there is any.
+    for name, says in (
+        ("envelope", "Where the shape of each side lies in the lane's envelope."),
+        ("reproduced", "By side, who else came to its value: launches, other hosts, other actors."),
+    ):
+        definitions["Comparison"]["properties"][name] = {"type": "object", "description": says}
+    says = "The command that would decide an inconclusive pair."
+    definitions["Comparison"]["properties"]["next"] = {"type": "string", "description": says}
     reasons = {"type": "array", "items": {"type": "string"}, "description": "Why it is not supported."}
     definitions["ClaimVerdict"]["properties"]["reasons"] = reasons
     definitions["ClaimVerdict"]["required"].append("reasons")

@@ -151,4 +151,4 @@ def _other(value: Any, draw: random.Random) -> Any:
     if isinstance(value, dict) and value:
         key = draw.choice(sorted(value))
         return {**value, key: _other(value[key], draw)}
-    return f"{value}x"
+    return f"x{value[::-1]}"  # no other spelling of the same thing

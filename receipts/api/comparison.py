@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from receipts.metrics.chips import Pressure
     from receipts.publish.page import Page
     from receipts.questions.comparisons import Sides
+    from receipts.questions.reproduced import Reproduced
     from receipts.receipt import Parsed
     from receipts.store import Decision
     from receipts.store import Store as Opened
@@ -31,11 +32,17 @@ class Comparison(Answer):
     """What the difference between two numbers means: one sentence, three answers, and the effect with its interval."""
 
     def __init__(
-        self, sides: Sides, judge: Callable[..., Verdict], decided: Sequence[Decision], rules: RuleSet
+        self,
+        sides: Sides,
+        judge: Callable[..., Verdict],
+        decided: Sequence[Decision],
+        rules: RuleSet,
+        reproduced: Mapping[str, Reproduced] = MappingProxyType({}),
     ) -> None:
         self.sides = sides
         self.verdict = judge(sides)
         self.decided = decided
+        self.reproduced = reproduced
         self._judge = judge
         self._rules = rules
 
@@ -98,13 +105,16 @@ class Comparison(Answer):
         chips = {"memory": values} if values["chips"] else {}
         places = {"envelope": {side.lower(): place for side, place in self.envelope.items()}} if self.envelope else {}
         command = {"next": self.deciding} if self.deciding else {}
-        return {**to_json(self.proved), **chips, **places, **decisions, **command}
+        known = {side.lower(): who._asdict() for side, who in self.reproduced.items()}
+        others = {"reproduced": known} if known else {}
+        return {**to_json(self.proved), **chips, **places, **decisions, **command, **others}
 
     def page(self) -> Page:
         """The page that ``receipts compare`` prints."""
         from receipts.publish.comparison import page
 
-        return page(self.verdict, self._rules, self.decided, self.memory[0], self.envelope, self.deciding)
+        known = {side: str(who) for side, who in self.reproduced.items()}
+        return page(self.verdict, self._rules, self.decided, self.memory[0], self.envelope, self.deciding, known)
 
     def frame(self) -> pd.DataFrame:
         """A row for each metric: unit, both values, B over A with its 95 % interval, and the effect."""
@@ -170,7 +180,20 @@ def compared(
         return replace(verdict, ungiven=ungiven) if any(ungiven) else verdict
 
     decided = store.published.decisions([item.id for item in (*sides.a, *sides.b)]) if store is not None else []
-    return Comparison(sides, judge, decided, rulebook.rules)
+    return Comparison(sides, judge, decided, rulebook.rules, _reproduced(store, rulebook, sides, metric))
+
+
+def _reproduced(store: Opened | None, rulebook: Rulebook, sides: Sides, metric: str) -> dict[str, Reproduced]:
+    """By side, who else came to its value; asked where its launches ran on several hosts."""
+    known: dict[str, Reproduced] = {}
+    for letter, group in (("A", sides.a), ("B", sides.b)):
+        if store is not None and len({item.receipt.run.host for item in group}) > 1:
+            from receipts.questions.reproduced import reproduced
+
+            head = next((item for item in group if store.held([item.id])), None)
+            who = reproduced(store, rulebook, head, metric) if head is not None else None
+            known |= {letter: who} if who is not None else {}
+    return known
 
 
 def receipts_of(store: Opened | None, word: Named) -> list[Parsed]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from receipts.judging.verdict import ReceiptVerdict
     from receipts.publish.page import Page
     from receipts.questions.answers import Answers
+    from receipts.questions.reproduced import Reproduced
     from receipts.questions.signer import Signer
     from receipts.store import Decision
 
@@ -30,7 +31,8 @@ class Receipt(Answer):
     """A receipt with its verdict and the five answers. Indexing gives a stated leaf: ``receipt["batch.micro_batch"]``.
 
     ``facts`` are what is known beside its document: nothing for a file, what the store knows for a stored one.
-    ``actor`` is who submitted it, where a store recorded that, and ``signer`` who signed it, where a store trusts keys.
+    ``actor`` is who submitted it, where a store recorded that, ``signer`` who signed it, where a store trusts keys,
+    and ``reproduced`` who else came to its result.
     """
 
     def __init__(
@@ -41,12 +43,14 @@ class Receipt(Answer):
         decisions: Sequence[Decision] = (),
         actor: str | None = None,
         signer: Signer | None = None,
+        reproduced: Reproduced | None = None,
     ) -> None:
         self.parsed = parsed
         self.facts = Facts() if facts is None else facts
         self.decisions = decisions
         self.actor = actor
         self.signer = signer
+        self.reproduced = reproduced
         self._rulebook = rules
         self._lane = rules.lanes.of(parsed.receipt.run.lane)
 
@@ -104,6 +108,7 @@ class Receipt(Answer):
             "memory": memory_json(account(self.parsed)),
             "actor": self.actor,
             "signed": self.signer._asdict() if self.signer is not None else None,
+            "reproduced": self.reproduced._asdict() if self.reproduced is not None else None,
             "decisions": [item._asdict() for item in self.decisions],
         }
 
@@ -113,7 +118,7 @@ class Receipt(Answer):
         from receipts.questions.deciding import of_receipt
 
         deciding = of_receipt(self.parsed, self.verdict)
-        by = (self.actor or "", str(self.signer or ""))
+        by = (self.actor or "", str(self.signer or ""), str(self.reproduced or ""))
         shown = Shown(self.parsed, self._lane, self.verdict, self.answers, self.facts, self.decisions, deciding, *by)
         return page(shown, stated=stated)
 

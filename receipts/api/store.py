@@ -12,6 +12,7 @@ from receipts.api.comparison import Comparison, compared
 from receipts.api.listed import Listed, Receipts
 from receipts.api.receipt import Receipt, parsed
 from receipts.api.rules import rulebook
+from receipts.questions.reproduced import reproduced
 from receipts.questions.signer import signer
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ class Store:
         one = self.opened.get(word)
         decided, actor = self.opened.published.decisions([one.id]), self.opened.entry(one.id).actor
         facts = self.opened.query.facts([one])
-        return Receipt(one, self.rulebook, facts, decided, actor, signer(self.opened, one))
+        others = reproduced(self.opened, self.rulebook, one)
+        return Receipt(one, self.rulebook, facts, decided, actor, signer(self.opened, one), others)
 
     def launch(self, receipt: str) -> Launch:
         """The launch of a stored receipt, by its id: steps, steady segment and readings of every metric."""

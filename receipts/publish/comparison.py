@@ -42,10 +42,11 @@ def page(
     memory: Sequence[str] = (),
     envelope: Mapping[str, str] = MappingProxyType({}),
     deciding: str = "",
+    reproduced: Mapping[str, str] = MappingProxyType({}),
 ) -> Page:
     """The whole page. ``memory`` are sentences on memory by chip, ``envelope`` is the place of each side's shape.
 
-    ``deciding`` is the command that would decide an inconclusive pair.
+    ``deciding`` is the command that would decide an inconclusive pair, ``reproduced`` who else came to a side's value.
     """
     say = words("compare")
     bridge = headline.bridge(verdict, rules)
@@ -62,7 +63,7 @@ def page(
     return Page(
         title=f"{verdict.label_a} → {verdict.label_b}",
         headline=headline.answer(verdict, rules, say),
-        facts=tuple(_facts(verdict, say)),
+        facts=(*_facts(verdict, say), *(("", (f"{side} {who}",)) for side, who in reproduced.items())),
         next=tuple(steps),
         sections=tuple(sections),
         foot=(("", (verdict.last_line(),)),),

@@ -43,6 +43,7 @@ class Shown(NamedTuple):
     deciding: str = ""
     submitted: str = ""
     signed: str = ""
+    reproduced: str = ""
 
 
 def page(item: Shown, *, stated: bool = False) -> Page:
@@ -135,6 +136,8 @@ def _about(item: Shown, launch: Launch, say: Words) -> Iterator[str]:
         yield say("submitted", who=item.submitted)
     if item.signed:
         yield item.signed
+    if item.reproduced:
+        yield item.reproduced
     replaced = facts.superseded.get(parsed.id)
     if replaced is not None:
         by, why = replaced

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+import rule_cases
 from command_line import HOSTILE, Shell
 
 
@@ -114,3 +115,21 @@ def test_a_substrate_of_the_lane_is_named_as_no_target(shell: Shell) -> None:
     shape = {"hardware__chips": 4, "batch__sequence_length": 4096, "batch__global_batch": 32, "model__depth": 16}
     shown = " ".join(shell("show", shell.write("one", "tpu", **shape)).out.split())
     assert "at the ablation substrate v6e-4 ablation substrate, which is no target" in shown
+
+
+@pytest.mark.parametrize(("slower", "agrees"), [(1.0, True), (1.2, False)])
+def test_launches_of_another_host_that_agree_reproduce_a_result(shell: Shell, slower: float, agrees: bool) -> None:
+    steps = rule_cases.base("cpu")["measurement"]["step_durations_seconds"]
+    for first, host, factor in ((0, "ours", 1.0), (1, "theirs", slower)):
+        for number in range(4):
+            own = [step * factor * (1 + (first + 2 * number) / 1e4) for step in steps]
+            leaves = {"run__host": host, "measurement__step_durations_seconds": own, "measurement__stated": None}
+            assert shell("submit", shell.write(f"{host}{number}", **leaves)).code == 0
+    said = " ".join(shell("show", "ours0").out.split())
+    assert ("reproduced on theirs (4 launches)" in said) == agrees
+    found = shell("show", "ours0", "--json").json["reproduced"]
+    assert found == ({"launches": 4, "hosts": ["theirs"], "actors": []} if agrees else None)
+    compared = shell("compare", "ours0", "theirs0")
+    assert "reproduced" not in compared.out  # one configuration, whose hosts stand on two sides
+    assert shell("submit", shell.write("other", numerics__learning_rate=0.001)).code == 0
+    assert ("A reproduced on theirs (4 launches)" in shell("compare", "ours0", "other").out) == agrees

@@ -1,0 +1,66 @@
+"""Whether a result was reproduced: launches of its configuration by another actor, or on another host, agree with it.
+
+They agree where the 90 % interval of their ratio lies within the equivalence margin, as in two one-sided tests. That
+one group ran after the other, which leaves an effect unproven, takes nothing from that: their runs are independent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from receipts import metrics
+from receipts.base.actor import same_principal
+from receipts.base.errors import UsageError
+from receipts.questions.comparisons import Comparisons
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
+    from receipts.receipt import Parsed
+    from receipts.stats.equivalence import Effect
+    from receipts.store import Store
+    from receipts.store.entries import Entry
+
+
+class Reproduced(NamedTuple):
+    """How many launches agree with a result, on which other hosts, and which other actors submitted them."""
+
+    launches: int
+    hosts: tuple[str, ...]
+    actors: tuple[str, ...]
+
+    def __str__(self) -> str:
+        places = [*(f"on {name}" for name in self.hosts), *(f"by {name}" for name in self.actors)]
+        return f"reproduced {', '.join(places)} ({self.launches} launch{'' if self.launches == 1 else 'es'})"
+
+
+def reproduced(store: Store, rulebook: Rulebook, one: Parsed, metric: str = metrics.DEFAULT) -> Reproduced | None:
+    """Who reproduced a stored receipt's value of a metric; None where nobody did."""
+    comparisons = Comparisons(store, rulebook)
+    rows = {item.id: (item, store.entry(item.id)) for item in comparisons.pool([one], ())}
+    head = rows[one.id][1]
+    others = [item for item, row in rows.values() if _elsewhere(row, head)]
+    if not others:
+        return None
+    own = [item for item, row in rows.values() if not _elsewhere(row, head)]
+    try:
+        verdict = comparisons.compare(own, others, metric, named=())
+    except UsageError:
+        return None
+    result = next((item.effect for item in verdict.results if item.metric == metric), None)
+    if verdict.comparable != "yes" or verdict.path == "left" or result is None or not _within(result):
+        return None
+    agreeing = [rows[name][1] for name in verdict.b]
+    hosts = sorted({row.host for row in agreeing if row.host} - {head.host})
+    actors = sorted({row.actor for row in agreeing if row.actor and not same_principal(row.actor, head.actor)})
+    return Reproduced(len(agreeing), tuple(map(str, hosts)), tuple(actors))
+
+
+def _within(effect: Effect) -> bool:
+    low, high, margin = effect.low90, effect.high90, effect.delta
+    return low is not None and high is not None and 1 - margin <= low and high <= 1 + margin
+
+
+def _elsewhere(row: Entry, head: Entry) -> bool:
+    """Whether another host ran it, or another actor submitted it."""
+    hosts = None not in (row.host, head.host) and row.host != head.host
+    return hosts or not same_principal(row.actor, head.actor)
