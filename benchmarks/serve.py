@@ -2,7 +2,8 @@
 
 Sixteen clients submit receipts, a fifth of them twice, while the server is killed; afterwards the store must equal the
 one that ``receipts submit`` makes of the same documents. Then submits a second, beside the same receipts submitted
-to a file in this process; memory at rest; and the slowest of a hundred requests for each page of a store.
+to a file in this process, and, with ``--mlflow PYTHON``, beside the same launches logged to MLflow's server by as many
+clients; memory at rest; and the slowest of a hundred requests for each page of a store.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.result import ROW, Result, row
 from benchmarks.submitting.documents import summary
+from benchmarks.submitting.peer import mlflow_server
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.store import Filters, open_store
@@ -38,6 +40,7 @@ from receipts.workflows.submit import submit
 CLIENTS: Final = 16
 TWICE: Final = 0.2
 PATIENCE: Final = 60.0  # seconds that a client tries while the server is down
+FASTER: Final = 20.0  # submits while MLflow logs one launch
 REST_MIB: Final = 200.0
 PAGE_MS: Final = 200.0
 PAGES: Final = ("/", "/runs", "/runs?lane=cpu-torch", "/runs/{id}", "/compare?a={id}&b={other}", "/failures", "/inbox")
@@ -208,7 +211,21 @@ def pages(store: Path, rounds: int) -> Iterator[Result]:
             yield Result(f"first request for {page} at {count:,} receipts", cold, "ms")
 
 
-def measure(quick: bool = False, submits: int = 2000, kills: int = 2, store: Path | None = None) -> list[Result]:
+def beside_mlflow(python: Path, own: float, count: int) -> Iterator[Result]:
+    """A submit, of ``own`` milliseconds, beside a launch of the same documents that MLflow's server logs."""
+    documents = [summary(seed) for seed in range(count)]
+    theirs = mlflow_server(python, documents, CLIENTS)
+    floor = f"a launch logged to MLflow's server, {CLIENTS} clients"
+    yield Result("a submit over HTTP beside MLflow", own, "ms", floor, theirs, bar=1 / FASTER)
+
+
+def measure(
+    quick: bool = False,
+    submits: int = 2000,
+    kills: int = 2,
+    store: Path | None = None,
+    mlflow: Path | None = None,
+) -> list[Result]:
     """Every figure; the pages of a store that is given, or of the one that the crowd filled."""
     count = 400 if quick else submits
     with tempfile.TemporaryDirectory() as place:
@@ -220,17 +237,19 @@ def measure(quick: bool = False, submits: int = 2000, kills: int = 2, store: Pat
             sys.stderr.write(f"{fault}\n")
         with running(folder / "empty.sqlite") as server:
             rest = server.memory()
+        own = quiet.seconds * 1e3 / quiet.answered
         return [
             Result(f"faults of {count:,} submits, {kills} kills", len(killed.faults), "", bar=0, bar_on="value"),
             Result(f"faults of {count:,} submits", len(quiet.faults), "", bar=0, bar_on="value"),
             Result(
                 f"a submit over HTTP, {CLIENTS} clients",
-                quiet.seconds * 1e3 / quiet.answered,
+                own,
                 "ms",
                 "one process, into a file",
                 _alone(folder, min(count, 400)),
             ),
             Result("server at rest", rest, "MiB", bar=REST_MIB, bar_on="value"),
+            *(beside_mlflow(mlflow, own, 20 if quick else 200) if mlflow else ()),
             *pages(store or folder / "quiet" / "served.sqlite", 20 if quick else 100),
         ]
 
@@ -241,9 +260,10 @@ def main() -> int:
     parser.add_argument("--submits", type=int, default=2000)
     parser.add_argument("--kills", type=int, default=2)
     parser.add_argument("--store", type=Path, help="the store whose pages are measured")
+    parser.add_argument("--mlflow", type=Path, help="a Python that has MLflow, whose server is measured as well")
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
-    results = measure(given.quick, given.submits, given.kills, given.store)
+    results = measure(given.quick, given.submits, given.kills, given.store, given.mlflow)
     for line in (ROW, *map(row, results)):
         print("  ".join(line))
     return int(not all(item.holds for item in results))

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,8 +25,8 @@ logging.disable(logging.CRITICAL)
 from mlflow.entities import Metric, Param, RunTag
 from mlflow.tracking import MlflowClient
 
-folder, count = pathlib.Path(sys.argv[1]), int(sys.argv[2])
-client = MlflowClient(f"sqlite:///{folder}/mlflow.db")
+client = MlflowClient(sys.argv[2])
+folder = pathlib.Path(sys.argv[1])
 experiment = client.create_experiment("bench", artifact_location=str(folder / "artifacts"))
 
 def leaves(node, path=""):
@@ -37,16 +43,19 @@ def log(tree):
     params = [Param(key, str(value)) for key, value in leaves(tree)]
     for start in range(0, len(params), 100):
         client.log_batch(run, params=params[start:start + 100])
-    steps = [Metric("step_seconds", value, now, step) for step, value in enumerate(measured["step_durations_seconds"])]
+    durations = measured.get("step_durations_seconds", [])
+    steps = [Metric("step_seconds", value, now, step) for step, value in enumerate(durations)]
     chips = [
         Metric(f"chip_{row['chip']}_{name}", row[name], now, 0)
-        for row in memory["chips"] for name in ("bytes_used", "bytes_limit", "peak_bytes")
+        for row in memory.get("chips", []) for name in ("bytes_used", "bytes_limit", "peak_bytes")
     ]
     stated = [Metric(key, value, now, 0) for key, value in measured["stated"].items() if isinstance(value, float)]
     client.log_batch(run, metrics=[*steps, *chips, *stated], tags=[RunTag("lane", tree["run"]["lane"])])
     client.set_terminated(run)
 
 trees = [json.loads(line) for line in (folder / "runs.jsonl").read_bytes().splitlines()]
+"""
+ONE_BY_ONE = """
 times = []
 for tree in trees:
     begun = time.perf_counter()
@@ -55,6 +64,14 @@ for tree in trees:
 times = sorted(times[len(times) // 5:])
 size = sum(path.stat().st_size for path in folder.rglob("mlflow.db*"))
 print(json.dumps({"ms": times[len(times) // 2] * 1e3, "bytes": size / len(trees)}))
+"""
+AT_ONCE = """
+from concurrent.futures import ThreadPoolExecutor
+log(trees.pop())
+begun = time.perf_counter()
+with ThreadPoolExecutor(int(sys.argv[3])) as pool:
+    list(pool.map(log, trees))
+print(json.dumps({"ms": (time.perf_counter() - begun) * 1e3 / len(trees)}))
 """
 
 
@@ -78,9 +95,39 @@ def mlflow(rounds: int = 40) -> Peer:
         _run([sys.executable, "-m", "venv", str(folder / "venv")])
         _run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "mlflow"])
         (folder / "runs.jsonl").write_bytes(b"".join(document(seed) + b"\n" for seed in range(rounds)))
-        said = _run([str(python), "-c", LOGGER, str(folder), str(rounds)]).splitlines()[-1]
+        logged = _run([str(python), "-c", LOGGER + ONE_BY_ONE, str(folder), f"sqlite:///{folder}/mlflow.db"])
         version = _run([str(python), "-c", "import mlflow; print(mlflow.__version__)"]).splitlines()[-1]
-        return Peer(version, **json.loads(said))
+        return Peer(version, **json.loads(logged.splitlines()[-1]))
+
+
+def mlflow_server(python: Path, documents: Sequence[bytes], clients: int) -> float:
+    """Milliseconds a launch that so many clients log to MLflow's server, with the Python that has MLflow."""
+    with tempfile.TemporaryDirectory() as place, socket.socket() as free:
+        folder = Path(place)
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+        free.close()
+        (folder / "runs.jsonl").write_bytes(b"".join(raw + b"\n" for raw in documents))
+        store = ["--backend-store-uri", f"sqlite:///{folder}/mlflow.db", "--artifacts-destination", str(folder)]
+        command = [str(python), "-m", "mlflow", "server", "--port", port, *store]
+        with (folder / "log").open("wb") as log:
+            server = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        try:
+            _wait(int(port))
+            call = [str(python), "-c", LOGGER + AT_ONCE, str(folder), f"http://127.0.0.1:{port}", str(clients)]
+            return float(json.loads(_run(call).splitlines()[-1])["ms"])
+        finally:
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+
+
+def _wait(port: int, seconds: float = 120.0) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.2)
+    raise NoPeer(f"MLflow's server did not listen within {seconds:g} s")
 
 
 def _run(call: list[str]) -> str:
