@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from receipts.api.answer import Answer
@@ -16,41 +17,39 @@ if TYPE_CHECKING:
     from receipts.store import Entry
 
 
+@dataclass(frozen=True, repr=False)
 class Listed(Answer):
-    """A list: the command's JSON, the rows of its table, and its page."""
+    """A list: the command's JSON, the rows of its table, its page, and the code that the command ends with."""
 
-    def __init__(
-        self, document: Any, rows: Sequence[Mapping[str, Any]], page: Callable[[], Page], exit_code: int = 0
-    ) -> None:
-        self._document = document
-        self._rows = rows
-        self._page = page
-        self._exit_code = exit_code
+    document: Any
+    rows: Sequence[Mapping[str, Any]]
+    shown: Callable[[], Page]
+    code: int = 0
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        return iter(self._rows)
+        return iter(self.rows)
 
     @property
     def exit_code(self) -> int:
         """The code that the command ends with."""
-        return self._exit_code
+        return self.code
 
     def to_dict(self) -> Any:
         """What the command prints with ``--json``."""
-        return self._document
+        return self.document
 
     def page(self) -> Page:
         """The list as a page."""
-        return self._page()
+        return self.shown()
 
     def frame(self) -> pd.DataFrame:
         """A row for each item; maps and lists inside one are JSON texts."""
         from receipts.api.frames import of_rows
 
-        return of_rows(self._rows)
+        return of_rows(self.rows)
 
 
 class Receipts(Answer):
