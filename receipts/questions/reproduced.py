@@ -6,7 +6,7 @@ one group ran after the other, which leaves an effect unproven, takes nothing fr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts import metrics
 from receipts.base.actor import same_principal
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from receipts.stats.equivalence import Effect
     from receipts.store import Store
     from receipts.store.entries import Entry
+
+
+MOST: Final = 5  # launches of each group: a page of a launch asks, and dozens tell nothing more
 
 
 class Reproduced(NamedTuple):
@@ -38,10 +41,10 @@ def reproduced(store: Store, rulebook: Rulebook, one: Parsed, metric: str = metr
     comparisons = Comparisons(store, rulebook)
     rows = {item.id: (item, store.entry(item.id)) for item in comparisons.pool([one], ())}
     head = rows[one.id][1]
-    others = [item for item, row in rows.values() if _elsewhere(row, head)]
+    others = [item for item, row in rows.values() if _elsewhere(row, head)][:MOST]
     if not others:
         return None
-    own = [item for item, row in rows.values() if not _elsewhere(row, head)]
+    own = [item for item, row in rows.values() if not _elsewhere(row, head)][:MOST]
     try:
         verdict = comparisons.compare(own, others, metric, named=())
     except UsageError:
