@@ -44,7 +44,7 @@ def reproduced(store: Store, rulebook: Rulebook, one: Parsed, metric: str = metr
     others = [item for item, row in rows.values() if _elsewhere(row, head)][:MOST]
     if not others:
         return None
-    own = [item for item, row in rows.values() if not _elsewhere(row, head)][:MOST]
+    own = [one, *(item for item, row in rows.values() if item.id != one.id and not _elsewhere(row, head))][:MOST]
     try:
         verdict = comparisons.compare(own, others, metric, named=())
     except UsageError:
