@@ -33,7 +33,9 @@ test: $(READY) ## Run the tests
 	$(BIN)/pytest -n 2 --dist worksteal
 
 .PHONY: thorough
-thorough: $(READY) ## Run the tests with many drawn examples each
+thorough: $(READY) ## Run the tests with many examples each, on more pages and engines (Java and Chromium, if there)
+	if command -v java; then $(BIN)/python -m pip install --quiet --require-hashes -r requirements/spark.txt; fi
+	if command -v chromium; then $(BIN)/python -m pip install --quiet --require-hashes -r requirements/browser.txt; fi
 	RECEIPTS_TEST_THOROUGH=1 $(BIN)/pytest -n 2 --dist worksteal
 
 .PHONY: coverage

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from command_line import shell
 from receipts.ingest.evidence.scan import _Scanner
 from served import client, guarded, listening, server
 from store_copies import DatabaseCopies, FileCopies, Fill, no_receipts
+from thorough import unless_thorough
 
 __all__ = ["browser_found", "chromium", "client", "demo_pages", "guarded", "listening", "server", "shell"]
 
@@ -37,13 +39,27 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 SLOW_FIXTURES = {"cases", "chromium", "postgres_url"}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses a slow fixture `slow`, as CONTRIBUTING says; `make quick` leaves it out."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what uses a slow fixture `slow`, as CONTRIBUTING says; `make quick` leaves it out.
+
+    The store's own tests run on both engines. Of the others' cases on PostgreSQL one in four of a file runs, and in
+    `make thorough` each.
+    """
+    on_server: Counter[Path] = Counter()
+    spared: list[pytest.Item] = []
     for item in items:
         engine = getattr(item, "callspec", None)
-        on_server = engine is not None and "postgresql" in engine.params.values()
-        if on_server or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+        if engine is not None and "postgresql" in engine.params.values():
             item.add_marker(pytest.mark.slow)
+            if item.path.parent.name != "store" and on_server[item.path] % unless_thorough(4, 1):
+                spared.append(item)
+            on_server[item.path] += 1
+        elif SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
+    if spared:
+        config.hook.pytest_deselected(items=spared)
+        left_out = set(spared)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(autouse=True)

@@ -27,6 +27,7 @@ from receipts.store import Store, open_store
 from receipts.store.entries import Answer, promoted
 from receipts.store.query.reports import SHAPE
 from store_receipts import RULEBOOK, parsed, ready
+from thorough import unless_thorough
 
 NOW = datetime(2026, 3, 9, tzinfo=UTC)
 LANE = "cpu-torch"
@@ -110,7 +111,7 @@ def test_a_tuned_constant_of_communication_makes_no_other_layout() -> None:
 @pytest.mark.slow
 def test_rows_are_shared_where_no_shape_axis_differs_and_only_there() -> None:
     random = Random(16)
-    for _ in range(200):
+    for _ in range(unless_thorough(40, 200)):
         labels, leaves = ({key: of[key] for key in of if random.random() < 0.2} for of in (LABELS, {**ROW, **CUT}))
         assert (row(**labels, **leaves) == row()) == (not leaves.keys() & ROW.keys())
         assert (envelope(**labels, **leaves) == envelope()) == (not leaves)

@@ -89,7 +89,7 @@ def test_a_pair_two_axes_apart_is_rejected() -> None:
 @pytest.mark.parametrize("side", ["a", "b", "both"])
 def test_no_single_leaf_taken_away_makes_a_rejected_pair_accepted(side: str) -> None:
     a, b = _sides(["numerics.schedule", "code.imported_digest"], contexts=False)
-    for path in _droppable(a)[:: unless_thorough(3, 1)]:
+    for path in _droppable(a)[:: unless_thorough(7, 1)]:
         left, right = copy.deepcopy(a), copy.deepcopy(b)
         for name, tree in (("a", left), ("b", right)):
             if side in (name, "both"):
@@ -97,7 +97,7 @@ def test_no_single_leaf_taken_away_makes_a_rejected_pair_accepted(side: str) -> 
         assert _verdict(left, right).status != "accepted", f"without {path} on {side}"
 
 
-@settings(max_examples=unless_thorough(20, 60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=unless_thorough(10, 60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     axes=st.lists(st.sampled_from(sorted(AXES)), min_size=2, max_size=4, unique=True),
     side=st.sampled_from(["a", "b", "both"]),
@@ -202,7 +202,7 @@ def test_no_single_leaf_taken_away_makes_a_rejected_pair_with_twins_accepted(tar
     trees = _spoilt(kind)
     assert _judged(*trees).status == "rejected"
     droppable = sorted({path for index in _of(target) for path in _droppable(trees[index])})
-    for path in droppable[:: unless_thorough(3, 1)]:
+    for path in droppable[:: unless_thorough(7, 1)]:
         assert _judged(*_without(trees, target, {path})).status != "accepted", f"without {path} on {target}"
 
 
@@ -223,7 +223,7 @@ def test_a_stranger_is_no_witness_whatever_leaf_it_leaves_out(axis: str, twin: s
         assert _judged(*_without(tuple(trees), target, {axis})).status != "accepted", target
 
 
-@settings(max_examples=unless_thorough(20, 60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=unless_thorough(10, 60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     kind=st.sampled_from(["two axes", "another path", "another posture"]),
     target=st.sampled_from(TARGETS),

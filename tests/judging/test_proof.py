@@ -33,7 +33,7 @@ CASES = [
 ON_RECEIPTS = [case for case in CASES if RULES.get(case.code).subject == "receipt"]
 ON_PAIRS = [case for case in CASES if RULES.get(case.code).subject == "pair"]
 # Leaves of one proof that are left out one by one; what a witness lends takes some two hundred.
-MOST_TRIED = unless_thorough(4, 12)
+MOST_TRIED = unless_thorough(2, 12)
 
 Stands = Callable[[Collection[ProofLeaf]], bool]
 
@@ -98,9 +98,7 @@ def test_an_error_on_a_pair_stands_on_its_proof_and_on_nothing_less(case: RuleCa
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=unless_thorough(10, 25), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
-)
+@settings(max_examples=unless_thorough(5, 25), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(
     some=st.lists(st.sampled_from([case for case in ON_RECEIPTS if "facts" not in case.table]), min_size=2, max_size=3),
     name=st.sampled_from(sorted(rule_cases.BASES)),

@@ -15,11 +15,12 @@ import rule_cases as cases
 from browser import WCAG, Watched, faults, overflow, renamed, watched
 from receipts.cli import main
 from receipts.publish.report import Week, collect, moment, render
+from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow
 
 HOSTILE = ("hostile", "10 kB", "lane", "comparison", "claim")
-PAGES = ("report", "report-of-the-grid", *HOSTILE)
+PAGES = unless_thorough(("report", "hostile"), ("report", "report-of-the-grid", *HOSTILE))
 WIDTHS = (320, 400, 1152, 1153, 1280, 1920)
 PAPER = 700  # CSS pixels between the margins of A4 that the style asks for
 ATTACK = (
@@ -105,12 +106,12 @@ def pages(demo_pages: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
     return found
 
 
-BUSY = ("2026-W15", "2026-W21", "2026-W16")
+BUSY = unless_thorough(("2026-W15",), ("2026-W15", "2026-W21", "2026-W16"))
 
 
 @pytest.fixture(scope="module")
 def busy(cases: Path, checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The reports of a lab's three busiest weeks, of more than a hundred runs each."""
+    """The reports of a lab's busiest weeks, of more than a hundred runs each."""
     folder = tmp_path_factory.mktemp("busy")
     store = ["--store", str(folder / "store.sqlite")]
     mapping = ["--mapping", str(checkout / "examples" / "lab" / "mapping.toml")]
@@ -211,7 +212,10 @@ def test_the_page_says_as_much_without_javascript(chromium: Any, path: Path) -> 
         assert without.page.locator("main").bounding_box() == with_it.page.locator("main").bounding_box()
 
 
-@pytest.mark.parametrize(("name", "width"), [("report", 1280), ("hostile", 1280), ("report", 400)])
+@pytest.mark.parametrize(
+    ("name", "width"),
+    unless_thorough([("report", 400), ("hostile", 1280)], [(name, width) for name in PAGES for width in (400, 1280)]),
+)
 def test_axe_finds_no_fault(chromium: Any, pages: dict[str, Path], name: str, width: int) -> None:
     with watched(chromium, pages[name]) as seen:
         seen.width(width)
@@ -246,7 +250,7 @@ def test_pale_words_and_marks_would_be_found(chromium: Any, pages: dict[str, Pat
         assert "--mark-1" in {item for _, item in seen.page.evaluate(PALE, [4.5, 3])}
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", [name for name in PAGES if name in HOSTILE])
 def test_a_hostile_label_runs_nothing_even_where_the_page_forbade_nothing(
     chromium: Any, pages: dict[str, Path], name: str
 ) -> None:

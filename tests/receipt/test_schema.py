@@ -18,6 +18,7 @@ from receipts.base.errors import InputError
 from receipts.base.resources import folder
 from receipts.cli import main
 from receipts.receipt.catalogue import leaves
+from thorough import unless_thorough
 
 
 def _schema(name: str) -> dict[str, Any]:
@@ -88,7 +89,7 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=2) | st.di
 
 @pytest.mark.slow
 @given(st.sampled_from(list(_places(SMALL))), VALUES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=unless_thorough(100, 300), deadline=None)
 def test_on_any_value_anywhere_program_and_schema_agree(place: tuple[str | int, ...], value: Any) -> None:
     document = copy.deepcopy(SMALL)
     node: Any = document

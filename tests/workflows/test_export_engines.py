@@ -22,6 +22,7 @@ from receipts.publish.report.collect import collect
 from receipts.publish.report.week import Week
 from receipts.store import Store, open_store
 from receipts.workflows.export.datasets import ORDER, datasets
+from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow
 
@@ -96,7 +97,9 @@ def duckdb(place: tuple[Path, Store], checkout: Path) -> Ask:
 
 @pytest.fixture(scope="module")
 def spark(place: tuple[Path, Store], checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
-    """Asks Spark in local mode, in a process of its own; all of a module's questions in one."""
+    """Asks Spark in local mode, in a process of its own; all of a module's questions in one, in `make thorough`."""
+    if not unless_thorough(usual=False, thorough=True):
+        pytest.skip("Spark starts for half a minute: in `make thorough`")
     if find_spec("pyspark") is None or shutil.which("java") is None:
         pytest.skip("needs pyspark and Java: pip install -r requirements/spark.txt")
     folder = tmp_path_factory.mktemp("spark")
