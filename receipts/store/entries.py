@@ -218,9 +218,9 @@ def entries() -> Select[Any]:
         .limit(1)
     )
     successor = last.with_only_columns(supersessions.c.successor).correlate(receipts).scalar_subquery()
-    said = last.with_only_columns(supersessions.c.seq).correlate(receipts).scalar_subquery()
+    newest = last.with_only_columns(supersessions.c.seq).correlate(receipts).scalar_subquery()
     columns = [receipts.c[name] for name in COLUMNS]
-    return select(*columns, successor.label("superseded_by"), said.label("said"))
+    return select(*columns, successor.label("superseded_by"), newest.label("said"))
 
 
 def entries_of(connection: Connection, numbers: Iterable[int]) -> dict[int, Entry]:
@@ -234,8 +234,8 @@ def entries_of(connection: Connection, numbers: Iterable[int]) -> dict[int, Entr
 
 def entry_of(values: Sequence[Any]) -> Entry:
     """The values of a row of `entries`."""
-    successor, said = values[-2:]
-    if said is None:
+    successor, reason = values[-2:]
+    if reason is None:
         return Entry(*values[:-2])
     return Entry(*(*values[:-2], successor or "", False))
 

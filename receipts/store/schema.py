@@ -66,20 +66,20 @@ def ensure(engine: Engine, address: Address, *, create: bool) -> None:
     Raises StoreError where it has another schema, is empty, or belongs to another program.
     """
     with reading(engine) as connection:
-        found = revision(connection)
-    if not found and create:
+        current = revision(connection)
+    if not current and create:
         make(engine, address)
         return
-    if not found:
+    if not current:
         raise StoreError(f"{address}: this is no store of receipts; make one with: receipts submit FILE")
-    compare(address, found)
+    compare(address, current)
 
 
-def compare(address: Address, found: str) -> None:
+def compare(address: Address, current: str) -> None:
     """Raise StoreError where a revision is not the present one."""
-    if found != HEAD:
+    if current != HEAD:
         raise StoreError(
-            f"{address}: the store is at schema {found}, and this version reads and writes {HEAD} alone.\n"
+            f"{address}: the store is at schema {current}, and this version reads and writes {HEAD} alone.\n"
             "With the version that wrote it: receipts export all.jsonl\n"
             "Then with this one, into a new store: receipts --store NEW import store all.jsonl"
         )
@@ -90,13 +90,13 @@ def make(engine: Engine, address: Address) -> None:
     engine_of(engine).prepare(engine)
     with writing(engine) as connection:
         lock(connection)
-        found = revision(connection) if "alembic_version" in inspect(connection).get_table_names() else None
-        if found:
-            compare(address, found)
+        current = revision(connection) if "alembic_version" in inspect(connection).get_table_names() else None
+        if current:
+            compare(address, current)
             return
         _refuse_strangers(connection, address)
         create(connection)
-        if found is None:
+        if current is None:
             version.create(connection)
         connection.execute(insert(version).values(version_num=HEAD))
         identify(connection)
@@ -154,22 +154,22 @@ def upgrade(address: Address) -> Upgrade:
             engine_of(engine).prepare(engine)
             with writing(engine) as connection:
                 lock(connection)
-                found = _known(connection, address)
+                current = _known(connection, address)
                 command.upgrade(configuration(connection), "head")
                 identify(connection)
-                return Upgrade(str(address), found, revision(connection) or "")
+                return Upgrade(str(address), current, revision(connection) or "")
     finally:
         engine.dispose()
 
 
 def _known(connection: Connection, address: Address) -> str:
     held = "alembic_version" in inspect(connection).get_table_names()
-    found = (revision(connection) or "") if held else ""
-    if found:
-        compare(address, found)
+    current = (revision(connection) or "") if held else ""
+    if current:
+        compare(address, current)
     else:
         _refuse_strangers(connection, address)
-    return found
+    return current
 
 
 def configuration(connection: Connection) -> Config:
@@ -200,19 +200,19 @@ def check(address: Address) -> Check:
     engine = connect(address)
     try:
         with told(address), reading(engine) as connection:
-            found = revision(connection)
-            if not found:
+            current = revision(connection)
+            if not current:
                 raise StoreError(f"{address}: this is no store of receipts")
-            problems = list(_problems(connection, address, found))
+            problems = list(_problems(connection, address, current))
             count = connection.execute(select(func.count()).select_from(receipts)).scalar_one()
-            return Check(str(address), found, HEAD, count, tuple(problems))
+            return Check(str(address), current, HEAD, count, tuple(problems))
     finally:
         engine.dispose()
 
 
-def _problems(connection: Connection, address: Address, found: str) -> Iterable[str]:
+def _problems(connection: Connection, address: Address, current: str) -> Iterable[str]:
     try:
-        compare(address, found)
+        compare(address, current)
     except StoreError as error:
         yield str(error)
         return

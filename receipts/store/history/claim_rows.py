@@ -136,9 +136,9 @@ def record(connection: Connection, verdict: ClaimVerdict, at: datetime) -> int:
         "codec": CODEC,
         "body": pack(_json(verdict)),
     }
-    made = connection.execute(insert(claim_verdicts).values(**values)).inserted_primary_key
-    assert made is not None
-    seq: int = made[0]
+    key = connection.execute(insert(claim_verdicts).values(**values)).inserted_primary_key
+    assert key is not None
+    seq: int = key[0]
     sides = [*(("baseline", item) for item in verdict.baseline), *(("candidate", item) for item in verdict.candidate)]
     rows = [
         {"verdict": seq, "position": index, "side": side, "receipt": receipt}

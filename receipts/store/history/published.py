@@ -133,10 +133,10 @@ class Published:
         with self._database.reading() as connection:
             return [Decision._make(row) for row in connection.execute(query)]
 
-    def quote(self, document: str, found: Sequence[tuple[str, str | None]]) -> None:
+    def quote(self, document: str, claims: Sequence[tuple[str, str | None]]) -> None:
         """Write down which receipts a document quotes, each as id and what it says; replaces its earlier reading."""
         at = datetime.now(UTC)
-        rows = [Quote(document, receipt, says, at)._asdict() for receipt, says in found]
+        rows = [Quote(document, receipt, says, at)._asdict() for receipt, says in claims]
         nothing = [{"document": document, "receipt": None, "says": None, "at": at}]
         self._database.write(lambda connection: connection.execute(insert(quotes), rows or nothing))
 

@@ -81,12 +81,12 @@ def _receipts_after(connection: Connection, after: int, scope: Scope) -> tuple[i
     last = _last(connection, [row.seq for row in rows])
     stale = {number: row for number, (row, before) in last.items() if not scope.settled(row, before, sealed)}
     bodies = _documents(connection, list(stale))
-    found = [
+    reports = [
         Told(row.seq, row.id, row.lane, bodies[row.seq], _json(stale[row.seq]))
         for row in rows
         if row.seq in stale and row.seq in bodies
     ]
-    return rows[-1].seq, found
+    return rows[-1].seq, reports
 
 
 def _last(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[Any, Any]]:
@@ -109,10 +109,10 @@ def _documents(connection: Connection, numbers: Sequence[int]) -> dict[int, byte
 
 
 def _json(row: Any) -> dict[str, Any]:
-    found = json.loads(unpack(row.codec, row.body, f"verdict {row.seq}"))
-    if not isinstance(found, dict) or not {"status", "rules", "judge"} <= found.keys():
+    document = json.loads(unpack(row.codec, row.body, f"verdict {row.seq}"))
+    if not isinstance(document, dict) or not {"status", "rules", "judge"} <= document.keys():
         raise StoreError(f"row {row.seq} of verdicts is no verdict; see: receipts audit")
-    return found
+    return document
 
 
 def _asked(document: dict[str, Any]) -> bytes:
@@ -142,8 +142,8 @@ class Stale:
         after: int | None = -1
         while after is not None:
             with self._store.database.reading() as connection:
-                after, found = _receipts_after(connection, after, self._scope)
-            yield found
+                after, reports = _receipts_after(connection, after, self._scope)
+            yield reports
 
     def comparisons(self) -> Iterator[Compared]:
         """The last verdict on each comparison, where it is not settled, in the order in which they were given.

@@ -52,10 +52,10 @@ def retract(connection: Connection, receipt_id: str, reason: str, by: By) -> Non
     """Withdraw a receipt without a successor. Raises ConflictError where it no longer stands already."""
     _need(reason, "retract")
     query = select(supersessions).where(supersessions.c.receipt == receipt_id).order_by(supersessions.c.seq.desc())
-    said = connection.execute(query).first()
-    if said is not None:
-        how = f"superseded by {said.successor[:12]}" if said.successor else "retracted"
-        raise ConflictError(f"{receipt_id[:12]} was {how} on {said.at:%Y-%m-%d} already: {said.reason}")
+    row = connection.execute(query).first()
+    if row is not None:
+        how = f"superseded by {row.successor[:12]}" if row.successor else "retracted"
+        raise ConflictError(f"{receipt_id[:12]} was {how} on {row.at:%Y-%m-%d} already: {row.reason}")
     connection.execute(insert(supersessions).values(receipt=receipt_id, successor=None, reason=reason, **by._asdict()))
 
 
@@ -71,8 +71,8 @@ def purge(connection: Connection, receipt_id: str, reason: str, by: By) -> None:
     number = select(receipts.c.seq).where(receipts.c.id == receipt_id).scalar_subquery()
     spoken = select(subjects.c.verdict).where(subjects.c.receipt == number)
     claimed = select(claim_subjects.c.verdict).where(claim_subjects.c.receipt == receipt_id)
-    said = select(supersessions.c.seq).where(supersessions.c.successor == receipt_id)
-    doomed = {"receipts": select(number), "verdicts": spoken, "claim_verdicts": claimed, "supersessions": said}
+    superseding = select(supersessions.c.seq).where(supersessions.c.successor == receipt_id)
+    doomed = {"receipts": select(number), "verdicts": spoken, "claim_verdicts": claimed, "supersessions": superseding}
     going = {what: list(connection.execute(query.distinct()).scalars()) for what, query in doomed.items()}
     keep_leaves(connection, receipt_id, {**going, "columns": going["receipts"]})
     connection.execute(insert(purges).values(receipt=receipt_id, reason=reason, **by._asdict()))
@@ -85,8 +85,8 @@ def purge(connection: Connection, receipt_id: str, reason: str, by: By) -> None:
     replaced = list(connection.execute(query).scalars())
     if replaced:
         connection.execute(delete(supersessions).where(supersessions.c.successor == receipt_id))
-        told = "superseded by a receipt that was purged"
-        rows = [{"receipt": item, "successor": receipt_id, "reason": told, **by._asdict()} for item in replaced]
+        reason_left = "superseded by a receipt that was purged"
+        rows = [{"receipt": item, "successor": receipt_id, "reason": reason_left, **by._asdict()} for item in replaced]
         connection.execute(insert(supersessions), rows)
 
 
@@ -106,9 +106,9 @@ def pin(connection: Connection, name: str, receipt_id: str | None, note: str | N
     bare = name.removeprefix("@")
     if not _PIN.match(bare):
         raise UsageError(f"{name!r} is no name for a pin; write @ and a letter, then letters, digits, . _ or -")
-    made = Pin(bare, receipt_id, note, by.at, by.actor)
+    placed = Pin(bare, receipt_id, note, by.at, by.actor)
     connection.execute(insert(pins).values(name=bare, receipt=receipt_id, note=note, **by._asdict()))
-    return made
+    return placed
 
 
 def all_pins(connection: Connection, name: str | None = None) -> Iterator[Pin]:

@@ -30,7 +30,7 @@ def as_json(codec: str, body: bytes) -> tuple[Mapping[str, Any] | None, str]:
     if raw is None:
         return None, problem
     try:
-        found = parse_json(raw)
+        tree = parse_json(raw)
     except ValueError as error:
         return None, f"it is no JSON: {error}"
-    return (found, "") if isinstance(found, dict) else (None, "it is no JSON object")
+    return (tree, "") if isinstance(tree, dict) else (None, "it is no JSON object")

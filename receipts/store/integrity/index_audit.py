@@ -56,7 +56,7 @@ class Soundness:
         new = {number: item for number, item in new.items() if _whole(rows.get(number)) == item.ran.whole}
         values = _values(connection, {part for item in new.values() for part in item.ran.parts.values()})
         wanted = {number: _wanted(item, values) for number, item in new.items()}
-        keys = sorted(key for found in wanted.values() for key in found or ())
+        keys = sorted(key for digests in wanted.values() for key in digests or ())
         there = {(value, number): left for value, number, left in _AXES.read(connection, keys)}
         return [
             item
@@ -102,14 +102,14 @@ def _values(connection: Connection, parts: Iterable[AxisPart]) -> dict[AxisPart,
 
 def _wanted(item: Placed, values: Mapping[AxisPart, Interned]) -> dict[tuple[int, int], int | None] | None:
     """The rows of `axes` that a configuration has, as value, number and what is left; None where a value is lost."""
-    found = {}
+    digests = {}
     for part in item.ran.parts.values():
         value = values.get(part)
         if value is None:
             return None
         left = None if value.early and by_sums(item.ran, part.axis) else item.ran.without(part.axis)
-        found[value.seq, item.number] = left
-    return found
+        digests[value.seq, item.number] = left
+    return digests
 
 
 def facets_amiss(connection: Connection) -> list[int]:
@@ -122,10 +122,10 @@ def _digest(value: str) -> int | None:
     import json
 
     try:
-        made = facet(tuple(json.loads(value)))
+        key = facet(tuple(json.loads(value)))
     except (ValueError, TypeError):
         return None
-    return made.digest if made.value == value else None
+    return key.digest if key.value == value else None
 
 
 class Read(NamedTuple):
@@ -185,8 +185,10 @@ def _signed_otherwise(connection: Connection, batch: Sequence[Read]) -> Iterator
     query = select(*columns).where(signatures.c.receipt.in_([item.number for item in batch]))
     there = {row[0]: tuple(row[1:]) for row in connection.execute(query)}
     for item in batch:
-        made = item.signed
-        said = (made.signature, made.micro_batch, made.sequence_length) if made is not None else None
-        expected = (item.outcome, *said) if said is not None else None
+        signature = item.signed
+        signed_columns = (
+            (signature.signature, signature.micro_batch, signature.sequence_length) if signature is not None else None
+        )
+        expected = (item.outcome, *signed_columns) if signed_columns is not None else None
         if there.get(item.number) != expected:
             yield item.number

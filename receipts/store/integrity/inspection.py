@@ -94,8 +94,8 @@ class Inspection:
 
     def count(self, table: Table) -> int:
         """How many rows a table has."""
-        found: int = self._connection.execute(select(func.count()).select_from(table)).scalar_one()
-        return found
+        rows: int = self._connection.execute(select(func.count()).select_from(table)).scalar_one()
+        return rows
 
     @property
     def counts(self) -> dict[str, int]:
@@ -124,11 +124,11 @@ class Inspection:
             .where(verdicts.c.kind == "receipt", subjects.c.receipt.in_(numbers))
             .order_by(verdicts.c.seq)
         )
-        found: dict[int, tuple[Answer, str]] = {}
+        first: dict[int, tuple[Answer, str]] = {}
         for number, status, rules, codec, body in self._connection.execute(query):
-            if number not in found:
-                found[number] = Answer.of(status, as_json(codec, body)[0] or {}), rules
-        return found
+            if number not in first:
+                first[number] = Answer.of(status, as_json(codec, body)[0] or {}), rules
+        return first
 
     def verdicts(self) -> Iterator[Given | Unreadable]:
         """Every verdict on receipts and comparisons, then every one on claims, in the order of their numbers."""
@@ -206,7 +206,7 @@ class Inspection:
     def gaps(self) -> dict[str, gaps.Gap]:
         """Numbers that no seal held yet and that have no row, by table; see `numbers_skip`."""
         every = {what: gaps.gap(self._connection, self.store, what) for what in gaps.TABLES}
-        return {what: found for what, found in every.items() if found.missing}
+        return {what: gap for what, gap in every.items() if gap.missing}
 
     @property
     def numbers_skip(self) -> bool:
@@ -274,5 +274,5 @@ def _given(table: Table, related: Callable[[Sequence[int]], Sides], rows: Sequen
     sides = related([row.seq for row in rows])
     for row in rows:
         body, why = as_json(row.codec, row.body)
-        told = {name: value for name, value in row._mapping.items() if name != "body"}
-        yield Given(table.name, row.seq, told, body, why, tuple(sides[row.seq]))
+        values = {name: value for name, value in row._mapping.items() if name != "body"}
+        yield Given(table.name, row.seq, values, body, why, tuple(sides[row.seq]))

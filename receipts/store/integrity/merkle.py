@@ -28,10 +28,10 @@ def root(leaves: Iterable[bytes]) -> bytes:
         whole.append((height, digest))
     if not whole:
         return sha256(b"").digest()
-    _, found = whole.pop()
+    _, top = whole.pop()
     while whole:
-        found = node(whole.pop()[1], found)
-    return found
+        top = node(whole.pop()[1], top)
+    return top
 
 
 class Step(NamedTuple):

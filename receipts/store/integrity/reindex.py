@@ -55,12 +55,12 @@ class Coverage(NamedTuple):
     @property
     def problem(self) -> str:
         """What is wrong and what to do, in a sentence; empty where nothing is."""
-        said = []
+        parts = []
         if self.missing:
-            said.append(f"the axis index does not hold {_counted(self.missing)}")
+            parts.append(f"the axis index does not hold {_counted(self.missing)}")
         if self.outdated:
-            said.append(f"it holds {_counted(self.outdated)} under an older catalogue of axes or another lane file")
-        return f"{', and '.join(said)}; run: receipts db reindex" if said else ""
+            parts.append(f"it holds {_counted(self.outdated)} under an older catalogue of axes or another lane file")
+        return f"{', and '.join(parts)}; run: receipts db reindex" if parts else ""
 
 
 def _counted(number: int) -> str:
@@ -110,7 +110,9 @@ def coverage(address: Address, lanes: Lanes) -> Coverage:
                 .group_by(configurations.c.lane, configurations.c.catalogue)
             )
             rows = connection.execute(query).all()
-            return Coverage(held - placed, sum(n for lane, made, n in rows if made != _catalogue(lanes, lane)))
+            return Coverage(
+                held - placed, sum(n for lane, catalogue, n in rows if catalogue != _catalogue(lanes, lane))
+            )
     finally:
         engine.dispose()
 
@@ -138,8 +140,8 @@ def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progres
                 write(engine, _clear)
             for rows in _windows(engine):
                 for wanted in _batches([row for row in rows if not _is_current(row, lanes)]):
-                    made = list(_made(engine, wanted, lanes, damaged))
-                    placed += write(engine, partial(_replace, made=made))
+                    indexed = list(_made(engine, wanted, lanes, damaged))
+                    placed += write(engine, partial(_replace, indexed=indexed))
                 seen += len(rows)
                 if progress is not None:
                     progress(min(seen, total), total)
@@ -220,20 +222,20 @@ def _made(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]
         yield _Made(row, launch, ran, listed(row.columns, parsed))
 
 
-def _replace(connection: Connection, made: Sequence[_Made]) -> int:
+def _replace(connection: Connection, indexed: Sequence[_Made]) -> int:
     """Write placements and signatures of one batch anew; gives how many placements were not right already."""
-    moved = [item for item in made if item.moved]
+    moved = [item for item in indexed if item.moved]
     # A configuration may become empty, even of receipts that lay nowhere when they were read: another may have placed
     # them since. Nobody may place a receipt in one while it is taken away.
     engine_of(connection).lock(connection, alone=True)
-    query = select(receipts.c.seq).where(receipts.c.seq.in_([item.row.seq for item in made]))
+    query = select(receipts.c.seq).where(receipts.c.seq.in_([item.row.seq for item in indexed]))
     there = set(connection.execute(query).scalars())
     moved = [item for item in moved if item.row.seq in there]
     index.forget(connection, [item.row.seq for item in moved])
     index.add(connection, [index.Placed(item.row.seq, item.configuration, item.listed) for item in moved])
-    index.name(connection, [item.listed for item in made if item.row.seq in there])
+    index.name(connection, [item.listed for item in indexed if item.row.seq in there])
     signatures.forget(connection, sorted(there))
-    for item in made:
+    for item in indexed:
         if item.row.seq in there:
             outcome = item.launch.parsed.receipt.run.outcome
             signatures.write(connection, item.row.seq, outcome, signatures.signed(item.launch))

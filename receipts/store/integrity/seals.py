@@ -66,23 +66,23 @@ def seal(connection: Connection, at: datetime, most: int = MOST) -> list[Seal]:
     """
     engine_of(connection).lock(connection, alone=True)
     store = own_id(connection)
-    made: list[Seal] = []
+    written: list[Seal] = []
     for what in KINDS:
-        if what == _ITSELF and not made:
+        if what == _ITSELF and not written:
             continue  # a seal over the last seal alone would be followed by another for ever
-        found = _unsealed(connection, store, what, most)
-        if found:
-            made.append(_write(connection, store, what, found, at))
-    return made
+        unsealed = _unsealed(connection, store, what, most)
+        if unsealed:
+            written.append(_write(connection, store, what, unsealed, at))
+    return written
 
 
 def _write(connection: Connection, store: str, what: str, rows: Sequence[Leaf], at: datetime) -> Seal:
     root = merkle.root(item.digest for item in rows).hex()
     one = Seal(0, store, what, rows[0].number, rows[-1].number, len(rows), root, at)
     values = {name: value for name, value in one._asdict().items() if name != "seq"}
-    made = connection.execute(insert(seals).values(**values)).inserted_primary_key
-    assert made is not None
-    return one._replace(seq=made[0])
+    key = connection.execute(insert(seals).values(**values)).inserted_primary_key
+    assert key is not None
+    return one._replace(seq=key[0])
 
 
 def all_seals(connection: Connection, store: str | None = None, what: str | None = None) -> Iterator[Seal]:
@@ -172,12 +172,12 @@ def held(connection: Connection, one: Seal, own: str | None) -> Held:
     """
     gone = _erased(connection, one)
     if one.store == own:
-        found = list(leaves.between(connection, one.what, one.first, one.last))
+        hashes = list(leaves.between(connection, one.what, one.first, one.last))
         if gone:
-            found = found[: max(0, one.held - len(gone))]
+            hashes = hashes[: max(0, one.held - len(gone))]
     else:
-        found = _of_another(connection, one)
-    return Held(one, tuple(sorted([*found, *gone])), len(gone))
+        hashes = _of_another(connection, one)
+    return Held(one, tuple(sorted([*hashes, *gone])), len(gone))
 
 
 def _of_another(connection: Connection, one: Seal) -> list[Leaf]:

@@ -51,10 +51,10 @@ class Condition(NamedTuple):
 
 def condition(text: str) -> Condition:
     """Read ``batch.micro_batch=2``, ``chips>=8``, ``label=grid*``. Raises UsageError for anything else."""
-    found = _CONDITION.match(text)
-    if not found:
+    match = _CONDITION.match(text)
+    if not match:
         raise UsageError(f"{text!r} is no condition; write NAME=VALUE, such as batch.micro_batch=2 or chips>=8")
-    name, sign, value = found.groups()
+    name, sign, value = match.groups()
     item = Condition(name, cast("Operator", sign), value)
     _check_choice(item)
     return item

@@ -76,14 +76,14 @@ def facts(connection: Connection, group: Sequence[Parsed]) -> Facts:
     """
     known = _asked(connection, group)
     kinds = known.shapes.items() if len({lane for lane, _ in known.shapes}) == 1 else ()
-    told = Facts(
+    known_facts = Facts(
         superseded=_superseded(connection, group),
-        shapes=tuple(item for kind, found in kinds for item in spread(connection, *kind, found)),
+        shapes=tuple(item for kind, rows in kinds for item in spread(connection, *kind, rows)),
         failures=tuple(dict.fromkeys(item for one in group for item in earlier(known.of("failures", one.id)))),
         now=datetime.now(UTC),
         varied=varied(connection, sorted({item.receipt.run.context or "" for item in group} - {""})),
     )
-    return _with_kin(group, told.beside(group), known)
+    return _with_kin(group, known_facts.beside(group), known)
 
 
 Kind = tuple[str, ShapeKey]  # a lane, with a geometry and a layout: what shapes are asked for by
@@ -115,37 +115,37 @@ def _asked(
     sustained = {
         kind: tuple(_sustained(kind, next(answers) if at_once else _shapes(connection, kind))) for kind in kinds
     }
-    found: dict[kin.About, dict[str, Sequence[Row]]] = {about: {} for about in get_args(kin.About)}
+    by_kind: dict[kin.About, dict[str, Sequence[Row]]] = {about: {} for about in get_args(kin.About)}
     for question, rows in zip(questions, answers, strict=True):
-        found[question.about].update(question.answered(rows))
-    return _Known(kind_of, sustained, found)
+        by_kind[question.about].update(question.answered(rows))
+    return _Known(kind_of, sustained, by_kind)
 
 
-def _with_kin(group: Sequence[Parsed], said: Facts, known: _Known, actor: str | None = None) -> Facts:
+def _with_kin(group: Sequence[Parsed], known_facts: Facts, known: _Known, actor: str | None = None) -> Facts:
     """Facts with the stored witnesses of these receipts, newest first, and the launches that they witness.
 
     ``actor`` submits those of them that are not stored.
     """
-    witnesses = {item.id: item for item in said.witnesses}
-    witnessed = {item.id: item for item in said.witnessed}
+    witnesses = {item.id: item for item in known_facts.witnesses}
+    witnessed = {item.id: item for item in known_facts.witnessed}
     strangers = set[str]()
     for item in group:
         named = item.receipt.run.witness_for
-        found = witnesses if named is None else witnessed
+        related = witnesses if named is None else witnessed
         for row in known.of("witnesses", item.id):
             other, (its, own) = _parsed(row), row[3:]
-            found[other.id] = other
+            related[other.id] = other
             if not same_principal(its, own or actor):
                 strangers.add(other.id if named is None else item.id)
     # Receipts that come in together have not seen one another in the store.
-    resumed = {**said.resumed, **_first("resumed", group, known)}
+    resumed = {**known_facts.resumed, **_first("resumed", group, known)}
     at_once = {
-        item.id: (*said.at_once.get(item.id, ()), *map(_parsed, known.of("at_once", item.id)))
+        item.id: (*known_facts.at_once.get(item.id, ()), *map(_parsed, known.of("at_once", item.id)))
         for item in group
-        if item.id in said.at_once or known.of("at_once", item.id)
+        if item.id in known_facts.at_once or known.of("at_once", item.id)
     }
     return replace(
-        said,
+        known_facts,
         witnesses=tuple(witnesses.values()),
         witnessed=tuple(witnessed.values()),
         resumed=resumed,
@@ -179,17 +179,17 @@ _SAID: Final = (
 
 def _superseded(connection: Connection, group: Sequence[Parsed]) -> dict[str, tuple[str, str]]:
     """The last word on each receipt: said in the store, by a stored receipt that names it, or within the group."""
-    found = dict(Facts.among(group).superseded)
+    superseded = dict(Facts.among(group).superseded)
     ids = [item.id for item in group]
     launches = {item.receipt.run.launch: item.id for item in group}
     launch_of = {item.id: item.receipt.run.launch for item in group}
     for row in connection.execute(_NAMED_BY, {"targets": [*ids, *launches]}):
         named = row.supersedes if row.supersedes in ids else launches[row.supersedes]
         if row.id != named and row.launch == launch_of[named] and row.launch != row.supersedes:
-            found[named] = (row.id, row.supersedes_reason or "")
-    for said in connection.execute(_SAID, {"ids": ids}):
-        found[said.receipt] = (said.successor or "", said.reason)
-    return found
+            superseded[named] = (row.id, row.supersedes_reason or "")
+    for statement in connection.execute(_SAID, {"ids": ids}):
+        superseded[statement.receipt] = (statement.successor or "", statement.reason)
+    return superseded
 
 
 _BOUNDS: Final = tuple(receipts.c[name] for name in ("chips", "sequence_length", "micro_batch", "depth"))

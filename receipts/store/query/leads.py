@@ -51,8 +51,8 @@ def counts(connection: Connection, terms: Terms, total: int) -> dict[Lead, int]:
 def _count(connection: Connection, query: Select[Any] | None) -> int:
     if query is None:
         return 0
-    found: int = connection.execute(select(func.count()).select_from(query.limit(COUNTED).subquery())).scalar_one()
-    return found
+    rows: int = connection.execute(select(func.count()).select_from(query.limit(COUNTED).subquery())).scalar_one()
+    return rows
 
 
 def pages(

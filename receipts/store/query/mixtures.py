@@ -65,10 +65,10 @@ def mixtures(
     ordered = sorted(differing)
     if len(ordered) <= MOST_AT_ONCE:
         asked = _subsets(ordered)
-        found = _held(connection, a, b, (one for one in asked if 0 < len(one) < len(ordered)))
+        between = _held(connection, a, b, (one for one in asked if 0 < len(one) < len(ordered)))
     else:
-        found = _layered(connection, a, b, ordered)
-    return _launched(connection, found, kind)
+        between = _layered(connection, a, b, ordered)
+    return _launched(connection, between, kind)
 
 
 def detours(
@@ -82,8 +82,8 @@ def detours(
     mixed = {(axis, one): a.mixed(b, one) for axis in ordered for one in _subsets(ordered) if axis not in one}
     like = dict(sharing(connection, [(item, axis) for (axis, _), item in mixed.items()], MOST_VALUES))
     known = {item.whole for item in mixed.values()} | {a.whole, b.whole}
-    found = {number: item for number, item in _read(connection, like).items() if item.whole not in known}
-    return _launched(connection, found, kind)
+    unknown = {number: item for number, item in _read(connection, like).items() if item.whole not in known}
+    return _launched(connection, unknown, kind)
 
 
 def _subsets(ordered: Sequence[str]) -> Iterator[frozenset[str]]:
@@ -98,20 +98,20 @@ def _held(
     by_digest: dict[int, list[frozenset[str]]] = {}
     for one in asked:
         by_digest.setdefault(a.mixture(b, one), []).append(one)
-    found = {}
+    configurations = {}
     for seq, digest, whole in _OF_DIGEST.read(connection, ((digest,) for digest in by_digest)):
         for one in by_digest[digest]:
             item = a.mixed(b, one)
             if item.whole == bytes(whole):
-                found[seq] = item
-    return found
+                configurations[seq] = item
+    return configurations
 
 
 def _layered(
     connection: Connection, a: Configuration, b: Configuration, ordered: Sequence[str]
 ) -> dict[int, Configuration]:
     """From both ends at once, one axis further each time, over what is stored."""
-    every, made = frozenset(ordered), dict[int, Configuration]()
+    every, configurations = frozenset(ordered), dict[int, Configuration]()
     seen: set[frozenset[str]] = {frozenset(), every}
     layers = {True: {frozenset[str]()}, False: {every}}
     while any(layers.values()) and len(seen) < MOST_ASKED:
@@ -119,10 +119,10 @@ def _layered(
             around = {further for one in layer for further in _further(a, one, every, forward=forward)} - seen
             seen |= around
             held = _held(connection, a, b, around)
-            made |= held
+            configurations |= held
             wholes = {item.whole for item in held.values()}
             layers[forward] = {one for one in around if a.mixed(b, one).whole in wholes} if held else set()
-    return made
+    return configurations
 
 
 def _further(
@@ -145,32 +145,34 @@ def _read(connection: Connection, like: Mapping[int, Configuration]) -> dict[int
         seq: AxisPart(axis, value, digest)
         for seq, axis, digest, value in _VALUES.read(connection, ((value,) for value in wanted))
     }
-    found = {}
+    configurations = {}
     for number, whole, values in rows:
         item = replace(like[number], parts={parts[value].axis: parts[value] for value in values if value in parts})
         if item.whole == whole:
-            found[number] = item
-    return found
+            configurations[number] = item
+    return configurations
 
 
-def _launched(connection: Connection, found: Mapping[int, Configuration], kind: str) -> list[Between]:
+def _launched(connection: Connection, configurations: Mapping[int, Configuration], kind: str) -> list[Between]:
     """The configurations with their launches, in the order of their numbers; one without any is left out."""
     good: dict[int, list[int]] = {}
     bad: dict[int, list[int]] = {}
-    for number, seq, has_kind, outcome in _LAUNCHES.read(connection, ((number,) for number in found), MOST_LAUNCHES):
+    for number, seq, has_kind, outcome in _LAUNCHES.read(
+        connection, ((number,) for number in configurations), MOST_LAUNCHES
+    ):
         if has_kind == kind:
             (good if outcome == "ok" else bad).setdefault(number, []).append(seq)
     rows = entries_of(
         connection, [*(seq for seqs in good.values() for seq in seqs), *(seqs[0] for seqs in bad.values())]
     )
-    made = []
-    for number, item in sorted(found.items()):
+    between = []
+    for number, item in sorted(configurations.items()):
         ok = [rows[seq] for seq in good.get(number, ()) if seq in rows]
         failed = [rows[seq] for seq in bad.get(number, ())[:1] if seq in rows]
         if ok or failed:
             newest = max(ok, key=_speaks, default=None)
-            made.append(Between(item, newest, len(ok), failed[0] if failed else None))
-    return made
+            between.append(Between(item, newest, len(ok), failed[0] if failed else None))
+    return between
 
 
 def _speaks(item: Entry) -> tuple[bool, bool, float, int]:

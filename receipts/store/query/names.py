@@ -46,11 +46,11 @@ def resolve_all(connection: Connection, text: str) -> list[str]:
 
 def resolve(connection: Connection, text: str) -> str:
     """The id of the one receipt that a text names. Raises NotFound as `resolve_all`, and where it names several."""
-    found = resolve_all(connection, text)
-    if len(found) > 1:
-        shown = _listed([item[:12] for item in found])
-        raise NotFound(f"{len(found)} receipts are called {text!r}: {shown}; write the id of one")
-    return found[0]
+    ids = resolve_all(connection, text)
+    if len(ids) > 1:
+        shown = _listed([item[:12] for item in ids])
+        raise NotFound(f"{len(ids)} receipts are called {text!r}: {shown}; write the id of one")
+    return ids[0]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -60,14 +60,14 @@ def _listed(names: Sequence[str]) -> str:
 
 def _pinned(connection: Connection, name: str) -> str:
     query = select(pins.c.receipt).where(pins.c.name == name).order_by(pins.c.seq.desc()).limit(1)
-    found = connection.execute(query).first()
-    if found is None or found.receipt is None:
+    row = connection.execute(query).first()
+    if row is None or row.receipt is None:
         known = _listed(sorted(set(connection.execute(select(pins.c.name)).scalars())))
         raise NotFound(
             f"there is no pin @{name}; " + (f"known: {known}" if known else "set one: receipts pin @NAME ID")
         )
-    _refuse_purged(connection, found.receipt)
-    pinned: str = found.receipt
+    _refuse_purged(connection, row.receipt)
+    pinned: str = row.receipt
     return pinned
 
 
@@ -82,9 +82,9 @@ def _labelled(connection: Connection, text: str, pattern: str) -> list[str]:
         if start:
             query = query.where(begins(receipts.c.label, start))
     for narrowed in (query.where(standing()), query):
-        found = [row.id for row in connection.execute(narrowed) if fnmatch.fnmatchcase(row.label, pattern) or not glob]
-        if found:
-            return found
+        ids = [row.id for row in connection.execute(narrowed) if fnmatch.fnmatchcase(row.label, pattern) or not glob]
+        if ids:
+            return ids
     raise NotFound(f"no receipt has {text}; see: receipts list")
 
 
@@ -94,9 +94,9 @@ def _named(connection: Connection, text: str) -> list[str]:
         query = select(receipts.c.id).where(column == text)
         query = query.order_by(receipts.c.started.desc(), receipts.c.seq.desc())
         for narrowed in (query.where(standing()), query):
-            found = list(connection.execute(narrowed).scalars())
-            if found:
-                return found
+            ids = list(connection.execute(narrowed).scalars())
+            if ids:
+                return ids
     return []
 
 

@@ -72,18 +72,18 @@ def neighbours(
         if has_kind == run.kind and has_launch != run.launch:
             newest.setdefault((number, outcome), []).append(seq)
     rows = entries_of(connection, (seqs[0] for seqs in newest.values()))
-    made = [
+    near = [
         Neighbour(by_configuration[number], rows[seqs[0]], len(seqs), number)
         for (number, _), seqs in newest.items()
         if seqs[0] in rows
     ]
-    return sorted(made, key=lambda item: (item.axis, -item.entry.started.timestamp(), -item.entry.seq))
+    return sorted(near, key=lambda item: (item.axis, -item.entry.started.timestamp(), -item.entry.seq))
 
 
 def one_axis_away(connection: Connection, of: Configuration, axis: str | None, limit: int) -> dict[int, str]:
     """Numbers of configurations that may differ in one axis, with the axis; the newest ``limit`` of each axis."""
-    found = _candidates(connection, of, axis, limit)
-    return _newest(_apart(connection, of, found, axis), limit)
+    candidates = _candidates(connection, of, axis, limit)
+    return _newest(_apart(connection, of, candidates, axis), limit)
 
 
 def _newest(by_configuration: Mapping[int, str], limit: int) -> dict[int, str]:
@@ -97,14 +97,14 @@ def _newest(by_configuration: Mapping[int, str], limit: int) -> dict[int, str]:
 def _candidates(connection: Connection, of: Configuration, axis: str | None, limit: int) -> set[int]:
     """Numbers of configurations that share a digest without an axis, this one's own among them."""
     asked = [axis] if axis is not None else [*of.parts, *(name for name in of.follow if name not in of.parts)]
-    found = {number for number, _ in sharing(connection, [(of, name) for name in asked], limit)}
+    numbers = {number for number, _ in sharing(connection, [(of, name) for name in asked], limit)}
     if axis is None:
         # Another may have a key that this one does not: then leaving it out leaves this one.
-        found |= {row[0] for row in _SHARED.read(connection, [(of.digest,)], limit + 1)}
+        numbers |= {row[0] for row in _SHARED.read(connection, [(of.digest,)], limit + 1)}
     # And this one may have a key that another does not.
     lacking = {of.without(name) for name in asked if name.partition(".")[0] in OPEN_MAPS}
     keys = [(digest,) for digest in lacking if digest is not None]
-    return found | {row[0] for row in _OF_DIGEST.read(connection, keys, limit + 1)}
+    return numbers | {row[0] for row in _OF_DIGEST.read(connection, keys, limit + 1)}
 
 
 def sharing(
@@ -116,17 +116,17 @@ def sharing(
     """
     left = {digest: of for of, axis in asked if (digest := of.without(axis)) is not None}
     rows = _SHARED.read(connection, [(digest,) for digest in left], limit + 1)
-    found = [(number, left[digest]) for number, digest in rows]
+    sharers = [(number, left[digest]) for number, digest in rows]
     summed = [(of, axis) for of, axis in asked if not of.followers(axis) and axis.partition(".")[0] not in OPEN_MAPS]
     early: dict[str, list[int]] = {}
     for axis, digest in EARLY_OF_AXIS.read(connection, [(safe(axis),) for axis in {axis for _, axis in summed}]):
         early.setdefault(axis, []).append(digest)
     sums = {of.summed(axis, value): of for of, axis in summed for value in early.get(safe(axis), ())}
     keys = [(digest,) for digest in sums if digest is not None]
-    return found + [(number, sums[digest]) for number, digest in _OF_DIGEST.read(connection, keys, limit + 1)]
+    return sharers + [(number, sums[digest]) for number, digest in _OF_DIGEST.read(connection, keys, limit + 1)]
 
 
-def _apart(connection: Connection, of: Configuration, found: Iterable[int], axis: str | None) -> dict[int, str]:
+def _apart(connection: Connection, of: Configuration, candidates: Iterable[int], axis: str | None) -> dict[int, str]:
     """The axis in which each configuration differs, by its number; those that differ in others are left out.
 
     Compared by the values themselves: equal digests are only a hint.
@@ -134,18 +134,18 @@ def _apart(connection: Connection, of: Configuration, found: Iterable[int], axis
     own = {number: part.axis for number, part in own_values(connection, of)}
     unheld = set(of.parts) - set(own.values())
     differing: dict[int, tuple[frozenset[int], set[str]]] = {}
-    for number, members in _MEMBERS.read(connection, ((number,) for number in found)):
+    for number, members in _MEMBERS.read(connection, ((number,) for number in candidates)):
         held = frozenset(unpacked(bytes(members)))
         differing[number] = held - own.keys(), {own[value] for value in own.keys() - held} | unheld
     foreign = {value for values, _ in differing.values() for value in values}
     names: dict[int, str] = dict(_AXIS.read(connection, ((value,) for value in foreign)))
-    made = {}
+    axis_by_number = {}
     for number, (values, missing) in differing.items():
         apart = missing | {names[value] for value in values if value in names}
         first = next((name for name in sorted(apart) if apart <= {name, *of.followers(name)}), None)
         if first is not None and axis in (None, first):
-            made[number] = first
-    return made
+            axis_by_number[number] = first
+    return axis_by_number
 
 
 def own_values(connection: Connection, of: Configuration) -> Iterator[tuple[int, AxisPart]]:

@@ -54,10 +54,10 @@ class Question(NamedTuple):
         """The rows by the id that they were found for."""
         if not self.placed:
             return {self.of[0]: rows}
-        found: dict[str, list[Row]] = {}
+        answers: dict[str, list[Row]] = {}
         for place, *row in rows:
-            found.setdefault(self.of[place - 1], []).append(tuple(row))
-        return found
+            answers.setdefault(self.of[place - 1], []).append(tuple(row))
+        return answers
 
 
 _LATER: Final = receipts.alias("later")
@@ -156,5 +156,5 @@ def _earlier_of_many() -> Statement:
 
 
 def _of_each(asked: TableValuedAlias, query: Select[Any]) -> Statement:
-    found = query.correlate(asked).lateral("found")
-    return Statement(select(asked.c.place, *found.c).select_from(asked.join(found, true())))
+    each = query.correlate(asked).lateral("found")
+    return Statement(select(asked.c.place, *each.c).select_from(asked.join(each, true())))

@@ -143,14 +143,14 @@ class Ran:
 
     def said(self, numbers: Sequence[int], rules: Rules | None = None) -> dict[int, bytes]:
         """The last verdict on each of some receipts, under a rule set or any, as JSON, by their numbers."""
-        found: dict[int, tuple[int, str, bytes]] = {}
+        newest: dict[int, tuple[int, str, bytes]] = {}
         with self._store.database.reading() as connection:
             for at in range(0, len(numbers), _AT_ONCE):
                 keys = ((number,) for number in numbers[at : at + _AT_ONCE])
                 for receipt, seq, digest, judge, codec, body in _SAID.read(connection, keys):
-                    if rules in (None, (digest, judge)) and seq > found.get(receipt, (-1,))[0]:
-                        found[receipt] = (seq, codec, bytes(body))
-        return {number: unpack(codec, body, f"verdict {seq}") for number, (seq, codec, body) in found.items()}
+                    if rules in (None, (digest, judge)) and seq > newest.get(receipt, (-1,))[0]:
+                        newest[receipt] = (seq, codec, bytes(body))
+        return {number: unpack(codec, body, f"verdict {seq}") for number, (seq, codec, body) in newest.items()}
 
     def witnesses(self, of: Iterable[Entry]) -> dict[str, list[Entry]]:
         """Receipts that stand and name one of these, or its launch, as what they witness; by the name, newest first."""
@@ -270,7 +270,7 @@ def _by_name(connection: Connection, looks: Sequence[Lookup], names: set[str]) -
     for look in looks:
         pairs |= {(name, seq) for name, seq in look.read(connection, ((name,) for name in sorted(names)))}
     rows = entries_of(connection, {seq for _, seq in pairs})
-    found: dict[str, list[Entry]] = {}
+    by_name: dict[str, list[Entry]] = {}
     for name, seq in sorted(pairs, key=lambda pair: -pair[1]):
-        found.setdefault(name, []).append(rows[seq])
-    return found
+        by_name.setdefault(name, []).append(rows[seq])
+    return by_name

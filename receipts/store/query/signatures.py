@@ -127,10 +127,10 @@ def signed(launch: Launch) -> Signature | None:
     return launch.settings.signature(launch.lane) if written else None
 
 
-def write(connection: Connection, seq: int, outcome: str, made: Signature | None) -> None:
+def write(connection: Connection, seq: int, outcome: str, signature: Signature | None) -> None:
     """Write the signature of the receipt of that number; nothing where there is none."""
-    if made is not None:
-        INSERT.run(connection, row_of(seq, outcome, made))
+    if signature is not None:
+        INSERT.run(connection, row_of(seq, outcome, signature))
 
 
 def forget(connection: Connection, seqs: Sequence[int]) -> None:
@@ -138,33 +138,37 @@ def forget(connection: Connection, seqs: Sequence[int]) -> None:
     _FORGET.each(connection, ({"gone": seq} for seq in seqs))
 
 
-def row_of(seq: int, outcome: str, made: Signature) -> dict[str, Any]:
+def row_of(seq: int, outcome: str, signature: Signature) -> dict[str, Any]:
     """The row of the receipt of that number."""
-    return {**made._asdict(), "receipt": seq, "outcome": outcome, "extras": json.dumps(made.extras)}
+    return {**signature._asdict(), "receipt": seq, "outcome": outcome, "extras": json.dumps(signature.extras)}
 
 
-def same(connection: Connection, made: Signature) -> tuple[list[Known], list[Known]]:
+def same(connection: Connection, signature: Signature) -> tuple[list[Known], list[Known]]:
     """Stored launches of one signature that stand: those that worked and those that failed, the newest first."""
-    return _known(connection, _WORKED, made), _known(connection, _FAILED, made)
+    return _known(connection, _WORKED, signature), _known(connection, _FAILED, signature)
 
 
-def smaller_failed(connection: Connection, made: Signature) -> list[Known]:
+def smaller_failed(connection: Connection, signature: Signature) -> list[Known]:
     """Launches that ran out of memory and differ by smaller pressures alone, the nearest first.
 
     None where a pressure of the plan is unstated: nobody can say that it is the larger one.
     """
-    if made.micro_batch is None or made.sequence_length is None:
+    if signature.micro_batch is None or signature.sequence_length is None:
         return []
-    found = _known(connection, _SMALLER, made)
-    return [item for item in found if item.signature != made.signature and set(item.extras) <= set(made.extras)]
+    known = _known(connection, _SMALLER, signature)
+    return [
+        item for item in known if item.signature != signature.signature and set(item.extras) <= set(signature.extras)
+    ]
 
 
-def larger_worked(connection: Connection, made: Signature) -> list[Known]:
+def larger_worked(connection: Connection, signature: Signature) -> list[Known]:
     """Launches that worked and differ by larger pressures alone, the nearest first."""
-    if made.micro_batch is None or made.sequence_length is None:
+    if signature.micro_batch is None or signature.sequence_length is None:
         return []
-    found = _known(connection, _LARGER, made)
-    return [item for item in found if item.signature != made.signature and set(item.extras) >= set(made.extras)]
+    known = _known(connection, _LARGER, signature)
+    return [
+        item for item in known if item.signature != signature.signature and set(item.extras) >= set(signature.extras)
+    ]
 
 
 def failed_before(connection: Connection, parsed: Parsed) -> list[EarlierFailure]:
@@ -183,12 +187,12 @@ def ask_earlier(parsed: Parsed, settings: Settings) -> Ask | None:
 
 def earlier(rows: Iterable[Row]) -> list[EarlierFailure]:
     """The answer to `ask_earlier`: launches that failed before, the newest first."""
-    found = map(_row, rows)
-    return [EarlierFailure(item.id, item.outcome, item.phase, item.class_, item.started) for item in found]
+    failures = map(_row, rows)
+    return [EarlierFailure(item.id, item.outcome, item.phase, item.class_, item.started) for item in failures]
 
 
-def _known(connection: Connection, statement: Statement, made: Signature) -> list[Known]:
-    return [_row(row) for row in statement.all(connection, made._asdict())]
+def _known(connection: Connection, statement: Statement, signature: Signature) -> list[Known]:
+    return [_row(row) for row in statement.all(connection, signature._asdict())]
 
 
 def _row(row: Row) -> Known:

@@ -102,29 +102,29 @@ def resolve(connection: Connection, conditions: Sequence[Condition]) -> Terms:
 
 def _names(columns: Sequence[ColumnTest]) -> dict[str, Condition]:
     """Names that are given whole or by their beginning; the shortest list is the longest beginning."""
-    found: dict[str, Condition] = {}
+    names: dict[str, Condition] = {}
     for test in columns:
         item = test.item
         if test.column in NAMES and item.operator == "=" and item.value != NOT_STATED and prefix(item.value):
-            found[test.column] = max(found.get(test.column, item), item, key=lambda one: len(prefix(one.value)))
-    return found
+            names[test.column] = max(names.get(test.column, item), item, key=lambda one: len(prefix(one.value)))
+    return names
 
 
 def _figures(columns: Sequence[ColumnTest]) -> dict[str, Bounds]:
     """Bounds on each figure. A condition that excludes its end is tested in the row as well."""
-    found: dict[str, Bounds] = {}
+    bounds: dict[str, Bounds] = {}
     for test in columns:
         item = test.item
         if test.column not in FIGURES or item.operator == "!=" or item.value == NOT_STATED or is_pattern(item):
             continue
         value = typed(test.column, item)
-        least, most = found.get(test.column, Bounds())
+        least, most = bounds.get(test.column, Bounds())
         if item.operator in ("=", ">", ">="):
             least = max(least, value)
         if item.operator in ("=", "<", "<="):
             most = min(most, value)
-        found[test.column] = Bounds(least, most)
-    return found
+        bounds[test.column] = Bounds(least, most)
+    return bounds
 
 
 def _meeting_facets(connection: Connection, tests: Sequence[ColumnTest]) -> dict[int, dict[str, Any]]:

@@ -74,14 +74,16 @@ class Postgres:
 
     def together(self, connection: Connection, asks: Sequence[Ask], *, end: bool = False) -> list[list[Row]]:
         """The rows of several queries, in one round trip. ``end`` ends the transaction with it."""
-        made = [(statement.compiled(connection.dialect), given) for statement, given in asks]
-        with driver_of(connection, "; ".join(one.sql for one, _ in made)) as driver, _pipeline(driver):
+        compiled = [(statement.compiled(connection.dialect), given) for statement, given in asks]
+        with driver_of(connection, "; ".join(one.sql for one, _ in compiled)) as driver, _pipeline(driver):
             if driver.autocommit and driver.info.transaction_status == _IDLE:
                 driver.execute("BEGIN")
-            cursors = [driver.execute(one.sql, one.bound(given)) for one, given in made]
+            cursors = [driver.execute(one.sql, one.bound(given)) for one, given in compiled]
             if end:
                 driver.execute("COMMIT")
-        return [one.read(cursor) if cursor.description else [] for (one, _), cursor in zip(made, cursors, strict=True)]
+        return [
+            one.read(cursor) if cursor.description else [] for (one, _), cursor in zip(compiled, cursors, strict=True)
+        ]
 
     def write(self, connection: Connection, tables: Sequence[Rows]) -> None:
         """Insert rows of several tables, in their order, and commit: in one round trip, many by COPY."""
@@ -92,9 +94,9 @@ class Postgres:
                 self._copy(connection, statement, rows)
             else:
                 few.append((statement, rows))
-        made = [(statement.compiled(connection.dialect), rows) for statement, rows in few]
-        with driver_of(connection, "; ".join(one.sql for one, _ in made)) as driver, _pipeline(driver):
-            for one, rows in made:
+        compiled = [(statement.compiled(connection.dialect), rows) for statement, rows in few]
+        with driver_of(connection, "; ".join(one.sql for one, _ in compiled)) as driver, _pipeline(driver):
+            for one, rows in compiled:
                 for row in rows:
                     driver.execute(one.sql, one.bound(row))
             driver.execute("COMMIT")  # and not `commit`, which waits for an answer of its own
@@ -211,10 +213,10 @@ class Postgres:
         bodies = triggers.bodies(every)
         return {
             name
-            for name, made in triggers.by_name(every).items()
+            for name, wanted_text in triggers.by_name(every).items()
             # PostgreSQL writes the events of a trigger in an order of its own.
             if name not in there
-            or sorted(there[name][0].split()) != sorted(made.split())
+            or sorted(there[name][0].split()) != sorted(wanted_text.split())
             or there[name][2] != bodies[there[name][1]]
         }
 
@@ -236,8 +238,8 @@ def unnested(kinds: Mapping[str, Any]) -> Any:
     """A row for each key, with its place: made of a parameter for each column, an array of its type."""
     arrays = (bindparam(name, type_=Array(kind)) for name, kind in kinds.items())
     columns = (Column(name, kind) for name, kind in kinds.items())
-    made = func.unnest(*arrays).table_valued(*columns, with_ordinality="place", name="asked")
-    return made.render_derived()
+    rows = func.unnest(*arrays).table_valued(*columns, with_ordinality="place", name="asked")
+    return rows.render_derived()
 
 
 def _is_plain_insert(statement: Statement) -> bool:

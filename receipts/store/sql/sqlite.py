@@ -171,7 +171,7 @@ class Sqlite:
         """Triggers that are missing, or are not what the DDL makes."""
         query = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
         there: dict[str, str] = {row.name: row.sql for row in connection.exec_driver_sql(query)}
-        return {name for name, made in triggers.by_name(triggers.sqlite()).items() if there.get(name) != made}
+        return {name for name, text in triggers.by_name(triggers.sqlite()).items() if there.get(name) != text}
 
     def damage(self, connection: Connection) -> Iterator[str]:
         """What the engine finds wrong in its own files, in sentences."""

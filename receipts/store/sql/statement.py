@@ -93,10 +93,10 @@ class Statement:
 
     def compiled(self, dialect: Dialect) -> Compiled:
         """The statement in a dialect."""
-        found = self._compiled.get(dialect.name)
-        if found is None:
-            found = self._compiled[dialect.name] = self._compile(dialect)
-        return found
+        statement = self._compiled.get(dialect.name)
+        if statement is None:
+            statement = self._compiled[dialect.name] = self._compile(dialect)
+        return statement
 
     def declared_for(self, dialect: Dialect) -> Declared:
         """The statement as it is declared for the engine of a dialect."""

@@ -68,18 +68,18 @@ def _sqlite(file: Path) -> Engine:
     place, writable = _place(file)
 
     def open_file() -> sqlite3.Connection:
-        made = sqlite3.connect(
+        opened = sqlite3.connect(
             place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         try:
             if writable:
-                made.execute("PRAGMA synchronous = FULL")
-                made.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-            made.execute("PRAGMA foreign_keys = ON")
+                opened.execute("PRAGMA synchronous = FULL")
+                opened.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            opened.execute("PRAGMA foreign_keys = ON")
         except sqlite3.Error:  # a damaged file
-            made.close()
+            opened.close()
             raise
-        return made
+        return opened
 
     engine = create_engine("sqlite://", creator=open_file, poolclass=QueuePool)
 

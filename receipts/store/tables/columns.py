@@ -117,13 +117,13 @@ def actor() -> Column[str]:
 @compiles(CreateColumn, "sqlite")
 def _column_with_comment(element: Any, compiler: Any, **kw: Any) -> str:
     """SQLite keeps no comments but the text of CREATE TABLE, so that `.schema` shows them there."""
-    made: str = compiler.visit_create_column(element, **kw)
+    text: str = compiler.visit_create_column(element, **kw)
     says = element.element.comment
-    return f"{made} /* {says} */" if made and says else made
+    return f"{text} /* {says} */" if text and says else text
 
 
 @compiles(CreateTable, "sqlite")
 def _table_with_comment(element: Any, compiler: Any, **kw: Any) -> str:
-    made: str = compiler.visit_create_table(element, **kw)
+    text: str = compiler.visit_create_table(element, **kw)
     says = element.element.comment
-    return made.replace("(", f"( /* {says} */", 1) if says else made
+    return text.replace("(", f"( /* {says} */", 1) if says else text

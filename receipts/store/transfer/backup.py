@@ -52,13 +52,13 @@ def backup(source: Address, file: Path, *, force: bool = False) -> Copied:
     schema.must_exist(source)
     engine = connect(source)
     try:
-        with told(source), _beside(file, force=force) as made:
+        with told(source), _beside(file, force=force) as staged:
             schema.ensure(engine, source, create=False)
             if source.file is not None:
-                copy_pages(engine, made)
+                copy_pages(engine, staged)
             else:
-                _copy_out(engine, made)
-            return _checked(made, file)
+                _copy_out(engine, staged)
+            return _checked(staged, file)
     finally:
         engine.dispose()
 
@@ -67,12 +67,12 @@ def backup(source: Address, file: Path, *, force: bool = False) -> Copied:
 def _beside(file: Path, *, force: bool) -> Iterator[Path]:
     """A file to be written beside another, which takes its name when all is on the disk."""
     try:
-        with files.staged(file, over=force) as made:
+        with files.staged(file, over=force) as staged:
             try:
-                yield made
+                yield staged
             finally:
                 for end in ("-wal", "-shm", "-journal"):
-                    made.with_name(made.name + end).unlink(missing_ok=True)
+                    staged.with_name(staged.name + end).unlink(missing_ok=True)
     except FileExistsError:
         raise UsageError(f"{file}: there is a file already; name another, or replace it with --force") from None
     except OSError as error:
@@ -113,8 +113,8 @@ def _rows(connection: Connection, table: Table) -> Iterator[list[dict[str, Any]]
 def _checked(file: Path, name: object) -> Copied:
     """What a file holds, under the name that it is to have. Raises StoreError where it is no whole store."""
     place = address(str(file))
-    found = schema.check(place)
-    problems = [item for item in found.problems if found.found == found.wanted]
+    state = schema.check(place)
+    problems = [item for item in state.problems if state.found == state.wanted]
     if problems:
         raise StoreError(f"{name}: it was not made, because the store is not whole: {problems[0]}; see: receipts audit")
     engine = connect(place)
@@ -169,10 +169,10 @@ def restore(file: Path, target: Address) -> Copied:
     try:
         with told(place):
             schema.ensure(engine, place, create=False)
-            with _beside(target.file, force=target.file.exists()) as made:
-                copy_pages(engine, made)
-                write_ahead(made)
-                return _checked(made, target)
+            with _beside(target.file, force=target.file.exists()) as staged:
+                copy_pages(engine, staged)
+                write_ahead(staged)
+                return _checked(staged, target)
     finally:
         engine.dispose()
 

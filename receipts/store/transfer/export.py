@@ -93,8 +93,8 @@ class Snapshot:
     def places(self, filters: Filters | None = None) -> Iterator[Place]:
         """Receipts that meet the filters, standing or not unless told otherwise, in the order they were taken in."""
         if filters is not None:
-            for found in find_rows(self._connection, filters._replace(order="stored")):
-                yield Place(found.seq, found.id, found.lane, found.finished or found.started)
+            for entry in find_rows(self._connection, filters._replace(order="stored")):
+                yield Place(entry.seq, entry.id, entry.lane, entry.finished or entry.started)
             return
         columns = (receipts.c.seq, receipts.c.id, receipts.c.lane, receipts.c.finished, receipts.c.started)
         for row in self._stream(select(*columns).order_by(receipts.c.seq)):
@@ -111,9 +111,9 @@ class Snapshot:
         gone = [row.id for row in rows if not row.stands]
         query = select(supersessions).where(supersessions.c.receipt.in_(gone)).order_by(supersessions.c.seq)
         # The last row of a receipt is the one that stays.
-        said = {row.receipt: (row.successor, row.reason, row.at) for row in self._connection.execute(query)}
+        standing = {row.receipt: (row.successor, row.reason, row.at) for row in self._connection.execute(query)}
         return [
-            Whole(row, unpack(stored[row.seq].codec, stored[row.seq].body, row.id[:12]), said.get(row.id))
+            Whole(row, unpack(stored[row.seq].codec, stored[row.seq].body, row.id[:12]), standing.get(row.id))
             for row in rows
         ]
 

@@ -102,15 +102,15 @@ def judge(
         }
         for item in new
     ]
-    made = insert_rows(connection, verdicts, rows)
+    inserted = insert_rows(connection, verdicts, rows)
     about = [
         {"verdict": seq, "position": position, "side": side, "receipt": numbers[receipt]}
-        for seq, item in zip(made, new, strict=True)
+        for seq, item in zip(inserted, new, strict=True)
         for position, (side, receipt) in enumerate(item.subjects)
     ]
     if about:
         connection.execute(insert(subjects), about)
-    there |= {item.key: seq for item, seq in zip(new, made, strict=True)}
+    there |= {item.key: seq for item, seq in zip(new, inserted, strict=True)}
     come_from(connection, store, "verdicts", {item.number: there[item.key] for item in batch})
     return len(new)
 
@@ -121,33 +121,33 @@ def _verdicts_on(connection: Connection, numbers: Sequence[int], at: set[datetim
     query = select(verdicts).where(verdicts.c.seq.in_(spoken), verdicts.c.judged_at.in_(at))
     rows = connection.execute(query).all()
     of = sides_of(connection, [row.seq for row in rows])
-    found = {}
+    verdict_numbers = {}
     for row in rows:
         given = (row.kind, row.status, row.metric, row.rules, row.judge, row.judged_at)
         document = unpack(row.codec, row.body, f"verdict {row.seq}")
-        found[Judgement(row.seq, *given, document, tuple(of[row.seq])).key] = row.seq
-    return found
+        verdict_numbers[Judgement(row.seq, *given, document, tuple(of[row.seq])).key] = row.seq
+    return verdict_numbers
 
 
 def insert_rows(connection: Connection, table: Any, rows: Sequence[Mapping[str, Any]]) -> list[int]:
     """Insert rows; gives their numbers in the same order."""
     if not rows:
         return []
-    made = connection.execute(insert(table).returning(table.c.seq, sort_by_parameter_order=True), list(rows))
-    return list(made.scalars())
+    inserted = connection.execute(insert(table).returning(table.c.seq, sort_by_parameter_order=True), list(rows))
+    return list(inserted.scalars())
 
 
-def come_from(connection: Connection, store: str, what: str, found: Mapping[int, int]) -> None:
+def come_from(connection: Connection, store: str, what: str, numbers: Mapping[int, int]) -> None:
     """Write down which rows here are rows of another store: numbers there to numbers here. Its own are no others'."""
-    if not found or store == own_id(connection):
+    if not numbers or store == own_id(connection):
         return
     query = select(origins.c.number).where(
-        origins.c.store == store, origins.c.what == what, origins.c.number.in_(list(found))
+        origins.c.store == store, origins.c.what == what, origins.c.number.in_(list(numbers))
     )
     known = set(connection.execute(query).scalars())
     rows = [
         {"what": what, "here": here, "store": store, "number": number}
-        for number, here in found.items()
+        for number, here in numbers.items()
         if number not in known
     ]
     if rows:

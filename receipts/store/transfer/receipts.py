@@ -77,29 +77,29 @@ def arrival(
     answer: Answer,
     at: datetime,
     actor: str | None,
-    said: Iterable[Judgement],
+    judgements: Iterable[Judgement],
 ) -> Arrival:
     """A receipt to be taken in: its columns are read from its bytes, under its lane; the rest is as given.
 
     Raises InputError where a time cannot be told in UTC.
     """
-    return Arrival(number, launch, generation, {**promoted(launch, answer, at), "actor": actor}, tuple(said))
+    return Arrival(number, launch, generation, {**promoted(launch, answer, at), "actor": actor}, tuple(judgements))
 
 
 def take(
     connection: Connection,
     store: str,
     batch: Sequence[Arrival],
-    said: Mapping[str, Sequence[Saying]],
+    statements: Mapping[str, Sequence[Saying]],
     *,
     whole: bool = True,
 ) -> Taken:
-    """Take in a batch of receipts of the store of that id. ``said`` is all that it says of standing, by receipt.
+    """Take in a batch of receipts of the store of that id. ``statements`` is all that it says of standing, by receipt.
 
     A receipt whose launch has another one here that stands is refused, and nothing of it is written. Of a store that
     is not exported ``whole`` some successor may never come: what it replaced is then withdrawn.
     """
-    here = _Here(connection, batch, said, whole=whole)
+    here = _Here(connection, batch, statements, whole=whole)
     fates = [here.admit(item) for item in batch]
     admitted = [item for item, fate in zip(batch, fates, strict=True) if fate.what == "new"]
     if admitted:
@@ -136,19 +136,24 @@ class _Here:
     """What is here of a batch's receipts, launches and successors, kept up to date while the batch is admitted."""
 
     def __init__(
-        self, connection: Connection, batch: Sequence[Arrival], said: Mapping[str, Sequence[Saying]], *, whole: bool
+        self,
+        connection: Connection,
+        batch: Sequence[Arrival],
+        statements: Mapping[str, Sequence[Saying]],
+        *,
+        whole: bool,
     ) -> None:
         self._whole = whole
         self._connection = connection
-        self._coming = said
+        self._coming = statements
         self.rows: dict[str, dict[str, Any]] = {}
         self._extra: list[Saying] = []
         statement, given = ask_around(connection, [item.row for item in batch])
         around = [Neighbour(*row) for row in statement.all(connection, given)]
-        self._about = [one.id for one in around if said.get(one.id)]
-        self._world = World(one._replace(said=0) if said.get(one.id) else one for one in around)
+        self._about = [one.id for one in around if statements.get(one.id)]
+        self._world = World(one._replace(said=0) if statements.get(one.id) else one for one in around)
         ids = {item.parsed.id for item in batch}
-        self._fallen = {*self._those(supersessions.c.receipt, ids), *(item for item in ids if said.get(item))}
+        self._fallen = {*self._those(supersessions.c.receipt, ids), *(item for item in ids if statements.get(item))}
 
     def admit(self, item: Arrival) -> Fate:
         """Decide what becomes of one receipt, and if it is taken, remember it for those that follow."""
@@ -199,8 +204,8 @@ class _Here:
             pairs = {item.successor for item in (*here[receipt], *coming[receipt])}
             coming[receipt] += [item for item in self._extra if item.receipt == receipt and item.successor not in pairs]
             new += to_add(here[receipt], coming[receipt], same=_saying, rank=lambda item: item.at)
-        made = insert_rows(self._connection, supersessions, [_saying_row(item) for item in new])
-        origin = {item.number: seq for item, seq in zip(new, made, strict=True) if item.number}
+        inserted = insert_rows(self._connection, supersessions, [_saying_row(item) for item in new])
+        origin = {item.number: seq for item, seq in zip(new, inserted, strict=True) if item.number}
         known = {_saying(item): item.number for receipt in about for item in here[receipt]}
         origin |= {
             item.number: known[_saying(item)]
@@ -214,18 +219,20 @@ class _Here:
     def _resolved(self, about: Iterable[str]) -> dict[str, list[Saying]]:
         """What the other store says of standing, without what a purge took from here, and without loose ends."""
         coming = {receipt: list(self._coming.get(receipt, ())) for receipt in about}
-        successors = {item.successor for said in coming.values() for item in said if item.successor}
+        successors = {item.successor for statements in coming.values() for item in statements if item.successor}
         erased = self._those(purges.c.receipt, successors)
         there = erased | self._those(receipts.c.id, successors)
-        return {receipt: [self._one(item, erased, there) for item in said] for receipt, said in coming.items()}
+        return {
+            receipt: [self._one(item, erased, there) for item in statements] for receipt, statements in coming.items()
+        }
 
     def _one(self, item: Saying, erased: set[str], there: set[str]) -> Saying:
         if item.successor in erased:
             return item._replace(reason=ERASED)
         if item.successor is None or item.successor in there or self._whole:
             return item
-        told = ELSEWHERE.format(successor=item.successor[:12], reason=item.reason)
-        return item._replace(successor=None, reason=told)
+        reason = ELSEWHERE.format(successor=item.successor[:12], reason=item.reason)
+        return item._replace(successor=None, reason=reason)
 
     def _those(self, column: Any, wanted: set[str]) -> set[str]:
         return set(self._connection.execute(select(column).where(column.in_(wanted))).scalars())

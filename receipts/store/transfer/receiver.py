@@ -28,9 +28,11 @@ class Taking:
         self._whole = whole
         self._other = other
 
-    def receipts(self, batch: Sequence[Arrival], said: Mapping[str, Sequence[Saying]]) -> Taken:
+    def receipts(self, batch: Sequence[Arrival], statements: Mapping[str, Sequence[Saying]]) -> Taken:
         """Receipts with the verdicts on each alone; see `intake.take`."""
-        return self._write(lambda connection: intake.take(connection, self._other, batch, said, whole=self._whole))
+        return self._write(
+            lambda connection: intake.take(connection, self._other, batch, statements, whole=self._whole)
+        )
 
     def verdicts(self, batch: Sequence[Judgement]) -> tuple[int, int]:
         """Verdicts on several receipts: how many are new, and how many were left out."""

@@ -88,17 +88,17 @@ def take_plain(connection: Connection, store: str, name: str, rows: Sequence[Row
         coming[row[plain.group]].append(row)
     here: dict[str, list[Row]] = defaultdict(list)
     query = select(table).where(group.in_(list(coming))).order_by(table.c.seq)
-    for found in connection.execute(query):
-        here[found._mapping[group]].append({"number": found.seq, **{key: found._mapping[key] for key in plain.columns}})
+    for held in connection.execute(query):
+        here[held._mapping[group]].append({"number": held.seq, **{key: held._mapping[key] for key in plain.columns}})
     taken: Mapping[str, list[Row]] = coming
     conflicts: tuple[str, ...] = ()
     if name == "claim_supersessions":
         taken, conflicts = _one_successor(coming, here)
     same = _same(plain.columns)
     new = [row for key, group_rows in taken.items() for row in to_add(here[key], group_rows, same, plain.rank)]
-    made = insert_rows(connection, table, [{key: row.get(key) for key in plain.columns} for row in new])
+    inserted = insert_rows(connection, table, [{key: row.get(key) for key in plain.columns} for row in new])
     numbers = {same(row): row["number"] for group_rows in here.values() for row in group_rows}
-    numbers |= {same(row): seq for row, seq in zip(new, made, strict=True)}
+    numbers |= {same(row): seq for row, seq in zip(new, inserted, strict=True)}
     come_from(connection, store, name, {row["number"]: numbers[same(row)] for row in rows if same(row) in numbers})
     notes = tuple(_pinned_otherwise(coming, here)) if name == "pins" else ()
     return Came(len(new), notes, conflicts, len(every) - len(rows))
@@ -156,18 +156,18 @@ def take_claims(connection: Connection, store: str, rows: Sequence[Row]) -> Came
     new = [row for row in rows if row["id"] not in here]
     other = [row["id"] for row in rows if row["id"] in here and not _same_claim(here[row["id"]].body, row["body"])]
     columns = ("id", "kind", "body", "origin", "at", "actor")
-    made = insert_rows(connection, claims, [{key: row.get(key) for key in columns} for row in new])
-    numbers = {row["number"]: seq for row, seq in zip(new, made, strict=True)}
+    inserted = insert_rows(connection, claims, [{key: row.get(key) for key in columns} for row in new])
+    numbers = {row["number"]: seq for row, seq in zip(new, inserted, strict=True)}
     # One row, told at another time or from another file, is no row that the other store has sealed.
     exact = _same(columns)
     for row in rows:
         if row["id"] in here and exact(row) == exact(here[row["id"]]._asdict()):
             numbers[row["number"]] = here[row["id"]].seq
     come_from(connection, store, "claims", numbers)
-    told = (
+    verdicts = (
         f"claim {name}: one of this name is here and says something else; claims are never edited" for name in other
     )
-    return Came(len(new), (), tuple(told))
+    return Came(len(new), (), tuple(verdicts))
 
 
 def _same_claim(here: str, there: str) -> bool:
@@ -185,10 +185,10 @@ def take_claim_verdicts(connection: Connection, store: str, rows: Sequence[Row])
         if row["claim"] in known and not any(item["receipt"] in gone for item in row["subjects"]):
             coming[row["claim"]].append(row)
     here: dict[str, list[Row]] = defaultdict(list)
-    for found in _claim_verdicts(connection, list(coming)):
-        here[found["claim"]].append(found)
+    for held in _claim_verdicts(connection, list(coming)):
+        here[held["claim"]].append(held)
     new = [row for name, group in coming.items() for row in to_add(here[name], group, _same_verdict, _judged)]
-    made = insert_rows(
+    inserted = insert_rows(
         connection,
         claim_verdicts,
         [
@@ -203,13 +203,13 @@ def take_claim_verdicts(connection: Connection, store: str, rows: Sequence[Row])
     )
     about = [
         {"verdict": seq, "position": position, **item}
-        for seq, row in zip(made, new, strict=True)
+        for seq, row in zip(inserted, new, strict=True)
         for position, item in enumerate(row["subjects"])
     ]
     if about:
         connection.execute(insert(claim_subjects), about)
     numbers = {_same_verdict(row): row["number"] for group in here.values() for row in group}
-    numbers |= {_same_verdict(row): seq for row, seq in zip(new, made, strict=True)}
+    numbers |= {_same_verdict(row): seq for row, seq in zip(new, inserted, strict=True)}
     taken = [row for group in coming.values() for row in group]
     come_from(connection, store, "claim_verdicts", {row["number"]: numbers[_same_verdict(row)] for row in taken})
     return Came(len(new))

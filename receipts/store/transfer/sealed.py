@@ -67,8 +67,8 @@ def take_seals(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
         connection.execute(insert(seals), [{name: row[name] for name in columns} for row in new])
     left = len(wanted) - len(new)
     notes = (f"{left} seals hold rows that were not taken in, and were left out with them",) if left else ()
-    made = [Seal(0, *(row[name] for name in Seal._fields[1:])) for row in new]
-    broken = [item for item in made if not held(connection, item, own).whole]
+    arrived = [Seal(0, *(row[name] for name in Seal._fields[1:])) for row in new]
+    broken = [item for item in arrived if not held(connection, item, own).whole]
     return Came(len(new), notes, tuple(map(_broken, broken)))
 
 
@@ -81,7 +81,7 @@ def _broken(one: Seal) -> str:
 
 def _rows_of(connection: Connection, seal: Row) -> int:
     """How many of a seal's rows are here, those counted whose digest alone was left."""
-    found = []
+    numbers = []
     for table in (origins, erased):
         query = select(func.count()).where(
             table.c.store == seal["store"],
@@ -90,5 +90,5 @@ def _rows_of(connection: Connection, seal: Row) -> int:
         )
         if table is erased:
             query = query.where(table.c.seal == seal["root"])
-        found.append(connection.execute(query).scalar_one())
-    return sum(found)
+        numbers.append(connection.execute(query).scalar_one())
+    return sum(numbers)

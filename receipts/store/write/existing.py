@@ -84,12 +84,12 @@ _HELD: Final = Statement(
 class World:
     """What is stored around some receipts, and, as they are decided one by one, those of them that came before."""
 
-    def __init__(self, found: Iterable[Neighbour]) -> None:
+    def __init__(self, neighbours: Iterable[Neighbour]) -> None:
         self._by_id: dict[str, Neighbour] = {}
         self._by_launch: dict[str, list[str]] = {}
         self._by_target: dict[str, list[str]] = {}
         self.purged: dict[str, Neighbour] = {}
-        for one in found:
+        for one in neighbours:
             if one.status == PURGED:
                 self.purged[one.id] = one
             elif one.id not in self._by_id:
@@ -160,8 +160,10 @@ def around(connection: Connection, rows: Sequence[Mapping[str, Any]], configured
     ]
     replaces = any(row["supersedes"] is not None for row in rows)
     # Numbers are given out before anything is written, so that every row can be written at once.
-    *_, found, placed, numbers = engine.together(connection, [*engine.asks_locked(alone=replaces), *asks])
-    return Around(World(Neighbour(*row) for row in found), {bytes(whole): seq for whole, seq in placed}, iter(numbers))
+    *_, existing, placed, numbers = engine.together(connection, [*engine.asks_locked(alone=replaces), *asks])
+    return Around(
+        World(Neighbour(*row) for row in existing), {bytes(whole): seq for whole, seq in placed}, iter(numbers)
+    )
 
 
 def ask_around(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Ask:

@@ -93,8 +93,8 @@ class Placed(NamedTuple):
 def add(connection: Connection, placed: Sequence[Placed]) -> None:
     """Write down what new receipts ran, in the transaction that stores them."""
     name(connection, [item.listed for item in placed])
-    found = numbers(connection, [item.configuration for item in placed])
-    rows = [(item.seq, found[item.configuration.whole], *item.listed.row.values()) for item in placed]
+    known = numbers(connection, [item.configuration for item in placed])
+    rows = [(item.seq, known[item.configuration.whole], *item.listed.row.values()) for item in placed]
     _NEW_PLACEMENTS.put(connection, rows)
 
 
@@ -107,16 +107,16 @@ def name(connection: Connection, several: Sequence[Listed]) -> None:
 def numbers(connection: Connection, wanted: Iterable[Configuration]) -> dict[bytes, int]:
     """Numbers of configurations by their `whole`; those that are new are written with their values and axes."""
     waiting = sorted({item.whole: item for item in wanted}.values(), key=lambda item: (item.digest, item.whole))
-    found: dict[bytes, int] = {}
+    by_digest: dict[bytes, int] = {}
     values: dict[AxisPart, Interned] = {}
     while True:
         twins: dict[int, int] = {}
         for seq, digest, twin, whole in _OF_DIGEST.read(connection, {(item.digest,) for item in waiting}):
-            found[bytes(whole)] = seq
+            by_digest[bytes(whole)] = seq
             twins[digest] = max(twin + 1, twins.get(digest, 0))
-        waiting = [item for item in waiting if item.whole not in found]
+        waiting = [item for item in waiting if item.whole not in by_digest]
         if not waiting:
-            return found
+            return by_digest
         if not values:
             values = _interned(connection, {part for item in waiting for part in item.parts.values()})
         _write(connection, waiting, values, twins)
@@ -144,10 +144,10 @@ def _write(
         )
         for (digest, twin), item in by_key.items()
     ]
-    made = _NEW_CONFIGURATIONS.counted(connection, rows, by=2)
+    inserted = _NEW_CONFIGURATIONS.counted(connection, rows, by=2)
     members_of = [
         (values[part].seq, seq, _left(by_key[digest, twin], part, values[part]))
-        for digest, twin, seq in made
+        for digest, twin, seq in inserted
         for part in by_key[digest, twin].parts.values()
     ]
     _NEW_AXES.put(connection, sorted(members_of, key=itemgetter(0, 1)))
@@ -160,7 +160,7 @@ def _left(item: Configuration, part: AxisPart, value: Interned) -> int | None:
 def _interned(connection: Connection, wanted: Iterable[AxisPart]) -> dict[AxisPart, Interned]:
     """Numbers of axis values; those that are new are written."""
     waiting = sorted(wanted, key=lambda part: (safe(part.axis), part.digest, part.value))
-    found: dict[AxisPart, Interned] = {}
+    interned: dict[AxisPart, Interned] = {}
     while True:
         twins: dict[tuple[str, int], int] = {}
         known: dict[tuple[str, str], Interned] = {}
@@ -168,10 +168,10 @@ def _interned(connection: Connection, wanted: Iterable[AxisPart]) -> dict[AxisPa
         for seq, axis, digest, twin, early, value in OF_VALUE.read(connection, keys):
             known[axis, value] = Interned(seq, bool(early))
             twins[axis, digest] = max(twin + 1, twins.get((axis, digest), 0))
-        found |= {part: one for part in waiting if (one := known.get((safe(part.axis), part.value))) is not None}
-        waiting = [part for part in waiting if part not in found]
+        interned |= {part: one for part in waiting if (one := known.get((safe(part.axis), part.value))) is not None}
+        waiting = [part for part in waiting if part not in interned]
         if not waiting:
-            return found
+            return interned
         axes = {safe(part.axis) for part in waiting}
         early = Counter(row[0] for row in EARLY_OF_AXIS.read(connection, ((axis,) for axis in axes)))
         rows = []

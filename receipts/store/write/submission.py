@@ -101,18 +101,18 @@ def take(
         return []
     world, placed, numbers = around(connection, [item.row for item in items], [item.configuration for item in items])
     new: list[_New] = []
-    told: list[Submitted | ConflictError] = []
+    outcomes: list[Submitted | ConflictError] = []
     for item in items:
         try:
-            told.append(_decide(world, item, numbers, new, actor, decides=decides))
+            outcomes.append(_decide(world, item, numbers, new, actor, decides=decides))
         except ConflictError as error:
-            told.append(error)
+            outcomes.append(error)
     if new:
         unknown = [one.item.configuration for one in new if one.item.configuration.whole not in placed]
         if unknown:
             placed |= index.numbers(connection, unknown)
         engine_of(connection).write(connection, _rows(new, placed, actor))
-    return told
+    return outcomes
 
 
 class _New(NamedTuple):
@@ -134,24 +134,24 @@ def _decide(
     known = world.get(row["id"])
     if known is not None:
         return Submitted(known.id, False, known.submitted_at, known.status, stands=known.said is None)
-    found = world.around(row)
-    replaced = replaced_by(row, found)
-    later = [other for other in replacing(row, found) if same_principal(other.actor, actor)]
+    around = world.around(row)
+    replaced = replaced_by(row, around)
+    later = [other for other in replacing(row, around) if same_principal(other.actor, actor)]
     if not decides:
         _refuse_anothers(replaced, item, actor)
     if not later:
-        _refuse_second(found, item, replaced)
-    generation = 1 + max((other.generation for other in found if other.launch == row["launch"]), default=-1)
-    said = [
+        _refuse_second(around, item, replaced)
+    generation = 1 + max((other.generation for other in around if other.launch == row["launch"]), default=-1)
+    statements = [
         {"receipt": other.id, "successor": row["id"], "reason": row["supersedes_reason"], "at": row["submitted_at"]}
         for other in replaced
     ]
-    said += [
+    statements += [
         {"receipt": row["id"], "successor": other.id, "reason": other.supersedes_reason, "at": row["submitted_at"]}
         for other in later
     ]
     receipt, verdict = next(numbers)
-    new.append(_New(item, receipt, verdict, generation, said))
+    new.append(_New(item, receipt, verdict, generation, statements))
     for other in replaced:
         world.no_longer_stands(other.id)
     world.add(
@@ -167,7 +167,7 @@ def _decide(
         status=row["status"],
         superseded=tuple(other.id for other in replaced),
         stands=not later,
-        undecided=_of_others(found, item),
+        undecided=_of_others(around, item),
     )
 
 
@@ -180,10 +180,10 @@ def _refuse_purged(world: World, item: Prepared) -> None:
         )
 
 
-def _of_others(found: Sequence[Neighbour], item: Prepared) -> tuple[str, ...]:
+def _of_others(neighbours: Sequence[Neighbour], item: Prepared) -> tuple[str, ...]:
     """Receipts of other launches that it says that it replaces: that is for a person to decide."""
     target, launch = item.row["supersedes"], item.row["launch"]
-    others = (other for other in found if other.launch != launch and other.said is None)
+    others = (other for other in neighbours if other.launch != launch and other.said is None)
     return tuple(other.id for other in others if target in (other.id, other.launch))
 
 
@@ -197,9 +197,9 @@ def _refuse_anothers(replaced: Sequence[Neighbour], item: Prepared, actor: str) 
             )
 
 
-def _refuse_second(found: Sequence[Neighbour], item: Prepared, replaced: Sequence[Neighbour]) -> None:
+def _refuse_second(neighbours: Sequence[Neighbour], item: Prepared, replaced: Sequence[Neighbour]) -> None:
     """A launch has at most one receipt that stands; one that comes superseded already is no second."""
-    other = rival(item.row, found, replaced)
+    other = rival(item.row, neighbours, replaced)
     if other is not None:
         raise ConflictError(
             f"{item.source}: launch {other.launch} has a receipt with other bytes, {other.id[:12]}, "
@@ -242,5 +242,5 @@ def _rows(new: Sequence[_New], placed: Mapping[bytes, int], actor: str) -> list[
                 if one.item.signature is not None
             ],
         ),
-        (_SUPERSESSION, [{**said, "actor": actor} for one in new for said in one.said]),
+        (_SUPERSESSION, [{**statement, "actor": actor} for one in new for statement in one.said]),
     ]
