@@ -158,7 +158,7 @@ def _check(raw: bytes, source: str) -> None:
 
 
 def _print(merged: Merged, written: str | None) -> None:
-    from receipts.emit.joined import ranks
+    from receipts.emit.across_ranks import ranks
 
     run = merged.tree["run"]
     steps = len(merged.tree.get("measurement", {}).get("step_durations_seconds", ()))

@@ -31,7 +31,7 @@ def _files(process: str, root: str) -> list[str]:
             rows = [line.rstrip("\n").split(":", 2) for line in stream.read(16384).splitlines()]
     except OSError:
         return []
-    found = []
+    paths = []
     for number, controllers, path in (row for row in rows if len(row) == 3):
         # On a host of both versions memory is counted by the first, and the second has a row all the same.
         if number == "0":
@@ -41,5 +41,5 @@ def _files(process: str, root: str) -> list[str]:
         else:
             continue
         # Inside a container the path may be that of the host, and only the mount's root is there.
-        found += [f"{place}{path.rstrip('/')}/{file}", f"{place}/{file}"]
-    return found
+        paths += [f"{place}{path.rstrip('/')}/{file}", f"{place}/{file}"]
+    return paths

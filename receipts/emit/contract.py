@@ -69,8 +69,8 @@ def contract() -> Contract:
     import os
 
     with open(os.path.join(os.path.dirname(__file__), "contract.json"), encoding="utf-8") as stream:
-        found = json.load(stream)
-    return Contract(**found)
+        loaded = json.load(stream)
+    return Contract(**loaded)
 
 
 def near(word: str, known: Mapping[str, Any] | Sequence[str]) -> str:
@@ -86,8 +86,8 @@ def near(word: str, known: Mapping[str, Any] | Sequence[str]) -> str:
         names[name] = name
     close = difflib.get_close_matches(word.lower(), names, n=3, cutoff=0.6)
     close = close or difflib.get_close_matches(word.rpartition(".")[2].lower(), names, n=2, cutoff=0.7)
-    found = list(dict.fromkeys(names[item] for item in close))
-    return f"; did you mean {' or '.join(found)}?" if found else "; it can stand under features or notes"
+    matches = list(dict.fromkeys(names[item] for item in close))
+    return f"; did you mean {' or '.join(matches)}?" if matches else "; it can stand under features or notes"
 
 
 def scalar(value: Any) -> bool | int | float | str:
@@ -101,10 +101,10 @@ def scalar(value: Any) -> bool | int | float | str:
 
 def key(name: Any) -> str:
     """A key of an open map. Raises `Refused`."""
-    found = printable(str(name))
-    if not 0 < len(found) <= _LONGEST_KEY:
-        raise Refused(f"a key has 1 to {_LONGEST_KEY} characters, and this has {len(found)}")
-    return found
+    text = printable(str(name))
+    if not 0 < len(text) <= _LONGEST_KEY:
+        raise Refused(f"a key has 1 to {_LONGEST_KEY} characters, and this has {len(text)}")
+    return text
 
 
 def printable(text: str) -> str:
@@ -173,10 +173,10 @@ def _number(value: Any) -> int | float:
             raise Refused("the number has more than 25 digits")
         return int(value)
     if isinstance(value, float) or _numeric(value):
-        found = float(value)
-        if not math.isfinite(found):
-            raise Refused(f"it must be finite, and is {found}")
-        return found
+        number = float(value)
+        if not math.isfinite(number):
+            raise Refused(f"it must be finite, and is {number}")
+        return number
     raise Refused(f"it must be a number, and is {_is(value)}")
 
 
@@ -192,21 +192,21 @@ def _text(value: Any, longest: int, shortest: int = 1) -> str:
     if isinstance(value, bytes | dict | list | set) or value is None:
         raise Refused(f"it must be a text, and is {_is(value)}")
     # Enumerations, types (`torch.bfloat16`) and paths are named by what they print.
-    found = value if isinstance(value, str) else str(getattr(value, "value", value))
-    found = printable(found)
-    if len(found) < shortest:
+    text = value if isinstance(value, str) else str(getattr(value, "value", value))
+    text = printable(text)
+    if len(text) < shortest:
         raise Refused("it is empty")
-    return found if len(found) <= longest else f"{found[: longest - 1]}…"
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _time(text: str) -> str:
     from datetime import datetime
 
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise Refused(f"{text!r:.60} is no time; write it like 2026-03-02T09:00:00Z") from None
-    if found.tzinfo is None:
+    if time.tzinfo is None:
         raise Refused("the time has no zone; write it like 2026-03-02T09:00:00Z")
     return text
 

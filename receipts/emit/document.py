@@ -54,14 +54,14 @@ def tree(record: Record) -> dict[str, Any]:
     _state_measurement(record)
     _state_failure(record)
     facts = record.facts
-    found: dict[str, Any] = {"schema_version": contract().schema_version}
+    receipt: dict[str, Any] = {"schema_version": contract().schema_version}
     for path in contract().leaves:
         if path in facts.values:
-            put(found, path.split("."), facts.values[path])
+            put(receipt, path.split("."), facts.values[path])
     for name, entries in facts.maps.items():
         if entries:
-            found[name] = {key: entries[key] for key in sorted(entries, key=lambda key: (key != "complete", key))}
-    measured = found.setdefault("measurement", {})
+            receipt[name] = {key: entries[key] for key in sorted(entries, key=lambda key: (key != "complete", key))}
+    measured = receipt.setdefault("measurement", {})
     if record.steps or record.outcome == "ok":
         measured["step_flags"] = _flags(record)
     if facts.counters:
@@ -70,31 +70,31 @@ def tree(record: Record) -> dict[str, Any]:
         measured["step_durations_seconds"] = Seconds(record)
     rows = chips(record)
     if rows:
-        found.setdefault("memory", {})["chips"] = rows
+        receipt.setdefault("memory", {})["chips"] = rows
     if facts.evidence:
-        found["evidence"] = facts.evidence
+        receipt["evidence"] = facts.evidence
     if facts.notes:
-        found["notes"] = {name: facts.notes[name] for name in sorted(facts.notes)}
-    return {name: found[name] for name in SECTIONS if found.get(name) not in (None, {}, [])}
+        receipt["notes"] = {name: facts.notes[name] for name in sorted(facts.notes)}
+    return {name: receipt[name] for name in SECTIONS if receipt.get(name) not in (None, {}, [])}
 
 
-def counted(found: dict[str, Any], by: str) -> dict[str, Any]:
+def counted(receipt: dict[str, Any], by: str) -> dict[str, Any]:
     """The receipt with the program that writes it, and with `run.entries`.
 
     These are how many entries what is read whole has, so that one taken out is missed.
     """
     counts: dict[str, int] = {}
     for path in contract().collections:
-        node: Any = found
+        node: Any = receipt
         for part in path.split("."):
             node = node.get(part, {})
         if node:
             counts[path] = len(node)
     recorded = {"by": by, "digest": UNWRITTEN}
-    return found | {"run": found["run"] | {"recorded": recorded, "entries": counts}}
+    return receipt | {"run": receipt["run"] | {"recorded": recorded, "entries": counts}}
 
 
-def sealed(found: dict[str, Any]) -> Iterator[str]:
+def sealed(receipt: dict[str, Any]) -> Iterator[str]:
     """The document in pieces, with its digest in `run.recorded`, so that an edit shows.
 
     The digest is that of the text with zeros in its place, which takes a first pass; the text is never held whole.
@@ -102,10 +102,10 @@ def sealed(found: dict[str, Any]) -> Iterator[str]:
     import hashlib
 
     whole = hashlib.sha256()
-    for piece in text(found):
+    for piece in text(receipt):
         whole.update(piece.encode())
-    found["run"]["recorded"]["digest"] = whole.hexdigest()
-    yield from text(found)
+    receipt["run"]["recorded"]["digest"] = whole.hexdigest()
+    yield from text(receipt)
 
 
 def chips(record: Record) -> list[dict[str, Any]]:

@@ -33,10 +33,10 @@ def conclude(run: Run, error: BaseException | None, died: int | None) -> None:
     record.outcome = outcome
 
 
-def hung(run: Run, found: Stall) -> None:
+def hung(run: Run, stalled: Stall) -> None:
     """Note that a step was stuck when the run was told to stop."""
-    run.record.stall = found
-    _fail(run, "hang", {"class": "not_oom", "message": f"{found}, when it was told to stop"})
+    run.record.stall = stalled
+    _fail(run, "hang", {"class": "not_oom", "message": f"{stalled}, when it was told to stop"})
 
 
 def read(run: Run) -> None:
@@ -67,10 +67,10 @@ def _of(run: Run, error: BaseException | None) -> tuple[str, int | None]:
         # asyncio's: what its loop makes of Ctrl-C, and of a task that is told to stop.
         return "preempted", None
     if error is not None and not isinstance(error, GeneratorExit):
-        outcome, found = failures.of_exception(error)
+        outcome, failure = failures.of_exception(error)
         if outcome == "crash" and not run.record.losses.finite:
             outcome = "nan"
-        _fail(run, outcome, found)
+        _fail(run, outcome, failure)
         return outcome, 1
     return run.record.outcome or "ok", 0
 
@@ -78,23 +78,23 @@ def _of(run: Run, error: BaseException | None) -> tuple[str, int | None]:
 def caught(run: Run, error: BaseException | str, outcome: str | None) -> None:
     """Note a failure that the job caught."""
     if isinstance(error, str):
-        named, found = failures.of_text(error)
-        found = {"message": error[: failures.LONGEST_READ], **found}
+        named, failure = failures.of_text(error)
+        failure = {"message": error[: failures.LONGEST_READ], **failure}
     else:
-        named, found = failures.of_exception(error)
+        named, failure = failures.of_exception(error)
     if outcome is not None and outcome not in OUTCOMES:
         run.fault(f"an outcome of a failure is one of {', '.join(OUTCOMES)}, and not {outcome!r:.40}")
         outcome = None
-    _fail(run, outcome or named, found)
+    _fail(run, outcome or named, failure)
 
 
-def _fail(run: Run, outcome: str, found: dict[str, Any]) -> None:
+def _fail(run: Run, outcome: str, failure: dict[str, Any]) -> None:
     steps, record = run.steps, run.record
     compiling = steps.gauges[OPEN_SPAN] == 1
-    found["step"] = steps.count
-    found["phase"] = failures.phase(steps.count, record.warmup, begun=steps.inside, compiling=compiling)
+    failure["step"] = steps.count
+    failure["phase"] = failures.phase(steps.count, record.warmup, begun=steps.inside, compiling=compiling)
     if record.place.world > 1:
-        found["rank"] = record.place.rank
-    found["message"] = secrets.redact(str(found.get("message", outcome)))[: failures.LONGEST]
-    record.outcome, record.failure = outcome, found
-    run.tell(["failure", outcome, found])
+        failure["rank"] = record.place.rank
+    failure["message"] = secrets.redact(str(failure.get("message", outcome)))[: failures.LONGEST]
+    record.outcome, record.failure = outcome, failure
+    run.tell(["failure", outcome, failure])

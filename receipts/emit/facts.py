@@ -133,7 +133,9 @@ class Facts:
         try:
             if strange := [name for name in row if name not in (*_MEMORY, "phase", "chip", "device")]:
                 raise Refused(f"a row of memory has no {strange[0]}{near(strange[0], _MEMORY)}")
-            found = {name: contract().check(f"memory.chips[].{name}", row[name]) for name in _MEMORY if _has(row, name)}
+            measured = {
+                name: contract().check(f"memory.chips[].{name}", row[name]) for name in _MEMORY if _has(row, name)
+            }
             phase = contract().check("memory.chips[].phase", row.get("phase"))
             whole = _has(row, "chip")
             ordinal = contract().check("memory.chips[].chip", row["chip"] if whole else row.get("device"))
@@ -141,21 +143,21 @@ class Facts:
             self.fault(source, str(error))
             return
         if len(self.memory) < MAX_ROWS:
-            self.memory["chip" if whole else "device", ordinal, phase] = found
-            self._event(["memory", "chip" if whole else "device", ordinal, phase, found])
+            self.memory["chip" if whole else "device", ordinal, phase] = measured
+            self._event(["memory", "chip" if whole else "device", ordinal, phase, measured])
 
     def add_counter(self, row: Mapping[str, Any], source: str = CALLER) -> None:
         """State a path counter; of one name the latest stands."""
-        found = self._row("measurement.path_counters[]", row, ("name", "count"), source)
-        if found is not None and len(self.counters) < MAX_ENTRIES:
-            self.counters[found["name"]] = found
-            self._event(["counter", found])
+        counter = self._row("measurement.path_counters[]", row, ("name", "count"), source)
+        if counter is not None and len(self.counters) < MAX_ENTRIES:
+            self.counters[counter["name"]] = counter
+            self._event(["counter", counter])
 
     def add_evidence(self, row: Mapping[str, Any], source: str = CALLER) -> None:
         """State what was read and where; the same row is kept once."""
         plain = {name: value for name, value in row.items() if name != "observed"}
-        found = self._row("evidence[]", plain, ("kind",), source)
-        if found is None:
+        entry = self._row("evidence[]", plain, ("kind",), source)
+        if entry is None:
             return
         observed: dict[str, Any] = {}
         for name, value in (row.get("observed") or {}).items():
@@ -164,10 +166,10 @@ class Facts:
             except Refused as error:
                 self.fault(source, f"evidence: {name}: {error}")
         if observed:
-            found["observed"] = observed
-        if found not in self.evidence and len(self.evidence) < MAX_ENTRIES:
-            self.evidence.append(found)
-            self._event(["evidence", found])
+            entry["observed"] = observed
+        if entry not in self.evidence and len(self.evidence) < MAX_ENTRIES:
+            self.evidence.append(entry)
+            self._event(["evidence", entry])
 
     def _row(self, place: str, row: Mapping[str, Any], needed: tuple[str, ...], source: str) -> dict[str, Any] | None:
         try:
@@ -258,8 +260,8 @@ def _has(row: Mapping[str, Any], name: str) -> bool:
 
 def _scalar_of(name: str, value: Any) -> Any:
     """An open map's value; under a name that says that it is a secret, no text at all."""
-    found = clean(scalar(clean(value)))
-    return secrets.HIDDEN if isinstance(found, str) and secrets.secret_name(name) else found
+    plain = clean(scalar(clean(value)))
+    return secrets.HIDDEN if isinstance(plain, str) and secrets.secret_name(name) else plain
 
 
 def _entry(name: str, entry: str, value: Any) -> Any:
@@ -275,10 +277,10 @@ def _entry(name: str, entry: str, value: Any) -> Any:
             raise Refused("it must be a version")
         return value[:500]
     if name == "flags" and isinstance(value, dict):
-        found = {"value": _scalar_of(entry, value.get("value"))}
+        flag = {"value": _scalar_of(entry, value.get("value"))}
         if value.get("before_runtime") is not None:
-            found["before_runtime"] = bool(value["before_runtime"])
-        return found
+            flag["before_runtime"] = bool(value["before_runtime"])
+        return flag
     return _scalar_of(entry, value)
 
 

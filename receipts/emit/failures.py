@@ -51,12 +51,12 @@ def of_exception(error: BaseException) -> tuple[str, dict[str, Any]]:
         text = ""
     message = f"{name}: {text}" if text else name
     message = message[:LONGEST_READ]
-    found: dict[str, Any] = {"message": message}
+    failure: dict[str, Any] = {"message": message}
     where = operator(error.__traceback__)
     if where:
-        found["operator"] = where
+        failure["operator"] = where
     outcome, seen = of_text(message)
-    return outcome, {**found, **seen}
+    return outcome, {**failure, **seen}
 
 
 def of_text(message: str) -> tuple[str, dict[str, Any]]:
@@ -70,11 +70,11 @@ def of_text(message: str) -> tuple[str, dict[str, Any]]:
     if "outofmemoryerror" in head or re.search(r"out of memory|resource_exhausted|ran out of memory", low):
         figures = _figures(message)
         unallocated = figures.pop("unallocated", None)
-        found = {"class": _class(low, figures, unallocated), **figures}
+        failure = {"class": _class(low, figures, unallocated), **figures}
         chip = re.search(r"\b(?:GPU|XPU|TPU)[ _:](\d{1,5})\b", message)
         if chip is not None:
-            found["device"] = int(chip[1])
-        return "oom", found
+            failure["device"] = int(chip[1])
+        return "oom", failure
     if head in ("floatingpointerror", "nonfiniteerror") or re.search(
         r"\b(?:loss|grad\w*|norm)\b[^.\n]{0,60}\b(?:is |was |became )?(?:nan|inf|not finite|non-?finite)\b"
         r"|\b(?:nan|non-?finite)\b[^.\n]{0,40}\b(?:loss|grad\w*)\b",
@@ -119,15 +119,15 @@ def _class(low: str, figures: dict[str, int], unallocated: int | None) -> str:
 def _figures(message: str) -> dict[str, int]:
     import re
 
-    found: dict[str, int] = {}
+    figures: dict[str, int] = {}
     for name, pattern in _FIGURES.items():
         match = re.search(pattern, message)
         if match is not None and (unit := _UNITS.get(match[2].upper())) is not None:
             try:
-                found[name] = int(float(match[1]) * unit)
+                figures[name] = int(float(match[1]) * unit)
             except ValueError:
                 continue
-    return found
+    return figures
 
 
 def operator(trace: TracebackType | None) -> str | None:

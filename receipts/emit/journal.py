@@ -108,12 +108,12 @@ class Journal:
         start = -(-(self._end + HEAD.size) // grain) * grain
         reserve(self._file, start, size)
         flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
-        found = mmap.mmap(self._file, size, flags=flags, offset=start)
+        mapped = mmap.mmap(self._file, size, flags=flags, offset=start)
         length = start + size - self._end - HEAD.size
         os.pwrite(self._file, HEAD.pack(MARK, kind, b"\n", length, start), self._end)
         self._end = start + size
-        self._maps.append(found)
-        return memoryview(found)
+        self._maps.append(mapped)
+        return memoryview(mapped)
 
     def __repr__(self) -> str:
         return f"Journal({self.path!r}, {self._end} bytes)"

@@ -5,7 +5,7 @@ The same parts give the same bytes, in whatever order they are named.
 
 from __future__ import annotations
 
-from receipts.emit import document, failures, joined
+from receipts.emit import across_ranks, document, failures
 from receipts.emit.contract import contract
 from receipts.emit.facts import RECORDER
 from receipts.emit.part_file import Part, Refused
@@ -37,7 +37,7 @@ def merge(given: Iterable[Part]) -> Merged:
     ranked = _one_launch(sorted(given, key=lambda part: (part.rank, part.source)))
     world = ranked[0].world
     missing = tuple(sorted(set(range(world)) - {part.rank for part in ranked}))
-    join = joined.Join({part.rank: part.receipt for part in ranked})
+    join = across_ranks.Join({part.rank: part.receipt for part in ranked})
     tree: dict[str, Any] = {"schema_version": contract().schema_version}
     values = join.leaves()
     values |= _ending(ranked)
@@ -65,8 +65,8 @@ def merge(given: Iterable[Part]) -> Merged:
     if evidence := join.rows("evidence"):
         tree["evidence"] = evidence
     tree["notes"] = _notes(join, ranked, missing)
-    found = {name: tree[name] for name in document.SECTIONS if tree.get(name) not in (None, {}, [])}
-    return Merged(document.counted(found, "merge"), missing, tuple(join.disagreements))
+    receipt = {name: tree[name] for name in document.SECTIONS if tree.get(name) not in (None, {}, [])}
+    return Merged(document.counted(receipt, "merge"), missing, tuple(join.disagreements))
 
 
 def _one_launch(ranked: list[Part]) -> list[Part]:
@@ -153,9 +153,10 @@ def _awaited(ranked: list[Part]) -> dict[str, Any]:
     stuck = sorted(part.rank for part in ranked if part.run["outcome"] == "hang" and part.rank != behind[0])
     if not stuck:
         return {}
-    words = f"{joined.ranks(stuck)} waited in step {max(ended.values())}, and rank {behind[0]} had ended {least} steps"
-    said = next(part.receipt["failure"].get("message", "") for part in ranked if part.rank == stuck[0])
-    return {"rank": behind[0], "step": least, "message": f"{words}; of rank {stuck[0]}: {said}"}
+    waiting = f"{across_ranks.ranks(stuck)} waited in step {max(ended.values())}"
+    words = f"{waiting}, and rank {behind[0]} had ended {least} steps"
+    message = next(part.receipt["failure"].get("message", "") for part in ranked if part.rank == stuck[0])
+    return {"rank": behind[0], "step": least, "message": f"{words}; of rank {stuck[0]}: {message}"}
 
 
 def _missed(ranked: list[Part], failure: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,8 +164,8 @@ def _missed(ranked: list[Part], failure: Mapping[str, Any]) -> dict[str, Any]:
     left = next((part for part in ranked if _kind(part) == "bereft"), None)
     if left is None:
         return {}
-    said = left.receipt["failure"]["message"]
-    return {"message": f"{failure.get('message', '')}; of rank {left.rank}: {said}"[: failures.LONGEST]}
+    message = left.receipt["failure"]["message"]
+    return {"message": f"{failure.get('message', '')}; of rank {left.rank}: {message}"[: failures.LONGEST]}
 
 
 def _kind(part: Part) -> str:
@@ -197,17 +198,17 @@ def _time(text: str) -> float:
 
 def _chips(ranked: list[Part]) -> list[dict[str, Any]]:
     """Every rank's rows, each with its chip over all hosts; of one chip and phase the larger peak stands."""
-    found: dict[tuple[int, str], dict[str, Any]] = {}
+    largest: dict[tuple[int, str], dict[str, Any]] = {}
     order = {phase: at for at, phase in enumerate(("post_init", "post_compile", "post_step0", "steady"))}
     for part in ranked:
         for row in part.receipt.get("memory", {}).get("chips", ()):
             chip = row["chip"] if "chip" in row else _chip_of(ranked, part, row["device"])
             rest = {name: value for name, value in row.items() if name not in ("chip", "device", "phase")}
             key = chip, row["phase"]
-            if key not in found or rest.get("peak_bytes", 0) > found[key].get("peak_bytes", 0):
-                found[key] = rest
-    ordered = sorted(found, key=lambda key: (key[0], order.get(key[1], 9)))
-    return [{"chip": chip, "phase": phase, **found[chip, phase]} for chip, phase in ordered]
+            if key not in largest or rest.get("peak_bytes", 0) > largest[key].get("peak_bytes", 0):
+                largest[key] = rest
+    ordered = sorted(largest, key=lambda key: (key[0], order.get(key[1], 9)))
+    return [{"chip": chip, "phase": phase, **largest[chip, phase]} for chip, phase in ordered]
 
 
 def _chip_of(ranked: list[Part], part: Part, device: int) -> int:
@@ -217,7 +218,7 @@ def _chip_of(ranked: list[Part], part: Part, device: int) -> int:
     host follow those of the hosts whose ranks come before.
     """
     devices = {other.rank: _devices(other) for other in ranked}
-    if all(len(found) <= 1 for found in devices.values()):
+    if all(len(own) <= 1 for own in devices.values()):
         return part.rank
     before, hosts = 0, list(dict.fromkeys(other.host for other in ranked))
     for host in hosts[: hosts.index(part.host)]:
@@ -230,16 +231,16 @@ def _devices(part: Part) -> set[int]:
     return {row["device"] for row in rows if "device" in row}
 
 
-def _notes(join: joined.Join, ranked: list[Part], missing: tuple[int, ...]) -> dict[str, list[str]]:
+def _notes(join: across_ranks.Join, ranked: list[Part], missing: tuple[int, ...]) -> dict[str, list[str]]:
     notes = join.notes()
     own = notes.setdefault(RECORDER, [])
     if missing:
-        own.append(f"parts of {joined.ranks(missing)} of {ranked[0].world} are missing")
+        own.append(f"parts of {across_ranks.ranks(missing)} of {ranked[0].world} are missing")
     own += join.disagreements
     outcomes: dict[str, list[int]] = {}
     for part in ranked:
         outcomes.setdefault(part.run["outcome"], []).append(part.rank)
     if len(outcomes) > 1:
-        own += [f"{joined.ranks(found)}: {outcome}" for outcome, found in sorted(outcomes.items())]
+        own += [f"{across_ranks.ranks(members)}: {outcome}" for outcome, members in sorted(outcomes.items())]
     own.append(f"merged from the parts of {len(ranked)} ranks on {len({part.host for part in ranked})} hosts")
     return {topic: lines[:50] for topic, lines in sorted(notes.items()) if lines}

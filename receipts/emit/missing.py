@@ -50,9 +50,9 @@ def missing(facts: Facts, lane: str) -> tuple[Missing, ...]:
     """What the lane's rules would leave open; for a lane that is not shipped, what every lane asks."""
     lanes = contract().lanes
     asked = lanes.get(lane) or lanes["unlisted"]
-    found = []
+    unstated = []
     if not facts.states("run.context"):
-        found.append(Missing("run.context", "comparisons", f"{how('run.context')}: {CONTEXT}"))
+        unstated.append(Missing("run.context", "comparisons", f"{how('run.context')}: {CONTEXT}"))
     needs, less = dict(asked["needs"]), set[str]()
     for condition, change in asked["where"].items():
         path, _, value = condition.partition("=")
@@ -62,16 +62,16 @@ def missing(facts: Facts, lane: str) -> tuple[Missing, ...]:
     needs = {need: rule for need, rule in needs.items() if need not in less}
     for need, rule in needs.items():
         if not any(facts.states(option) or _installed(facts, option) for option in need.split("|")):
-            found.append(Missing(need, rule, how(need.partition("|")[0])))
+            unstated.append(Missing(need, rule, how(need.partition("|")[0])))
     code = contract().evidence_rule
     for name in asked["witness"]:
         path = f"path.witnessed.{name}"
         if not facts.states(path) and path not in needs and path not in less:
-            found.append(Missing(path, code, how(path)))
+            unstated.append(Missing(path, code, how(path)))
     best = max((_level(row) for row in facts.evidence), default=0)
     if best < _LEVELS.index(asked["evidence"]):
-        found.append(Missing("evidence", code, f"{how('evidence')}; level {asked['evidence']} is needed"))
-    return tuple(found)
+        unstated.append(Missing("evidence", code, f"{how('evidence')}; level {asked['evidence']} is needed"))
+    return tuple(unstated)
 
 
 def _installed(facts: Facts, path: str) -> bool:

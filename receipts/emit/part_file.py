@@ -35,8 +35,8 @@ class Part:
     @property
     def run(self) -> dict[str, Any]:
         """Section ``run`` of the part."""
-        found: dict[str, Any] = self.receipt["run"]
-        return found
+        section: dict[str, Any] = self.receipt["run"]
+        return section
 
     def __repr__(self) -> str:
         return f"Part(rank={self.rank}, world={self.world}, source={self.source!r})"
@@ -76,22 +76,22 @@ def _tree(path: str) -> dict[str, Any]:
     if len(raw) > MAX_BYTES or raw.count(b"[") + raw.count(b"{") > MAX_OBJECTS:
         raise Refused([f"{path}: it is larger than {MAX_BYTES >> 20} MiB or has more than {MAX_OBJECTS} objects"])
     try:
-        found = json.loads(raw)
+        tree = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise Refused([f"{path}: this is not JSON: {error}; was it written whole?"]) from None
-    if not isinstance(found, dict):
+    if not isinstance(tree, dict):
         raise Refused([f"{path}: this is no part"])
-    if "receipts_part" not in found:
-        what = "a whole receipt, of one process alone" if "schema_version" in found else "no part of a launch"
+    if "receipts_part" not in tree:
+        what = "a whole receipt, of one process alone" if "schema_version" in tree else "no part of a launch"
         raise Refused([f"{path}: this is {what}; name the files that end in .part.json or .journal"])
-    if found["receipts_part"] != parts.PART_VERSION:
-        raise Refused([f"{path}: it is a part of version {found['receipts_part']}; upgrade frontier-receipts"])
+    if tree["receipts_part"] != parts.PART_VERSION:
+        raise Refused([f"{path}: it is a part of version {tree['receipts_part']}; upgrade frontier-receipts"])
     kinds = {"launch": str, "rank": int, "world": int, "local_rank": int, "host": str, "receipt": dict}
-    wrong = [name for name, kind in kinds.items() if type(found.get(name)) is not kind]
-    run = found["receipt"].get("run") if not wrong else None
+    wrong = [name for name, kind in kinds.items() if type(tree.get(name)) is not kind]
+    run = tree["receipt"].get("run") if not wrong else None
     texts = ("launch", "lane", "kind", "outcome", "started")
     if wrong or not isinstance(run, dict) or not all(isinstance(run.get(name), str) for name in texts):
         raise Refused([f"{path}: it says no {wrong[0] if wrong else 'run'}: it was not written by the recorder"])
-    if not 0 <= found["rank"] < found["world"] <= MAX_PARTS:
-        raise Refused([f"{path}: it says rank {found['rank']} of {found['world']}"])
-    return found
+    if not 0 <= tree["rank"] < tree["world"] <= MAX_PARTS:
+        raise Refused([f"{path}: it says rank {tree['rank']} of {tree['world']}"])
+    return tree

@@ -60,13 +60,13 @@ class Probing:
 
         from receipts.emit import probes
 
-        found = []
+        modules = []
         for name in probes.NAMES:
             try:
-                found.append(importlib.import_module(f"receipts.emit.probes.{name}"))
+                modules.append(importlib.import_module(f"receipts.emit.probes.{name}"))
             except Exception as error:
                 self._facts.fault(name, f"the probe does not load: {type(error).__name__}: {error}")
-        return found
+        return modules
 
     def call(self, what: str, *arguments: Any) -> None:
         """Call ``at_start``, ``at_phase`` or ``at_end`` of every probe that has it."""

@@ -66,9 +66,9 @@ class Record:
         """Positions of steps by flag, the warm-up among them."""
         from receipts.emit.steps import BITS
 
-        found: dict[str, list[int]] = {}
+        steps: dict[str, list[int]] = {}
         if self.warmup:
-            found["warmup"] = list(range(min(self.warmup, self.steps)))
+            steps["warmup"] = list(range(min(self.warmup, self.steps)))
         step = 0
         for words, used in self.blocks:
             for at in range(1, used, 2):
@@ -76,9 +76,9 @@ class Record:
                 if bits:
                     for name, bit in BITS.items():
                         if bits & bit and not (name == "warmup" and step < (self.warmup or 0)):
-                            found.setdefault(name, []).append(step)
+                            steps.setdefault(name, []).append(step)
                 step += 1
-        return found
+        return steps
 
     def __repr__(self) -> str:
         return f"Record(rank={self.place.rank}, {self.steps} steps, outcome={self.outcome})"

@@ -26,17 +26,17 @@ SILENT = (
 
 def recover(path: str) -> Record:
     """The record of a journal. Raises `replay.NotAJournal`, and OSError where the file cannot be read."""
-    found = replay.read(path)
-    head = _checked(found.head)
+    replayed = replay.read(path)
+    head = _checked(replayed.head)
     record = Record(head)
-    record.replay(found.events)
-    record.blocks = [(found.words, len(found.words))]
-    record.gauges = found.gauges
-    record.losses.gauged(found.gauges, found.floats)
-    record.norms.gauged(found.gauges, found.floats)
-    ends = found.words[-2] if found.words else 0
-    record.last_ns = max(ends, found.gauges[journal.BEGUN], found.gauges[journal.LAST], head["begun_ns"])
-    for line in found.torn:
+    record.replay(replayed.events)
+    record.blocks = [(replayed.words, len(replayed.words))]
+    record.gauges = replayed.gauges
+    record.losses.gauged(replayed.gauges, replayed.floats)
+    record.norms.gauged(replayed.gauges, replayed.floats)
+    ends = replayed.words[-2] if replayed.words else 0
+    record.last_ns = max(ends, replayed.gauges[journal.BEGUN], replayed.gauges[journal.LAST], head["begun_ns"])
+    for line in replayed.torn:
         record.facts.add_note(RECORDER, line)
     if not record.ended:
         _end(record, ends)
@@ -108,7 +108,7 @@ def _end(record: Record, ends: int) -> None:
 
 def _iso(nanoseconds: int) -> str:
     try:
-        found = datetime.fromtimestamp(nanoseconds / 1e9, UTC)
+        moment = datetime.fromtimestamp(nanoseconds / 1e9, UTC)
     except (OverflowError, OSError, ValueError):
         raise replay.NotAJournal("its clocks are broken: the end of the run is at no time") from None
-    return found.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -48,24 +48,24 @@ def read(path: str) -> Replay:
         if data != journal.MARK:
             raise NotAJournal("this is no journal of the recorder; name the file that ends in .journal")
         data += stream.read(MAX_BYTES)
-    found: Replay | None = None
+    replayed: Replay | None = None
     torn: list[str] = []
     for kind, body, words in _frames(memoryview(data), torn):
-        if kind == b"H" and found is None:
-            found = Replay(_object(body))
-        elif found is None:
+        if kind == b"H" and replayed is None:
+            replayed = Replay(_object(body))
+        elif replayed is None:
             raise NotAJournal("its first frame is broken: nothing says which run it is of")
         elif kind == b"E":
-            _event(found, body, torn)
+            _event(replayed, body, torn)
         elif kind == b"G":
             page = words[: 8 * journal.GAUGES].ljust(8 * journal.GAUGES, b"\0")
-            found.gauges, found.floats = array("q", page), array("d", page)
+            replayed.gauges, replayed.floats = array("q", page), array("d", page)
         elif kind == b"S":
-            _steps(found, words, torn)
-    if found is None:
+            _steps(replayed, words, torn)
+    if replayed is None:
         raise NotAJournal("its first frame is broken: nothing says which run it is of")
-    found.torn = torn
-    return found
+    replayed.torn = torn
+    return replayed
 
 
 def _frames(data: memoryview, torn: list[str]) -> Iterator[tuple[bytes, bytes, bytes]]:
@@ -114,34 +114,34 @@ def _next(data: memoryview, at: int) -> int:
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(body)
+        parsed = json.loads(body)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or found.get("format") != journal.FORMAT:
+        parsed = None
+    if not isinstance(parsed, dict) or parsed.get("format") != journal.FORMAT:
         raise NotAJournal(f"it is not of format {journal.FORMAT}; read it with the version that wrote it")
-    return found
+    return parsed
 
 
-def _event(found: Replay, body: bytes, torn: list[str]) -> None:
+def _event(replayed: Replay, body: bytes, torn: list[str]) -> None:
     try:
         event = json.loads(body)
     except (ValueError, RecursionError):
         event = None
     if isinstance(event, list) and event and isinstance(event[0], str):
-        found.events.append(event)
+        replayed.events.append(event)
     else:
         torn.append("an event of the journal is not one, and was left out")
 
 
-def _steps(found: Replay, raw: bytes, torn: list[str]) -> None:
+def _steps(replayed: Replay, raw: bytes, torn: list[str]) -> None:
     words = array("q", raw[: len(raw) // 16 * 16])
     if len(words) < 2:
         return
-    if words[0] != len(found.words) // 2:
-        torn.append(f"steps from {len(found.words) // 2} to {words[0]} are not in the journal")
+    if words[0] != len(replayed.words) // 2:
+        torn.append(f"steps from {len(replayed.words) // 2} to {words[0]} are not in the journal")
         return
     body = words[2:]
     # A step has ended when its duration stands there; it is written last.
     ended = next((at for at in range(0, len(body), 2) if not body[at + 1]), len(body))
-    if len(found.words) // 2 + ended // 2 <= MAX_STEPS:
-        found.words.extend(body[:ended])
+    if len(replayed.words) // 2 + ended // 2 <= MAX_STEPS:
+        replayed.words.extend(body[:ended])

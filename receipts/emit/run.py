@@ -12,12 +12,12 @@ from array import array
 from time import perf_counter_ns
 
 from receipts.emit import ending, files, guard, head, place, stall
+from receipts.emit.console import Console
 from receipts.emit.facts import CALLER, RECORDER
 from receipts.emit.journal import LAST, Journal
 from receipts.emit.missing import Missing, missing, unknown_lane
 from receipts.emit.record import Record
 from receipts.emit.steps import IN_MEMORY
-from receipts.emit.voice import Voice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Run:
         self._keep = keep_journal
         self._probes = probes
         self._asked = deliver
-        self._voice = Voice(quiet=quiet)
+        self._console = Console(quiet=quiet)
         self._lock = RLock()
         self._journal: Journal | None = None
         self._given_up = ""
@@ -71,7 +71,7 @@ class Run:
         self._compiled = False
         self.written = ""
         self.record = Record({"host": "", "lane": about["lane"]}, self.tell)
-        self.record.facts.warn = self._voice.warn
+        self.record.facts.warn = self._console.warn
         self._about = about
 
     @property
@@ -90,8 +90,8 @@ class Run:
         self._unopened = False
         self.facts.put("measurement.synchronisation", self._about["synchronisation"], CALLER)
         self.facts.put("platform.python", head.python(), RECORDER)
-        if said := unknown_lane(self.record.head["lane"]):
-            self.fault(said)
+        if complaint := unknown_lane(self.record.head["lane"]):
+            self.fault(complaint)
         self._safely("SIGTERM", self._take_signal)
         self._safely("fork", self._watch_forks)
         self._safely("the end of the process", self._watch_end)
@@ -100,8 +100,8 @@ class Run:
     def _head(self) -> dict[str, Any]:
         where = place.find()
         self.record.place = where
-        found = head.of(self._about, where, self.fault)
-        return {**found, "out": os.path.abspath(self._receipt(found["launch"]))}
+        stated = head.of(self._about, where, self.fault)
+        return {**stated, "out": os.path.abspath(self._receipt(stated["launch"]))}
 
     def _receipt(self, launch: str) -> str:
         out = self._out or os.environ.get("RECEIPTS_OUT") or files.RECEIPT
@@ -204,7 +204,7 @@ class Run:
                 journal.event(self._waiting[0])
             except (TypeError, ValueError, RecursionError) as error:
                 # What JSON cannot hold is lost by itself, and holds up nothing behind it.
-                self._voice.say(f"the journal does not hold {self._waiting[0][:1]!s}: {error}")
+                self._console.say(f"the journal does not hold {self._waiting[0][:1]!s}: {error}")
             del self._waiting[0]
 
     def _give_up(self, error: OSError) -> None:
@@ -314,7 +314,7 @@ class Run:
             hope = f"; receipts recover {self._journal.path} makes it from the journal"
         elif self._given_up:
             hope = f"; receipts recover {self._given_up} makes what the journal still has of it"
-        self._voice.say(f"the receipt could not be written: {type(error).__name__}: {error}{hope}")
+        self._console.say(f"the receipt could not be written: {type(error).__name__}: {error}{hope}")
 
     def _safely(self, what: str, call: Callable[[], None]) -> None:
         try:
@@ -332,9 +332,9 @@ class Run:
         """Whether it was stuck when it was told to stop, or interrupted: what a job does after that takes its time."""
         self._count_steps()
         self.record.gauges = self.steps.gauges
-        found = stall.of(self.record, perf_counter_ns())
-        if found is not None:
-            ending.hung(self, found)
+        stalled = stall.of(self.record, perf_counter_ns())
+        if stalled is not None:
+            ending.hung(self, stalled)
 
     def _dying(self, number: int) -> None:
         self._safely("SIGTERM", lambda: self.finish(None, died=number))
@@ -393,9 +393,9 @@ class Run:
 
     def missing(self) -> tuple[Missing, ...]:
         """What the lane asks for and nobody has stated."""
-        found = missing(self.facts, self.record.head["lane"])
+        unstated = missing(self.facts, self.record.head["lane"])
         own = OWN if self.record.steps or self.steps.count else ()
-        return tuple(item for item in found if item.path not in own)
+        return tuple(item for item in unstated if item.path not in own)
 
     def _write(self) -> None:
         from receipts.emit import parts
@@ -408,7 +408,7 @@ class Run:
             self._keep = True
         self._close_journal()
         if self.written:
-            self._voice.written(record, self.written, self.missing())
+            self._console.written(record, self.written, self.missing())
             self._safely("the delivery", self._deliver)
 
     def _deliver(self) -> None:
@@ -416,7 +416,7 @@ class Run:
 
         url = deliver.wanted(self._asked)
         if url and self.record.place.world == 1:
-            self._voice.say(deliver.deliver(url, self.written))
+            self._console.say(deliver.deliver(url, self.written))
 
     def _close_journal(self) -> None:
         from receipts.emit.document import MAX_STEPS

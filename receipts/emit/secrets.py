@@ -145,17 +145,17 @@ def command_line(words: Sequence[str]) -> str:
     """A command line as one text, quoted for a shell, without secrets in options, addresses and assignments."""
     import shlex
 
-    found: list[str] = []
+    quoted: list[str] = []
     hide = False
     for word in words:
         if hide and not word.startswith("--"):
-            found.append(HIDDEN)
+            quoted.append(HIDDEN)
             hide = False
             continue
         name, sign, value = word.partition("=")
         hide = word.startswith("-") and not sign and secret_name(name.lstrip("-"))
         if sign and secret_name(name.lstrip("-")) and not _plain(value):
-            found.append(f"{name}={HIDDEN}")
+            quoted.append(f"{name}={HIDDEN}")
         else:
-            found.append(redact(word))
-    return " ".join(word if word == HIDDEN or HIDDEN in word else shlex.quote(word) for word in found)
+            quoted.append(redact(word))
+    return " ".join(word if word == HIDDEN or HIDDEN in word else shlex.quote(word) for word in quoted)

@@ -76,8 +76,8 @@ class Stated:
             self._facts.put_entry("wheels", name, version, self.probe)
             return
         entry = {"version": version, "digest": digest, "editable": editable}
-        found = {key: value for key, value in entry.items() if value is not None}
-        self._facts.put_entry("wheels", name, found, self.probe)
+        present = {key: value for key, value in entry.items() if value is not None}
+        self._facts.put_entry("wheels", name, present, self.probe)
 
     def complete(self, name: str) -> None:
         """Say that the whole of an open map was captured: `flags`, `wheels`, `patches`, `features`."""

@@ -12,7 +12,7 @@ import pytest
 
 from command_line import Shell
 from jobs import job, read, recorder
-from receipts.emit import joined, place
+from receipts.emit import across_ranks, place
 from receipts.receipt import parse
 from receipts.receipt import read as read_document
 
@@ -324,5 +324,5 @@ def test_ranks_that_cannot_agree_are_told_how(tmp_path: Path, monkeypatch: pytes
 
 
 def test_ranks_are_told_in_few_words() -> None:
-    assert joined.ranks([3]) == "rank 3"
-    assert joined.ranks([0, 1, 2, 5, 7, 8]) == "ranks 0-2, 5, 7-8"
+    assert across_ranks.ranks([3]) == "rank 3"
+    assert across_ranks.ranks([0, 1, 2, 5, 7, 8]) == "ranks 0-2, 5, 7-8"

@@ -148,27 +148,27 @@ def _numerics(args: Any) -> dict[str, Any]:
 
 def _model(model: Any, *, mixed: bool) -> dict[str, Any]:
     config = getattr(model, "config", None)
-    found: dict[str, Any] = {}
+    leaves: dict[str, Any] = {}
     for path, names in _MODEL.items():
         values = (getattr(config, name, None) for name in names)
-        found[path] = next((value for value in values if isinstance(value, int | str)), None)
-    found.update(_stack(config))
+        leaves[path] = next((value for value in values if isinstance(value, int | str)), None)
+    leaves.update(_stack(config))
     tied = getattr(config, "tie_word_embeddings", None)
-    found["model.tied_embeddings"] = tied if isinstance(tied, bool) else None
+    leaves["model.tied_embeddings"] = tied if isinstance(tied, bool) else None
     attention = getattr(config, "_attn_implementation", None)
-    found["features.hf.attn_implementation"] = attention if isinstance(attention, str) else None
-    found["path.intended.attention"] = _ATTENTION.get(str(attention))
+    leaves["features.hf.attn_implementation"] = attention if isinstance(attention, str) else None
+    leaves["path.intended.attention"] = _ATTENTION.get(str(attention))
     dtype = _DTYPES.get(str(getattr(model, "dtype", "")).rpartition(".")[2])
-    found["numerics.parameter_dtype"] = dtype
+    leaves["numerics.parameter_dtype"] = dtype
     if not mixed:
         # Without autocast a step computes in the type that the parameters have.
-        found["numerics.compute_dtype"] = dtype
+        leaves["numerics.compute_dtype"] = dtype
     if not getattr(model, "peft_config", None):
-        found["numerics.adapters.kind"] = "none"
+        leaves["numerics.adapters.kind"] = "none"
     # Sharded parameters are views of a part: a count of them would be another number.
     if not any(hasattr(parameter, "ds_numel") or hasattr(parameter, "placements") for parameter in model.parameters()):
-        found["model.parameters_total"] = sum(int(parameter.numel()) for parameter in model.parameters())
-    return found
+        leaves["model.parameters_total"] = sum(int(parameter.numel()) for parameter in model.parameters())
+    return leaves
 
 
 def _stack(config: Any) -> dict[str, Any]:

@@ -86,22 +86,22 @@ def jax_step(
 def maxtext_step(rec: Recorder, step: Callable[..., Any], config: Any = None, *, tokens: int | None = None) -> Any:
     """MaxText's ``p_train_step``, recorded, with what its configuration states: ``maxtext_step(rec, step, config)``."""
     loop = Loop(rec, "maxtext")
-    found = quietly(loop, "configuration", _configured, config) or {}
-    quietly(loop, "configuration", loop.stated, found)
-    batch, length = found.get("batch.global_batch"), found.get("batch.sequence_length")
+    configuration = quietly(loop, "configuration", _configured, config) or {}
+    quietly(loop, "configuration", loop.stated, configuration)
+    batch, length = configuration.get("batch.global_batch"), configuration.get("batch.sequence_length")
     every = tokens or (batch * length if batch and length else None)
     return Step(loop, step, every, lambda result: _scalars(rec, result))
 
 
 def _configured(config: Any) -> dict[str, int | None]:
     # Its configuration raises of its own kind for a key that a version does not have.
-    found: dict[str, int | None] = {}
+    leaves: dict[str, int | None] = {}
     for path, name in _MAXTEXT.items():
         try:
-            found[path] = whole(getattr(config, name, None))
+            leaves[path] = whole(getattr(config, name, None))
         except Exception:
-            found[path] = None
-    return found
+            leaves[path] = None
+    return leaves
 
 
 def _scalars(rec: Recorder, result: Any) -> None:

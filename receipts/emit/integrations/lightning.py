@@ -48,15 +48,15 @@ class Hooks(Hooked):
         self.loop.start()
         self._optimized = int(trainer.global_step)
         precision = str(getattr(trainer, "precision", ""))
-        found = {
+        leaves = {
             "batch.accumulation": whole(getattr(trainer, "accumulate_grad_batches", None)),
             "numerics.compute_dtype": _PRECISION.get(precision.removesuffix("-mixed").removesuffix("-true")),
             "features.lightning.strategy": type(getattr(trainer, "strategy", None)).__name__,
         }
         parameters = list(module.parameters())
         if getattr(trainer, "world_size", 0) == 1:
-            found["model.parameters_total"] = sum(int(parameter.numel()) for parameter in parameters)
-        self.loop.stated(found)
+            leaves["model.parameters_total"] = sum(int(parameter.numel()) for parameter in parameters)
+        self.loop.stated(leaves)
         if self._saving is None:
             self._saving = trainer.save_checkpoint
             trainer.save_checkpoint = spanned(self.loop, trainer.save_checkpoint, "checkpoint")

@@ -46,9 +46,9 @@ class Loop:
             }
         )
 
-    def stated(self, found: Mapping[str, Any]) -> None:
+    def stated(self, leaves: Mapping[str, Any]) -> None:
         """State leaves by their paths; None is skipped, and what the caller states stands above."""
-        for path, value in found.items():
+        for path, value in leaves.items():
             self._door.put(path, value)
 
     def begin(self) -> None:

@@ -38,13 +38,13 @@ def patch_megatron(rec: Recorder, module: Any = None, *, tokens: int | None = No
         rec.note(f"{MODULE} is not imported: import it, then call patch_megatron(rec)")
         return lambda: None
     before: dict[str, Any] = {}
-    made: dict[str, Callable[[Any], Any]] = {
+    wrappers: dict[str, Callable[[Any], Any]] = {
         "train_step": lambda inner: stepped(loop, inner, lambda: tokens or _tokens(where)),
         "training_log": lambda inner: _log(loop, inner),
         "evaluate_and_print_results": lambda inner: spanned(loop, inner, "eval"),
         "save_checkpoint_and_time": lambda inner: spanned(loop, inner, "checkpoint"),
     }
-    for name, make in made.items():
+    for name, make in wrappers.items():
         inner = part(loop, where, name)
         if inner is None:
             rec.note(f"{where!r:.100} has no {name}: what it did is not recorded")
@@ -61,10 +61,10 @@ def patch_megatron(rec: Recorder, module: Any = None, *, tokens: int | None = No
 
 def _tokens(where: Any) -> int | None:
     """The sequences of a step times their length, as Megatron's arguments have them."""
-    found = megatron.arguments()
-    if found is None:
+    arguments = megatron.arguments()
+    if arguments is None:
         return None
-    given = megatron.Arguments(found)
+    given = megatron.Arguments(arguments)
     current = getattr(where, "get_current_global_batch_size", None)
     batch = whole(current()) if current is not None else None
     if batch is None and given.off("rampup_batch_size"):

@@ -22,9 +22,9 @@ def record_torchtitan(rec: Recorder, trainer: Any, *, tokens: int | None = None)
     its configuration."""
     loop = Loop(rec, "torchtitan")
     quietly(loop, "start", loop.start)
-    found = quietly(loop, "configuration", _configured, trainer) or {}
-    quietly(loop, "configuration", loop.stated, found)
-    batch, length = found.get("batch.global_batch"), found.get("batch.sequence_length")
+    leaves = quietly(loop, "configuration", _configured, trainer) or {}
+    quietly(loop, "configuration", loop.stated, leaves)
+    batch, length = leaves.get("batch.global_batch"), leaves.get("batch.sequence_length")
     every = tokens or (batch * length if batch and length else None)
     quietly(loop, "train_step", _wrap_step, loop, trainer, every)
     quietly(loop, "metrics", _wrap_log, loop, part(loop, trainer, "metrics_processor"))
@@ -42,9 +42,9 @@ def _configured(trainer: Any) -> dict[str, Any]:
         whole_batch = local * replicas * shards if replicas and shards else None
     degrees = {"tensor": "tp", "pipeline": "pp", "context": "cp", "expert": "ep", "replicate": "dp_replicate"}
     degrees["shard"] = "dp_shard"
-    found = {f"parallelism.{name}": whole(getattr(mesh, short, None)) for name, short in degrees.items()}
+    leaves = {f"parallelism.{name}": whole(getattr(mesh, short, None)) for name, short in degrees.items()}
     return {
-        **found,
+        **leaves,
         "batch.micro_batch": local,
         "batch.global_batch": whole_batch,
         "batch.accumulation": groups,

@@ -45,11 +45,11 @@ def at_start(stated: Stated) -> None:
 
 def at_end(stated: Stated) -> None:
     """State the digest of all that was imported, and tell of checkouts beside the main script's."""
-    found = imported.files()
+    modules = imported.files()
     if (script := stated.kept.get("script")) is not None:
         # Python takes the file's name from a main script that has ended, before it calls what runs at exit.
-        found.setdefault("__main__", script)
-    own = imported.project(found)
+        modules.setdefault("__main__", script)
+    own = imported.project(modules)
     digests: dict[str, str] = stated.kept.get("digests", {})
     changed = []
     for name, path in own.items():
@@ -61,7 +61,7 @@ def at_end(stated: Stated) -> None:
     if changed or lost:
         names = ", ".join(sorted({*changed, *lost})[:5])
         stated.note(f"no digest of the imported files: {names} changed, or went, since the run began")
-    elif "__main__" not in found:
+    elif "__main__" not in modules:
         stated.note("no digest of the imported files: the main program is no file (a notebook, or -c)")
     else:
         stated.put("code.imported_digest", imported.digest({name: digests[name] for name in own}))

@@ -98,10 +98,10 @@ def at_end(stated: Stated) -> None:
 
 def counters() -> dict[str, dict[str, int]]:
     """`torch._dynamo.utils.counters` as plain numbers; empty where torch.compile was never used."""
-    found: Mapping[str, Mapping[str, Any]] = loaded.part(_UTILS, "counters") or {}
+    groups: Mapping[str, Mapping[str, Any]] = loaded.part(_UTILS, "counters") or {}
     return {
         str(group): {str(name): int(count) for name, count in dict(counts).items() if isinstance(count, int)}
-        for group, counts in dict(found).items()
+        for group, counts in dict(groups).items()
     }
 
 
@@ -128,24 +128,24 @@ def _again(given: tuple[Any, ...]) -> bool:
 
 
 def _counts(stated: Stated) -> None:
-    found = counters()
-    made = found.get("stats", {}).get("unique_graphs", 0)
-    frames = found.get("frames", {}).get("total", 0)
-    if made < max(stated.kept.get(name, 0) for name in ("first", "step0", "warm")):
+    groups = counters()
+    graphs = groups.get("stats", {}).get("unique_graphs", 0)
+    frames = groups.get("frames", {}).get("total", 0)
+    if graphs < max(stated.kept.get(name, 0) for name in ("first", "step0", "warm")):
         stated.note("torch.compile's counters were cleared while the job ran: what it compiled in all is not known")
         return
-    stated.put("compile.compiles", made)
-    stated.put("compile.compiles_after_warmup", _late(stated, made))
-    if not frames and not made:
+    stated.put("compile.compiles", graphs)
+    stated.put("compile.compiles_after_warmup", _late(stated, graphs))
+    if not frames and not graphs:
         stated.put("path.witnessed.posture", "eager")
         stated.put("compile.cache_state", "off")
         return
-    breaks = _breaks(found)
+    breaks = _breaks(groups)
     stated.put("compile.graph_breaks", breaks)
-    stated.put("path.witnessed.posture", _posture(stated, found, breaks))
-    _cache(stated, found.get("inductor", {}), found.get("aot_autograd", {}))
+    stated.put("path.witnessed.posture", _posture(stated, groups, breaks))
+    _cache(stated, groups.get("inductor", {}), groups.get("aot_autograd", {}))
     stated.put("compile.compile_seconds", _seconds(stated))
-    limited = {**found.get("graph_break", {}), **found.get("unimplemented", {})}
+    limited = {**groups.get("graph_break", {}), **groups.get("unimplemented", {})}
     hit = sum(count for name, count in limited.items() if _limited(name))
     if hit:
         stated.note("a recompile limit was reached: the function runs uncompiled from there on")
@@ -153,26 +153,26 @@ def _counts(stated: Stated) -> None:
     _regions(stated)
 
 
-def _breaks(found: Mapping[str, Mapping[str, int]]) -> int:
+def _breaks(groups: Mapping[str, Mapping[str, int]]) -> int:
     """Places where a graph ended, and functions that were given up: what breaks inside a loop of Python's ends both.
 
     Of one such function there may be several reasons, and a function without anything to compile is given up without.
     """
-    reasons = sum(count for name, count in found.get("unimplemented", {}).items() if not _limited(name))
-    frames = found.get("frames", {})
+    reasons = sum(count for name, count in groups.get("unimplemented", {}).items() if not _limited(name))
+    frames = groups.get("frames", {})
     given_up = max(1, min(reasons, frames.get("total", 0) - frames.get("ok", 0))) if reasons else 0
-    return sum(found.get("graph_break", {}).values()) + given_up
+    return sum(groups.get("graph_break", {}).values()) + given_up
 
 
-def _posture(stated: Stated, found: Mapping[str, Mapping[str, int]], breaks: int) -> str | None:
+def _posture(stated: Stated, groups: Mapping[str, Mapping[str, int]], breaks: int) -> str | None:
     """What was compiled, as far as counters tell; None where it may be a region or all of it.
 
     A function that torch.compile could not take runs as Python. One graph into which every parameter of the model goes
     is the whole; how many there are only the caller knows.
     """
-    if not found.get("stats", {}).get("unique_graphs", 0):
+    if not groups.get("stats", {}).get("unique_graphs", 0):
         return "eager"
-    if breaks or any(_limited(name) for name in found.get("unimplemented", {})):
+    if breaks or any(_limited(name) for name in groups.get("unimplemented", {})):
         return "regional"
     every = stated.get("model.parameters_total")
     records = loaded.part(_UTILS, "get_compilation_metrics")
@@ -184,16 +184,16 @@ def _limited(name: str) -> bool:
     return any(word in name.lower() for word in _LIMITS)
 
 
-def _late(stated: Stated, made: int) -> int | None:
+def _late(stated: Stated, graphs: int) -> int | None:
     """Compilations once the warm-up was over; None where it cannot be told."""
     listener: Compiles | None = stated.kept.get("listener")
     warm = stated.kept.get("warm")
     if warm is None:
         # The warm-up was not seen to end: nothing after the first step is nothing after the warm-up.
-        return 0 if stated.kept.get("step0") == made and stated.steps else None
+        return 0 if stated.kept.get("step0") == graphs and stated.steps else None
     if listener is not None and stated.kept["unheard"] <= warm and stated.warmup is not None:
         return listener.late(stated.warmup, stated.steps)
-    return made - int(warm)
+    return graphs - int(warm)
 
 
 def _cache(stated: Stated, inductor: Mapping[str, int], autograd: Mapping[str, int]) -> None:
@@ -229,19 +229,19 @@ def _regions(stated: Stated) -> None:
     if records is None:
         return
     names = [_qualified(record) for record in records() if getattr(record, "co_name", None)]
-    found = list(dict.fromkeys(names))[:100]
+    regions = list(dict.fromkeys(names))[:100]
     if stated.get("compile.posture") == "regional":
-        stated.put("compile.regions", found or None)
-    elif found:
-        stated.note(f"compiled functions: {', '.join(found)[:2000]}")
+        stated.put("compile.regions", regions or None)
+    elif regions:
+        stated.note(f"compiled functions: {', '.join(regions)[:2000]}")
 
 
 def _qualified(record: Any) -> str:
     """`bias_swiglu` in …/site-packages/megatron/core/fusions/x.py as the module's name and the function's."""
     file = str(getattr(record, "co_filename", "") or "").replace("\\", "/")
     for folder in ("/site-packages/", "/dist-packages/", "/src/"):
-        _, found, tail = file.rpartition(folder)
-        if found:
+        _, separator, tail = file.rpartition(folder)
+        if separator:
             return f"{tail.removesuffix('.py').replace('/', '.')}.{record.co_name}"
     return f"{file.rpartition('/')[2].removesuffix('.py')}.{record.co_name}".lstrip(".")
 

@@ -179,15 +179,15 @@ def _look(stated: Stated) -> None:
 
 def flags(variables: Mapping[str, str]) -> dict[str, str]:
     """The allowed variables by name; those that hold flags of their own as one entry a flag."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for name, value in secrets.environment(variables).items():
         if name in NESTED:
             for key, inner in nested(value):
                 if not secrets.secret_name(key):
-                    found[f"{name}.{key}"] = _placeless(key, inner)
+                    values[f"{name}.{key}"] = _placeless(key, inner)
         else:
-            found[name] = _placeless(name, value)
-    return found
+            values[name] = _placeless(name, value)
+    return values
 
 
 def nested(text: str) -> list[tuple[str, str]]:
@@ -198,13 +198,13 @@ def nested(text: str) -> list[tuple[str, str]]:
         words = shlex.split(text)
     except ValueError:
         words = text.split()
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for word in words:
         name, sign, value = word.lstrip("-").partition("=")
         if name:
-            found.pop(name, None)
-            found[name] = value if sign else "true"
-    return list(found.items())
+            values.pop(name, None)
+            values[name] = value if sign else "true"
+    return list(values.items())
 
 
 def _placeless(name: str, value: str) -> str:

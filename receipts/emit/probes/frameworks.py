@@ -61,5 +61,5 @@ def library() -> str | None:
     if loaded.module("torch_xla") is not None:
         # torch_xla brings JAX along for its Pallas kernels.
         return "torch-xla"
-    found = [name for name in ("torch", "jax", "tensorflow", "mxnet", "mlx", "paddle") if loaded.any_of([name])]
-    return found[0] if found in (["torch"], ["jax"]) else None
+    loading = [name for name in ("torch", "jax", "tensorflow", "mxnet", "mlx", "paddle") if loaded.any_of([name])]
+    return loading[0] if loading in (["torch"], ["jax"]) else None

@@ -26,8 +26,8 @@ def system() -> str:
     """System and kernel, such as ``Ubuntu 24.04.1 LTS, Linux 6.8.0-45-generic x86_64``."""
     if not hasattr(os, "uname"):
         return os.name
-    found = os.uname()
-    kernel = f"{found.sysname} {found.release} {found.machine}"
+    name = os.uname()
+    kernel = f"{name.sysname} {name.release} {name.machine}"
     release = _fields("/etc/os-release", "=").get("PRETTY_NAME", "").strip("\"'")
     return f"{release}, {kernel}" if release else kernel
 
@@ -50,7 +50,7 @@ def _fields(path: str, sign: str, size: int = 1 << 13) -> dict[str, str]:
             rows = [line.partition(sign) for line in stream.read(size).splitlines()]
     except OSError:
         return {}
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for name, _, value in rows:
-        found.setdefault(name.strip(), value.strip())
-    return found
+        fields.setdefault(name.strip(), value.strip())
+    return fields

@@ -18,12 +18,12 @@ _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 def files() -> dict[str, str]:
     """Every imported module that has a file, by its name; the main script under ``__main__``."""
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for name, module in list(sys.modules.items()):
         path = _file(module)
         if path:
-            found[name] = path
-    return found
+            paths[name] = path
+    return paths
 
 
 def _file(module: Any) -> str:
@@ -37,12 +37,12 @@ def _file(module: Any) -> str:
     return path[:-1] if path.endswith(".pyc") and os.path.exists(path[:-1]) else path
 
 
-def project(found: dict[str, str]) -> dict[str, str]:
+def project(modules: dict[str, str]) -> dict[str, str]:
     """Of these files the project's own: neither the standard library's, nor a wheel's, nor made while the job ran."""
     library = _library()
     scripts = os.path.join(sys.prefix, "Scripts" if os.name == "nt" else "bin") + os.sep
     own = {}
-    for name, path in found.items():
+    for name, path in modules.items():
         whole = os.path.abspath(path)
         if installed(whole) or whole.startswith((*library, scripts, _OWN + os.sep)) or name.startswith(_GENERATED):
             continue
@@ -83,5 +83,5 @@ def digest(by_name: dict[str, str]) -> str:
     """One digest of files by module name, from theirs: the same from whatever folder they were imported."""
     import hashlib
 
-    lines = "".join(f"{name}\0{found}\n" for name, found in sorted(by_name.items()))
+    lines = "".join(f"{name}\0{sha}\n" for name, sha in sorted(by_name.items()))
     return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()

@@ -178,21 +178,21 @@ def _mesh(stated: Stated) -> None:
 
 
 def _machine(stated: Stated) -> None:
-    found = _devices()
-    kinds = sorted({str(device.device_kind) for device in found})
+    devices = _devices()
+    kinds = sorted({str(device.device_kind) for device in devices})
     if len(kinds) == 1:
         stated.put("hardware.accelerator", kinds[0])
     else:
         stated.note(f"JAX computes on different devices: {', '.join(kinds)}")
-    coordinates = {tuple(device.coords) for device in found if getattr(device, "coords", None) is not None}
+    coordinates = {tuple(device.coords) for device in devices if getattr(device, "coords", None) is not None}
     # Of some TPUs each chip shows as two devices, at one place.
-    stated.put("hardware.chips", len(coordinates) or len(found) or None)
+    stated.put("hardware.chips", len(coordinates) or len(devices) or None)
     stated.put("hardware.physical", grid(coordinates))
-    platform = {str(device.platform) for device in found}
+    platform = {str(device.platform) for device in devices}
     if platform == {"tpu"}:
-        stated.put("hardware.hosts", len({int(device.process_index) for device in found}))
+        stated.put("hardware.hosts", len({int(device.process_index) for device in devices}))
     runtime = {"tpu": "pjrt-tpu", "gpu": "cuda", "cuda": "cuda", "cpu": "cpu", "rocm": "rocm"}
-    if platform == {"cpu"} and len(found) == 1:
+    if platform == {"cpu"} and len(devices) == 1:
         process.state_memory(stated)
     if len(platform) == 1:
         name = next(iter(platform))
@@ -222,11 +222,11 @@ def _platform(stated: Stated) -> None:
         if word == "cuda" and number.isdigit():
             stated.put("platform.cuda", f"{int(number) // 1000}.{int(number) % 1000 // 10}")
         ask = getattr(loaded.part("jax._src.lib", "cuda_versions"), "cudnn_get_version", None)
-        found = loaded.read(stated, "cuDNN's version", ask) if ask is not None else None
-        if isinstance(found, int):
+        version = loaded.read(stated, "cuDNN's version", ask) if ask is not None else None
+        if isinstance(version, int):
             from receipts.emit.probes.pytorch import cudnn_version, driver
 
-            stated.put("platform.cudnn", cudnn_version(found))
+            stated.put("platform.cudnn", cudnn_version(version))
             stated.put("platform.driver", driver())
 
 

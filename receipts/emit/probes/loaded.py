@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 def module(name: str) -> Any:
     """An imported module, or None; also None while it is still being imported."""
-    found = sys.modules.get(name)
-    spec = getattr(found, "__spec__", None)
-    return None if found is None or getattr(spec, "_initializing", False) else found
+    imported = sys.modules.get(name)
+    spec = getattr(imported, "__spec__", None)
+    return None if imported is None or getattr(spec, "_initializing", False) else imported
 
 
 def part(of: str, name: str) -> Any:
     """An attribute that an imported module has by now; None where it, or the module, is not there."""
-    found = module(of)
-    return None if found is None else vars(found).get(name)
+    imported = module(of)
+    return None if imported is None else vars(imported).get(name)
 
 
 def any_of(names: Iterable[str]) -> bool:

@@ -33,27 +33,27 @@ def names() -> Mapping[str, Any]:
     import os
 
     with open(os.path.join(os.path.dirname(os.path.dirname(__file__)), "megatron.json"), encoding="utf-8") as stream:
-        found: Mapping[str, Any] = json.load(stream)
-    return found
+        table: Mapping[str, Any] = json.load(stream)
+    return table
 
 
 class Arguments:
     """Megatron's arguments by name; ``has`` tells an argument that says nothing (None) from one that is not there."""
 
-    def __init__(self, found: Any) -> None:
-        self.found: dict[str, Any] = dict(vars(found))
+    def __init__(self, namespace: Any) -> None:
+        self.arguments: dict[str, Any] = dict(vars(namespace))
 
     def has(self, name: str) -> bool:
         """Whether this version has such an argument."""
-        return name in self.found
+        return name in self.arguments
 
     def off(self, name: str) -> bool:
         """Whether it is there and says nothing."""
-        return self.has(name) and self.found[name] in (None, "", "none", "None")
+        return self.has(name) and self.arguments[name] in (None, "", "none", "None")
 
     def get(self, *names: str) -> Any:
         """The first of some arguments that says something; None where none does."""
-        return next((self.found[name] for name in names if self.has(name) and not self.off(name)), None)
+        return next((self.arguments[name] for name in names if self.has(name) and not self.off(name)), None)
 
     def whole(self, *names: str) -> int | None:
         """A whole number above zero."""
@@ -62,7 +62,7 @@ class Arguments:
 
     def flag(self, name: str) -> bool | None:
         """A switch; None where it is not there, or no switch."""
-        value = self.found.get(name)
+        value = self.arguments.get(name)
         return value if isinstance(value, bool) else None
 
     def word(self, *names: str) -> str | None:
@@ -74,8 +74,8 @@ class Arguments:
         """A torch type in short."""
         word = self.word(name)
         known = contract().names
-        found = _FP8.get(word or "") or known.get(word or "", word)
-        return found if found in {*known.values(), *_FP8.values()} else None
+        precision = _FP8.get(word or "") or known.get(word or "", word)
+        return precision if precision in {*known.values(), *_FP8.values()} else None
 
     def read(self, kind: str, names: list[str]) -> Any:
         """The first of some arguments that says something, as the kind that the vocabulary gives it."""
@@ -89,15 +89,15 @@ class Arguments:
         return " ".join(map(str, value)) if kind == "word" else value
 
     def __repr__(self) -> str:
-        return f"Arguments({len(self.found)})"
+        return f"Arguments({len(self.arguments)})"
 
 
 def at_phase(stated: Stated, phase: str) -> None:
     """State the arguments once they are there, which is after Megatron's own initialisation."""
     if phase in ("post_step0", "steady"):
-        found = arguments()
-        if found is not None:
-            state(stated, Arguments(found))
+        stated_arguments = arguments()
+        if stated_arguments is not None:
+            state(stated, Arguments(stated_arguments))
 
 
 def arguments() -> Any:

@@ -40,8 +40,8 @@ def at_end(stated: Stated) -> None:
 
 def limit_bytes(process: str = "self", root: str = cgroup.ROOT) -> int | None:
     """The tightest memory limit of the control group and those around it, bytes; None where there is none."""
-    found = [_limit(place) for place in _places(process, root)]
-    return min((limit for limit in found if limit is not None), default=None)
+    limits = [_limit(place) for place in _places(process, root)]
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def resident_bytes(process: str = "self") -> tuple[int | None, int | None]:
@@ -77,14 +77,14 @@ def _places(process: str, root: str) -> list[str]:
             rows = [line.rstrip("\n").split(":", 2) for line in stream.read(1 << 14).splitlines()]
     except OSError:
         return []
-    found: list[str] = []
+    places: list[str] = []
     for row in rows:
         if len(row) != 3 or (row[0] != "0" and "memory" not in row[1].split(",")):
             continue
         top, file = (root, "memory.max") if row[0] == "0" else (f"{root}/memory", "memory.limit_in_bytes")
         parts = [part for part in row[2].split("/") if part not in ("", "..")]
-        found += ["/".join([top, *parts[:depth], file]) for depth in range(len(parts), -1, -1)]
-    return found
+        places += ["/".join([top, *parts[:depth], file]) for depth in range(len(parts), -1, -1)]
+    return places
 
 
 def _limit(path: str) -> int | None:

@@ -75,9 +75,9 @@ def _versions(stated: Stated) -> None:
     if isinstance(number, int):
         stated.put("platform.cudnn", cudnn_version(number))
     nccl = loaded.part("torch.cuda.nccl", "version")
-    found = loaded.read(stated, "NCCL's version", nccl) if nccl is not None else None
-    if isinstance(found, tuple):
-        stated.put("platform.nccl", ".".join(str(part) for part in found))
+    nccl_version = loaded.read(stated, "NCCL's version", nccl) if nccl is not None else None
+    if isinstance(nccl_version, tuple):
+        stated.put("platform.nccl", ".".join(str(part) for part in nccl_version))
 
 
 def cudnn_version(number: int) -> str:
@@ -103,8 +103,8 @@ def devices() -> dict[int, dict[str, Any]]:
     count, counters = loaded.part("torch.cuda", "device_count"), loaded.part("torch.cuda", "memory_stats")
     if not cuda_begun() or count is None or counters is None:
         return {}
-    found = {device: dict(counters(device)) for device in range(count())}
-    return {device: stats for device, stats in found.items() if stats.get(_PEAKS["peak_reserved_bytes"])}
+    rows = {device: dict(counters(device)) for device in range(count())}
+    return {device: stats for device, stats in rows.items() if stats.get(_PEAKS["peak_reserved_bytes"])}
 
 
 def _memory(stated: Stated) -> None:
@@ -170,7 +170,7 @@ def _switches(stated: Stated) -> None:
 
 def _asked(torch: dict[str, Any]) -> dict[str, Callable[[], Any]]:
     """Switches by the name under which they are stated, as far as this version of torch has them."""
-    found: dict[str, Callable[[], Any]] = {}
+    readings: dict[str, Callable[[], Any]] = {}
     plain: dict[str, tuple[str, Callable[[Any], Any]]] = {
         "default_dtype": ("get_default_dtype", _short),
         "float32_matmul_precision": ("get_float32_matmul_precision", str),
@@ -180,17 +180,17 @@ def _asked(torch: dict[str, Any]) -> dict[str, Callable[[], Any]]:
         plain["num_threads"] = ("get_num_threads", int)
     for name, (asked, kind) in plain.items():
         if asked in torch:
-            found[name] = partial(_call, kind, torch[asked])
+            readings[name] = partial(_call, kind, torch[asked])
     if cuda_begun():
         cudnn = loaded.module("torch.backends.cudnn")
         for name in ("benchmark", "deterministic", "enabled"):
-            found[f"cudnn_{name}"] = partial(getattr, cudnn, name, None)
+            readings[f"cudnn_{name}"] = partial(getattr, cudnn, name, None)
         reduced = torch.get("_C")
         for dtype in ("bf16", "fp16"):
             query = getattr(reduced, f"_get_cublas_allow_{dtype}_reduced_precision_reduction", None)
             if query is not None:
-                found[f"{dtype}_reduced_precision_reduction"] = partial(_call, _first, query)
-    return found
+                readings[f"{dtype}_reduced_precision_reduction"] = partial(_call, _first, query)
+    return readings
 
 
 def _call(kind: Callable[[Any], Any], query: Callable[[], Any]) -> Any:

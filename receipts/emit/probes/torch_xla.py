@@ -43,8 +43,8 @@ class Table:
     @property
     def fallbacks(self) -> dict[str, int]:
         """Operators that ran on the host, with counts."""
-        found = {name: count for name, count in self.counts.items() if name.startswith("aten::")}
-        return {name: found[name] for name in sorted(found) if name != HOST_READ}
+        operators = {name: count for name, count in self.counts.items() if name.startswith("aten::")}
+        return {name: operators[name] for name in sorted(operators) if name != HOST_READ}
 
     @property
     def eager(self) -> bool:
@@ -216,13 +216,13 @@ def _memory(stated: Stated) -> None:
         return
     for ordinal in range(len(extension._xla_get_devices())):
         try:
-            found = dict(ask(f"xla:{ordinal}"))
+            usage = dict(ask(f"xla:{ordinal}"))
         except Exception as error:
             stated.note(f"memory of xla:{ordinal} is unavailable: {str(error)[:200]}")
             return
         # Before 2.4 it counted in kilobytes, and told what is free.
-        used, limit = found.get("bytes_used"), found.get("bytes_limit")
-        peak = found.get("peak_bytes_used", found.get("peak_bytes"))
+        used, limit = usage.get("bytes_used"), usage.get("bytes_limit")
+        peak = usage.get("peak_bytes_used", usage.get("peak_bytes"))
         if limit:
             phase = stated.kept["phase"]
             stated.memory_row(phase, device=ordinal, bytes_used=used, bytes_limit=limit, peak_bytes=peak)
@@ -237,5 +237,5 @@ def _mesh(stated: Stated) -> None:
 
 
 def _version() -> str | None:
-    found = loaded.part("torch_xla", "__version__") or loaded.part("torch_xla.version", "__version__")
-    return None if found is None else str(found)
+    version = loaded.part("torch_xla", "__version__") or loaded.part("torch_xla.version", "__version__")
+    return None if version is None else str(version)

@@ -42,8 +42,8 @@ def at_end(stated: Stated) -> None:
 
 
 def _version() -> str | None:
-    found = loaded.part("transformer_engine", "__version__")
-    return None if found is None else str(found)
+    version = loaded.part("transformer_engine", "__version__")
+    return None if version is None else str(version)
 
 
 def _attention(stated: Stated) -> None:
@@ -115,12 +115,12 @@ def _instances(bases: tuple[Any, ...]) -> list[Any]:
     if not bases:
         return []
     wanted: dict[type, bool] = {}
-    found = []
+    instances = []
     for item in gc.get_objects():
         kind = type(item)
         hit = wanted.get(kind)
         if hit is None:
             hit = wanted[kind] = any(base in kind.__mro__ for base in bases)
         if hit:
-            found.append(item)
-    return found
+            instances.append(item)
+    return instances

@@ -63,10 +63,10 @@ class Wheel:
             return not imported.installed(self.folder + os.sep)
         try:
             with open(os.path.join(self.folder, "direct_url.json"), encoding="utf-8") as stream:
-                found = json.loads(stream.read(1 << 16))
+                origin = json.loads(stream.read(1 << 16))
         except (OSError, ValueError):
             return False
-        info = found.get("dir_info") if isinstance(found, dict) else None
+        info = origin.get("dir_info") if isinstance(origin, dict) else None
         return isinstance(info, dict) and info.get("editable") is True
 
     def __repr__(self) -> str:
@@ -99,13 +99,13 @@ def at_end(stated: Stated) -> None:
 
 def installed() -> list[Wheel]:
     """Distributions on the interpreter's path, in order of their names; of two of one name the first is in force."""
-    found: dict[str, Wheel] = {}
+    wheels: dict[str, Wheel] = {}
     for root in dict.fromkeys(sys.path):
         if os.path.basename(os.path.normpath(root or ".")) in _VENDORED:
             continue
         for wheel in _in(root or "."):
-            found.setdefault(wheel.name.lower().replace("-", "_").replace(".", "_"), wheel)
-    return [found[key] for key in sorted(found)]
+            wheels.setdefault(wheel.name.lower().replace("-", "_").replace(".", "_"), wheel)
+    return [wheels[key] for key in sorted(wheels)]
 
 
 def version(name: str) -> str | None:
@@ -140,18 +140,18 @@ def _head(folder: str) -> dict[str, str]:
         if os.path.isfile(folder)
         else os.path.join(folder, "METADATA" if folder.endswith(".dist-info") else "PKG-INFO")
     )
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     try:
         with open(path, encoding="utf-8", errors="replace") as stream:
             for line in stream.read(1 << 12).splitlines():
                 name, sign, value = line.partition(":")
-                if not sign or {"Name", "Version"} <= found.keys():
+                if not sign or {"Name", "Version"} <= fields.keys():
                     break
                 if name in ("Name", "Version"):
-                    found[name] = value.strip()
+                    fields[name] = value.strip()
     except OSError:
         return {}
-    return found
+    return fields
 
 
 def digest(record: list[tuple[str, str]]) -> str | None:
@@ -159,25 +159,25 @@ def digest(record: list[tuple[str, str]]) -> str | None:
     import hashlib
 
     lines = sorted(
-        f"{path}\0{found}\n"
-        for path, found in record
+        f"{path}\0{sha}\n"
+        for path, sha in record
         # Scripts name the interpreter's folder; files without a digest were made on the spot.
-        if "=" in found and not path.startswith(("../", "/")) and path.rpartition("/")[2] not in _INSTALLERS
+        if "=" in sha and not path.startswith(("../", "/")) and path.rpartition("/")[2] not in _INSTALLERS
     )
     return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}" if lines else None
 
 
 def _shadow(wheel: Wheel, record: list[tuple[str, str]], wanted: dict[str, tuple[str, str]]) -> dict[str, str]:
     """Modules that this wheel holds and that were imported from elsewhere, with their files."""
-    found = {}
+    shadows = {}
     root = os.path.realpath(wheel.root)
     for path, _ in record:
         item = wanted.get(path)
         if item is not None and not imported.installed(item[1]):
             name, file = item
             if os.path.realpath(file) != os.path.join(root, *path.split("/")):
-                found[name] = file
-    return found
+                shadows[name] = file
+    return shadows
 
 
 def _checkout(wheel: Wheel, own: dict[str, str]) -> dict[str, str]:
@@ -209,11 +209,11 @@ def _pointed(wheel: Wheel) -> list[str]:
 
 def _digest(stated: Stated, shadow: dict[str, str]) -> str | None:
     try:
-        found = {name: imported.sha256(path) for name, path in shadow.items()}
+        digests = {name: imported.sha256(path) for name, path in shadow.items()}
     except OSError as error:
         stated.note(f"an imported file could not be read: {error.strerror}")
         return None
-    return f"sha256:{imported.digest(found)}" if found else None
+    return f"sha256:{imported.digest(digests)}" if digests else None
 
 
 def _tell(stated: Stated, wheel: Wheel, shadow: dict[str, str]) -> None:

@@ -51,12 +51,12 @@ class Join:
             for path, value in _leaves(tree):
                 if path not in _APART and not path.startswith(("failure.", "schema_version")):
                     stated.setdefault(path, {})[rank] = value
-        found = {path: self._leaf(path, by_rank) for path, by_rank in stated.items()}
+        values = {path: self._leaf(path, by_rank) for path, by_rank in stated.items()}
         clocks = stated.get("measurement.health.clock_mhz", {})
         if len(clocks) > 1 and max(clocks.values()) > 0:
             spread = (max(clocks.values()) - min(clocks.values())) / max(clocks.values())
-            found["measurement.health.clock_spread"] = spread
-        return {path: value for path, value in found.items() if value is not _NEVER}
+            values["measurement.health.clock_spread"] = spread
+        return {path: value for path, value in values.items() if value is not _NEVER}
 
     def _leaf(self, path: str, by_rank: Mapping[int, Any]) -> Any:
         values = list(by_rank.values())
@@ -85,7 +85,7 @@ class Join:
 
     def maps(self) -> dict[str, dict[str, Any]]:
         """Open maps. An entry on which ranks disagree says so in its own value, so that it is never taken for unset."""
-        found: dict[str, dict[str, Any]] = {}
+        merged: dict[str, dict[str, Any]] = {}
         for name in OPEN_MAPS[:-1]:
             trees = {rank: tree[name] for rank, tree in self.trees.items() if tree.get(name)}
             if not trees:
@@ -93,8 +93,8 @@ class Join:
             complete = all(tree.get("complete") is True for tree in trees.values())
             keys = sorted({key for tree in trees.values() for key in tree if key != "complete"})
             entries = {key: self._entry(name, key, trees, complete) for key in keys}
-            found[name] = ({"complete": True} if complete else {}) | entries
-        return found
+            merged[name] = ({"complete": True} if complete else {}) | entries
+        return merged
 
     def _entry(self, name: str, key: str, trees: Mapping[int, Mapping[str, Any]], complete: bool) -> Any:
         absent = "unset" if complete else None
@@ -139,42 +139,43 @@ class Join:
 
     def flags(self) -> dict[str, list[int]]:
         """Steps that any rank flagged."""
-        found: dict[str, set[int]] = {}
+        stated: dict[str, set[int]] = {}
         for tree in self.trees.values():
             for name, steps in tree.get("measurement", {}).get("step_flags", {}).items():
-                found.setdefault(name, set()).update(steps)
-        return {name: sorted(steps) for name, steps in sorted(found.items())}
+                stated.setdefault(name, set()).update(steps)
+        return {name: sorted(steps) for name, steps in sorted(stated.items())}
 
     def counters(self) -> list[dict[str, Any]]:
         """Of each path counter the rank that is farthest off what it must stand at."""
-        found: dict[str, dict[str, Any]] = {}
+        totals: dict[str, dict[str, Any]] = {}
         for tree in self.trees.values():
             for row in tree.get("measurement", {}).get("path_counters", ()):
-                other = found.get(row["name"])
+                other = totals.get(row["name"])
                 if other is None or _off(row) > _off(other):
-                    found[row["name"]] = row
-        return [found[name] for name in sorted(found)]
+                    totals[row["name"]] = row
+        return [totals[name] for name in sorted(totals)]
 
     def rows(self, name: str) -> list[Any]:
         """Rows of a list, each once, in the order of ranks."""
-        found: list[Any] = []
+        distinct: list[Any] = []
         for tree in self.trees.values():
-            found += [row for row in tree.get(name, ()) if row not in found]
-        return found[:2000]
+            distinct += [row for row in tree.get(name, ()) if row not in distinct]
+        return distinct[:2000]
 
     def notes(self) -> dict[str, list[str]]:
         """Notes by topic; what not every rank says is told with the ranks that do."""
-        said: dict[str, dict[str, list[int]]] = {}
+        by_topic: dict[str, dict[str, list[int]]] = {}
         for rank, tree in self.trees.items():
             for topic, lines in tree.get("notes", {}).items():
                 for line in [lines] if isinstance(lines, str) else lines:
-                    said.setdefault(topic, {}).setdefault(str(line), []).append(rank)
+                    by_topic.setdefault(topic, {}).setdefault(str(line), []).append(rank)
         every = len(self.trees)
         return {
             topic: [
-                line if len(found) == every else f"{ranks(found)}: {line}"[:10_000] for line, found in lines.items()
+                line if len(members) == every else f"{ranks(members)}: {line}"[:10_000]
+                for line, members in lines.items()
             ]
-            for topic, lines in said.items()
+            for topic, lines in by_topic.items()
         }
 
 
@@ -196,7 +197,7 @@ def by_value(by_rank: Mapping[int, Any]) -> str:
     groups: dict[str, list[int]] = {}
     for rank, value in by_rank.items():
         groups.setdefault(f"{value!s:.80}", []).append(rank)
-    shown = [f"{value} ({ranks(found)})" for value, found in list(groups.items())[:8]]
+    shown = [f"{value} ({ranks(members)})" for value, members in list(groups.items())[:8]]
     rest = len(groups) - len(shown)
     return "; ".join(shown) + (f"; and {rest} more values" if rest else "")
 
@@ -215,8 +216,8 @@ def _leaves(tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
 
 
 def _steps(tree: Mapping[str, Any]) -> Sequence[float]:
-    found = tree.get("measurement", {}).get("step_durations_seconds", ())
-    return array("d", found)[:MAX_STEPS]
+    durations = tree.get("measurement", {}).get("step_durations_seconds", ())
+    return array("d", durations)[:MAX_STEPS]
 
 
 def _off(row: Mapping[str, Any]) -> int:

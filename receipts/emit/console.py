@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MAX_WARNINGS = 20
 
 
-class Voice:
+class Console:
     """Lines on standard error, of the process that made it alone; a stream that is gone silences it."""
 
     def __init__(self, *, quiet: bool) -> None:
@@ -55,4 +55,4 @@ class Voice:
                 self.say(f"  {line}")
 
     def __repr__(self) -> str:
-        return f"Voice(quiet={self._quiet}, {self._warned} warnings)"
+        return f"Console(quiet={self._quiet}, {self._warned} warnings)"
