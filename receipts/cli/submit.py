@@ -218,7 +218,7 @@ def _amended(
 
 
 def _print_added(added: Ingested) -> None:
-    for item in added.found:
+    for item in added.leaves:
         if item.path != "evidence":
             output.wrapped(f"added {item.path} {output.clean(str(item.value)[:60])} ({item.where})", 2, 4)
     for other in added.contradictions:

@@ -7,7 +7,7 @@ leaf, what was not found, and what does not agree. It fills nothing in.
 from __future__ import annotations
 
 from receipts.ingest.assemble import Ingested, assemble
-from receipts.ingest.draft import Contradiction, Found, Missing, Told, Where
+from receipts.ingest.draft import Contradiction, Message, Missing, SourcedLeaf, Where
 from receipts.ingest.files import gather
 from receipts.ingest.leaves import read_settings
 from receipts.ingest.options import Contract, Options
@@ -15,11 +15,11 @@ from receipts.ingest.options import Contract, Options
 __all__ = [
     "Contract",
     "Contradiction",
-    "Found",
     "Ingested",
+    "Message",
     "Missing",
     "Options",
-    "Told",
+    "SourcedLeaf",
     "Where",
     "assemble",
     "gather",

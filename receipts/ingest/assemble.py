@@ -15,7 +15,7 @@ from receipts.ingest.base import Base, base_of
 from receipts.ingest.binding import of_this_launch
 from receipts.ingest.chips import state_memory
 from receipts.ingest.config import SET, readings, state_config
-from receipts.ingest.draft import Contradiction, Draft, Found, Missing, Told, Where
+from receipts.ingest.draft import Contradiction, Draft, Message, Missing, SourcedLeaf, Where
 from receipts.ingest.ending import state_ending
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.identity import state_identity
@@ -53,18 +53,18 @@ REQUIRED = {
 class Ingested:
     """One receipt's tree, where its leaves were found, what was not, and what does not agree.
 
-    ``problems`` say why the tree is no receipt yet; empty where it is one. ``untold`` counts what was not worth
+    ``problems`` say why the tree is no receipt yet; empty where it is one. ``omitted`` counts what was not worth
     more lines. ``as_it_was`` are the bytes of a receipt to which nothing was added, ``strangers`` files that are of
     another launch, with the reason.
     """
 
     tree: dict[str, Any]
-    found: tuple[Found, ...]
+    leaves: tuple[SourcedLeaf, ...]
     missing: tuple[Missing, ...]
     contradictions: tuple[Contradiction, ...]
-    told: tuple[Told, ...]
+    messages: tuple[Message, ...]
     problems: tuple[Problem, ...]
-    untold: int = 0
+    omitted: int = 0
     as_it_was: bytes | None = None
     strangers: Mapping[str, str] = field(default_factory=dict)
 
@@ -105,12 +105,12 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
         draft.tree["run"]["entries"] = counted(draft.tree)
     return Ingested(
         _ordered(draft.tree),
-        tuple(sorted(draft.found.values(), key=lambda item: _place(item.path))),
+        tuple(sorted(draft.leaves.values(), key=lambda item: _place(item.path))),
         missing(draft, lane, tuple(files)),
         tuple(draft.contradictions),
-        tuple(draft.told),
+        tuple(draft.messages),
         problems,
-        draft.untold,
+        draft.omitted,
         draft.base.raw if draft.base is not None and unchanged else None,
         draft.strangers,
     )
@@ -178,9 +178,9 @@ def _notes(draft: Draft) -> None:
         notes["ingest.contradictions"] = _lines(
             f"{item.path}: {item.what}".removeprefix(": ") for item in draft.contradictions
         )
-    told = [item for item in draft.told if item.kind != "missing"]
-    if told:
-        notes["ingest.remarks"] = _lines(f"{item.where}: {item.text}".removeprefix("None: ") for item in told)
+    remarks = [item for item in draft.messages if item.kind != "missing"]
+    if remarks:
+        notes["ingest.remarks"] = _lines(f"{item.where}: {item.text}".removeprefix("None: ") for item in remarks)
     if notes:
         draft.tree.setdefault("notes", {}).update(notes)
 
@@ -210,9 +210,9 @@ def _place(path: str) -> int:
 @cache
 def _places() -> dict[str, int]:
     """The place of every section and leaf in the document; keys of open maps come as they were found."""
-    found: dict[str, int] = {}
+    places: dict[str, int] = {}
     for leaf in leaves():
         parts = leaf.path.replace("[]", "").removesuffix(".*").split(".")
         for count in range(1, len(parts) + 1):
-            found.setdefault(".".join(parts[:count]), len(found))
-    return found
+            places.setdefault(".".join(parts[:count]), len(places))
+    return places

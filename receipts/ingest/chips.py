@@ -104,25 +104,25 @@ def _aggregate(draft: Draft, nameless: list[tuple[Where, MemoryRow]], chips: int
         return
     value, kind, where = best
     figure = {"bytes": value, "over": "unstated", "kind": kind.partition(" ")[0]}
-    for leaf, said in figure.items():
-        draft.put(f"memory.aggregate.{leaf}", said, where, SOURCE)
+    for leaf, claim in figure.items():
+        draft.put(f"memory.aggregate.{leaf}", claim, where, SOURCE)
     of = f"{chips} chips" if chips else "chips that are not counted"
     draft.tell("missing", f"the memory lines name no chip: one figure for {of}, over what is not said", where)
 
 
 def _predicted(draft: Draft, files: Sequence[FileEvidence]) -> None:
     """What programs expected a chip to need; the first prediction of a surface stands."""
-    said: dict[str, tuple[int, str]] = {}
+    predictions: dict[str, tuple[int, str]] = {}
     for file, reading in readings(files):
         for surface, size in reading.predicted.items():
-            earlier, where = said.setdefault(surface, (size, file.name))
+            earlier, where = predictions.setdefault(surface, (size, file.name))
             if earlier != size:
                 draft.contradict(
                     "memory.predicted", f"{file.name} predicts {size} bytes of {surface}", f"{earlier}, as {where} says"
                 )
-    if said:
-        ordered = [{"surface": surface, "bytes": size} for surface, (size, _) in said.items()]
-        names = ", ".join(dict.fromkeys(name for _, name in said.values()))
+    if predictions:
+        ordered = [{"surface": surface, "bytes": size} for surface, (size, _) in predictions.items()]
+        names = ", ".join(dict.fromkeys(name for _, name in predictions.values()))
         draft.put("memory.predicted", ordered, Where(names[:200]), SOURCE, f"{len(ordered)} surfaces")
 
 

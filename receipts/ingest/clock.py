@@ -59,8 +59,8 @@ def first_stamp(file: FileEvidence) -> Stamp | None:
     except UsageError:
         return None
     for number, line in enumerate(head.split(b"\n", _LINES)[:_LINES], start=1):
-        if found := stamp(line[:_LEAD].decode("ascii", "replace"), number, american=_american(file)):
-            return found
+        if moment := stamp(line[:_LEAD].decode("ascii", "replace"), number, american=_american(file)):
+            return moment
     return None
 
 
@@ -77,8 +77,8 @@ def last_stamp(file: FileEvidence) -> Stamp | None:
         return None
     lines = tail.split(b"\n")
     for line in reversed(lines[-_LINES:]):
-        if found := stamp(line[:_LEAD].decode("ascii", "replace"), american=_american(file)):
-            return found
+        if moment := stamp(line[:_LEAD].decode("ascii", "replace"), american=_american(file)):
+            return moment
     return None
 
 

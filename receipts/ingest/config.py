@@ -48,7 +48,7 @@ class Claim:
     """One file's statement of one leaf."""
 
     value: Any
-    said: Stated
+    stated: Stated
     where: Where
     source: str
     trust: int
@@ -67,12 +67,12 @@ def state_config(draft: Draft, files: Sequence[FileEvidence]) -> None:
 
 def stated(files: Iterable[FileEvidence], path: str) -> Claim | None:
     """The first statement of a leaf, by trust; also of what only readings have."""
-    found = [
+    claims = [
         Claim(item.value, item, Where(file.name, item.place), reading.source, trust(reading.source))
         for file, reading in readings(files)
         if (item := reading.stated.get(path)) is not None
     ]
-    return max(found, key=lambda claim: claim.trust, default=None)
+    return max(claims, key=lambda claim: claim.trust, default=None)
 
 
 def readings(files: Iterable[FileEvidence]) -> Iterable[tuple[FileEvidence, Reading]]:
@@ -81,30 +81,30 @@ def readings(files: Iterable[FileEvidence]) -> Iterable[tuple[FileEvidence, Read
 
 
 def _claims(draft: Draft, files: Sequence[FileEvidence]) -> dict[str, list[Claim]]:
-    found: defaultdict[str, list[Claim]] = defaultdict(list)
+    claims: defaultdict[str, list[Claim]] = defaultdict(list)
     for file, reading in readings(files):
-        for path, said in reading.stated.items():
-            where = Where(file.name, said.place)
+        for path, claim in reading.stated.items():
+            where = Where(file.name, claim.place)
             if path in READING_ONLY or path == "schema_version":
                 continue
             if path not in ROWS and (find(path) is None or "[]" in path):
-                draft.tell("note", f"{path} is {said.text[:80]}; the receipt has no such leaf", where)
+                draft.tell("note", f"{path} is {claim.text[:80]}; the receipt has no such leaf", where)
                 continue
-            value = fitting(path, said.value)
+            value = fitting(path, claim.value)
             if value is None:
-                draft.tell("note", f"{path} reads {said.text[:80]!r}, which is no value for it", where)
+                draft.tell("note", f"{path} reads {claim.text[:80]!r}, which is no value for it", where)
                 continue
             if path in reading.disputed and path not in _OWN:
                 draft.contradict(path, f"{file.name}: {_dispute(reading, path)}")
                 value = None
-            found[path].append(Claim(value, said, where, reading.source, trust(reading.source)))
-    return found
+            claims[path].append(Claim(value, claim, where, reading.source, trust(reading.source)))
+    return claims
 
 
 def _dispute(reading: Reading, path: str) -> str:
     """The reading's own words for a leaf that its file states twice."""
-    said = (remark for remark in reading.remarks if remark.text.startswith(f"{path} is "))
-    remark = next(said, None)
+    remarks = (remark for remark in reading.remarks if remark.text.startswith(f"{path} is "))
+    remark = next(remarks, None)
     return f"{remark.text} ({remark.place})" if remark else f"{path} is stated twice, with two values"
 
 
@@ -127,7 +127,7 @@ def _state(draft: Draft, path: str, claims: list[Claim]) -> None:
         if torn:
             return
     if first.value is not None:
-        draft.put(path, first.value, first.where, first.source, first.said.text)
+        draft.put(path, first.value, first.where, first.source, first.stated.text)
 
 
 def _distinct(path: str, claims: Sequence[Claim]) -> list[Claim]:
@@ -139,5 +139,5 @@ def _distinct(path: str, claims: Sequence[Claim]) -> list[Claim]:
 
 
 def _shown(claim: Claim) -> str:
-    text, value = claim.said.text[:80], str(claim.value)[:80]
+    text, value = claim.stated.text[:80], str(claim.value)[:80]
     return text if value.lower() in text.lower() or not text else f"{value} ({text})"

@@ -12,7 +12,7 @@ from receipts.ingest.evidence import Place
 from receipts.ingest.leaves import alike, fitting, parts
 from receipts.receipt.route import NAMES, spelled
 
-MAX_TOLD = 500
+MAX_MESSAGES = 500
 NOWHERE = Place()
 Kind = Literal["missing", "broken", "note"]
 
@@ -31,7 +31,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SourcedLeaf:
     """A leaf of the receipt, its value, where it stands, and by which source of evidence it was read."""
 
     path: str
@@ -59,7 +59,7 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Message:
     """What a person should know of a file, or of what was made of it."""
 
     kind: Kind
@@ -79,12 +79,12 @@ class Draft:
     tree: dict[str, Any] = field(default_factory=dict)
     held: frozenset[str] = frozenset()
     base: Base | None = None
-    found: dict[str, Found] = field(default_factory=dict)
-    shown: dict[str, Found] = field(default_factory=dict)
+    leaves: dict[str, SourcedLeaf] = field(default_factory=dict)
+    shown: dict[str, SourcedLeaf] = field(default_factory=dict)
     contradictions: list[Contradiction] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
     strangers: dict[str, str] = field(default_factory=dict)
-    untold: int = 0
+    omitted: int = 0
 
     def get(self, path: str) -> Any:
         """What the tree holds at a path, or None."""
@@ -122,7 +122,7 @@ class Draft:
                 )
                 self.contradict(path, f"{where} says {str(text or kept)[:80]}", stands[:200])
             else:
-                self.shown.setdefault(path, Found(path, kept, where, source, text))
+                self.shown.setdefault(path, SourcedLeaf(path, kept, where, source, text))
             return False
         if path == "path.intended.attention" and path not in self.held and (hint := _hint(str(kept))):
             self.tell("note", f"{path} is {kept}, a name that no reader gives{hint}", where)
@@ -131,25 +131,25 @@ class Draft:
         for part in sections:
             node = node.setdefault(part, {})
         node[last] = kept
-        self.found[path] = self.shown[path] = Found(path, kept, where, source, text)
+        self.leaves[path] = self.shown[path] = SourcedLeaf(path, kept, where, source, text)
         return True
 
     def contradict(self, path: str, what: str, stands: str = "") -> None:
         """Note that two places do not agree; what a person or the receipt among the files states stands."""
         if not stands and (holder := self.holder(path)):
             stands = f"{_plain(self.get(path))}"[:100] + f", as {holder} states"
-        if len(self.contradictions) < MAX_TOLD:
+        if len(self.contradictions) < MAX_MESSAGES:
             self.contradictions.append(Contradiction(path, redacted(what), redacted(stands)))
         else:
-            self.untold += 1
+            self.omitted += 1
 
     def tell(self, kind: Kind, text: str, where: Where | None = None) -> None:
-        """Say something once; a flood is cut at `MAX_TOLD` and counted."""
-        told = Told(kind, redacted(text), where)
-        if len(self.told) >= MAX_TOLD:
-            self.untold += 1
-        elif told not in self.told:
-            self.told.append(told)
+        """Say something once; a flood is cut at `MAX_MESSAGES` and counted."""
+        entry = Message(kind, redacted(text), where)
+        if len(self.messages) >= MAX_MESSAGES:
+            self.omitted += 1
+        elif entry not in self.messages:
+            self.messages.append(entry)
 
 
 def _plain(value: Any) -> Any:

@@ -56,7 +56,9 @@ def state_ending(draft: Draft, files: Sequence[FileEvidence], steps: Series | No
         draft.put("run.outcome", "oom" if stopped[2].is_oom else "crash", where, stopped[1].source)
     elif diverged is not None:
         draft.put("run.outcome", "nan", diverged, SOURCE)
-    elif crash := next((found for file in files if not _outrun(file, steps) and (found := last_traceback(file))), None):
+    elif crash := next(
+        (crashed for file in files if not _outrun(file, steps) and (crashed := last_traceback(file))), None
+    ):
         draft.put("run.outcome", "crash", crash[0], SOURCE, crash[1])
         if (code := _exit_code(next(file for file in files if file.name == crash[0].file))) is not None:
             draft.put("run.exit_code", code, crash[0], SOURCE, "torchrun's report")
@@ -136,10 +138,10 @@ def _steps_follow(file: FileEvidence, line: int) -> bool:
     sources = {reading.source for reading in file.readings if len(reading.steps)}
     kinds = [kind for kind in line_readers() if kind.source in sources]
     try:
-        found = scan(_after(Source(file.path, file.name), line), kinds) if kinds else []
+        later = scan(_after(Source(file.path, file.name), line), kinds) if kinds else []
     except UsageError:
         return False
-    return any(len(reading.steps) for reading in found)
+    return any(len(reading.steps) for reading in later)
 
 
 def _after(source: Source, line: int) -> Iterator[bytes]:
@@ -206,10 +208,10 @@ def _exit_code(file: FileEvidence) -> int | None:
 
 def _diverged(draft: Draft, files: Sequence[FileEvidence], steps: Series | None) -> Where | None:
     """Where a divergence stands: a reader saw one that its source hides, or the last loss is not finite."""
-    said = [Where(file.name) for file, reading in readings(files) if reading.diverged]
-    if said:
-        draft.put("measurement.loss.finite", False, said[0], SOURCE)
-        return said[0]
+    places = [Where(file.name) for file, reading in readings(files) if reading.diverged]
+    if places:
+        draft.put("measurement.loss.finite", False, places[0], SOURCE)
+        return places[0]
     losses = [value for value in steps.column("loss") if value is not None] if steps is not None else []
     if losses and steps is not None and not math.isfinite(losses[-1]):
         return Where(steps.track.file.name)

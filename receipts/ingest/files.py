@@ -44,15 +44,15 @@ def given(words: Iterable[str], stdin: BinaryIO | None = None) -> Iterator[tuple
     not there, may not be read, or is no file (a pipe, a device); also where a folder holds too many files.
     """
     with tempfile.TemporaryDirectory(prefix="receipts-ingest-") as folder:
-        found: list[Given] = []
+        batch: list[Given] = []
         remarks: list[str] = []
         for word in words:
             if word == STDIN:
-                found.append(_spooled(stdin, Path(folder) / "stdin"))
+                batch.append(_spooled(stdin, Path(folder) / "stdin"))
             else:
-                found.extend(_named(word, remarks))
+                batch.extend(_named(word, remarks))
         unique: dict[tuple[int, int], Given] = {}
-        for item in found:
+        for item in batch:
             info = item.path.stat()
             unique.setdefault((info.st_dev, info.st_ino), item)
         yield _told_apart(list(unique.values())), remarks
@@ -80,26 +80,26 @@ def gather(
 
     Files that ``step_map`` names are read by it. Raises InputError where one of its entries fits no file.
     """
-    found = [] if step_map is None else [map_file(step_map)]
+    gathered = [] if step_map is None else [map_file(step_map)]
     entries: list[FileMap] = []
     for item in files:
         if step_map is not None and item.path.samefile(step_map.path):
             continue
         size = item.path.stat().st_size
-        told = None if progress is None else _telling(progress, item.name, size)
+        report = None if progress is None else _telling(progress, item.name, size)
         entry = step_map.of(item.name) if step_map is not None else None
         if entry is None:
-            found.append(receipt_file(item.path, item.name) or read(item.path, item.name, told))
+            gathered.append(receipt_file(item.path, item.name) or read(item.path, item.name, report))
             continue
         entries.append(entry)
         mapped = mapped_file(item.path, item.name, entry)
         # A log of one's own holds the messages of libraries too.
-        other = read(item.path, item.name, told) if entry.form == "text" else None
-        found.append(mapped if other is None else replace(other, readings=(*mapped.readings, *other.readings)))
+        other = read(item.path, item.name, report) if entry.form == "text" else None
+        gathered.append(mapped if other is None else replace(other, readings=(*mapped.readings, *other.readings)))
     if step_map is not None and (unused := [item for item in step_map.files if item not in entries]):
         problems = [Problem(f"line {item.line}", f"no file is called {item.name}", "name one") for item in unused]
         raise InputError(str(step_map.path), problems)
-    return found
+    return gathered
 
 
 def _telling(progress: Progress, name: str, size: int) -> Callable[[int], None]:

@@ -27,15 +27,15 @@ _SAID_OTHERWISE: Final = ("impossible", "stall", "skipped")
 
 def flags_of(draft: Draft, steps: Series, rows: Sequence[int], where: Where) -> dict[str, list[int]]:
     """Flags with the positions among ``rows`` of the steps that they are of."""
-    found: defaultdict[str, list[int]] = defaultdict(list)
+    flagged: defaultdict[str, list[int]] = defaultdict(list)
     renamed: defaultdict[str, list[int]] = defaultdict(list)
     for position, row in enumerate(rows):
         reason = steps.not_steady.get(steps.numbers[row])
         if reason is not None:
-            found[FLAGS[reason]].append(position)
+            flagged[FLAGS[reason]].append(position)
             if reason in _SAID_OTHERWISE:
                 renamed[reason].append(steps.numbers[row])
     for word, numbers in renamed.items():
         few = ", ".join(map(str, numbers[:5])) + (f" and {len(numbers) - 5} more" if len(numbers) > 5 else "")
         draft.tell("note", f"step {few}: {word}, no ordinary step", where)
-    return dict(found)
+    return dict(flagged)

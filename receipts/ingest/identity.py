@@ -123,7 +123,7 @@ def proposed(draft: Draft, lanes: Sequence[Contract]) -> tuple[str, str]:
 def _launch(draft: Draft, files: Sequence[FileEvidence]) -> tuple[str, Where, str, str]:
     """Host, start and command where all three are known, else the digests of the files in which something is known."""
     # A copy of a file has another date, and is of the same launch.
-    stated = (path for path in _LAUNCH if path not in draft.found or draft.found[path].source != FILE_CLOCK)
+    stated = (path for path in _LAUNCH if path not in draft.leaves or draft.leaves[path].source != FILE_CLOCK)
     known = [str(draft.get(path)) for path in stated if draft.get(path) is not None]
     if len(known) == len(_LAUNCH):
         text, where = "digest of host, start and command", Where("ingest")

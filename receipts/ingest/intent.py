@@ -75,23 +75,23 @@ def _framework(draft: Draft, files: Sequence[FileEvidence]) -> None:
 
 def _attention(draft: Draft) -> None:
     """A backend that is left to the framework: any that the lane permits was asked for."""
-    said = draft.found.get("features.attention_backend")
-    if said is not None and parts(said.value) <= ANYTHING:
-        _put(draft, "path.intended.attention", "auto", "features.attention_backend", said.where)
+    claim = draft.leaves.get("features.attention_backend")
+    if claim is not None and parts(claim.value) <= ANYTHING:
+        _put(draft, "path.intended.attention", "auto", "features.attention_backend", claim.where)
 
 
 def _gemm(draft: Draft) -> None:
     """The type that was asked for, with the library where arguments name one (``te`` in bf16 is ``te_bf16``)."""
-    said = draft.found.get(_DTYPE)
+    claim = draft.leaves.get(_DTYPE)
     types = dtypes(draft.get(_DTYPE) or "")
-    if said is None or len(types) != 1 or _GEMM in draft.held:
+    if claim is None or len(types) != 1 or _GEMM in draft.held:
         return
     (dtype,) = types
     library = draft.get(_GEMM)
     if library is None:
-        _put(draft, _GEMM, dtype, f"{_DTYPE} asks for the type, and nothing for a library", said.where)
+        _put(draft, _GEMM, dtype, f"{_DTYPE} asks for the type, and nothing for a library", claim.where)
     elif len(parts(library)) == 1 and not dtypes(library) and "_" not in str(library):
-        was = draft.found[_GEMM]
+        was = draft.leaves[_GEMM]
         draft.put(_GEMM, f"{library}_{dtype}", was.where, was.source, f"{library}, in the type of {_DTYPE}")
 
 
@@ -100,7 +100,7 @@ def _sharding(draft: Draft) -> None:
     framework = draft.get("path.witnessed.framework") or draft.get("path.intended.framework")
     if framework not in _PLACED or not isinstance(shard, int):
         return
-    where = draft.found["parallelism.shard"].where if "parallelism.shard" in draft.found else _LANE
+    where = draft.leaves["parallelism.shard"].where if "parallelism.shard" in draft.leaves else _LANE
     if shard > 1:
         _put(draft, _SHARDING, "fsdp", f"parallelism.shard is {shard}", where)
     elif isinstance(replicate, int) and replicate > 1:

@@ -62,10 +62,10 @@ def _accepts(adapter: TypeAdapter[Any], value: Any) -> bool:
     if isinstance(value, int) and value.bit_length() > 4 * MAX_DIGITS - 20:
         return False
     try:
-        found = adapter.validate_json(json.dumps(value, allow_nan=False))
+        checked = adapter.validate_json(json.dumps(value, allow_nan=False))
     except (ValidationError, ValueError, TypeError, UnicodeEncodeError):
         return False
-    return found is not None
+    return checked is not None
 
 
 @lru_cache(maxsize=1024)
@@ -146,7 +146,7 @@ def read_settings(words: Iterable[str]) -> dict[str, Any]:
 
     Raises InputError with every problem at once.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     problems: list[Problem] = []
     for word in words:
         path, equals, text = word.partition("=")
@@ -156,12 +156,12 @@ def read_settings(words: Iterable[str]) -> dict[str, Any]:
             continue
         problem, value = read_setting(path, text)
         if problem is None:
-            found[path] = value
+            values[path] = value
         else:
             problems.append(problem)
     if problems:
         raise InputError("--set", problems)
-    return found
+    return values
 
 
 def read_setting(path: str, text: str) -> tuple[Problem | None, Any]:

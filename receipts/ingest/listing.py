@@ -70,16 +70,16 @@ def state_evidence(draft: Draft, files: Sequence[FileEvidence]) -> None:
 
 def _records(draft: Draft) -> defaultdict[tuple[str, str], dict[str, str]]:
     """By file and reader: the leaves that it read, each with its place; of a map one entry is enough to say so."""
-    found: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    records: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for path, item in draft.shown.items():
         if item.source == RECEIPT:
             continue  # that the receipt states it is no reading of it
-        record = found[item.where.file, item.source]
+        record = records[item.where.file, item.source]
         section = parts(path)[0]
         name = f"{section}.*" if section in OPEN else path
         if len(record) < MAX_READ and len(name) <= MAX_NAME:
             record.setdefault(name, str(item.where.place.record or item.where.place.line or "whole file")[:MAX_NAME])
-    return found
+    return records
 
 
 def _with_record(entry: dict[str, Any], record: Mapping[str, str]) -> dict[str, Any]:
@@ -141,20 +141,20 @@ def _level(reading: Reading) -> str | None:
 
 
 def _observed(reading: Reading, causes: Mapping[str, str]) -> dict[str, bool | int | float | str]:
-    found: dict[str, bool | int | float | str] = {"records": _count(reading.records)}
-    found |= causes
+    values: dict[str, bool | int | float | str] = {"records": _count(reading.records)}
+    values |= causes
     if numbers := reading.steps.numbers():
-        found["steps"] = _count(len(reading.steps))
-        found |= {"first_step": _count(numbers[0]), "last_step": _count(numbers[-1])}
+        values["steps"] = _count(len(reading.steps))
+        values |= {"first_step": _count(numbers[0]), "last_step": _count(numbers[-1])}
     counts: Counter[str] = Counter()
     for seen in reading.seen:
         counts[f"{seen.leaf}.{seen.value}"[:200]] += seen.count
-    found |= {name: _count(count) for name, count in counts.items()}
+    values |= {name: _count(count) for name, count in counts.items()}
     if reading.steps_covered is not None:
-        found["steps_covered"] = _count(reading.steps_covered)
+        values["steps_covered"] = _count(reading.steps_covered)
     for name, count in islice(reading.counters.items(), MAX_OBSERVED):
-        found.setdefault(name[:200] or "unnamed", _count(count))
-    return found
+        values.setdefault(name[:200] or "unnamed", _count(count))
+    return values
 
 
 def _causes(draft: Draft, files: Sequence[FileEvidence]) -> dict[int, dict[str, str]]:
@@ -169,24 +169,24 @@ def _causes(draft: Draft, files: Sequence[FileEvidence]) -> dict[int, dict[str, 
                 worth = any(map(LINE.search, causes)), sum(causes.values())
                 if worth > best.get((reading.source, leaf), ((False, 0),))[0]:
                     best[reading.source, leaf] = worth, id(reading), causes
-    found: defaultdict[int, dict[str, str]] = defaultdict(dict)
+    by_reading: defaultdict[int, dict[str, str]] = defaultdict(dict)
     for (_, leaf), (_, name, causes) in best.items():
-        found[name][f"{CAUSE}{leaf}"[:200]] = _worded(causes)
-    return found
+        by_reading[name][f"{CAUSE}{leaf}"[:200]] = _worded(causes)
+    return by_reading
 
 
 def _late(reading: Reading, warm: int, after: int) -> dict[str, int]:
     """Causes of the compiles after the warm-up, with how many each of them made."""
-    counts, found = reading.compile, Counter[str]()
+    counts, reasons = reading.compile, Counter[str]()
     for span in counts.spans or ():
-        found[span.why] += span.count * bool(span.why and span.after >= warm)
+        reasons[span.why] += span.count * bool(span.why and span.after >= warm)
     if counts.spans is None:
-        found.update(event.why for event in counts.unplaced if event.why)
-    if counts.spans is None or found.total() > after:
+        reasons.update(event.why for event in counts.unplaced if event.why)
+    if counts.spans is None or reasons.total() > after:
         # Which of them came late is not shown: each cause once, and only those that name their line if some do.
-        once = {alike(why): why for why, count in found.items() if count}.values()
-        found = Counter([why for why in once if LINE.search(why)] or once)
-    return {why: count for why, count in found.items() if count}
+        once = {alike(why): why for why, count in reasons.items() if count}.values()
+        reasons = Counter([why for why in once if LINE.search(why)] or once)
+    return {why: count for why, count in reasons.items() if count}
 
 
 def _worded(causes: Mapping[str, int]) -> str:

@@ -277,4 +277,4 @@ def _flops(draft: Draft, files: Sequence[FileEvidence], tokens: int | None) -> N
         half = half_of(float(claim.value) / 1e12) * 1e12 * chips / tokens
     except (TypeError, ValueError, OverflowError):
         return
-    _printed(draft, path, value, half, claim.where, claim.said.text)
+    _printed(draft, path, value, half, claim.where, claim.stated.text)

@@ -73,13 +73,13 @@ def series(draft: Draft, files: Sequence[FileEvidence]) -> Series | None:
         return None
     source = _best(tracks)
     chosen = [track for track in tracks if track.reading.source == source]
-    found = _one(chosen[0]) if len(chosen) == 1 else _several(draft, chosen)
+    result = _one(chosen[0]) if len(chosen) == 1 else _several(draft, chosen)
     for track in chosen:
         _restarts(draft, track)
     for track in tracks:
         if track.reading.source != source:
-            _compare(draft, found, track)
-    return found
+            _compare(draft, result, track)
+    return result
 
 
 def _best(tracks: Sequence[Track]) -> str:
@@ -127,20 +127,20 @@ def _several(draft: Draft, tracks: list[Track]) -> Series:
     merged = [_ranks(draft, group) for group in attempts]
     if len(merged) > 1:
         draft.put("run.parts", [_part(item) for item in merged], Where(merged[0].track.file.name), "steps")
-    found = merged[0]
+    whole = merged[0]
     for later in merged[1:]:
-        found = _after(draft, found, later)
-    found.files = len(tracks)
-    return found
+        whole = _after(draft, whole, later)
+    whole.files = len(tracks)
+    return whole
 
 
 def _part(attempt: Series) -> dict[str, Any]:
     """The first step of one attempt, and what its file says that ran."""
     ran: dict[str, Any] = {}
     for reading in attempt.track.file.readings:
-        for path, said in reading.stated.items():
-            if path.startswith(("wheels.", "code.", "flags.")) and isinstance(said.value, str | int | float):
-                ran.setdefault(path, said.value)
+        for path, claim in reading.stated.items():
+            if path.startswith(("wheels.", "code.", "flags.")) and isinstance(claim.value, str | int | float):
+                ran.setdefault(path, claim.value)
     part = {"start_step": attempt.numbers[0], "launch": attempt.track.file.name}
     return part | ({"ran": ran} if ran else {})
 

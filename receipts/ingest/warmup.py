@@ -56,16 +56,16 @@ def state_compile(draft: Draft, files: Sequence[FileEvidence], stepping: bool) -
 
 
 def _digests(draft: Draft, files: Sequence[FileEvidence]) -> None:
-    found: dict[str, tuple[Where, Reading]] = {}
+    digests: dict[str, tuple[Where, Reading]] = {}
     for file, reading in readings(files):
         if reading.compile.program_digest:
-            found.setdefault(reading.compile.program_digest, (Where(file.name), reading))
-    if len(found) == 1:
-        ((digest, (where, reading)),) = found.items()
+            digests.setdefault(reading.compile.program_digest, (Where(file.name), reading))
+    if len(digests) == 1:
+        ((digest, (where, reading)),) = digests.items()
         draft.put("compile.program_digest", digest, where, reading.source)
-    elif found:
-        names = ", ".join(str(where) for where, _ in list(found.values())[:4])
-        draft.tell("note", f"{len(found)} compiled programs ({names}): no one digest stands for the step")
+    elif digests:
+        names = ", ".join(str(where) for where, _ in list(digests.values())[:4])
+        draft.tell("note", f"{len(digests)} compiled programs ({names}): no one digest stands for the step")
 
 
 def _cache(draft: Draft) -> None:
@@ -74,9 +74,9 @@ def _cache(draft: Draft) -> None:
     if draft.get("compile.cache_state") is not None or hits is None or misses is None:
         return
     if (hits == 0) != (misses == 0):
-        said = draft.found["compile.cache_hits"]
+        claim = draft.leaves["compile.cache_hits"]
         state = "warm" if hits else "cold"
-        draft.put("compile.cache_state", state, said.where, said.source, f"{hits} hits, {misses} misses")
+        draft.put("compile.cache_state", state, claim.where, claim.source, f"{hits} hits, {misses} misses")
 
 
 DEFAULT: Final = 2
@@ -132,7 +132,7 @@ def state_warmup(draft: Draft, files: Sequence[FileEvidence], stepping: bool) ->
     ]
     if draft.get("compile.posture") == "whole_graph":
         placed += _versions(files, warm, draft.get("batch.accumulation") or 1)
-    placed += [_reported(source, found, warm) for source, found in reports.items()]
+    placed += [_reported(source, counted, warm) for source, counted in reports.items()]
     if warm.basis != "stated" and (stepping or placed):
         text = f"{warm.steps} steps, {warm.basis}"
         draft.put(f"{WINDOW}.warmup_steps", warm.steps, Where("ingest"), SOURCE, text)
@@ -147,22 +147,22 @@ def _warm_up(draft: Draft, reports: Iterable[Sequence[tuple[Report, Where]]]) ->
     if start is not None or steps is not None:
         # A window from the first position of a list whose warm-up ran before it.
         return WarmUp(start or steps or 0, "stated")
-    for found in reports:
-        early = next((report.steps for report, _ in found[:-1] if report.steps >= DEFAULT), None)
-        if early is not None and (early > DEFAULT or len(found) == 2):
+    for counted in reports:
+        early = next((report.steps for report, _ in counted[:-1] if report.steps >= DEFAULT), None)
+        if early is not None and (early > DEFAULT or len(counted) == 2):
             return WarmUp(early, "reported")
     return WarmUp(DEFAULT, "default")
 
 
 def reports_of(files: Sequence[FileEvidence]) -> dict[str, list[tuple[Report, Where]]]:
     """Reports of each source in the order of their steps; those of the same steps (of ranks, in two forms) are one."""
-    found: defaultdict[str, dict[int, tuple[Report, Where]]] = defaultdict(dict)
+    by_source: defaultdict[str, dict[int, tuple[Report, Where]]] = defaultdict(dict)
     for file, reading in readings(files):
         for report in reading.reports:
-            known = found[reading.source].get(report.steps)
+            known = by_source[reading.source].get(report.steps)
             if known is None or known[0].compiles < report.compiles:
-                found[reading.source][report.steps] = report, Where(file.name)
-    return {source: [by_steps[steps] for steps in sorted(by_steps)] for source, by_steps in found.items()}
+                by_source[reading.source][report.steps] = report, Where(file.name)
+    return {source: [by_steps[steps] for steps in sorted(by_steps)] for source, by_steps in by_source.items()}
 
 
 def _placed(counts: CompileCounts, warm: WarmUp, where: Where, source: str) -> Late:
@@ -195,14 +195,14 @@ def _versions(files: Sequence[FileEvidence], warm: WarmUp, calls: int) -> Iterat
             yield Late(late, max(count, 1), Where(file.name), reading.source, f"{count} programs of one function")
 
 
-def _reported(source: str, found: Sequence[tuple[Report, Where]], warm: WarmUp) -> Late:
+def _reported(source: str, counted: Sequence[tuple[Report, Where]], warm: WarmUp) -> Late:
     """Late compiles by what each report counts more than the one before it."""
-    last, where = found[-1]
-    if len(found) == 1 or any(b.compiles < a.compiles for (a, _), (b, _) in pairwise(found)):
+    last, where = counted[-1]
+    if len(counted) == 1 or any(b.compiles < a.compiles for (a, _), (b, _) in pairwise(counted)):
         storm = last.steps >= _STORM_STEPS and 2 * last.compiles > last.steps
         return Late(max(last.compiles - warm.steps * last.programs, 0) if storm else 0, last.compiles, where, source)
-    spans = [Span(found[0][0].compiles, 0, found[0][0].steps)]
-    for (before, _), (after, _) in pairwise(found):
+    spans = [Span(counted[0][0].compiles, 0, counted[0][0].steps)]
+    for (before, _), (after, _) in pairwise(counted):
         count, steps = after.compiles - before.compiles, after.steps - before.steps
         end = after.steps if after is not last else None
         # A value that is read once training has ended may compile, and the last report is taken after it; what is
@@ -210,7 +210,7 @@ def _reported(source: str, found: Sequence[tuple[Report, Where]], warm: WarmUp) 
         reads = max((after.reads or 0) - (before.reads or 0), 0) % steps
         reads = 0 if end or 2 * count > steps else min(count, reads)
         spans += [Span(count - reads, before.steps, end), Span(reads)]
-    first, early = found[0]
+    first, early = counted[0]
     text = f"{last.compiles} at step {last.steps} ({where}), {first.compiles} at step {first.steps} ({early})"
     return _bounds([span for span in spans if span.count], warm, False, where, source, text)
 

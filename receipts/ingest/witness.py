@@ -93,8 +93,8 @@ def _leaf(draft: Draft, leaf: str, observed: list[Observed]) -> None:
     weaker = [item for item in observed if item[0].level != "intent" and LEVELS.index(item[0].level) < best]
     others = dict.fromkeys(seen.value for seen, _, _ in weaker) if weaker else {}
     if others and not set(others) <= {seen.value for seen, _, _ in strongest}:
-        said = f"{' and '.join(others)} by its log ({weaker[0][1]}), {value} by what ran ({where})"
-        draft.contradict(path, said, str(value))
+        dispute = f"{' and '.join(others)} by its log ({weaker[0][1]}), {value} by what ran ({where})"
+        draft.contradict(path, dispute, str(value))
 
 
 def _with_own(draft: Draft, path: str, value: Any, where: Where) -> Any:
@@ -133,9 +133,9 @@ def _frameworks(
         if reading.source == "deepspeed" and reading.timings and not set(names) - LIBRARIES:
             names["deepspeed"] = (Where(file.name), reading.source)
     below = {item for name in names for item in _BELOW.get(name, ())}
-    hosts = {name: said for name, said in names.items() if name not in LIBRARIES}
+    hosts = {name: claim for name, claim in names.items() if name not in LIBRARIES}
     if not hosts:
-        hosts = {name: said for name, said in names.items() if name not in below}
+        hosts = {name: claim for name, claim in names.items() if name not in below}
         if lane is not None and lane.frameworks and not set(hosts) & set(lane.frameworks):
             for name, (where, _) in hosts.items():
                 draft.tell("missing", f"{name} ran, and nothing shows the framework around it: add its log", where)
@@ -162,19 +162,19 @@ def _is_host(host: str, libraries: frozenset[str] | None, names: Iterable[str], 
 def _fallbacks(draft: Draft, files: Sequence[FileEvidence]) -> None:
     """Operators that left the path. Reports of one run count on, so the highest count of each stands."""
     own = draft.base.get("path.witnessed.fallbacks") if draft.base is not None else None
-    found: dict[str, int] | None = None
+    operators: dict[str, int] | None = None
     where, source = Where(""), SOURCE
     for file, reading in readings(files):
         if reading.fallbacks is not None:
-            if found is None:
-                found, where, source = dict(own or {}), Where(file.name), reading.source
+            if operators is None:
+                operators, where, source = dict(own or {}), Where(file.name), reading.source
             for name, count in reading.fallbacks.items():
-                if name and len(name) <= 500 and len(found) < 1000:
-                    found[name] = max(min(count, 2**62), found.get(name, 0), 0)
-    if found is not None:
-        if sum(name.startswith("torch.compile:") for name in found) > 1:
-            found.pop(UNNAMED, None)
-        draft.put("path.witnessed.fallbacks", found, where, source, beside_own=True)
+                if name and len(name) <= 500 and len(operators) < 1000:
+                    operators[name] = max(min(count, 2**62), operators.get(name, 0), 0)
+    if operators is not None:
+        if sum(name.startswith("torch.compile:") for name in operators) > 1:
+            operators.pop(UNNAMED, None)
+        draft.put("path.witnessed.fallbacks", operators, where, source, beside_own=True)
 
 
 def _transfers(draft: Draft, files: Sequence[FileEvidence]) -> None:
@@ -182,15 +182,15 @@ def _transfers(draft: Draft, files: Sequence[FileEvidence]) -> None:
     if draft.get("path.witnessed.framework") in _READ_BESIDE:
         _inside(draft, files)
         return
-    totals = {source: found for source, found in reports_of(files).items() if found[-1][0].reads is not None}
+    totals = {source: reports for source, reports in reports_of(files).items() if reports[-1][0].reads is not None}
     rates = [
         (reading.host_transfers / reading.steps_covered, Where(file.name), reading.source)
         for file, reading in readings(files)
         if reading.host_transfers is not None and reading.steps_covered and reading.source not in totals
     ]
-    for source, found in totals.items():
-        last, where = found[-1]
-        if (rate := _rate([report for report, _ in found])) is not None:
+    for source, reports in totals.items():
+        last, where = reports[-1]
+        if (rate := _rate([report for report, _ in reports])) is not None:
             rates.append((rate, where, source))
         else:
             text = f"{last.reads} reads by the host in {last.steps} steps, and nothing shows whether training made them"
@@ -221,14 +221,14 @@ def _rate(reports: Sequence[Report]) -> float | None:
 
 def _inside(draft: Draft, files: Sequence[FileEvidence]) -> None:
     """Transfers inside the whole compiled step; reads beside it are told, and count for none."""
-    found: list[tuple[int, Where, str]] = []
+    inside: list[tuple[int, Where, str]] = []
     for file, reading in readings(files):
         jitted = any(seen.leaf == "posture" and seen.value == "jit" for seen in reading.seen)
         if reading.source == "hlo" and reading.complete and jitted:
-            found.append((reading.host_transfers or 0, Where(file.name), reading.source))
+            inside.append((reading.host_transfers or 0, Where(file.name), reading.source))
         elif reading.host_transfers:
             text = f"{reading.host_transfers} reads beside the step's program, as this framework's logger makes them"
             draft.tell("note", text, Where(file.name))
-    if found:
-        count, where, source = max(found, key=lambda item: item[0])
+    if inside:
+        count, where, source = max(inside, key=lambda item: item[0])
         draft.put("path.witnessed.host_transfers_per_step", float(count), where, source, "inside the compiled step")

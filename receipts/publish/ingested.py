@@ -12,7 +12,7 @@ from receipts.base.units import counted
 from receipts.publish.page import Cell, Column, Entry, Page, Section, Table, heads, row
 
 if TYPE_CHECKING:
-    from receipts.ingest import Found, Ingested, Told
+    from receipts.ingest import Ingested, Message, SourcedLeaf
     from receipts.ingest.evidence import FileEvidence, Reading
 
 SHOWN = 12
@@ -30,12 +30,12 @@ def page(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequence[
     sections = [Section("files", "Files", tables=(_files(files, folder),))]
     answer = (f"{counted(len(files), 'file')}{f' of {folder}' if folder else ''}",)
     if not any(file.readings for file in files):
-        broken = [item for item in ingested.told if item.kind == "broken"]
+        broken = [item for item in ingested.messages if item.kind == "broken"]
         return Page("Ingest", answer, sections=(*sections, *_remarks(broken, passed_by, 0)))
-    if ingested.found:
+    if ingested.leaves:
         columns = (Column("leaf"), Column("value", cut=True), Column("from"))
         of_one = files[0].name if len(files) == 1 else folder
-        leaves = Table("", columns, tuple(row(*cells) for cells in _rows(ingested.found, of_one)))
+        leaves = Table("", columns, tuple(row(*cells) for cells in _rows(ingested.leaves, of_one)))
         sections.append(Section("found", "Found", tables=(leaves,)))
     if ingested.contradictions:
         sections.append(Section("contradictions", "Does not agree", entries=tuple(_contradictions(ingested))))
@@ -43,9 +43,9 @@ def page(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequence[
         rows = tuple(row(item.path, item.get) for item in ingested.missing)
         sections.append(Section("missing", "Not found", tables=(Table("", heads("leaf | what would give it"), rows),)))
     apart, lacking = len(ingested.contradictions), len(ingested.missing)
-    counts = ((len(ingested.found), "read"), (apart, "do not agree"), (lacking, "not found"))
+    counts = ((len(ingested.leaves), "read"), (apart, "do not agree"), (lacking, "not found"))
     answer = (f"{answer[0]}; leaves: {', '.join(f'{count} {word}' for count, word in counts if count)}",)
-    return Page("Ingest", answer, sections=(*sections, *_remarks(ingested.told, passed_by, ingested.untold)))
+    return Page("Ingest", answer, sections=(*sections, *_remarks(ingested.messages, passed_by, ingested.omitted)))
 
 
 def _folder(files: Sequence[FileEvidence]) -> str:
@@ -100,7 +100,7 @@ def _reading(reading: Reading) -> str:
     return f"{reading.source} ({'; '.join(parts)})" if parts else reading.source
 
 
-def _rows(values: Iterable[Found], folder: str) -> Iterable[tuple[str, str, str]]:
+def _rows(values: Iterable[SourcedLeaf], folder: str) -> Iterable[tuple[str, str, str]]:
     """One row a leaf, in the order of the document; large open maps in one."""
     kept = [item for item in values if item.path not in _PASSED and item.path != "evidence"]
     sizes = Counter(item.path.partition(".")[0] for item in kept)
@@ -121,7 +121,7 @@ def _place(where: str, known: str) -> str:
     return f"line {rest[1:]}" if rest.startswith(":") else rest
 
 
-def _value(item: Found) -> str:
+def _value(item: SourcedLeaf) -> str:
     """The value, a long list by what is said of it, bytes as people read them."""
     value = item.value
     if item.path == "run.launch" and item.text:
@@ -144,21 +144,21 @@ def _listed(value: Any) -> str:
     return (text if len(text) <= VALUE else f"{text[: VALUE - 1]}…") or "none"
 
 
-def _from(item: Found) -> str:
+def _from(item: SourcedLeaf) -> str:
     if item.path == "run.lane" and item.where.file == "ingest":
         return "proposed"
     return "" if item.where.file == "ingest" else str(item.where)
 
 
-def _remarks(remarks: Sequence[Told], passed_by: Sequence[str], untold: int) -> Iterator[Section]:
+def _remarks(remarks: Sequence[Message], passed_by: Sequence[str], omitted: int) -> Iterator[Section]:
     words = [f"{item.where}: {item.text}" if item.where else item.text for item in _ordered(remarks)]
     words += passed_by
     if words:
-        shown = (*words[:SHOWN], *_more(len(words) + untold - SHOWN))
+        shown = (*words[:SHOWN], *_more(len(words) + omitted - SHOWN))
         yield Section("remarks", "Remarks", points=tuple(("", ((text,),)) for text in shown))
 
 
-def _ordered(remarks: Sequence[Told]) -> list[Told]:
+def _ordered(remarks: Sequence[Message]) -> list[Message]:
     """Broken input, what is missing, what was read in a file, and what concerns none or says nothing."""
     weight = ("broken", "missing", "note").index
     return sorted(remarks, key=lambda item: (weight(item.kind), item.where is None or not item.where.place.line))
@@ -190,14 +190,14 @@ def as_data(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequen
         ],
         "found": [
             {"path": item.path, "from": str(item.where), "source": item.source, "text": item.text}
-            for item in ingested.found
+            for item in ingested.leaves
         ],
         "missing": [asdict(item) for item in ingested.missing],
         "contradictions": [asdict(item) for item in ingested.contradictions],
         "remarks": [
             {"kind": item.kind, "text": item.text, "from": str(item.where) if item.where else ""}
-            for item in ingested.told
+            for item in ingested.messages
         ]
         + [{"kind": "note", "text": text, "from": ""} for text in passed_by],
-        "untold": ingested.untold,
+        "untold": ingested.omitted,
     }

@@ -125,7 +125,7 @@ def _leaves(parsed: Parsed, lane: Lane, files: Sequence[FileEvidence]) -> Iterat
     listed = {path for entry in parsed.receipt.evidence or () for path in entry.read or ()}
     fresh = assemble(files, Options(lane.name, parsed.receipt.run.kind, {}, (lane,)))
     names = {item.name for item in files}
-    read = {item.path: item.value for item in fresh.found if item.where.file in names}
+    read = {item.path: item.value for item in fresh.leaves if item.where.file in names}
     for path in sorted(listed & read.keys()):
         stated = _stated(parsed, path)
         if _equal(path, stated, read[path]):

@@ -66,4 +66,4 @@ def at(found: Ingested, path: str) -> Any:
 
 def told(found: Ingested) -> str:
     """All remarks as one text."""
-    return "\n".join(item.text for item in found.told)
+    return "\n".join(item.text for item in found.messages)

@@ -132,7 +132,7 @@ def test_a_crash_that_torchrun_reports_is_one(tmp_path: Path) -> None:
     assert at(found, "run.outcome") == "crash"
     assert at(found, "run.exit_code") == 3
     assert at(found, "failure.message") == "RuntimeError: Connection closed by peer"
-    assert {str(item.where) for item in found.found if item.path == "run.outcome"} == {"stderr.txt"}
+    assert {str(item.where) for item in found.leaves if item.path == "run.outcome"} == {"stderr.txt"}
 
 
 def test_an_attempt_that_another_one_outran_is_not_the_end(tmp_path: Path) -> None:
@@ -145,4 +145,4 @@ def test_an_attempt_that_another_one_outran_is_not_the_end(tmp_path: Path) -> No
 
 def test_no_file_is_named_for_an_end_that_none_shows(tmp_path: Path) -> None:
     found = ingested(file(tmp_path, Reading("megatron", records=1)))
-    assert {str(item.where) for item in found.found if item.path == "run.outcome"} == {"ingest"}
+    assert {str(item.where) for item in found.leaves if item.path == "run.outcome"} == {"ingest"}

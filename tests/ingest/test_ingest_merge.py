@@ -21,7 +21,7 @@ from receipts.ingest.evidence.reading import Remark, Report
 
 def test_a_leaf_comes_with_its_file_and_line(tmp_path: Path) -> None:
     found = ingested(file(tmp_path, reading(hardware__chips=8)))
-    (item,) = [item for item in found.found if item.path == "hardware.chips"]
+    (item,) = [item for item in found.leaves if item.path == "hardware.chips"]
     assert (item.value, str(item.where)) == (8, "run.log:1")
 
 
@@ -394,8 +394,8 @@ def test_a_packed_log_has_a_start_and_no_end(tmp_path: Path) -> None:
 def test_a_million_remarks_are_a_bounded_number_of_lines(tmp_path: Path) -> None:
     noisy = tuple(Remark("note", f"remark {number}", Place(number)) for number in range(100_000))
     found = ingested(file(tmp_path, stepping([1.0]), remarks=noisy))
-    assert len(found.told) == 500
-    assert found.untold > 99_000
+    assert len(found.messages) == 500
+    assert found.omitted > 99_000
     assert len(found.raw) < 100_000
 
 

@@ -17,25 +17,25 @@ _INTEGER: Final = re.compile(r"[-+]?\d{1,18}")
 
 
 class Arguments:
-    """A program's arguments as text, each with its line; ``found`` maps a name to both."""
+    """A program's arguments as text, each with its line; ``values`` maps a name to both."""
 
-    __slots__ = ("found",)
+    __slots__ = ("values",)
 
-    def __init__(self, found: dict[str, tuple[str, int]]) -> None:
-        self.found = found
+    def __init__(self, values: dict[str, tuple[str, int]]) -> None:
+        self.values = values
 
     def name(self, *names: str) -> str | None:
         """The first of some names that is an argument with a value; None where none is."""
-        return next((name for name in names if name in self.found and not self.off(name)), None)
+        return next((name for name in names if name in self.values and not self.off(name)), None)
 
     def text(self, name: str) -> str | None:
         """The text of an argument, quotes gone; None where it is absent."""
-        found = self.found.get(name)
-        return None if found is None else found[0].strip().strip("'\"")
+        value = self.values.get(name)
+        return None if value is None else value[0].strip().strip("'\"")
 
     def off(self, name: str) -> bool:
         """Whether an argument is there and says *nothing*: None, null, or an empty text."""
-        return self.text(name) in _OFF if name in self.found else False
+        return self.text(name) in _OFF if name in self.values else False
 
     def integer(self, name: str) -> int | None:
         """A whole number, or None where the argument is absent or something else."""
@@ -47,8 +47,8 @@ class Arguments:
     def real(self, name: str) -> float | None:
         """A finite number, or None."""
         text = self.text(name)
-        found = None if text is None else number(text)
-        return found if found is not None and abs(found) < 1e300 else None
+        value = None if text is None else number(text)
+        return value if value is not None and abs(value) < 1e300 else None
 
     def flag(self, name: str) -> bool | None:
         """A switch: True, False, 0 and 1 in YAML; None where it is absent or no switch."""
@@ -73,8 +73,8 @@ class Arguments:
         whole = self.integer(name)
         if whole is not None:
             return whole
-        found = self.real(name)
-        return text[:400] if found is None else found
+        value = self.real(name)
+        return text[:400] if value is None else value
 
 
 class Leaves:
@@ -91,7 +91,7 @@ class Leaves:
         """State a leaf that an argument gives; a value of None states nothing."""
         if value is None:
             return
-        text, line = self.arguments.found.get(name, ("", 0))
+        text, line = self.arguments.values.get(name, ("", 0))
         self.reading.state(path, value, f"{name} = {text}", line, self.record)
 
     def read(self, path: str, kind: str, names: Sequence[str]) -> None:

@@ -99,10 +99,10 @@ def _json(words: Sequence[bytes], letters: bytes) -> list[Any] | None:
     if text.translate(None, letters):
         return None
     try:
-        found: list[Any] = orjson.loads(b"[" + text + b"]")
+        values: list[Any] = orjson.loads(b"[" + text + b"]")
     except orjson.JSONDecodeError:
         return None
-    return found if len(found) == len(words) else None
+    return values if len(values) == len(words) else None
 
 
 def _scaled(word: bytes) -> float:

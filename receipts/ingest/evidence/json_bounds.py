@@ -17,12 +17,12 @@ def json_document(source: Source, reading: Reading, what: str) -> list[Any] | di
     """The list or object; None, with a remark, where the file is broken or larger than ``what`` can be."""
     content = source.document()
     try:
-        found = None if content is None else json.loads(content)
+        document = None if content is None else json.loads(content)
     except (ValueError, RecursionError) as error:
         reading.remark("broken", f"no JSON document: {error!s:.100}")
         return None
-    if isinstance(found, list | dict):
-        return found
+    if isinstance(document, list | dict):
+        return document
     reading.remark("broken", f"larger than {what} can be; not read")
     return None
 

@@ -60,10 +60,10 @@ def flattened(value: Any, prefix: str = "", depth: int = 8) -> dict[str, Any]:
     """Leaves of nested dictionaries by dotted names, ``training.seq_len``; lists are leaves."""
     if not isinstance(value, dict) or not depth:
         return {prefix: value} if prefix else {}
-    found: dict[str, Any] = {}
+    leaves: dict[str, Any] = {}
     for key, item in value.items():
-        found.update(flattened(item, f"{prefix}.{key}" if prefix else str(key), depth - 1))
-    return found
+        leaves.update(flattened(item, f"{prefix}.{key}" if prefix else str(key), depth - 1))
+    return leaves
 
 
 def integer(value: Any) -> int | None:
@@ -120,7 +120,7 @@ class _Literal:
         return None
 
     def _mapping(self, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         while (token := self._next()) is not None and token["mark"] != "}":
             if token["mark"] is not None:
                 continue
@@ -131,22 +131,22 @@ class _Literal:
                 continue
             value = self.value(depth)
             if self._room():
-                found[key] = value
-        return found
+                entries[key] = value
+        return entries
 
     def _list(self, closer: str, depth: int) -> list[Any]:
-        found: list[Any] = []
+        items: list[Any] = []
         while (token := self._next()) is not None and token["mark"] != closer:
             if token["mark"] in ("}", "]", ")"):
                 self._held = token
-                return found
+                return items
             if token["mark"] in (",", ":"):
                 continue
             self._held = token
             value = self.value(depth)
             if self._room():
-                found.append(value)
-        return found
+                items.append(value)
+        return items
 
     def _words(self, first: re.Match[str]) -> Any:
         """A word, or several up to the next mark; a call such as ``device(type='cuda')`` is kept as its text."""

@@ -32,8 +32,8 @@ def scaled(text: str) -> float | None:
     """A number with a letter of base 1000: ``4.14M`` is 4,140,000, ``520`` is 520; None where it is neither."""
     word = text.strip().strip("'\"").strip()
     if word and word[-1] in LETTERS:
-        found = number(word[:-1])
-        return None if found is None else found * LETTERS[word[-1]]
+        value = number(word[:-1])
+        return None if value is None else value * LETTERS[word[-1]]
     return number(word)
 
 

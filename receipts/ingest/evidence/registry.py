@@ -18,12 +18,12 @@ FOLDERS: Final = ("frameworks", "witnesses", "memory")
 @cache
 def readers() -> tuple[type[LineReader | FileReader], ...]:
     """Every class that a module's ``READERS`` names, in the order of modules and names."""
-    found: list[type[LineReader | FileReader]] = []
+    classes: list[type[LineReader | FileReader]] = []
     for name in FOLDERS:
         package = importlib.import_module(f"receipts.ingest.evidence.{name}")
         for module in sorted(item.name for item in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")):
-            found.extend(getattr(importlib.import_module(module), "READERS", ()))
-    return tuple(found)
+            classes.extend(getattr(importlib.import_module(module), "READERS", ()))
+    return tuple(classes)
 
 
 @cache

@@ -113,14 +113,14 @@ class _Scanner:
         """What the readers found, in their order; of one that failed, what it had until then."""
         readings = []
         for index, reader in enumerate(self._readers):
-            found: Reading | None = reader.reading
+            reading: Reading | None = reader.reading
             if self._alive >> index & 1:
                 try:
-                    found = reader.finish()
+                    reading = reader.finish()
                 except Exception as error:
                     self._fail(index, error, 0)
-            if found is not None:
-                readings.append(found)
+            if reading is not None:
+                readings.append(reading)
         return readings
 
     # Line by line.
@@ -200,23 +200,23 @@ class _Scanner:
     def _sift(self, piece: bytes) -> None:
         """Read a piece of whole lines; each reader gets its own in their order."""
         sieve = self._sieve
-        found = sieve.sift(piece, self._line)
-        given = self._given(found)
+        sifted = sieve.sift(piece, self._line)
+        given = self._given(sifted)
         turn = Turn(self, piece, self._line)
-        for index in found.tables.keys() | given.keys():
-            turn.take(index, found.tables.get(index, []), given.get(index, []))
+        for index in sifted.tables.keys() | given.keys():
+            turn.take(index, sifted.tables.get(index, []), given.get(index, []))
         if turn.taken * _SPARSE < piece.count(b"\n") - _SPARSE * FEW:
             self._resting = _RESTING
 
-    def _given(self, found: Sifted) -> dict[int, list[int]]:
+    def _given(self, sifted: Sifted) -> dict[int, list[int]]:
         """The numbers of the other lines that a reader wants, by reader."""
         given: dict[int, list[int]] = {}
         at = count = 0
-        for start, _, mask in self._lines(found.rest):
-            count += found.rest.count(b"\n", at, start)
+        for start, _, mask in self._lines(sifted.rest):
+            count += sifted.rest.count(b"\n", at, start)
             at = start
             for index in _bits(mask):
-                given.setdefault(index, []).append(found.lines[count])
+                given.setdefault(index, []).append(sifted.lines[count])
         return given
 
     def one(self, index: int, raw: bytes, number: int) -> bool:

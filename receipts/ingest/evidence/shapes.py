@@ -123,7 +123,7 @@ class Sieve:
         columns = list(zip(*self._pattern.findall(piece), strict=True))
         # The last column holds the lines of no shape.
         numbers = range(first, first + len(columns[-1]))
-        found: dict[int, list[Columns]] = {}
+        by_shape: dict[int, list[Columns]] = {}
         others: list[bool] | None = None
         at = 0
         for known in self._known:
@@ -139,13 +139,13 @@ class Sieve:
                 hits = list(map(bool, words[0]))
                 lines = list(compress(numbers, hits))
                 taken = {name: list(compress(column, hits)) for name, column in zip(names, words, strict=True)}
-                found.setdefault(known.reader, []).append(Columns(lines, lines, taken, known.shape.text))
+                by_shape.setdefault(known.reader, []).append(Columns(lines, lines, taken, known.shape.text))
                 missed = list(map(not_, hits))
                 others = missed if others is None else [a and b for a, b in zip(others, missed, strict=True)]
         if others is None:
-            return Sifted(found, piece, numbers)
+            return Sifted(by_shape, piece, numbers)
         rest = b"\n".join(compress(columns[-1], others)) + b"\n"
-        return Sifted(found, rest, list(compress(numbers, others)))
+        return Sifted(by_shape, rest, list(compress(numbers, others)))
 
     def _compile(self) -> None:
         shapes = b"|".join(known.shape.pattern for known in self._known)

@@ -23,8 +23,8 @@ _TRAINED: Final = re.compile(r"(?i)loss|step_(?:time|sec|ms)|tok")
 
 def step_of(text: str) -> int | None:
     """The number of the training step that a line names; None where it names none."""
-    found = _STEP.search(text)
-    if found is None or (not found["key"] and _NO_STEP.search(text[: found.start()])):
+    match = _STEP.search(text)
+    if match is None or (not match["key"] and _NO_STEP.search(text[: match.start()])):
         return None
     rest = _EVALUATED.sub("", text)
-    return int(found[2]) if rest == text or _TRAINED.search(rest) else None
+    return int(match[2]) if rest == text or _TRAINED.search(rest) else None

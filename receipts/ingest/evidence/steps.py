@@ -164,8 +164,8 @@ class Steps:
         column = self._columns[name]
         if (places := self._rows.by_number()) is not None:
             column = array("d", map(column.__getitem__, places))
-        found = column.tolist()
-        return [None if value == ABSENT else value for value in found]
+        values = column.tolist()
+        return [None if value == ABSENT else value for value in values]
 
     def numbers(self) -> list[int]:
         """The steps' numbers, ascending."""

@@ -90,8 +90,8 @@ class Source:
     def document(self) -> bytes | None:
         """The whole file, or None where it is larger than `MAX_DOCUMENT`; a broken one ends where it breaks."""
         with self.open() as stream:
-            found = self._some(stream, MAX_DOCUMENT + 1)
-        return None if len(found) > MAX_DOCUMENT else found
+            content = self._some(stream, MAX_DOCUMENT + 1)
+        return None if len(content) > MAX_DOCUMENT else content
 
     def chunks(self) -> Iterator[bytes]:
         """Chunks of whole lines, about 1 MiB each; the last may lack its line end.
@@ -135,10 +135,10 @@ class Source:
             return b""
 
     def _some(self, stream: Stream, size: int) -> bytes:
-        found = bytearray()
-        while len(found) < size and (block := self._next(stream)):
-            found += block
-        return bytes(found[:size])
+        buffer = bytearray()
+        while len(buffer) < size and (block := self._next(stream)):
+            buffer += block
+        return bytes(buffer[:size])
 
     def _raw(self) -> io.BufferedReader:
         try:

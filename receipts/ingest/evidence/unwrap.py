@@ -45,9 +45,9 @@ def unwrapped(text: bytes, readings: list[Reading]) -> list[Reading]:
         for join in ways:
             joined, first = _joined(lines, join)
             if len(joined) < len(lines):
-                found = scan(["\n".join(joined).encode("utf-8", "replace")])
-                if (count := figures(found)) > most:
-                    best, most, places = found, count, first
+                inner = scan(["\n".join(joined).encode("utf-8", "replace")])
+                if (count := figures(inner)) > most:
+                    best, most, places = inner, count, first
         # What was broken may tell more than there was: a number that is cut is a number.
         if most > before or (most * 10 >= before * 9 > 0 and _evident(lines, places)):
             return [placed(reading, places) for reading in best]
@@ -171,7 +171,7 @@ def placed(reading: Reading, first: Sequence[int]) -> Reading:
     def place(of: Place) -> Place:
         return replace(of, line=first[of.line - 1]) if 0 < of.line <= len(first) else of
 
-    reading.stated = {path: replace(said, place=place(said.place)) for path, said in reading.stated.items()}
+    reading.stated = {path: replace(claim, place=place(claim.place)) for path, claim in reading.stated.items()}
     reading.memory = [replace(row, place=place(row.place)) for row in reading.memory]
     reading.seen = [replace(seen, place=place(seen.place)) for seen in reading.seen]
     reading.failures = [replace(failure, place=place(failure.place)) for failure in reading.failures]

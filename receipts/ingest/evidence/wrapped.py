@@ -55,9 +55,9 @@ class Pieces:
             return None
         before = _figures(self._text, find)
         ways = [self._text + text.rstrip(), f"{self._text.rstrip()} {text.strip(_MARGIN)}"]
-        found = [_figures(way, find) for way in ways]
-        best = 0 if len(found[0]) >= len(found[1]) else 1
-        if len(found[best]) < len(before) or found[best] == before:
+        figures = [_figures(way, find) for way in ways]
+        best = 0 if len(figures[0]) >= len(figures[1]) else 1
+        if len(figures[best]) < len(before) or figures[best] == before:
             return None
         self._text = ""
         return ways[best]

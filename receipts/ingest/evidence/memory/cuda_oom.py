@@ -67,21 +67,21 @@ def ended(text: str) -> bool:
 
 def failures(text: str) -> list[Failure]:
     """The failed allocations that a text holds, without their place; ``text`` has single blanks for any white space."""
-    found = list(_START.finditer(text))
-    stops = [*(match.start() for match in found), len(text)][1:]
-    read = (_failure(text, match, stop) for match, stop in zip(found, stops, strict=False))
+    starts = list(_START.finditer(text))
+    stops = [*(match.start() for match in starts), len(text)][1:]
+    read = (_failure(text, match, stop) for match, stop in zip(starts, stops, strict=False))
     return [item for item in read if item is not None]
 
 
 def notes(text: str) -> list[str]:
     """What a person should know of a message beside its figures."""
-    found = []
+    lines = []
     if any(match["runtime"] == "HIP" for match in _START.finditer(text)):
-        found.append("HIP's message: an AMD device, no NVIDIA run")
+        lines.append("HIP's message: an AMD device, no NVIDIA run")
     capacity, allocated = _first(text, _FIGURES["capacity"]), _first(text, _FIGURES["allocated"])
     if capacity is not None and allocated is not None and allocated > capacity:
-        found.append("more is allocated than the device holds: the driver pages to the host")
-    return found
+        lines.append("more is allocated than the device holds: the driver pages to the host")
+    return lines
 
 
 def _failure(text: str, match: re.Match[str], stop: int) -> Failure | None:
@@ -110,7 +110,7 @@ def _figures(message: str, values: dict[str, int | None]) -> Figures:
     reserved, allocated = values["reserved"], values["allocated"]
     if unallocated is None and reserved is not None and allocated is not None:
         unallocated = max(0, reserved - allocated)
-    others = (size(found[1]) for found in _PROCESS.finditer(message))
+    others = (size(process[1]) for process in _PROCESS.finditer(message))
     return Figures(
         requested=values["requested"],
         capacity=values["capacity"],

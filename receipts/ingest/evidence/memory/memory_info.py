@@ -28,17 +28,17 @@ def planned(values: Mapping[str, int | None]) -> bool:
 
 def put_plan(reading: Reading, values: Mapping[str, int | None], line: int) -> None:
     """Put one plan into the reading. Of several programs' plans the largest stands: the step, not its helpers."""
-    found = {name: value for name, value in values.items() if value is not None and NAME.fullmatch(name)}
-    if not found:
+    sizes = {name: value for name, value in values.items() if value is not None and NAME.fullmatch(name)}
+    if not sizes:
         return
     if reading.counters:
         reading.remark("note", "a further program's plan; the largest one stands", line)
-        if _need(found) <= _need(reading.counters):
+        if _need(sizes) <= _need(reading.counters):
             return
-    reading.counters = found
-    reading.compile.argument_bytes = found.get("argument_size_in_bytes")
-    reading.compile.output_bytes = found.get("output_size_in_bytes")
-    reading.compile.temp_bytes = found.get("temp_size_in_bytes")
+    reading.counters = sizes
+    reading.compile.argument_bytes = sizes.get("argument_size_in_bytes")
+    reading.compile.output_bytes = sizes.get("output_size_in_bytes")
+    reading.compile.temp_bytes = sizes.get("temp_size_in_bytes")
 
 
 def _need(values: Mapping[str, int]) -> int:

@@ -119,19 +119,19 @@ class Monitor:
 
     def health(self) -> dict[str, float | list[str]]:
         """Median clock and power over all samples, the highest temperature, throttles, and the spread of clocks."""
-        found: dict[str, float | list[str]] = {}
+        readings: dict[str, float | list[str]] = {}
         clocks = {gpu: median(samples) for gpu, samples in self._clocks.items() if samples}
         if clocks:
-            found["clock_mhz"] = median(value for samples in self._clocks.values() for value in samples)
+            readings["clock_mhz"] = median(value for samples in self._clocks.values() for value in samples)
         if len(clocks) > 1 and max(clocks.values()) > 0:
-            found["clock_spread"] = (max(clocks.values()) - min(clocks.values())) / max(clocks.values())
+            readings["clock_spread"] = (max(clocks.values()) - min(clocks.values())) / max(clocks.values())
         if self._power:
-            found["power_watts"] = median(self._power)
+            readings["power_watts"] = median(self._power)
         if self._hottest is not None:
-            found["temperature_celsius"] = self._hottest
+            readings["temperature_celsius"] = self._hottest
         if any(field.startswith(_THROTTLES) for field in self._fields):
-            found["throttle_reasons"] = sorted(self._throttled)
-        return found
+            readings["throttle_reasons"] = sorted(self._throttled)
+        return readings
 
     def _miss(self) -> bool:
         self._misses += 1

@@ -82,11 +82,11 @@ class OomReader(LineReader):
 
     def line(self, text: str, number: int) -> bool:
         """Take a line of any rank; more are wanted while a message is open."""
-        said = spoken(window(text))
-        body = said.body
-        found = frame(body)
-        if found is not None:
-            self._frame(said.speaker, found)
+        speech = spoken(window(text))
+        body = speech.body
+        opening = frame(body)
+        if opening is not None:
+            self._frame(speech.speaker, opening)
             return bool(self._open)
         exit_code = _EXIT.search(body)
         if exit_code is not None and self._exit is None:
@@ -95,20 +95,20 @@ class OomReader(LineReader):
         if "Stats:" in body or self._pool is not None:
             self._stats(body, number)
         for piece in pieces(body):
-            self._piece(piece, said.speaker, said.rank, number)
+            self._piece(piece, speech.speaker, speech.rank, number)
         return bool(self._open) or self._pool is not None
 
     def finish(self) -> Reading | None:
         """Everything of the file; None where it holds nothing of the kind."""
         for speaker in list(self._open):
             self._close(speaker)
-        found = self.reading.failures
-        if not found and self._exit is not None:
-            found.append(_exited(*self._exit))
+        failures = self.reading.failures
+        if not failures and self._exit is not None:
+            failures.append(_exited(*self._exit))
         if self._lost:
             self.reading.remark("note", f"{self._lost} further failed allocations were not kept")
-        found.sort(key=lambda item: item.place.line)
-        self.reading.records = len(found)
+        failures.sort(key=lambda item: item.place.line)
+        self.reading.records = len(failures)
         return super().finish()
 
     def _piece(self, body: str, speaker: str, rank: int | None, number: int) -> None:
@@ -187,16 +187,16 @@ class OomReader(LineReader):
         self._known.add(key)
         kept.append(failure)
 
-    def _frame(self, speaker: str, found: Frame) -> None:
+    def _frame(self, speaker: str, opening: Frame) -> None:
         own = speaker or self._latest
         if own in self._open:
             self._close(own)
         earlier = self._frames.get(speaker)
-        if earlier is not None and found.library and not earlier.library:
+        if earlier is not None and opening.library and not earlier.library:
             return
         if earlier is None and len(self._frames) >= MAX_SPEAKERS:
             self._frames.pop(next(iter(self._frames)))
-        self._frames[speaker] = found
+        self._frames[speaker] = opening
 
     def _stats(self, body: str, number: int) -> None:
         """Limit and use of a GPU's pool, some lines under its failure."""

@@ -57,8 +57,8 @@ def read(lines: list[str]) -> tuple[list[Failure], str]:
         return failures(text), text
     stripped = [_WRAPPED.sub("", line) for line in lines]
     texts = [flat(" ".join(stripped)), flat("".join(lines))]
-    found = [(failures(text), text) for text in texts]
-    return max(found, key=lambda item: (sum(_figures(failure) for failure in item[0]), -len(item[0])))
+    readings = [(failures(text), text) for text in texts]
+    return max(readings, key=lambda item: (sum(_figures(failure) for failure in item[0]), -len(item[0])))
 
 
 def flat(text: str) -> str:
@@ -68,8 +68,8 @@ def flat(text: str) -> str:
 
 def failures(text: str) -> list[Failure]:
     """The failures that a text holds, or what says that it holds none."""
-    found = cuda_oom.failures(text) + xla_oom.failures(text)
-    return found or other_oom.failures(text) or other_oom.no_failures(text)
+    refusals = cuda_oom.failures(text) + xla_oom.failures(text)
+    return refusals or other_oom.failures(text) or other_oom.no_failures(text)
 
 
 def _figures(failure: Failure) -> int:

@@ -75,7 +75,7 @@ def failures(text: str) -> list[Failure]:
 
 def no_failures(text: str) -> list[Failure]:
     """What looks like a failed allocation in a text and is none."""
-    found = [match for pattern in _NO_FAILURE if (match := pattern.search(text)) is not None]
+    matches = [match for pattern in _NO_FAILURE if (match := pattern.search(text)) is not None]
     return [
         Failure(
             Place(),
@@ -85,7 +85,7 @@ def no_failures(text: str) -> list[Failure]:
             chip=int(device[1]) if (device := _POOL.search(match[0])) else None,
             fatal=False,
         )
-        for match in found
+        for match in matches
     ]
 
 

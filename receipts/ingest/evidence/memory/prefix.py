@@ -51,8 +51,8 @@ def spoken(text: str) -> Spoken:
         at = match.end()
         if match["speaker"]:
             speaker += match["speaker"]
-            found = match["rank"] or match["word"] or match["mpi"] or match["srun"]
-            rank = int(found) if found else rank
+            digits = match["rank"] or match["word"] or match["mpi"] or match["srun"]
+            rank = int(digits) if digits else rank
     return Spoken(text[at:], speaker, rank) if at else Spoken(text)
 
 

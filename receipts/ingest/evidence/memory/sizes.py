@@ -16,13 +16,13 @@ def size(text: str | None) -> int | None:
     """Bytes of a matched `SIZE`; None where nothing was matched or the figure is a sentinel and no measurement."""
     if not text:
         return None
-    found = numbers.size(text)
-    return None if found is None or found >= UNSET else found
+    value = numbers.size(text)
+    return None if value is None or value >= UNSET else value
 
 
 def count(text: str | None) -> int | None:
     """Bytes of a plain decimal count; None where nothing was matched or it is a sentinel."""
     if not text or len(text) > 20:
         return None
-    found = int(text)
-    return None if found >= UNSET else found
+    value = int(text)
+    return None if value >= UNSET else value

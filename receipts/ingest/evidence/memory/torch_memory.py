@@ -63,11 +63,11 @@ class TorchMemoryReader(LineReader):
             return True
         if self._table is not None:
             return self._in_table(text)
-        found = False
+        taken = False
         for match in _STATS.finditer(text):
             self._stat(match["name"], int(match["value"]), text[: match.start()], number)
-            found = True
-        if not found:
+            taken = True
+        if not taken:
             self._printed(text, number)
         return False
 
@@ -125,8 +125,8 @@ class TorchMemoryReader(LineReader):
         sizes: dict[str, Any] = {}
         for match in _PRINTED.finditer(text):
             unit = match["unit"]
-            found = numbers.size(f"{match['number']} {unit}", decimal="i" not in unit)
-            sizes.setdefault(_PEAKS[match["what"]], found)
+            value = numbers.size(f"{match['number']} {unit}", decimal="i" not in unit)
+            sizes.setdefault(_PEAKS[match["what"]], value)
             if unit in ("KB", "MB", "GB", "TB"):
                 self.reading.remark("note", f"{unit} is read as a power of 1000; the script may mean 1024", number)
         if sizes:

@@ -21,9 +21,9 @@ def shape(text: str) -> tuple[int, ...] | None:
     """The shape of a matrix of attention scores, whose last two axes are the sequence; else None."""
     shortest = _SHORTEST_NAMED if _SCORES.search(text) else SHORTEST
     for match in _SHAPE.finditer(text):
-        found = tuple(int(item) for item in match[1].split(","))
-        if found[-1] == found[-2] >= shortest:
-            return found
+        extents = tuple(int(item) for item in match[1].split(","))
+        if extents[-1] == extents[-2] >= shortest:
+            return extents
     return None
 
 

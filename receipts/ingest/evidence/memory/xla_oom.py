@@ -148,13 +148,13 @@ def _placed(text: str) -> Iterator[Failure]:
 
 def failures(text: str) -> list[Failure]:
     """The failures that a text holds, in its order and without place; single blanks stand for any white space."""
-    found = [
+    refusals = [
         item for form in (_memory_space, _one_allocation, _total, _placed, *xla_gpu_oom.FORMS) for item in form(text)
     ]
-    if not found:
+    if not refusals:
         if (code := _CODE.search(text)) is not None:
-            found = [refused(text, code.start(), _CODES[code["code"] or code["name"]])]
+            refusals = [refused(text, code.start(), _CODES[code["code"] or code["name"]])]
         elif (at := text.find("RESOURCE_EXHAUSTED: failed to allocate memory")) >= 0:
             # TensorFlow names no size.
-            found = [refused(text, at, "runtime_alloc")]
-    return found
+            refusals = [refused(text, at, "runtime_alloc")]
+    return refusals

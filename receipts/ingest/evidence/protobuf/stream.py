@@ -27,12 +27,12 @@ class Bytes:
 
     def take(self, count: int) -> bytes:
         """The next ``count`` bytes, or fewer at the end."""
-        found = bytearray()
-        while len(found) < count and not self.ended():
-            piece = self._buffer[self._offset : self._offset + count - len(found)]
-            found += piece
+        buffer = bytearray()
+        while len(buffer) < count and not self.ended():
+            piece = self._buffer[self._offset : self._offset + count - len(buffer)]
+            buffer += piece
             self._pass(len(piece))
-        return bytes(found)
+        return bytes(buffer)
 
     def skip(self, count: int) -> bool:
         """Pass over bytes; False where the file ends before."""

@@ -68,11 +68,11 @@ class Wire(Bytes):
     def text(self, length: int, keep: int) -> str:
         """A string field's first ``keep`` bytes; the rest is passed over."""
         wanted = min(length, keep)
-        found = self.take(wanted)
-        if len(found) < wanted:
+        raw = self.take(wanted)
+        if len(raw) < wanted:
             raise self._torn()
         self.leap(length - wanted)
-        return found.decode("utf-8", "replace")
+        return raw.decode("utf-8", "replace")
 
     def _torn(self) -> Torn:
         return Torn(f"the file ends at byte {self.at:,}, inside a message")

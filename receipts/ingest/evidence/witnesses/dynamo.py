@@ -229,10 +229,10 @@ def _body(text: str) -> tuple[str, str]:
 
 def _changed(guard: str) -> str:
     """``tensor 'x' size at index 0 changed from 8 to 7``, or the condition that no longer holds."""
-    found = _MISMATCH.match(guard)
-    if found is None:
+    match = _MISMATCH.match(guard)
+    if match is None:
         return f"guard {guard.strip()[:200]} failed"
-    return f"{found[1]}{found['at'] or ''} changed from {found['was']} to {found['now']}"
+    return f"{match[1]}{match['at'] or ''} changed from {match['was']} to {match['now']}"
 
 
 def _qualified(name: str, file: str) -> str:

@@ -26,8 +26,8 @@ UNNAMED: Final = "torch.compile:recompile_limit"
 
 def read_counters(reading: Reading, text: str, line: int) -> None:
     """Read a printed `defaultdict(<class 'collections.Counter'>, {…})` from its outer brace on."""
-    found = literal(_COUNTER.sub("(", text))
-    groups = found.items() if isinstance(found, dict) else ()
+    counters = literal(_COUNTER.sub("(", text))
+    groups = counters.items() if isinstance(counters, dict) else ()
     take_counters(reading, {name: _counts(group[0]) for name, group in groups if type(group) is list and group}, line)
 
 
@@ -54,8 +54,8 @@ def take_counters(reading: Reading, groups: Mapping[str, Mapping[str, int]], lin
     reading.compile.cache_hits = inductor.get("fxgraph_cache_hit", reading.compile.cache_hits)
     reading.compile.cache_misses = inductor.get("fxgraph_cache_miss", reading.compile.cache_misses)
     for reason, count in groups.get("graph_break", {}).items():
-        told, _, rest = reason.partition("Explanation: ")
-        reading.blame("compile.graph_breaks", (rest or told).partition("\n")[0].strip()[:300], count)
+        summary, _, rest = reason.partition("Explanation: ")
+        reading.blame("compile.graph_breaks", (rest or summary).partition("\n")[0].strip()[:300], count)
     if breaks:
         reading.counters["graph_breaks"] = breaks
         reading.see("posture", "regional", "backend", line)
@@ -81,9 +81,9 @@ class DynamoCountersReader(FileReader):
 
     def read(self, source: Source) -> list[Reading]:
         reading = Reading(self.source)
-        found = json_document(source, reading, "a table of counters")
-        if isinstance(found, dict):
-            take_counters(reading, {str(name): _counts(group) for name, group in found.items()})
+        document = json_document(source, reading, "a table of counters")
+        if isinstance(document, dict):
+            take_counters(reading, {str(name): _counts(group) for name, group in document.items()})
             reading.complete = reading.records > 0
         return [reading] if reading.records or reading.remarks else []
 

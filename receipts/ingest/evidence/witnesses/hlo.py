@@ -184,9 +184,9 @@ class Hlo(LineReader):
             self.reading.records += 1
             self.reading.counters["mosaic_megacore_not_partitioned"] = 1
             self.reading.remark("note", "a kernel runs on one core of two: Mosaic could not split it", number)
-        elif (found := _VERSION.search(text)) is not None:
+        elif (match := _VERSION.search(text)) is not None:
             self.reading.records += 1
-            what = f"Mosaic kernels are written in version {found[2]} and libtpu reads up to {found[1]}"
+            what = f"Mosaic kernels are written in version {match[2]} and libtpu reads up to {match[1]}"
             self.reading.remark("note", f"{what}: JAX and libtpu do not belong together", number)
         return False
 

@@ -56,7 +56,7 @@ class Dots:
     def multiply(self, out: str, left: str | None, right: str | None) -> None:
         """One multiplication by the types of its result and its operands."""
         result = shape(out)
-        operands = [found for text in (left, right) if text is not None and (found := shape(text)) is not None]
+        operands = [extents for text in (left, right) if text is not None and (extents := shape(text)) is not None]
         if result is None or len(operands) < 2:
             return
         self.count += 1
@@ -70,13 +70,13 @@ class Dots:
 
     def exponential(self, out: str) -> None:
         """One exponential, which a softmax takes of every score."""
-        if (found := shape(out)) is not None:
-            self._note(self._exponents, found[1])
+        if (extents := shape(out)) is not None:
+            self._note(self._exponents, extents[1])
 
     def reduce(self, operand: str | None) -> None:
         """One reduction, which a softmax makes twice over the scores."""
-        if operand is not None and (found := shape(operand)) is not None:
-            self._note(self._reduced, found[1])
+        if operand is not None and (extents := shape(operand)) is not None:
+            self._note(self._reduced, extents[1])
 
     @property
     def unfused(self) -> bool:

@@ -12,9 +12,9 @@ _MESH: Final = re.compile(r"replica_groups=mesh\[([^\]]{1,1000})\] \{([^}]{0,100
 _AXIS: Final = re.compile(r"'([^']{1,100})'=(\d{1,9})")
 
 
-def extents_of(found: tuple[int, ...]) -> tuple[int, ...]:
+def extents_of(dims: tuple[int, ...]) -> tuple[int, ...]:
     """An array by its extents, without their order and those of one."""
-    return tuple(sorted(extent for extent in found if extent > 1))
+    return tuple(sorted(extent for extent in dims if extent > 1))
 
 
 def group_size(text: str) -> int | None:

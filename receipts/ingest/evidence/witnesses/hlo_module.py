@@ -81,8 +81,8 @@ class Module:
 
     def head(self, text: str) -> None:
         """The line ``HloModule NAME, is_scheduled=true, …, num_partitions=4``."""
-        found = _HEADER.search(text)
-        self.name = found[1] if found else "?"
+        match = _HEADER.search(text)
+        self.name = match[1] if match else "?"
         self.scheduled = "is_scheduled=true" in text
         if _TPU_TILES.search(text) is not None:
             self.backend = "pjrt-tpu"
@@ -110,10 +110,10 @@ class Module:
             name = words[-1].lstrip("%") if words else ""
         start = at + 3
         if text.startswith("(", start):
-            found = _TUPLE.search(text, start)
-            if found is None:
+            match = _TUPLE.search(text, start)
+            if match is None:
                 return
-            type_, opcode, operands = text[start : found.start() + 1], found[1], found.end()
+            type_, opcode, operands = text[start : match.start() + 1], match[1], match.end()
         else:
             space = text.find(" ", start)
             operands = text.find("(", space) + 1
@@ -178,10 +178,10 @@ class Module:
             self.findings.reads_host(text, line)
 
     def _custom_call(self, name: str, type_: str, text: str, operands: int, line: int) -> None:
-        found = _TARGET.search(text, operands)
-        if found is None:
+        match = _TARGET.search(text, operands)
+        if match is None:
             return
-        target, findings = found[1], self.findings
+        target, findings = match[1], self.findings
         if target == hlo_kernels.MOSAIC:
             self.backend = "pjrt-tpu"
         elif target.startswith("__onednn$"):
@@ -214,7 +214,7 @@ class Module:
             return
         first = type_.lstrip("(")
         self.findings.dots.multiply(first, left, right)
-        names = [dtype(found[0]) for side in (left, right) if side and (found := shape(side))]
+        names = [dtype(typed[0]) for side in (left, right) if side and (typed := shape(side))]
         if names and (narrow := first_narrow(name for name in names if name)) is not None:
             self.findings.gemm[narrow] += 1
 
@@ -227,8 +227,8 @@ class Module:
         if opcode.startswith("all-gather") and len(self.gathered) < MAX_SHAPES:
             # The array that is gathered, by its extents: a parameter's, or an activation's.
             operand = self._operands(text, text.find("(", text.find(f" {opcode}(")) + 1)[0]
-            if operand is not None and (found := shape(operand)) is not None:
-                self.gathered.add(extents_of(found[1]))
+            if operand is not None and (extents := shape(operand)) is not None:
+                self.gathered.add(extents_of(extents[1]))
 
     def _parameter(self, name: str, type_: str, text: str) -> None:
         """How the compiler left one array of the step's arguments: split, or whole on every chip."""
@@ -255,17 +255,17 @@ class Module:
 
     def _operands(self, text: str, at: int) -> tuple[str | None, str | None]:
         """Types of the first two operands: printed beside them in old text, else those of their instructions."""
-        found = _OPERANDS.match(text, at)
-        if found is None:
+        match = _OPERANDS.match(text, at)
+        if match is None:
             one = _OPERAND.match(text, at)
             return ((one[1] or self.types.get(one[2])) if one else None), None
-        return found[1] or self.types.get(found[2]), found[3] or self.types.get(found[4])
+        return match[1] or self.types.get(match[2]), match[3] or self.types.get(match[4])
 
     @property
     def replicated(self) -> list[str]:
         """Arrays of the step's arguments that every chip holds whole, but for those too small to be worth splitting."""
-        found = (name for name, elements in self.whole if elements >= _SMALL * self.parameters)
-        return list(islice(found, MAX_REPLICATED))
+        names = (name for name, elements in self.whole if elements >= _SMALL * self.parameters)
+        return list(islice(names, MAX_REPLICATED))
 
     @property
     def keeps_all_split(self) -> bool:

@@ -29,7 +29,7 @@ class CacheMiss:
     @property
     def again(self) -> str:
         """Why the function was traced once more; empty for its first trace, which is no news."""
-        traced = next((found for reason in self.reasons if (found := _TRACED.match(reason))), None)
+        traced = next((match for reason in self.reasons if (match := _TRACED.match(reason))), None)
         if traced is None:
             return ""
         name = traced[1]

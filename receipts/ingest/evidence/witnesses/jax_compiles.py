@@ -77,10 +77,10 @@ class JaxCompiles(LineReader):
         self._block_ends()
         if self._is_copy(text):
             return False
-        if "TRACING CACHE MISS" in text and (found := _TRACING.search(text)) is not None:
+        if "TRACING CACHE MISS" in text and (match := _TRACING.search(text)) is not None:
             self._tracing += 1
             self.reading.records += 1
-            self._block = CacheMiss(f"{found[1]} ({found[4]})", place(found[2], found[3]), number, [])
+            self._block = CacheMiss(f"{match[1]} ({match[4]})", place(match[2], match[3]), number, [])
             return True
         if (done := _FINISHED.search(text)) is not None:
             self._finish(done[1], done[2], text)
@@ -142,8 +142,10 @@ class JaxCompiles(LineReader):
             # Without log_compiles nothing but the cache's own lines is told: what it had not, was compiled.
             compile_.compiles = self._misses
         if done and not cached:
-            told = "this version says nothing of its persistent cache" if not self._tells_hits else "no line of a cache"
-            self.reading.remark("missing", f"{told}: that some of {done} programs came from one is not excluded")
+            silence = (
+                "this version says nothing of its persistent cache" if not self._tells_hits else "no line of a cache"
+            )
+            self.reading.remark("missing", f"{silence}: that some of {done} programs came from one is not excluded")
         if self._tells_hits or cached or not done:
             self._order.place(self.reading)
 
@@ -153,10 +155,10 @@ class JaxCompiles(LineReader):
         A time that is equal to the digit is a copy's; without one the prefixes tell, but for their numbers: the same
         logger's are of one form, and it does say the same thing twice of two loads from the cache.
         """
-        found = _MESSAGE.search(text)
-        if found is None:
+        match = _MESSAGE.search(text)
+        if match is None:
             return False
-        prefix, message = text[: found.start()], text[found.start() :]
+        prefix, message = text[: match.start()], text[match.start() :]
         before, self._prefix = self._prefix, prefix
         if message != self._message:
             self._message = message
@@ -216,23 +218,23 @@ class JaxCompiles(LineReader):
 
     def _signature(self, text: str) -> None:
         """What differs from the arguments that a program of this name took before, where no reason is logged."""
-        found = _SIGNATURE.search(text)
-        if found is None:
+        match = _SIGNATURE.search(text)
+        if match is None:
             return
-        key = _key(f"jit({found[1]})")
-        taken, _, mapping = found[2].partition(" Argument mapping: ")
+        key = _key(f"jit({match[1]})")
+        taken, _, mapping = match[2].partition(" Argument mapping: ")
         types, before = (*_TYPE.findall(taken), mapping[:MAX_MAPPING]), self._types.get(key)
         if before is not None and key not in self._why:
             changed = [at for at, pair in enumerate(zip(types[:-1], before[:-1], strict=False)) if pair[0] != pair[1]]
             if changed:
                 at = changed[0]
-                why = f"{found[1]}: argument {at + 1} of {len(types) - 1} changed from {before[at]} to {types[at]}"
+                why = f"{match[1]}: argument {at + 1} of {len(types) - 1} changed from {before[at]} to {types[at]}"
             elif len(types) != len(before):
-                why = f"{found[1]}: {len(types) - 1} arrays instead of {len(before) - 1}"
+                why = f"{match[1]}: {len(types) - 1} arrays instead of {len(before) - 1}"
             elif types[-1] != before[-1]:
-                why = f"{found[1]}: an argument came with another sharding"
+                why = f"{match[1]}: an argument came with another sharding"
             else:
-                why = f"{found[1]}: arguments of the same types, so a static value or the function itself is another"
+                why = f"{match[1]}: arguments of the same types, so a static value or the function itself is another"
             self._keep(self._why, key, why)
         self._keep(self._types, key, types)
 

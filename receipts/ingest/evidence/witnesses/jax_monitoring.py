@@ -69,20 +69,20 @@ class JaxMonitoring(FileReader):
     def read(self, source: Source) -> list[Reading]:
         """One reading; broken or oversized documents say so in a remark."""
         reading = Reading(self.source)
-        found = json_document(source, reading, "a list of events")
-        if found is None:
+        document = json_document(source, reading, "a list of events")
+        if document is None:
             return [reading]
         events = _Events()
-        if isinstance(found, list):
-            _listed(found, events)
+        if isinstance(document, list):
+            _listed(document, events)
         else:
-            _counted(found, events)
+            _counted(document, events)
         _describe(events, reading)
         return [reading]
 
 
-def _listed(found: list[Any], events: _Events) -> None:
-    for item in found:
+def _listed(rows: list[Any], events: _Events) -> None:
+    for item in rows:
         name = item.get("event") or item.get("name") if isinstance(item, dict) else None
         if not isinstance(name, str):
             continue
@@ -96,16 +96,16 @@ def _listed(found: list[Any], events: _Events) -> None:
         events.add(name, 1, False, float(spent) if isinstance(spent, int | float) and abs(spent) < 1e12 else 0.0)
 
 
-def _counted(found: Mapping[str, Any], events: _Events) -> None:
-    for phase, name, count in _counts(found):
+def _counted(table: Mapping[str, Any], events: _Events) -> None:
+    for phase, name, count in _counts(table):
         late = "after" in phase
         events.phases = events.phases or late
         events.add(name, count, late)
-    events.phases = events.phases or any("after" in phase for phase in found)
+    events.phases = events.phases or any("after" in phase for phase in table)
 
 
-def _counts(found: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
-    for key, value in found.items():
+def _counts(table: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
+    for key, value in table.items():
         inner = value.items() if isinstance(value, dict) else ((key, value),)
         for name, count in inner:
             if str(name).startswith("/jax/") and isinstance(count, int) and 0 <= count < 1 << 53:

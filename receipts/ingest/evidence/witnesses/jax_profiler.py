@@ -66,11 +66,11 @@ def _take(event: dict[str, Any], profile: Profile, planes: dict[Any, str], lines
     args = event.get("args")
     args = args if isinstance(args, dict) else {}
     if phase == "M":
-        told = str(args.get("name", ""))[:MAX_NAME]
+        label = str(args.get("name", ""))[:MAX_NAME]
         if name == "process_name" and len(planes) < MAX_THREADS:
-            planes[process] = told
+            planes[process] = label
         elif name == "thread_name" and len(lines) < MAX_THREADS:
-            lines[process, thread] = told
+            lines[process, thread] = label
     elif phase == "X":
         spent, start = _number(event.get("dur")), _number(event.get("ts"))
         if name.startswith("PjitFunction("):

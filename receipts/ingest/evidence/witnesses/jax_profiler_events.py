@@ -77,8 +77,8 @@ class Profile:
             stack.pop()
         # A read reads by way of others.
         if _READ.fullmatch(name) and not any(_READ.fullmatch(outer) for _, outer in stack):
-            found = _FRAME.fullmatch(next((outer for _, outer in reversed(stack) if not _ARRAY.match(outer)), ""))
-            where = f" in {found[2]} ({found[1]})" if found else ""
+            match = _FRAME.fullmatch(next((outer for _, outer in reversed(stack) if not _ARRAY.match(outer)), ""))
+            where = f" in {match[2]} ({match[1]})" if match else ""
             self.callers[f"{name.rpartition(' ')[2]} of an array{where}"] += len(self.callers) < MAX_NAMES
         if len(stack) < MAX_DEPTH:
             stack.append((end, name))

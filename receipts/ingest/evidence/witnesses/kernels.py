@@ -196,8 +196,8 @@ def _type(text: str) -> str | None:
 
 def _legacy_type(rest: str, shape: str) -> str | None:
     """`bf16_s16816gemm` says bf16, `s1688gemm` alone is tf32, `sgemm` fp32 without tensor cores, `h884gemm` fp16."""
-    if found := _type(rest):
-        return found
+    if dtype := _type(rest):
+        return dtype
     if "simt" in rest or not shape[1:]:
         return {"s": "fp32", "d": "fp64", "h": "fp16", "i": "int8"}.get(shape[:1])
     return {"s": "tf32", "d": "fp64", "h": "fp16", "i": "int8"}.get(shape[:1])

@@ -70,9 +70,9 @@ class Histogram:
 
     def kernel(self, name: str, count: int = 1, seconds: float = 0.0) -> Kernel:
         """Count a kernel; what it is."""
-        found = classify(name)
-        self.kernels[found].add(count, seconds)
-        return found
+        kernel = classify(name)
+        self.kernels[kernel].add(count, seconds)
+        return kernel
 
     def operator(self, name: str, count: int = 1, input_type: str | None = None) -> None:
         """Count an operator or an autograd function of the host. Backward ones tell nothing new."""
@@ -134,29 +134,29 @@ class Histogram:
                 return
 
     def _paths(self) -> dict[str, dict[str, int]]:
-        found: dict[str, dict[str, int]] = {"attention": self._attention()}
+        paths: dict[str, dict[str, int]] = {"attention": self._attention()}
         if self.kernels:
-            found["runtime"] = {"cuda": sum(total.count for total in self.kernels.values())}
-        found |= self._gemm()
+            paths["runtime"] = {"cuda": sum(total.count for total in self.kernels.values())}
+        paths |= self._gemm()
         for leaf in ("ssm", "dispatch", "overlap"):
-            found[leaf] = self._families(leaf)
-        if set(found["ssm"]) != {_SSM_ONLY_HELPER}:
-            found["ssm"].pop(_SSM_ONLY_HELPER, None)
-        if not found["dispatch"] and self.alltoall and self._families("permute"):
-            found["dispatch"] = {"alltoall": self.alltoall}
+            paths[leaf] = self._families(leaf)
+        if set(paths["ssm"]) != {_SSM_ONLY_HELPER}:
+            paths["ssm"].pop(_SSM_ONLY_HELPER, None)
+        if not paths["dispatch"] and self.alltoall and self._families("permute"):
+            paths["dispatch"] = {"alltoall": self.alltoall}
         if self.graph_launches:
-            found["cuda_graphs"] = {"true": self.graph_launches}
-        return found
+            paths["cuda_graphs"] = {"true": self.graph_launches}
+        return paths
 
     def _families(self, work: str) -> dict[str, int]:
-        found: Counter[str] = Counter()
+        families: Counter[str] = Counter()
         for kernel, total in self.kernels.items():
             if kernel.work == work:
-                found[kernel.family] += total.count
-        return dict(found)
+                families[kernel.family] += total.count
+        return dict(families)
 
     def _attention(self) -> dict[str, int]:
-        found: Counter[str] = Counter()
+        implementations: Counter[str] = Counter()
         by_torch = "cudnn_sdpa" in self.attention_ops and "te_fused" not in self.attention_ops
         families = self._families("attention")
         if "sdpa_flash" in self.attention_ops and "flash2" not in self.attention_ops and not self.engine:
@@ -167,12 +167,12 @@ class Histogram:
             families["varlen"] = families.pop("sdpa_flash", 0)
         for family, count in ((family, count) for family, count in families.items() if count):
             under = self.engine and not (family == "cudnn" and by_torch)
-            found[(_UNDER_ENGINE if under else _ALONE).get(family, family)] += count
+            implementations[(_UNDER_ENGINE if under else _ALONE).get(family, family)] += count
         for family, count in self.attention_ops.items():
             name = _UNDER_ENGINE.get(family, family) if self.engine else family
-            if name not in found and not (found and name in ("te_fused", "te_flash", "flash2")):
-                found[name] += count
-        return dict(found)
+            if name not in implementations and not (implementations and name in ("te_fused", "te_flash", "flash2")):
+                implementations[name] += count
+        return dict(implementations)
 
     def _gemm(self) -> dict[str, dict[str, int]]:
         times = self.gemm_times()

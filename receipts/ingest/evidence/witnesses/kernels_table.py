@@ -29,10 +29,10 @@ class Columns:
         if len(words) == last + 1 and all(number(word) is not None for word in words[:last]):
             # Numbers and one name: they need no alignment, which is lost where a table was pasted.
             return dict(zip(self.names, [*words[:last], words[last].strip()], strict=True))
-        found: dict[str, str] = {}
+        by_name: dict[str, str] = {}
         for at, (name, (begin, end)) in enumerate(zip(self.names, self.spans, strict=True)):
-            found[name] = row[begin : None if at == last else end].strip()
-        return found
+            by_name[name] = row[begin : None if at == last else end].strip()
+        return by_name
 
 
 def columns(head: str, dashes: str) -> Columns | None:

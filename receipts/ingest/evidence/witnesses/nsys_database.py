@@ -162,7 +162,7 @@ def _steps(export: _Export) -> set[int]:
     table = "NVTX_EVENTS"
     if table not in export.tables or "text" not in export.columns(table):
         return set()
-    found: set[int] = set()
+    steps: set[int] = set()
     query = f"SELECT DISTINCT text FROM {table} LIMIT 200000"
     if "textId" in export.columns(table) and "StringIds" in export.tables:
         query = (
@@ -171,5 +171,5 @@ def _steps(export: _Export) -> set[int]:
         )
     for (text,) in export.rows(query):
         if isinstance(text, str) and (match := _STEP.fullmatch(text.strip())):
-            found.add(int(match[1]))
-    return found
+            steps.add(int(match[1]))
+    return steps

@@ -48,12 +48,12 @@ class PathCountersReader(LineReader):
         if begin < 0 or len(text) > _LONGEST:
             return False
         try:
-            found = orjson.loads(text[begin:].strip())
+            parsed = orjson.loads(text[begin:].strip())
         except orjson.JSONDecodeError:
             return False
-        listed = found.get("path_counters") if isinstance(found, dict) else None
-        for item in listed if isinstance(listed, list) else [found]:
-            self._take(item, number, alone=item is found)
+        listed = parsed.get("path_counters") if isinstance(parsed, dict) else None
+        for item in listed if isinstance(listed, list) else [parsed]:
+            self._take(item, number, alone=item is parsed)
         return False
 
     def finish(self) -> Reading | None:

@@ -70,8 +70,8 @@ def _known(line: str) -> bool:
 
 def _lines(head: bytes) -> list[str]:
     text = head.decode("utf-8", "replace")
-    found = text.splitlines() if len(head) < 60_000 else text.splitlines()[:-1]
-    return [line.strip() for line in found if line.strip() and not line.startswith(("#", "WARNING: "))]
+    lines = text.splitlines() if len(head) < 60_000 else text.splitlines()[:-1]
+    return [line.strip() for line in lines if line.strip() and not line.startswith(("#", "WARNING: "))]
 
 
 def _numbered(source: Source) -> Iterator[tuple[int, str]]:

@@ -43,8 +43,8 @@ class Block:
     @property
     def own(self) -> list[str]:
         """Frames outside of installed libraries; the outermost one where there is no other."""
-        found = [frame for frame in self.frames if "/site-packages/" not in frame and "/torch_xla/" not in frame]
-        return found or self.frames[-1:]
+        frames = [frame for frame in self.frames if "/site-packages/" not in frame and "/torch_xla/" not in frame]
+        return frames or self.frames[-1:]
 
 
 def short(frame: str) -> str:

@@ -68,8 +68,8 @@ class PtXlaDebug(LineReader):
 
     def line(self, text: str, number: int) -> bool:
         """A line of a block, of the analyser, or of the limit on graphs."""
-        if (found := _LINE.search(text)) is not None:
-            self._in_block(found[1], found[2].rstrip(), number)
+        if (match := _LINE.search(text)) is not None:
+            self._in_block(match[1], match[2].rstrip(), number)
         elif "pt-xla-profiler:" in text:
             self._analyser(text, number)
         elif "Maximum number of different graphs" in text:
@@ -161,14 +161,14 @@ class PtXlaDebug(LineReader):
             block.cause, block.wants_cause = rest.replace("`", "").strip(), False
         elif rest.endswith(("Compilation Cause", "Execution Cause")):
             block.wants_cause = True
-        elif (found := _HASH.match(rest)) is not None:
-            block.hash = found[1]
-        elif (found := _GRAPH.match(rest)) is not None:
-            self.reading.counters[f"graph_{found[1].lower()}s"] = int(found[2])
-        elif (found := _SIZE.match(rest)) is not None:
-            block.sizes[found[1]] = float(found[2])
-        elif len(block.frames) < MAX_FRAMES and (found := _FRAME.match(rest)) is not None:
-            block.frames.append(found[1])
+        elif (match := _HASH.match(rest)) is not None:
+            block.hash = match[1]
+        elif (match := _GRAPH.match(rest)) is not None:
+            self.reading.counters[f"graph_{match[1].lower()}s"] = int(match[2])
+        elif (match := _SIZE.match(rest)) is not None:
+            block.sizes[match[1]] = float(match[2])
+        elif len(block.frames) < MAX_FRAMES and (match := _FRAME.match(rest)) is not None:
+            block.frames.append(match[1])
         elif rest.startswith("---"):
             self._end()
 
@@ -263,14 +263,14 @@ class PtXlaDebug(LineReader):
             reading.remark("note", rest[:200], number)
 
     def _fallback(self, name: str, count: int) -> None:
-        found = self.reading.fallbacks = self.reading.fallbacks or {}
-        found[name] = max(found.get(name, 0), count)
+        fallbacks = self.reading.fallbacks = self.reading.fallbacks or {}
+        fallbacks[name] = max(fallbacks.get(name, 0), count)
 
     def _frequent(self, text: str) -> None:
         """``CompileTime too frequent: 21 counts during 11 steps``, or several metrics in one line."""
         steps = _DURING.search(text)
-        for found in _FREQUENT.finditer(text):
-            name, count = found[1], int(found[2])
+        for match in _FREQUENT.finditer(text):
+            name, count = match[1], int(match[2])
             self.reading.counters[name] = count
             if steps is None:
                 continue

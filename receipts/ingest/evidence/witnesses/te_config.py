@@ -34,20 +34,20 @@ def state_config(reading: Reading, text: str, line: int, *, cut: bool = False) -
     stop = ends_at(text)
     if stop is None and not cut:
         return None
-    found = _entries(text[:stop], cut=stop is None)
-    if "attn_mask_type" not in found and "qkv_dtype" not in found and "transformer_engine_version" not in found:
+    entries = _entries(text[:stop], cut=stop is None)
+    if "attn_mask_type" not in entries and "qkv_dtype" not in entries and "transformer_engine_version" not in entries:
         return stop
     reading.records += 1
     for key, leaf in _LEAVES.items():
-        version = found.get(key, "")
+        version = entries.get(key, "")
         if _VERSION.fullmatch(version):
             reading.state(leaf, version, version, line)
-    if _VERSION.fullmatch(version := found.get("transformer_engine_version", "")):
+    if _VERSION.fullmatch(version := entries.get("transformer_engine_version", "")):
         reading.version = reading.version or version
-    told = ", ".join(f"{key}={found[key][:40]}" for key in _TOLD if key in found)
-    if told and not any(remark.text == f"selected for {told}" for remark in reading.remarks):
-        reading.remark("note", f"selected for {told}", line)
-    if found.get("fp8", "") == "True":
+    summary = ", ".join(f"{key}={entries[key][:40]}" for key in _TOLD if key in entries)
+    if summary and not any(remark.text == f"selected for {summary}" for remark in reading.remarks):
+        reading.remark("note", f"selected for {summary}", line)
+    if entries.get("fp8", "") == "True":
         reading.see("compute_dtype", "fp8", "intent", line)
     if stop is None:
         reading.remark("broken", "the printed config is cut; its whole entries were read", line)
@@ -57,8 +57,8 @@ def state_config(reading: Reading, text: str, line: int, *, cut: bool = False) -
 def _entries(text: str, *, cut: bool) -> dict[str, str]:
     """The entries as text; of a dict that is cut, without the last one, which may be half of one."""
     value = literal(text)
-    found = [(name, str(entry)) for name, entry in value.items()] if isinstance(value, dict) else []
-    named = {name: match[1] if (match := _REPR.fullmatch(entry)) else entry for name, entry in found}
+    pairs = [(name, str(entry)) for name, entry in value.items()] if isinstance(value, dict) else []
+    named = {name: match[1] if (match := _REPR.fullmatch(entry)) else entry for name, entry in pairs}
     if cut and named:
         named.popitem()
     return named

@@ -133,9 +133,9 @@ class _Trace:
         reading, host = self.reading, self.host
         if not self.histogram.kernels:
             return
-        found, unsure = host.on_host()
-        if found:
-            reading.fallbacks = found
+        on_host, unsure = host.on_host()
+        if on_host:
+            reading.fallbacks = on_host
         elif not host.launches or not (host.computes or self.histogram.engine_ops or self.histogram.graph_launches):
             what = "no operators of the host were recorded (ProfilerActivity.CPU): that one ran there is not excluded"
             reading.remark("missing", what)

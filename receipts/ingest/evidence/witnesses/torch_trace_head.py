@@ -46,8 +46,8 @@ class Body:
         if not self._pending:
             self._pending = self._stream.read(BLOCK)
             self._watch(self._pending)
-        found, self._pending = self._pending[:size], self._pending[size:]
-        return found
+        piece, self._pending = self._pending[:size], self._pending[size:]
+        return piece
 
     def _begin(self) -> bytes:
         gathered = b""
@@ -97,14 +97,14 @@ def state_head(reading: Reading, body: Body) -> dict[str, Any]:
 
 def device_arch(head: dict[str, Any]) -> int | None:
     """Compute capability of the devices as one number, 90 for 9.0; None where unnamed or not one."""
-    found = {
+    arches = {
         10 * item["computeMajor"] + item["computeMinor"]
         for item in _list(head.get("deviceProperties"))
         if isinstance(item, dict)
         and isinstance(item.get("computeMajor"), int)
         and isinstance(item.get("computeMinor"), int)
     }
-    return found.pop() if len(found) == 1 else None
+    return arches.pop() if len(arches) == 1 else None
 
 
 def no_device(head: dict[str, Any]) -> bool:
@@ -126,10 +126,10 @@ def _distributed(reading: Reading, info: Any) -> None:
 
 def _document(text: bytes) -> dict[str, Any]:
     try:
-        found = orjson.loads(_TRAILING.sub(b"", text) + b"}")
+        document = orjson.loads(_TRAILING.sub(b"", text) + b"}")
     except orjson.JSONDecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _list(value: Any) -> list[Any]:

@@ -141,15 +141,15 @@ class Host:
                 names[name] = None
                 if bisect_right(begins, end) > bisect_left(begins, begin):
                     heavy.add(name)
-        found = [f"compiled region {name}" if name in heavy else f"elementwise region {name}" for name in names]
-        return found[:MAX_REGIONS]
+        labels = [f"compiled region {name}" if name in heavy else f"elementwise region {name}" for name in names]
+        return labels[:MAX_REGIONS]
 
     def on_host(self) -> tuple[dict[str, int], int]:
         """Operators that computed on the host beside a device, and how many may have, or had nothing to compute.
 
         A multiplication counts that launched nothing and whose operands are known not to be empty.
         """
-        found: Counter[str] = Counter(self.host_only)
+        counts: Counter[str] = Counter(self.host_only)
         unsure = 0
         for thread in self._threads.values():
             launches = sorted(thread.launches)
@@ -158,10 +158,10 @@ class Host:
                 if bisect_right(launches, end) > bisect_left(launches, begin) or thread.sized[at] is False:
                     continue
                 if thread.sized[at]:
-                    found[name] += 1
+                    counts[name] += 1
                 else:
                     unsure += 1
-        return dict(found), unsure
+        return dict(counts), unsure
 
     def _matmuls(self) -> int:
         return sum(len(thread.names) for thread in self._threads.values())
@@ -182,13 +182,13 @@ class Host:
 
     def _forward(self) -> list[float]:
         """Begins of compiled regions that multiply, in their order."""
-        found: list[float] = []
+        seconds: list[float] = []
         for thread in self._threads.values():
             begins = sorted(thread.matmuls[::2])
             for begin, end, _ in thread.regions:
                 if bisect_right(begins, end) > bisect_left(begins, begin):
-                    found.append(begin)
-        return sorted(found)
+                    seconds.append(begin)
+        return sorted(seconds)
 
     def _at(self, event: dict[str, Any], begin: float | None) -> _Thread | None:
         if begin is None or self._kept >= MAX_SPANS:

@@ -40,19 +40,19 @@ class TorchXlaMetricsJson(FileReader):
     def read(self, source: Source) -> list[Reading]:
         """One reading; broken or oversized documents say so in a remark."""
         reading = Reading(self.source)
-        found = json_document(source, reading, "a table of counters")
-        if isinstance(found, list):
-            _operators(found, reading)
-        elif found is not None:
-            table = _table(found)
+        document = json_document(source, reading, "a table of counters")
+        if isinstance(document, list):
+            _operators(document, reading)
+        elif document is not None:
+            table = _table(document)
             reading.records = len(table.counters) + len(table.samples)
             describe(table, reading, 0)
         return [reading]
 
 
-def _table(found: Mapping[str, Any]) -> Table:
+def _table(document: Mapping[str, Any]) -> Table:
     table = Table()
-    counters, metrics = found.get("counters"), found.get("metrics")
+    counters, metrics = document.get("counters"), document.get("metrics")
     if isinstance(counters, dict):
         table.counters = {name: count for name, count in counters.items() if _is_count(count)}
     for name, metric in metrics.items() if isinstance(metrics, dict) else ():
@@ -84,9 +84,9 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
 
 
-def _operators(found: list[Any], reading: Reading) -> None:
+def _operators(rows: list[Any], reading: Reading) -> None:
     """The list has names and no counts: each operator fell back at least once. It has host reads among them."""
-    names = [name for name in found[:10_000] if isinstance(name, str) and name.startswith("aten::")]
+    names = [name for name in rows[:10_000] if isinstance(name, str) and name.startswith("aten::")]
     reading.records = len(names)
     reading.counters = dict.fromkeys(names, 1)
     reading.fallbacks = {name: 1 for name in names if name != HOST_READ} or None

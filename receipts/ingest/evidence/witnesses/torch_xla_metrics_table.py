@@ -63,8 +63,8 @@ class Table:
     @property
     def compiles(self) -> int | None:
         """Programs compiled. `CachedCompile` counts look-ups that hit in memory; it is no persistent hit."""
-        found = self.counters.get("UncachedCompile", self.samples.get("CompileTime"))
-        return found if found is not None else self.samples.get("EagerOpCompileTime")
+        count = self.counters.get("UncachedCompile", self.samples.get("CompileTime"))
+        return count if count is not None else self.samples.get("EagerOpCompileTime")
 
     @property
     def cleared(self) -> bool:
@@ -83,8 +83,8 @@ class Table:
     def host_reads(self) -> int | None:
         """Reads of live tensors: printing a tensor leaves a transfer and no operator's name, `.item()` leaves both."""
         transfers = sum(self.samples.get(name, 0) for name in FROM_DEVICE)
-        found = max(transfers, self.counters.get(HOST_READ, 0))
-        return found if found or self.whole else None
+        reads = max(transfers, self.counters.get(HOST_READ, 0))
+        return reads if reads or self.whole else None
 
     @property
     def report(self) -> Report | None:
@@ -102,12 +102,12 @@ def describe(table: Table, reading: Reading, line: int) -> None:
     reading.counters = dict(table.counters)
     reading.timings = dict(table.timings)
     counts = reading.counters
-    found = {name: count for name, count in counts.items() if name.startswith("aten::") and name != HOST_READ}
+    operators = {name: count for name, count in counts.items() if name.startswith("aten::") and name != HOST_READ}
     reading.complete = table.whole
-    reading.fallbacks = found if found or table.whole else None
+    reading.fallbacks = operators if operators or table.whole else None
     reading.host_transfers = table.host_reads
     # What falls back reads its operands; a tensor that is printed or copied leaves no operator's name.
-    readers = {HOST_READ: counts[HOST_READ]} if HOST_READ in counts else found
+    readers = {HOST_READ: counts[HOST_READ]} if HOST_READ in counts else operators
     for name, count in (readers or {"no operator: a tensor is printed or copied": table.host_reads or 0}).items():
         if table.host_reads:
             reading.blame(TRANSFERS, name, count)

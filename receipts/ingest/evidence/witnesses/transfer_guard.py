@@ -36,18 +36,18 @@ class TransferGuard(LineReader):
 
     def line(self, text: str, number: int) -> bool:
         """Count one transfer, or note a step."""
-        found = _TRANSFER.search(text)
-        if found is None:
+        match = _TRANSFER.search(text)
+        if match is None:
             if (step := step_of(text)) is not None and len(self._steps) < MAX_STEPS:
                 self._steps.add(step)
             return False
         reading = self.reading
         reading.records += 1
         self.follows = True
-        reading.count(found[2])
-        if found[1]:
-            reading.count(f"disallowed {found[2]}")
-            reading.remark("note", text[found.start() :][:200], number)
+        reading.count(match[2])
+        if match[1]:
+            reading.count(f"disallowed {match[2]}")
+            reading.remark("note", text[match.start() :][:200], number)
         return False
 
     def finish(self) -> Reading | None:

@@ -74,12 +74,12 @@ def _plane(wire: Wire, stop: int, profile: Profile) -> None:
                 wire.leap(value)
     finally:
         for (line, identity), (count, spent) in counts.items():
-            told = names.get(identity, "")
+            label = names.get(identity, "")
             # A TPU's metadata is the instruction's text, and its name begins it.
-            short = told.split(" = ", 1)[0].lstrip("%")
+            short = label.split(" = ", 1)[0].lstrip("%")
             host = not name.startswith("/device:")
-            detail = "" if host else told
-            profile.add(name, line, told if host else short, detail, count, spent / 1e6)
+            detail = "" if host else label
+            profile.add(name, line, label if host else short, detail, count, spent / 1e6)
 
 
 def _line(wire: Wire, stop: int, counts: Counts, profile: Profile) -> None:

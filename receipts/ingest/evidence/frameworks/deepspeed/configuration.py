@@ -132,10 +132,10 @@ class DeepSpeedConfig:
         if isinstance(settings, dict):
             self.settings(settings, self._block_line)
 
-    def settings(self, found: dict[str, Any], line: int) -> None:
+    def settings(self, values: dict[str, Any], line: int) -> None:
         """The user's settings as an object."""
         self.records += 1
-        for name, value in flattened(found).items():
+        for name, value in flattened(values).items():
             self._setting(name, value, line)
 
     def _entry(self, name: str, value: str, line: int) -> None:
@@ -170,9 +170,9 @@ class DeepSpeedConfig:
             self.steps_per_print = steps
 
     def _whole(self, name: str, value: Any, line: int) -> None:
-        found = integer(value)
-        if found is not None and found >= 1:
-            self.reading.state(_SIZES[name], found, f"{name} = {found}", line)
+        number = integer(value)
+        if number is not None and number >= 1:
+            self.reading.state(_SIZES[name], number, f"{name} = {number}", line)
 
 
 def batch_size(reading: Reading) -> int | None:

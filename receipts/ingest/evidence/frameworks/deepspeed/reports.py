@@ -30,10 +30,10 @@ def timers(text: str, reading: Reading) -> bool:
     """A ``time (ms) | name: x | …`` line of DeepSpeed (Megatron's own looks the same otherwise); whether it was one."""
     if _OWN_TIMER.search(text) is None:
         return False
-    found = _TIMER.findall(text, text.index("time (ms)"))
-    for name, milliseconds in found:
+    pairs = _TIMER.findall(text, text.index("time (ms)"))
+    for name, milliseconds in pairs:
         reading.time(name, _number(milliseconds, 1e-3))
-    return bool(found)
+    return bool(pairs)
 
 
 def profile(text: str, reading: Reading, line: int) -> int | None:

@@ -59,10 +59,10 @@ class DLLogger(RecordReader):
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
 READERS = (DLLogger,)

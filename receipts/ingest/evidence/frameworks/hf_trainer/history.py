@@ -135,5 +135,5 @@ def duration(value: Any) -> float | None:
     if isinstance(value, str) and (match := _CLOCK.fullmatch(value.strip())):
         days, hours, minutes, seconds = match.groups()
         return int(days or 0) * 86400 + int(hours) * 3600 + int(minutes) * 60 + float(seconds)
-    found = number(value)
-    return found if found is not None and 0 <= found < 1e12 else None
+    figure = number(value)
+    return figure if figure is not None and 0 <= figure < 1e12 else None

@@ -53,14 +53,14 @@ class Parameter:
 class Parameters:
     """The parameters that mean something to a receipt, by MaxText's names; the first value of each stands."""
 
-    found: dict[str, Parameter] = field(default_factory=dict)
+    values: dict[str, Parameter] = field(default_factory=dict)
     total: int = 0
 
     def add(self, name: str, text: str, line: int) -> None:
         """Take one parameter; a name that no leaf follows from is counted only."""
         self.total += 1
-        if (name in _KNOWN or name.endswith("_parallelism")) and name not in self.found and len(self.found) < _NAMES:
-            self.found[name] = Parameter(text.strip()[:MAX_VALUE], line)
+        if (name in _KNOWN or name.endswith("_parallelism")) and name not in self.values and len(self.values) < _NAMES:
+            self.values[name] = Parameter(text.strip()[:MAX_VALUE], line)
 
     def add_dictionary(self, text: str, line: int) -> None:
         """Take the plain items of a printed dictionary: ``{'per_device_batch_size': 12, 'attention': 'flash'}``."""
@@ -70,7 +70,7 @@ class Parameters:
     def word(self, *names: str) -> str | None:
         """The value of the first of these names that has one; ``OptimizerType.ADAMW`` is ``adamw``."""
         for name in names:
-            parameter = self.found.get(name)
+            parameter = self.values.get(name)
             if parameter is not None:
                 text = parameter.text.strip("'\"")
                 enumeration = _ENUMERATION.fullmatch(text)
@@ -102,7 +102,7 @@ class Parameters:
 
     def line(self, *names: str) -> int:
         """The line of the first of these names."""
-        return next((self.found[name].line for name in names if name in self.found), 0)
+        return next((self.values[name].line for name in names if name in self.values), 0)
 
 
 def state(reading: Reading, config: Parameters, devices: int | None, shape: tuple[int, ...]) -> None:
@@ -139,23 +139,23 @@ def mesh(config: Parameters, shape: tuple[int, ...]) -> dict[str, int]:
     names = config.items("mesh_axes")
     if shape and len(names) == len(shape):
         return dict(zip(names, shape, strict=True))
-    found: dict[str, int] = {}
-    for name in list(config.found):
+    degrees: dict[str, int] = {}
+    for name in list(config.values):
         kind, _, axis = name.partition("_")
         axis = axis.removesuffix("_parallelism")
         if kind not in ("ici", "dcn") or not name.endswith("_parallelism") or not axis:
             continue
         axis = _AXIS_OF_PARAMETER.get(axis, axis)
         degree = config.count(name)
-        found[axis] = 0 if degree is None else found.get(axis, 1) * degree
+        degrees[axis] = 0 if degree is None else degrees.get(axis, 1) * degree
     # An automatic degree (-1) takes the devices that are left: not known from here.
-    return {axis: degree for axis, degree in found.items() if degree > 0}
+    return {axis: degree for axis, degree in degrees.items() if degree > 0}
 
 
 def _state(reading: Reading, config: Parameters, path: str, value: Any, names: tuple[str, ...]) -> None:
     if value is not None:
-        name = next((name for name in names if name in config.found), names[0])
-        text = config.found[name].text if name in config.found else str(value)
+        name = next((name for name in names if name in config.values), names[0])
+        text = config.values[name].text if name in config.values else str(value)
         reading.state(path, value, f"{name}: {text}", config.line(name))
 
 
@@ -163,7 +163,7 @@ def _layout(reading: Reading, config: Parameters, axes: dict[str, int], devices:
     whole = devices is not None and prod(axes.values()) == devices
     for degree, parts in _DEGREES.items():
         known = [axes[part] for part in parts if part in axes]
-        if known and (whole or all(part in axes for part in parts if f"ici_{part}_parallelism" in config.found)):
+        if known and (whole or all(part in axes for part in parts if f"ici_{part}_parallelism" in config.values)):
             reading.state(
                 f"parallelism.{degree}", prod(known), f"mesh axes {', '.join(parts)}", config.line("mesh_axes")
             )
@@ -173,7 +173,7 @@ def _layout(reading: Reading, config: Parameters, axes: dict[str, int], devices:
             reading.state("parallelism.mesh_axes", text, text, config.line("mesh_axes"))
     if axes.get("tensor_sequence", 1) > 1:
         reading.state("parallelism.sequence", True, "tensor_sequence axis", config.line("mesh_axes"))
-    if config.found.get("mesh_axes") or "ici_fsdp_parallelism" in config.found:
+    if config.values.get("mesh_axes") or "ici_fsdp_parallelism" in config.values:
         reading.state("parallelism.strategy", "spmd", "one SPMD program over a mesh", config.line("mesh_axes"))
 
 

@@ -41,24 +41,24 @@ def not_steady(reading: Reading, events: Events) -> None:
     steps = reading.steps
     numbers = steps.numbers()
     seconds = steps.column("step_seconds")
-    found = dict(events.marked)
+    reasons = dict(events.marked)
     fast = _impossible(steps, seconds, events.peak_tflops)
     for at in fast:
-        found.setdefault(numbers[at], "impossible")
+        reasons.setdefault(numbers[at], "impossible")
         # What was not waited for is paid by the step that follows.
         if numbers[at] + 1 in steps:
-            found.setdefault(numbers[at] + 1, "impossible")
+            reasons.setdefault(numbers[at] + 1, "impossible")
     usual = _median(seconds)
-    _beginnings(steps, usual, events.first, found)
+    _beginnings(steps, usual, events.first, reasons)
     if usual is not None:
         for step, reason in events.after.items():
             if (steps.get(step, "step_seconds") or 0.0) > DELAYED * usual:
-                found.setdefault(step, reason)
+                reasons.setdefault(step, reason)
         limit = STALL * usual
         for at, taken in enumerate(seconds):
             if taken is not None and taken > limit:
-                found.setdefault(numbers[at], "stall")
-    reading.not_steady = {step: found[step] for step in sorted(found) if step in steps}
+                reasons.setdefault(numbers[at], "stall")
+    reading.not_steady = {step: reasons[step] for step in sorted(reasons) if step in steps}
 
 
 def _median(values: list[float | None]) -> float | None:
@@ -71,7 +71,7 @@ def _impossible(steps: Steps, seconds: list[float | None], peak: float | None) -
     """Positions of the steps whose rate no chip has, or is far above the file's own."""
     tflops = steps.column("tflops_per_second_per_chip")
     ceiling = NO_CHIP_TFLOPS if peak is None else peak
-    found = {at for at, rate in enumerate(tflops) if rate is not None and rate > ceiling}
+    beyond = {at for at, rate in enumerate(tflops) if rate is not None and rate > ceiling}
     rates = steps.column("tokens_per_second_per_chip")
     if 2 * rates.count(None) > len(rates):
         rates = tflops
@@ -80,17 +80,17 @@ def _impossible(steps: Steps, seconds: list[float | None], peak: float | None) -
     usual = _median(rates)
     if usual is not None:
         limit = FAST * usual
-        found.update(at for at, rate in enumerate(rates) if rate is not None and rate > limit)
-    return sorted(found)
+        beyond.update(at for at, rate in enumerate(rates) if rate is not None and rate > limit)
+    return sorted(beyond)
 
 
-def _beginnings(steps: Steps, usual: float | None, first: set[int], found: dict[int, Reason]) -> None:
+def _beginnings(steps: Steps, usual: float | None, first: set[int], reasons: dict[int, Reason]) -> None:
     """The first step of a process, what follows it at a compile's pace, and one step more."""
     for step in sorted(first):
-        found.setdefault(step, "compile")
+        reasons.setdefault(step, "compile")
         step += 1
         while usual is not None and (steps.get(step, "step_seconds") or 0.0) > SLOW * usual:
-            found.setdefault(step, "compile")
+            reasons.setdefault(step, "compile")
             step += 1
         if step in steps:
-            found.setdefault(step, "warmup")
+            reasons.setdefault(step, "warmup")

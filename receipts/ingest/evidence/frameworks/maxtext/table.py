@@ -59,9 +59,9 @@ class Table:
         step = number(cells[self.step]) if self.step < len(cells) else None
         if step is None or step != int(step) or step < 0 or step > 1e15:
             return None
-        found = {name: _figure(name, cells[at]) for at, name in self.columns.items() if at < len(cells)}
+        figures = {name: _figure(name, cells[at]) for at, name in self.columns.items() if at < len(cells)}
         note = cells[self.note].lower() if self.note is not None and self.note < len(cells) else ""
-        return Row(int(step), {name: value for name, value in found.items() if value is not None}, _reason(note))
+        return Row(int(step), {name: value for name, value in figures.items() if value is not None}, _reason(note))
 
 
 def _figure(name: str, cell: str) -> float | None:

@@ -18,12 +18,12 @@ _DEFAULT: Final = re.compile(r"\s{2,}\(Mcore default: .*\)$")
 
 
 class Block:
-    """Collects one dump. ``found`` maps dotted keys to text and line; ``open`` is whether more is wanted."""
+    """Collects one dump. ``values`` maps dotted keys to text and line; ``open`` is whether more is wanted."""
 
-    __slots__ = ("_foreign", "_lines", "_prefix", "_stack", "found", "open")
+    __slots__ = ("_foreign", "_lines", "_prefix", "_stack", "open", "values")
 
     def __init__(self) -> None:
-        self.found: dict[str, tuple[str, int]] = {}
+        self.values: dict[str, tuple[str, int]] = {}
         self.open = False
         self._prefix = ""
         self._stack: list[tuple[int, str]] = []
@@ -56,7 +56,7 @@ class Block:
     def leaf(self, *sections: str) -> dict[str, tuple[str, int]]:
         """Keys without their sections; of a key in several, the one in the first of ``sections`` stands."""
         order = {name: at for at, name in enumerate(sections)}
-        ranked = sorted(self.found.items(), key=lambda item: order.get(item[0].split(".")[0], len(order)))
+        ranked = sorted(self.values.items(), key=lambda item: order.get(item[0].split(".")[0], len(order)))
         leaves: dict[str, tuple[str, int]] = {}
         for key, value in ranked:
             leaves.setdefault(key.rsplit(".", 1)[-1], value)
@@ -88,12 +88,12 @@ class Block:
         self._stack.append((indent, match[2]))
         if match[3]:
             key = ".".join(name for _, name in self._stack)
-            if len(self.found) < MAX_LINES:
-                self.found.setdefault(key, (_DEFAULT.sub("", match[3]).strip(), line))
+            if len(self.values) < MAX_LINES:
+                self.values.setdefault(key, (_DEFAULT.sub("", match[3]).strip(), line))
         return True
 
     def _append(self, value: str, line: int) -> None:
         key = ".".join(name for _, name in self._stack)
-        text, at = self.found.get(key, ("", line))
+        text, at = self.values.get(key, ("", line))
         if len(text) < 400:
-            self.found[key] = (f"{text}, {value}" if text else value, at)
+            self.values[key] = (f"{text}, {value}" if text else value, at)

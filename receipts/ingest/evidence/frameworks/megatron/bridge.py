@@ -69,36 +69,36 @@ class StepTimes:
     ) -> list[float]:
         """TFLOP/s of many records, of each of which a step time stands before (``first``) or behind; else `ABSENT`."""
         rows = list(zip(records, times, strict=False))
-        told = [time for _, time in rows if time is not None]
+        stated = [time for _, time in rows if time is not None]
         # One step time may stand before the first of the records, and then each is the next one's.
-        beside = told if first else [*self._times, *told]
-        alone = not self._records and len(self._times) <= (not first) and len(told) == len(rows)
+        beside = stated if first else [*self._times, *stated]
+        alone = not self._records and len(self._times) <= (not first) and len(stated) == len(rows)
         if alone and all(abs(row[0][1] - time[0]) <= _ROUNDING for row, time in zip(rows, beside, strict=False)):
-            return self._beside(told, beside)
-        found: dict[int, float] = {}
+            return self._beside(stated, beside)
+        durations: dict[int, float] = {}
         for (step, seconds), time in rows:
             waiting = self.note(*time) if time is not None and first else None
             if waiting is not None and time is not None and time[1] > 0:
-                self._late(reading, found, waiting, time[1])
+                self._late(reading, durations, waiting, time[1])
             rate = self.rate(step, seconds)
-            found[step] = ABSENT if rate is None else rate
+            durations[step] = ABSENT if rate is None else rate
             waiting = self.note(*time) if time is not None and not first else None
             if waiting is not None and time is not None and time[1] > 0:
-                self._late(reading, found, waiting, time[1])
-        return list(found.values())
+                self._late(reading, durations, waiting, time[1])
+        return list(durations.values())
 
-    def _beside(self, told: Sequence[tuple[float, float]], beside: Sequence[tuple[float, float]]) -> list[float]:
-        """TFLOP/s where each record's step time is known to be its own; ``told`` are the new ones."""
+    def _beside(self, stated: Sequence[tuple[float, float]], beside: Sequence[tuple[float, float]]) -> list[float]:
+        """TFLOP/s where each record's step time is known to be its own; ``stated`` are the new ones."""
         room = max(0, MAX_STEPS - len(self.seconds))
-        self.seconds.extend(time for time, _ in told[:room])
-        self.rates.extend(rate for _, rate in told[:room])
+        self.seconds.extend(time for time, _ in stated[:room])
+        self.rates.extend(rate for _, rate in stated[:room])
         self._times.clear()
-        self._times.extend(beside[len(told) :])
-        return [rate if rate > 0 else ABSENT for _, rate in beside[: len(told)]]
+        self._times.extend(beside[len(stated) :])
+        return [rate if rate > 0 else ABSENT for _, rate in beside[: len(stated)]]
 
-    def _late(self, reading: Reading, found: dict[int, float], step: int, rate: float) -> None:
-        if step in found:
-            found[step] = rate
+    def _late(self, reading: Reading, times: dict[int, float], step: int, rate: float) -> None:
+        if step in times:
+            times[step] = rate
         elif reading.steps.get(step, _RATE) is None:
             reading.steps.add(step, {_RATE: rate})
 
@@ -140,10 +140,10 @@ class StepTimes:
 
 def configure(reading: Reading, block: Block) -> None:
     """State what a configuration dump of Megatron-Bridge gives, by the arguments' names."""
-    found = block.leaf(*_SECTIONS)
-    renamed = {_NAMES.get(name, name): value for name, value in found.items()}
+    section = block.leaf(*_SECTIONS)
+    renamed = {_NAMES.get(name, name): value for name, value in section.items()}
     renamed.pop("", None)
-    if "rng.seed" in block.found:
-        renamed["seed"] = block.found["rng.seed"]
+    if "rng.seed" in block.values:
+        renamed["seed"] = block.values["rng.seed"]
     # A dump of differences holds no default: the sizes that it leaves out are unknown, and stay so.
     megatron_config.state(reading, renamed)

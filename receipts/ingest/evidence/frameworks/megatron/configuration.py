@@ -18,9 +18,9 @@ from receipts.ingest.evidence.reading import Reading
 _TABLE: Final = vocabulary.table("megatron")
 
 
-def state(reading: Reading, found: dict[str, tuple[str, int]], record: str = "") -> Arguments:
-    """State every leaf that the arguments give; ``found`` maps a name to its text and its line."""
-    arguments = Arguments(found)
+def state(reading: Reading, values: dict[str, tuple[str, int]], record: str = "") -> Arguments:
+    """State every leaf that the arguments give; ``values`` maps a name to its text and its line."""
+    arguments = Arguments(values)
     leaves = Leaves(reading, arguments, record)
     idle = {
         "experts": not megatron_model.has_experts(arguments),

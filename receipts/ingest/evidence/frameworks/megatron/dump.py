@@ -18,12 +18,12 @@ _OPENING: Final = {"[": "]", "(": ")", "{": "}"}
 
 
 class Dump:
-    """Collects one dump. ``found`` holds each argument's first value with its line; ranks repeat the same ones."""
+    """Collects one dump. ``values`` holds each argument's first value with its line; ranks repeat the same ones."""
 
-    __slots__ = ("_last", "_lines", "found", "open")
+    __slots__ = ("_last", "_lines", "open", "values")
 
     def __init__(self) -> None:
-        self.found: dict[str, tuple[str, int]] = {}
+        self.values: dict[str, tuple[str, int]] = {}
         self.open = False
         self._last = ""
         self._lines = 0
@@ -43,15 +43,15 @@ class Dump:
         if match is not None:
             value = (match[3] if match[2] else match[5]) or ""
             self._keep(match[1], value.strip()[:MAX_VALUE], line)
-        elif self._last and _unclosed(self.found[self._last][0]):
-            value, at = self.found[self._last]
-            self.found[self._last] = (f"{value} {text.strip()}"[:MAX_VALUE], at)
+        elif self._last and _unclosed(self.values[self._last][0]):
+            value, at = self.values[self._last]
+            self.values[self._last] = (f"{value} {text.strip()}"[:MAX_VALUE], at)
         return True
 
     def _keep(self, name: str, value: str, line: int) -> None:
         self._last = ""
-        if name not in self.found and len(self.found) < MAX_ARGUMENTS:
-            self.found[name] = (value, line)
+        if name not in self.values and len(self.values) < MAX_ARGUMENTS:
+            self.values[name] = (value, line)
             self._last = name
 
 

@@ -44,15 +44,15 @@ class Golden(FileReader):
     def read(self, source: Source) -> list[Reading]:
         """One reading; what is too large or is no JSON is told in a remark."""
         reading = Reading(self.source)
-        found = json_document(source, reading, "golden values")
-        if isinstance(found, dict):
-            self._metrics(reading, found)
+        document = json_document(source, reading, "golden values")
+        if isinstance(document, dict):
+            self._metrics(reading, document)
             reading.complete = True
         return [reading]
 
-    def _metrics(self, reading: Reading, found: dict[str, Any]) -> None:
+    def _metrics(self, reading: Reading, metrics: dict[str, Any]) -> None:
         losses: list[float] = []
-        for metric, block in found.items():
+        for metric, block in metrics.items():
             name = _METRICS.get(metric)
             for step, figure in _values(block):
                 if name is None or (math.isnan(figure) and name != "loss"):
@@ -60,8 +60,8 @@ class Golden(FileReader):
                 losses += [figure] if name == "loss" else []
                 reading.steps.add(step, {name: figure})
         reading.records = len(reading.steps)
-        _memory(reading, found)
-        average = found.get(_AVERAGE)
+        _memory(reading, metrics)
+        average = metrics.get(_AVERAGE)
         if isinstance(average, float) and average > 0:
             text = f"{_AVERAGE} {average}"
             reading.state("measurement.stated.step_seconds", average, text, record=_AVERAGE)
@@ -91,14 +91,14 @@ def _values(block: Any) -> Iterator[tuple[int, float]]:
                     yield start + at * gap, figure
 
 
-def _memory(reading: Reading, found: dict[str, Any]) -> None:
+def _memory(reading: Reading, metrics: dict[str, Any]) -> None:
     """The largest peak, with the step that reached it first; ranks are not told apart in these files."""
-    peaks = list(_values(found.get("mem-max-allocated-bytes")))
+    peaks = list(_values(metrics.get("mem-max-allocated-bytes")))
     peaks = [(step, figure) for step, figure in peaks if 0 < figure < 1e18]
     if not peaks:
         return
     step, peak = max(peaks, key=lambda item: (item[1], -item[0]))
-    used = dict(_values(found.get("mem-allocated-bytes"))).get(step)
+    used = dict(_values(metrics.get("mem-allocated-bytes"))).get(step)
     held = round(used) if used is not None and 0 < used < 1e18 else None
     place = Place(record="mem-max-allocated-bytes")
     reading.memory.append(MemoryRow(place, None, None, step, bytes_used=held, peak_bytes=round(peak)))

@@ -66,9 +66,9 @@ def normal(label: str) -> str:
 def known(word: str) -> Label | None:
     """What a label's figure is; None where it is not kept."""
     label = normal(word)
-    found = LABELS.get(label) or LABELS.get(label.removesuffix(" %"))
-    if found is not None:
-        return found
+    match = LABELS.get(label) or LABELS.get(label.removesuffix(" %"))
+    if match is not None:
+        return match
     if _TOKENS.match(label):
         return Label("tokens_per_second_per_chip" if _CHIP.search(label) else "tokens_per_second")
     return Label("loss") if label.endswith("loss") and not _AUXILIARY.search(label) else None

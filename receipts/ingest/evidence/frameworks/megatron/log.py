@@ -178,14 +178,14 @@ class Megatron(RecordReader):
         if not self.taken and len(self._times):
             self._times.alone(reading)
             self.starts.add(1)
-        if not (reading.steps or reading.memory or self._dump.found or self._block.found or self._world):
+        if not (reading.steps or reading.memory or self._dump.values or self._block.values or self._world):
             return None
         reading.records = max(1, len(reading.steps) + reading.steps.restarts)
         reading.source = self._dialect()
         if self.taken or len(self._times):
             reading.see("framework", _HOSTS[reading.source], "backend")
         self._configure()
-        interval = self._dump.found.get("log_interval", ("", 0))[0]
+        interval = self._dump.values.get("log_interval", ("", 0))[0]
         self._divergence.judge(interval, reinforced=self._reinforcement)
         self._steady(interval)
         return reading
@@ -243,18 +243,18 @@ class Megatron(RecordReader):
     def _dialect(self) -> str:
         if self._bridge:
             return "megatron-bridge"
-        if self._deepspeed or self._dump.found.get("deepspeed", ("", 0))[0] == "True":
+        if self._deepspeed or self._dump.values.get("deepspeed", ("", 0))[0] == "True":
             return "megatron-deepspeed"
         # Both date every record since the learning rate has six decimals. Of those that were quoted without their date
         # Bridge's documentation has the losses of several depths, and most others are of Megatron-LM.
-        undated = self._undated_depths and not (self._dump.found or self.reading.memory)
+        undated = self._undated_depths and not (self._dump.values or self.reading.memory)
         return "megatron-bridge" if undated else "megatron"
 
     def _configure(self) -> None:
         reading = self.reading
-        if self._dump.found:
-            configuration.state(reading, self._dump.found)
-        if self._block.found:
+        if self._dump.values:
+            configuration.state(reading, self._dump.values)
+        if self._block.values:
             bridge.configure(reading, self._block)
         self._elastic.state(reading)
         degrees = [reading.stated.get(f"parallelism.{name}") for name in ("tensor", "pipeline")]
@@ -280,7 +280,7 @@ class Megatron(RecordReader):
         gaps = {later - step for step, later in pairwise(numbers)}
         gaps |= {int(log_interval)} if log_interval.isdigit() and len(log_interval) < 10 else set()
         reading.steps.interval = gaps.pop() if len(gaps) == 1 else None
-        arguments = {name: value for name, (value, _) in self._dump.found.items()}
+        arguments = {name: value for name, (value, _) in self._dump.values.items()}
         for step in self._profiler.steps(arguments, numbers):
             reading.not_steady[step] = "profile"
         steady.mark(reading, self.starts, self._carrying)

@@ -27,7 +27,7 @@ def state(leaves: Leaves) -> None:
 def has_experts(arguments: Arguments) -> bool | None:
     """Whether the model has experts; None where the arguments do not say."""
     for name in ("num_experts", "num_moe_experts"):
-        if name in arguments.found:
+        if name in arguments.values:
             # Megatron-DeepSpeed gives a list, [1] for a dense model.
             text = (arguments.text(name) or "").strip("[]")
             return not arguments.off(name) and text not in {"0", "1"}
@@ -63,7 +63,7 @@ def _projections(leaves: Leaves) -> None:
 def _experts(leaves: Leaves) -> None:
     arguments = leaves.arguments
     experts = has_experts(arguments)
-    name = "num_experts" if "num_experts" in arguments.found else "num_moe_experts"
+    name = "num_experts" if "num_experts" in arguments.values else "num_moe_experts"
     if experts is False:
         leaves.put("model.experts", 0, name)
     if not experts:

@@ -73,12 +73,12 @@ def _graphs(leaves: Leaves) -> None:
     leaves.put("compile.cuda_graph_implementation", kind, name)
     scope = arguments.name("cuda_graph_scope", "cuda_graph_modules")
     if kind not in {None, "none"} and scope:
-        found = [word.rsplit(".", 1)[-1] for word in _SCOPE.findall(arguments.text(scope) or "")]
-        leaves.put("compile.cuda_graph_scope", found[:40] or None, scope)
+        scopes = [word.rsplit(".", 1)[-1] for word in _SCOPE.findall(arguments.text(scope) or "")]
+        leaves.put("compile.cuda_graph_scope", scopes[:40] or None, scope)
 
 
 def _graph_maker(arguments: Arguments) -> tuple[str | None, str]:
-    if "cuda_graph_impl" in arguments.found:
+    if "cuda_graph_impl" in arguments.values:
         return ("none" if arguments.off("cuda_graph_impl") else arguments.text("cuda_graph_impl")), "cuda_graph_impl"
     for name, kind in (("external_cuda_graph", "transformer_engine"), ("enable_cuda_graph", "local")):
         if arguments.flag(name):

@@ -76,7 +76,7 @@ class Mlperf(LineReader):
         reading = self.reading
         if not reading.records:
             return None
-        if self._block.found:
+        if self._block.values:
             # The rules' name of the optimizer is a family; the program's own says which it is.
             family = reading.stated.pop("numerics.optimizer", None)
             configure(reading, self._block)

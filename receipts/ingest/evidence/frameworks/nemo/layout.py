@@ -18,30 +18,30 @@ from receipts.ingest.evidence.reading import Reading
 
 def configure(reading: Reading, block: Block) -> None:
     """State what NeMo 1's experiment configuration gives: `trainer`, `model`, and the adapters under it."""
-    found = block.leaf("model", "trainer")
-    for name, (text, line) in block.found.items():
+    section = block.leaf("model", "trainer")
+    for name, (text, line) in block.values.items():
         if name.startswith("model.optim."):
-            found.setdefault({"name": "optimizer"}.get(name.rsplit(".", 1)[-1], ""), (text, line))
-    found.pop("", None)
-    if "model.optim.name" in block.found:
-        found["optimizer"] = block.found["model.optim.name"]
-    precision = block.found.get("trainer.precision", ("", 0))
+            section.setdefault({"name": "optimizer"}.get(name.rsplit(".", 1)[-1], ""), (text, line))
+    section.pop("", None)
+    if "model.optim.name" in block.values:
+        section["optimizer"] = block.values["model.optim.name"]
+    precision = block.values.get("trainer.precision", ("", 0))
     for kind in ("bf16", "fp16"):
         if precision[0].strip("'\"").startswith(kind) or (kind == "fp16" and precision[0].startswith("16")):
-            found.setdefault(kind, ("True", precision[1]))
-    megatron_config.state(reading, found)
+            section.setdefault(kind, ("True", precision[1]))
+    megatron_config.state(reading, section)
     _machine(reading, block)
-    scheme = block.found.get("model.peft.peft_scheme")
+    scheme = block.values.get("model.peft.peft_scheme")
     if scheme and scheme[0].strip("'\"") not in {"null", "None", "none"}:
         kind = scheme[0].strip("'\"")
         reading.state("numerics.adapters.kind", kind, f"peft_scheme: {kind}", scheme[1])
-        rank = block.found.get(f"model.peft.{kind}_tuning.adapter_dim", ("", 0))
+        rank = block.values.get(f"model.peft.{kind}_tuning.adapter_dim", ("", 0))
         if rank[0].isdigit() and len(rank[0]) < 9:
             reading.state("numerics.adapters.rank", int(rank[0]), f"adapter_dim: {rank[0]}", rank[1])
 
 
 def _machine(reading: Reading, block: Block) -> None:
-    each, hosts = (block.found.get(f"trainer.{name}", ("", 0)) for name in ("devices", "num_nodes"))
+    each, hosts = (block.values.get(f"trainer.{name}", ("", 0)) for name in ("devices", "num_nodes"))
     if not (hosts[0].isdigit() and len(hosts[0]) < 8 and int(hosts[0])):
         return
     reading.state("hardware.hosts", int(hosts[0]), f"num_nodes: {hosts[0]}", hosts[1])
@@ -143,8 +143,8 @@ class Layout:
         if match := _VOCABULARY.search(text):
             reading.state("model.vocabulary", int(match[1]), match[0], number)
         if (at := text.find(_OPTIMIZER)) >= 0:
-            found = _ARGUMENT.findall(text, at, at + 4_000)
-            self._note({name: value for name, value in found if name in _OF_OPTIMIZER}, number)
+            arguments = _ARGUMENT.findall(text, at, at + 4_000)
+            self._note({name: value for name, value in arguments if name in _OF_OPTIMIZER}, number)
         if "tensor_model_parallel_size=" in text:
             self._note(dict(_MODEL_ARGUMENTS.findall(text[:20_000])), number)
 
@@ -154,6 +154,6 @@ class Layout:
         if known:
             megatron_config.state(self._reading, known)
 
-    def _note(self, found: dict[str, str], line: int) -> None:
-        for name, value in found.items():
+    def _note(self, values: dict[str, str], line: int) -> None:
+        for name, value in values.items():
             self._arguments.setdefault(name, (value, line))

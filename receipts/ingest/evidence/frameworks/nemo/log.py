@@ -166,7 +166,7 @@ class Nemo(RecordReader):
 
     def _configure(self) -> None:
         reading = self.reading
-        if self._block.found:
+        if self._block.values:
             configure(reading, self._block)
         self._layout.state(besides=self._block.leaf())
         self._elastic.state(reading)

@@ -82,13 +82,13 @@ class TorchtitanConfig:
 
     def document(self, text: str, line: int) -> bool:
         """A configuration that was printed whole (`Running with …`), or a model's (`Building …`)."""
-        found = literal(text, text.index("{"))
-        if not isinstance(found, dict):
+        document = literal(text, text.index("{"))
+        if not isinstance(document, dict):
             return False
-        flat = flattened(found)
-        if "dim" in found or "n_layers" in found:
+        flat = flattened(document)
+        if "dim" in document or "n_layers" in document:
             for name, path in _MODEL.items():
-                self._whole(path, found.get(name), name, line, self._state)
+                self._whole(path, document.get(name), name, line, self._state)
             return True
         for name, value in flat.items():
             section, _, leaf = name.partition(".")
@@ -253,9 +253,9 @@ class TorchtitanConfig:
             self._setting(self._section, match[1], literal(word), match[1], line, self._state_weakly)
 
     def _whole(self, path: str, value: Any, text: str, line: int, say: Callable[..., None]) -> None:
-        found = integer(value)
-        if found is not None and found >= (0 if path.endswith("seed") else 1):
-            say(path, found, text if str(found) in text else f"{text} = {found}", line)
+        number = integer(value)
+        if number is not None and number >= (0 if path.endswith("seed") else 1):
+            say(path, number, text if str(number) in text else f"{text} = {number}", line)
 
     def _state(self, path: str, value: Any, text: str, line: int) -> None:
         self.reading.state(path, value, text, line)

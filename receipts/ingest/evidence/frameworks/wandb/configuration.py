@@ -53,7 +53,7 @@ def state(reading: Reading, config: Mapping[str, Any], record: str = "") -> bool
 
 def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
     """Nested names joined by dots, the first `MAX_NAMES` of them; lists are left out."""
-    found: dict[str, Any] = {}
+    leaves: dict[str, Any] = {}
     waiting: list[tuple[str, Any]] = [("", config)]
     visited = 0
     while waiting and visited < MAX_NAMES:
@@ -66,5 +66,5 @@ def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
                 (f"{prefix}.{key}" if prefix else str(key), item) for key, item in items if len(prefix) < _NAMES
             )
         elif isinstance(value, str | int | float | bool):
-            found[prefix[:_NAMES]] = value
-    return found
+            leaves[prefix[:_NAMES]] = value
+    return leaves

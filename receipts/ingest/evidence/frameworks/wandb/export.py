@@ -57,8 +57,8 @@ class ExportedTable(FileReader):
         return [reading]
 
     def _of_one_run(self, reading: Reading, names: list[str]) -> list[str]:
-        found = [tuple(name.rsplit(" - ", 1)) if " - " in name else ("", name) for name in names]
-        runs = {run for run, _ in found if run}
+        columns = [tuple(name.rsplit(" - ", 1)) if " - " in name else ("", name) for name in names]
+        runs = {run for run, _ in columns if run}
         if len(runs) > 1:
             text = (
                 f"the chart shows {len(runs)} runs, and a reading is of one: only {min(runs)!r} is read; export one run"
@@ -71,7 +71,7 @@ class ExportedTable(FileReader):
             else name
             if run == keep and not name.endswith(("__MIN", "__MAX", "_step"))
             else ""
-            for run, name in found
+            for run, name in columns
         ]
 
 

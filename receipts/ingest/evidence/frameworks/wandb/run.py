@@ -40,9 +40,9 @@ def put_row(metrics: NamedMetrics, row: Mapping[str, Any], step: int | None = No
     for name, value in row.items():
         if name.startswith("_") or name in _STEP_NAMES:
             continue
-        found = figure(value)
-        if found is not None:
-            metrics.add(step, name[:200], found)
+        number = figure(value)
+        if number is not None:
+            metrics.add(step, name[:200], number)
     return True
 
 
@@ -129,19 +129,19 @@ class Settings(FileReader):
         """One reading of configuration."""
         reading = Reading(self.source, records=1)
         text = source.document()
-        found: Any = None
+        document: Any = None
         if text is not None and len(text) <= _MAX_YAML:
             try:
-                found = yaml.safe_load(text)
+                document = yaml.safe_load(text)
             except (yaml.YAMLError, RecursionError, ValueError) as error:
                 reading.remark("broken", f"no YAML: {str(error)[:200]}")
                 return [reading]
-        if not isinstance(found, dict):
+        if not isinstance(document, dict):
             reading.remark("broken", "the configuration is no mapping, or larger than 256 KiB")
             return [reading]
         values = {
             str(name): item.get("value") if isinstance(item, dict) and "value" in item else item
-            for name, item in found.items()
+            for name, item in document.items()
         }
         if not wandb_config.state(reading, values, "config.yaml"):
             reading.remark("note", "the configuration's names are those of no framework that is known")
@@ -164,31 +164,36 @@ class Metadata(FileReader):
         """One reading of the machine."""
         reading = Reading(self.source, records=1)
         text = source.document()
-        found = parsed(text or b"", MAX_DOCUMENT)
-        if not isinstance(found, dict):
+        document = parsed(text or b"", MAX_DOCUMENT)
+        if not isinstance(document, dict):
             reading.remark("broken", "the metadata are no JSON object")
             return [reading]
-        _machine(reading, found.get("python"), found.get("gpu") or found.get("gpu_type"), found.get("cudaVersion"))
-        if isinstance(host := found.get("host"), str) and host:
+        _machine(
+            reading,
+            document.get("python"),
+            document.get("gpu") or document.get("gpu_type"),
+            document.get("cudaVersion"),
+        )
+        if isinstance(host := document.get("host"), str) and host:
             reading.state("run.host", host[:200])
-        started = found.get("startedAt")
+        started = document.get("startedAt")
         if isinstance(started, str) and started[:4].isdigit():
             reading.state("run.started", started if started.endswith("Z") else f"{started}Z", started)
         return [reading]
 
 
 def _items(items: Any) -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
+    pairs: list[tuple[str, Any]] = []
     for item in list(items)[:_MAX_ITEMS]:
         name = _text(item.key) or ".".join(_text(part) for part in item.nested_key)
         names = {field.name for field, _ in item.ListFields()}
         if "integer" in names:
-            found.append((name, int(item.integer)))
+            pairs.append((name, int(item.integer)))
         elif "number" in names:
-            found.append((name, float(item.number)))
+            pairs.append((name, float(item.number)))
         elif "value_json" in names:
-            found.append((name, parsed(item.value_json)))
-    return found
+            pairs.append((name, parsed(item.value_json)))
+    return pairs
 
 
 def _text(raw: bytes) -> str:
