@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.publish.page import Page, Table
-    from receipts.publish.report.shelf import Item, Shelf
+    from receipts.publish.report.reader import Item, ReportReader
     from receipts.store import Entry, Store
 
 WEEKS = 26  # before the newest launch of a lane, which are looked at for a stated result
@@ -21,19 +21,19 @@ def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> lis
     """Rows by lane, the proven results of a lane first; see `page`. An unknown lane has none."""
     from receipts.publish.report.best import frontiers, stated
     from receipts.publish.report.frontier import result
+    from receipts.publish.report.reader import ReportReader
     from receipts.publish.report.replicates import Replicates
-    from receipts.publish.report.shelf import Shelf
 
     now = datetime.now(UTC)
     with store.one_state():
-        shelf = Shelf(store, rulebook, now, lanes, now)
-        proven = [best.now for held in frontiers(shelf, (), Replicates(shelf)).by_lane.values() for best in held]
-        items = [(item, True) for item in proven] + [(item, False) for item in stated(_reported(shelf, lanes))]
+        reader = ReportReader(store, rulebook, now, lanes, now)
+        proven = [best.now for held in frontiers(reader, (), Replicates(reader)).by_lane.values() for best in held]
+        items = [(item, True) for item in proven] + [(item, False) for item in stated(_reported(reader, lanes))]
         rows = [_row(item, result(item, None), proven=is_proven) for item, is_proven in items]
     return sorted(rows, key=lambda row: row["lane"])
 
 
-def _reported(shelf: Shelf, lanes: Sequence[str]) -> list[Item]:
+def _reported(reader: ReportReader, lanes: Sequence[str]) -> list[Item]:
     """Candidates for a stated result: the fastest of each shape among the newest launches."""
     from receipts.publish.report.best import shapes
     from receipts.store import Filters, condition
@@ -41,14 +41,14 @@ def _reported(shelf: Shelf, lanes: Sequence[str]) -> list[Item]:
     rows: list[Entry] = []
     for lane in lanes or ("*",):
         conditions = (condition("outcome=ok"), condition(f"lane={lane}"))
-        for newest in shelf.store.find(Filters(conditions, limit=1)):
+        for newest in reader.store.find(Filters(conditions, limit=1)):
             since = condition(f"started>={newest.started - timedelta(weeks=WEEKS):%Y-%m-%d}")
-            rows += shelf.store.find(Filters((since, *conditions), limit=MOST_STATED))
+            rows += reader.store.find(Filters((since, *conditions), limit=MOST_STATED))
 
     def rate(row: Entry) -> float:
         return -(row.tokens_per_second_per_chip or row.tokens_per_second or 0.0)
 
-    return shelf.items(row for held in shapes(rows).values() for row in sorted(held, key=rate)[:_TRIED])
+    return reader.items(row for held in shapes(rows).values() for row in sorted(held, key=rate)[:_TRIED])
 
 
 def _row(item: Item, result: Any, *, proven: bool) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def _text(results: list[Result], counts: Mapping[State, int]) -> None:
     from receipts.publish.lint import forms
 
     for result in results:
-        if forms.told(result):
+        if forms.reported(result):
             file, line, column = result.place
             state = output.paint(result.state, STYLE[result.state])
             code = f" {result.code}" if result.code else ""

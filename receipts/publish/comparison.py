@@ -204,8 +204,8 @@ def _names(paths: Sequence[str], say: Words) -> str:
 
 def _findings(verdict: Comparison, rules: RuleSet, say: Words) -> Iterator[Section]:
     """What rejects the pair, what would decide it, and every finding in full behind a fold."""
-    found = worth_reading(verdict, rules)
-    groups = grouped(found)
+    findings = worth_reading(verdict, rules)
+    groups = grouped(findings)
     errors = groups.at(Level.ERROR)
     if errors:
         yield Section("errors", say("errors"), entries=tuple(_error(group, rules) for group in errors))
@@ -214,7 +214,7 @@ def _findings(verdict: Comparison, rules: RuleSet, say: Words) -> Iterator[Secti
         yield Section("missing", say("missing"), points=tuple(lacks.remedies(opened)))
     if groups.shown:
         yield Section("warnings", say("warnings"), points=tuple(map(warning, groups.shown)))
-    others = entries([item for item in found if item.level is not Level.ERROR], sides=True)
+    others = entries([item for item in findings if item.level is not Level.ERROR], sides=True)
     if others:
         yield Section("findings", say("findings"), entries=others, fold=say("findings_fold", n=len(others)))
 

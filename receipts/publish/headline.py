@@ -73,8 +73,8 @@ def _rejected(verdict: Comparison, rules: RuleSet, say: Words) -> str:
     errors = [item for item in verdict.findings if item.level is Level.ERROR and item.waived is None]
     axes = [item for item in errors if item.code in rules.about(Topic.AXES)]
     if axes and len(verdict.counted) > 1:
-        said = say("several_axes", count=len(verdict.counted), moved=_moved(verdict, say))
-        return f"{said} · {say('next', command=bridge(verdict, rules))}"
+        sentence = say("several_axes", count=len(verdict.counted), moved=_moved(verdict, say))
+        return f"{sentence} · {say('next', command=bridge(verdict, rules))}"
     quotes = rules.about(Topic.SIDES)
     errors.sort(key=lambda item: (item.code in quotes, not item.on_pair))
     for item in errors:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine
 from receipts.base.actor import Actor, this_process
 from receipts.store.address import Address
 from receipts.store.sql import engine_of
-from receipts.store.sql.transactions import at_once, reading, snapshot, told, write
+from receipts.store.sql.transactions import at_once, driver_errors, reading, snapshot, write
 
 T = TypeVar("T")
 
@@ -74,22 +74,22 @@ class Database:
     def reading(self) -> Iterator[Connection]:
         """A transaction that reads: one state of the store, or that of `one_state`."""
         if self._state is not None:
-            with told(self.address):
+            with driver_errors(self.address):
                 yield self._state
             return
-        with told(self.address), reading(self.engine) as connection:
+        with driver_errors(self.address), reading(self.engine) as connection:
             yield connection
 
     @contextmanager
     def at_once(self) -> Iterator[Connection]:
         """A transaction of a few statements that read; see `sql.transactions.at_once`."""
-        with told(self.address), at_once(self.engine) as connection:
+        with driver_errors(self.address), at_once(self.engine) as connection:
             yield connection
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         """A transaction that reads one state of the store, however long it takes and whoever writes meanwhile."""
-        with told(self.address), snapshot(self.engine) as connection:
+        with driver_errors(self.address), snapshot(self.engine) as connection:
             yield connection
 
     def by(self, connection: Connection) -> By:
@@ -107,5 +107,5 @@ class Database:
             engine_of(connection).lock(connection, alone=alone)  # no seal may pass by a row that is not seen yet
             return work(connection)
 
-        with told(self.address):
+        with driver_errors(self.address):
             return write(self.engine, locked)

@@ -220,7 +220,7 @@ def entries() -> Select[Any]:
     successor = last.with_only_columns(supersessions.c.successor).correlate(receipts).scalar_subquery()
     newest = last.with_only_columns(supersessions.c.seq).correlate(receipts).scalar_subquery()
     columns = [receipts.c[name] for name in COLUMNS]
-    return select(*columns, successor.label("superseded_by"), newest.label("said"))
+    return select(*columns, successor.label("superseded_by"), newest.label("superseded_seq"))
 
 
 def entries_of(connection: Connection, numbers: Iterable[int]) -> dict[int, Entry]:

@@ -17,7 +17,7 @@ from sqlalchemy.exc import OperationalError, ProgrammingError
 from receipts.base.errors import StoreError
 from receipts.store.address import Address
 from receipts.store.sql import engine_of
-from receipts.store.sql.transactions import connect, reading, told, writing
+from receipts.store.sql.transactions import connect, driver_errors, reading, writing
 from receipts.store.tables import HEAD, REBUILT, metadata, receipts, stores, version
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def upgrade(address: Address) -> Upgrade:
     must_exist(address)
     engine = connect(address)
     try:
-        with told(address):
+        with driver_errors(address):
             engine_of(engine).prepare(engine)
             with writing(engine) as connection:
                 lock(connection)
@@ -199,7 +199,7 @@ def check(address: Address) -> Check:
     must_exist(address)
     engine = connect(address)
     try:
-        with told(address), reading(engine) as connection:
+        with driver_errors(address), reading(engine) as connection:
             current = revision(connection)
             if not current:
                 raise StoreError(f"{address}: this is no store of receipts")

@@ -30,7 +30,7 @@ from receipts.store.query.lists import Filters, ListPlan, Progress
 from receipts.store.query.store import Queries
 from receipts.store.signing import Signing
 from receipts.store.sql.statement import Statement
-from receipts.store.sql.transactions import connect, told, write, write_at_once
+from receipts.store.sql.transactions import connect, driver_errors, write, write_at_once
 from receipts.store.tables import documents, receipts
 from receipts.store.write import existing as around
 from receipts.store.write import submission as submission_module
@@ -115,7 +115,7 @@ class Store:
         that it was refused with.
         """
         take, actor = submission_module.take, self.database.actor
-        with told(self.database.address):
+        with driver_errors(self.database.address):
             return write_at_once(
                 self.database.engine, lambda connection: take(connection, items, actor(connection), decides=decides)
             )
@@ -202,7 +202,7 @@ class Store:
         """
         self.entry(receipt_id)
         self._parsed.pop(receipt_id, None)
-        with told(self.database.address):
+        with driver_errors(self.database.address):
             schema.overwrite_deleted(self.database.engine)
             write(self.database.engine, lambda item: history.purge(item, receipt_id, reason, self.database.by(item)))
             schema.erase(self.database.engine)
@@ -288,7 +288,7 @@ def open_store(url: str | None = None, *, create: bool = True, actor: Actor | No
         place.make_folder()
     engine = connect(place)
     try:
-        with told(place):
+        with driver_errors(place):
             schema.ensure(engine, place, create=create)
     except BaseException:
         engine.dispose()

@@ -26,7 +26,7 @@ from receipts.receipt import Document, Parsed, parse_again
 
 if TYPE_CHECKING:
     from receipts.store import Store
-    from receipts.store.history.stale import Compared, Stale, Told
+    from receipts.store.history.stale import Compared, Judged, Stale
 
 Kind = Literal["receipt", "comparison", "claim"]
 GOOD = ("valid", "accepted", "supported")
@@ -157,7 +157,7 @@ class Revalidation:
         of_now = (before["rules"], before["judge"]) == (self.rulebook.rules.digest, VERSION)
         return not of_now or change.flipped or bool(change.changes)
 
-    def _read(self, remarks: Sequence[Told]) -> tuple[list[tuple[Told, Parsed]], list[Rejudged]]:
+    def _read(self, remarks: Sequence[Judged]) -> tuple[list[tuple[Judged, Parsed]], list[Rejudged]]:
         verdicts, failed = [], []
         for item in remarks:
             document = Document(item.raw, item.id[:12])

@@ -19,7 +19,7 @@ from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.judging.witness import RECOMPUTE, lend
-from receipts.publish.report.shelf import Shelf
+from receipts.publish.report.reader import ReportReader
 from receipts.receipt import Document, Parsed
 from receipts.store import Filters, Store, condition, open_store
 from receipts.store.query import related as kin
@@ -382,8 +382,8 @@ def test_the_profiled_example_witnesses_the_measured_one(tmp_path: Path, capsys:
 def test_a_report_judges_a_launch_beside_its_witnesses(store: Store) -> None:
     one, twin = measured(), profiled()
     put(store, one, twin)
-    shelf = Shelf(store, RULEBOOK, datetime(2030, 1, 1, tzinfo=UTC))
-    found = {row.launch: shelf.item(row) for row in shelf.rows}
+    reader = ReportReader(store, RULEBOOK, datetime(2030, 1, 1, tzinfo=UTC))
+    found = {row.launch: reader.item(row) for row in reader.rows}
     assert {name: item.verdict.path for name, item in found.items()} == {
         "measured": "witnessed",
         "profile of measured": "witnessed",

@@ -20,7 +20,7 @@ from receipts.publish.page import Figure, Link
 from receipts.publish.report import Week, WeekData, collect, moment
 from receipts.publish.report.pictures import chips, over_sequence, over_weeks, step_times
 from receipts.publish.report.pictures.over_sequence import interval
-from receipts.publish.report.shelf import Item, Shelf
+from receipts.publish.report.reader import Item, ReportReader
 from receipts.receipt import Document, Parsed
 from receipts.store import Entry, Store, open_store
 from receipts.store.query.daily_best import MOST, days
@@ -91,8 +91,8 @@ def test_what_is_not_valid_takes_nothing(store: Store) -> None:
     assert [item.week for item in course(data).taken] == ["2026-W08", "2026-W10"]
 
 
-class Stricter(Shelf):
-    """A shelf of rules under which one launch is valid no more."""
+class Stricter(ReportReader):
+    """A reader of rules under which one launch is valid no more."""
 
     def items(self, rows: Iterable[Entry]) -> list[Item]:
         return [
@@ -106,8 +106,8 @@ class Stricter(Shelf):
 def test_what_is_valid_no_more_under_the_present_rules_takes_nothing(store: Store) -> None:
     data = fill(store, [launch(before(2), 1.0), launch(before(1), 0.5), launch(before(0), 0.9)])
     assert [item.week for item in course(data).taken] == ["2026-W08", "2026-W09"]
-    shelf = Stricter(store, cases.rulebook(), END)
-    (found,) = over_weeks.courses(shelf, "cpu-torch", data.lanes[0].frontier, END)
+    reader = Stricter(store, cases.rulebook(), END)
+    (found,) = over_weeks.courses(reader, "cpu-torch", data.lanes[0].frontier, END)
     assert [item.week for item in found.taken] == ["2026-W08", "2026-W10"]
 
 

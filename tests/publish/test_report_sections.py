@@ -277,11 +277,11 @@ def test_the_regime_follows_from_what_is_stated(
 
 
 def _item(store: Store) -> Any:
-    from receipts.publish.report.shelf import Shelf
+    from receipts.publish.report.reader import ReportReader
 
-    shelf = Shelf(store, cases.rulebook(), week.AS_OF, (), week.MONDAY)
-    (row,) = shelf.rows
-    return shelf.item(row)
+    reader = ReportReader(store, cases.rulebook(), week.AS_OF, (), week.MONDAY)
+    (row,) = reader.rows
+    return reader.item(row)
 
 
 def test_a_chip_that_keeps_too_little_is_memory_limited_and_a_missing_fact_is_named(small: Store) -> None:

@@ -23,9 +23,9 @@ from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics.chips import account
 from receipts.publish.report import Week, WeekData, collect, moment
 from receipts.publish.report.neighbours import Configurations
+from receipts.publish.report.reader import ReportReader
 from receipts.publish.report.reuse import may_reuse, without_asking
 from receipts.publish.report.sections.memory import left_of
-from receipts.publish.report.shelf import Shelf
 from receipts.publish.report.week import Span, asked
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
@@ -86,11 +86,11 @@ POOL = (
 )
 
 
-def anew(shelf: Shelf, store: Store) -> Iterator[tuple[ReceiptVerdict, ReceiptVerdict]]:
+def anew(reader: ReportReader, store: Store) -> Iterator[tuple[ReceiptVerdict, ReceiptVerdict]]:
     """The report's verdict and the one that judging now gives, for each receipt that stands."""
-    for row in shelf.rows:
+    for row in reader.rows:
         if row.stands:
-            item = shelf.item(row)
+            item = reader.item(row)
             own = store.query.facts([item.parsed])
             facts = replace(
                 item.facts,
@@ -122,7 +122,7 @@ def test_a_reused_verdict_is_what_judging_anew_gives(
         for row in list(store.find()):
             if draw.random() < 0.15:
                 store.retract(row.id, "a whim")
-        for told, fresh in anew(Shelf(store, BOOK, EVER), store):
+        for told, fresh in anew(ReportReader(store, BOOK, EVER), store):
             assert told == fresh
 
 
@@ -136,20 +136,20 @@ def test_what_cannot_have_changed_is_not_judged_again(tmp_path: Path) -> None:
 def test_a_witness_that_comes_later_has_its_launch_judged_again(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "store.sqlite")) as store:
         put(store, [FIRST])
-        assert Shelf(store, BOOK, EVER).item(store.entry(FIRST.id)).verdict.path == "unwitnessed"
+        assert ReportReader(store, BOOK, EVER).item(store.entry(FIRST.id)).verdict.path == "unwitnessed"
         put(store, [profiled("profile", "first")])
-        shelf = Shelf(store, BOOK, EVER)
-        assert shelf.item(store.entry(FIRST.id)).verdict.path == "witnessed"
-        assert shelf.judged == 1
+        reader = ReportReader(store, BOOK, EVER)
+        assert reader.item(store.entry(FIRST.id)).verdict.path == "witnessed"
+        assert reader.judged == 1
 
 
 def test_a_rule_set_that_is_not_the_one_in_force_has_everything_judged(tmp_path: Path) -> None:
     store = week.fill(tmp_path / "store.sqlite", week.launches("a", 3))
     other = Rulebook()
     vars(other)["rules"] = RuleSet(other.rules.rules, "0" * 64)
-    shelf = Shelf(store, other, EVER)
-    assert {item.verdict.rules for item in shelf.items(shelf.rows)} == {"0" * 64}
-    assert shelf.judged == 3
+    reader = ReportReader(store, other, EVER)
+    assert {item.verdict.rules for item in reader.items(reader.rows)} == {"0" * 64}
+    assert reader.judged == 3
 
 
 def test_a_rule_of_ones_own_that_asks_the_store_has_everything_judged(tmp_path: Path) -> None:
@@ -160,17 +160,17 @@ def test_a_rule_of_ones_own_that_asks_the_store_has_everything_judged(tmp_path: 
     assert may_reuse(BOOK)
     assert not may_reuse(own)
     store = week.fill(tmp_path / "store.sqlite", week.launches("a", 2))
-    shelf = Shelf(store, own, EVER)
-    shelf.items(shelf.rows)
-    assert shelf.judged == 2
+    reader = ReportReader(store, own, EVER)
+    reader.items(reader.rows)
+    assert reader.judged == 2
 
 
 def test_a_verdict_that_was_stored_by_another_judge_is_given_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = week.fill(tmp_path / "store.sqlite", week.launches("a", 1))
-    monkeypatch.setattr("receipts.publish.report.shelf.VERSION", "2")
-    made = Shelf(store, BOOK, EVER)
+    monkeypatch.setattr("receipts.publish.report.reader.VERSION", "2")
+    made = ReportReader(store, BOOK, EVER)
     made.items(made.rows)
     assert made.judged == 1
 
@@ -276,11 +276,11 @@ def test_launches_are_grouped_by_the_index_as_by_their_documents(tmp_path: Path)
     store = week.fill(tmp_path / "store.sqlite", week.everything())
     groups = []
     for indexed in (True, False):
-        shelf = Shelf(store, BOOK, EVER)
-        every = Configurations(shelf)
+        reader = ReportReader(store, BOOK, EVER)
+        every = Configurations(reader)
         if not indexed:
             every._held = dict.fromkeys(("cpu-torch",), False)
-        made = every.group(shelf.items(shelf.rows))
+        made = every.group(reader.items(reader.rows))
         groups.append([[item.entry.id for item in one.launches] for one in made])
     assert groups[0] == groups[1]
 

@@ -20,9 +20,9 @@ from receipts.publish.report import Week, WeekData, asked, collect, moment
 from receipts.publish.report.links import Links, Pair
 from receipts.publish.report.neighbours import NEAREST, Configurations, Neighbours
 from receipts.publish.report.pairs import _judged
+from receipts.publish.report.reader import ReportReader
 from receipts.publish.report.ref import refs_in
 from receipts.publish.report.sections import failures, incidents
-from receipts.publish.report.shelf import Shelf
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
 
@@ -140,8 +140,8 @@ def test_a_run_that_left_its_path_is_an_incident(data: WeekData) -> None:
 
 
 def test_a_launch_with_two_findings_of_a_rule_is_one_incident(store: Store) -> None:
-    shelf = Shelf(store, cases.rulebook(), moment(week.AS_OF))
-    (left,) = (item for item in shelf.items(shelf.rows) if item.entry.label == "left its path")
+    reader = ReportReader(store, cases.rulebook(), moment(week.AS_OF))
+    (left,) = (item for item in reader.items(reader.rows) if item.entry.label == "left its path")
     finding = next(item for item in left.verdict.findings if item.code == "R302")
     both = (finding, replace(finding, at="path.witnessed.gemm"))
     items = [replace(left, verdict=replace(left.verdict, findings=both))]
@@ -288,11 +288,11 @@ def _sides() -> tuple[list[Parsed], list[Parsed]]:
 
 
 def test_holm_takes_back_what_is_significant_alone_only(store: Store) -> None:
-    shelf = Shelf(store, cases.rulebook(), moment(week.AS_OF))
-    assert Neighbours(shelf.rows).before(shelf.rows[0]) == []
-    made = Configurations(shelf).group(shelf.items(shelf.rows))
+    reader = ReportReader(store, cases.rulebook(), moment(week.AS_OF))
+    assert Neighbours(reader.rows).before(reader.rows[0]) == []
+    made = Configurations(reader).group(reader.items(reader.rows))
     a, b = (one for one in made if len(one.launches) == 3)
-    verdict = Links(shelf, shelf.items(shelf.rows)).between(a.head, b.head, "tokens_per_second")
+    verdict = Links(reader, reader.items(reader.rows)).between(a.head, b.head, "tokens_per_second")
     assert verdict is not None
     assert verdict.status == "accepted"
     barely = replace(
@@ -424,8 +424,8 @@ def test_a_floor_is_of_equal_launches_of_the_class_that_had_run(tmp_path: Path) 
         section.put(made, [*section.side("before", -20, 2.3), alone])
         section.put(made, section.side("later", 9, 2.5, {"numerics.learning_rate": 8}))
         section.put(made, section.side("longer", -9, 2.5, {"batch.sequence_length": 8192, "batch.global_batch": 32}))
-        shelf = Shelf(made, cases.rulebook(), section.AS_OF, (), section.MONDAY)
-        floor = shelf.comparisons.floor(alone)
+        reader = ReportReader(made, cases.rulebook(), section.AS_OF, (), section.MONDAY)
+        floor = reader.comparisons.floor(alone)
         assert (floor.groups, floor.launches) == (1, 3)
         assert floor.sigma == pytest.approx(0.001, rel=0.3)
 

@@ -24,8 +24,8 @@ from receipts.judging.verdict_json import to_json
 from receipts.metrics import get
 from receipts.publish.lint.check import Checker
 from receipts.publish.report.links import Links
+from receipts.publish.report.reader import ReportReader
 from receipts.publish.report.sections.retest import Retests
-from receipts.publish.report.shelf import Shelf
 from receipts.questions import noise
 from receipts.questions.bridge.point import Judge
 from receipts.questions.claims import judge
@@ -134,8 +134,8 @@ class Surfaces:
 
     def __init__(self, store: Store) -> None:
         self.store, self.rules = store, cases.rulebook()
-        shelf = Shelf(store, self.rules, AS_OF)
-        self.shelf, self.links, self.retests = shelf, Links(shelf, shelf.items(shelf.rows)), Retests(shelf, AS_OF)
+        reader = ReportReader(store, self.rules, AS_OF)
+        self.reader, self.links, self.retests = reader, Links(reader, reader.items(reader.rows)), Retests(reader, AS_OF)
         self.checker = Checker(self.rules, lambda: store)
         self.comparisons = Comparisons(store, self.rules)
         self.near: dict[str, dict[str, Comparison]] = {}
@@ -150,7 +150,7 @@ class Surfaces:
         yield "claims", claimed(self.store, a, b)
         again = Compared(1, json.loads(json.dumps(to_json(first))))
         yield "revalidate", Revalidation(self.store, self.rules)._compare(again, self.comparisons)
-        one, other = (self.shelf.item(self.store.entry(item.id)) for item in (a, b))
+        one, other = (self.reader.item(self.store.entry(item.id)) for item in (a, b))
         yield "report links", self.links.between(one, other, METRIC)
         yield "report retests", self.retests._compared(a, b, METRIC)
 

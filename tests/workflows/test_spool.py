@@ -101,9 +101,9 @@ def _told(text: str) -> StoreError:
     import psycopg
     from sqlalchemy.exc import OperationalError
 
-    from receipts.store.sql.transactions import told
+    from receipts.store.sql.transactions import driver_errors
 
-    with pytest.raises(StoreError) as found, told(address(AWAY)):
+    with pytest.raises(StoreError) as found, driver_errors(address(AWAY)):
         raise OperationalError("SELECT", None, psycopg.OperationalError(f"connection failed: FATAL:  {text}"))
     return found.value
 

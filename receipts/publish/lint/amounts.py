@@ -100,10 +100,10 @@ def size(sentence: Sentence, before: Sentence, quantity: Quantity) -> Draft | No
     )
 
 
-def duration(sentence: Sentence, before: Sentence, quantity: Quantity, found: list[Draft]) -> Draft | None:
+def duration(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[Draft]) -> Draft | None:
     """A time as a statement on a step, a latency or a compilation; None where it is a span of anything else.
 
-    ``found`` are the statements before it in the sentence: a time beside one of them is of the same metric.
+    ``drafts`` are the statements before it in the sentence: a time beside one of them is of the same metric.
     """
     text, start, end = sentence.text, quantity.start, quantity.end
     metric_away, metric = metric_near(sentence, before, quantity)
@@ -112,11 +112,11 @@ def duration(sentence: Sentence, before: Sentence, quantity: Quantity, found: li
     if _SPAN.search(text, 0, start) and not compiles and not _STALLS.search(text, max(0, start - 40), start):
         return None
     small = (si(quantity.unit) or 1.0) < 1.0
-    sibling = any(item.metric in ("step_seconds", "latency_seconds", "compile_seconds") for item in found)
+    sibling = any(item.metric in ("step_seconds", "latency_seconds", "compile_seconds") for item in drafts)
     if metric in ("", "peak_bytes", "mfu", "utilisation") or metric_away > REACH:
         if not (sibling or small):
             return None
-        metric = found[-1].metric if sibling else "latency_seconds"
+        metric = drafts[-1].metric if sibling else "latency_seconds"
         metric_away = min(metric_away, 60)
     if metric == "tokens_per_second":
         metric = "step_seconds"

@@ -69,12 +69,12 @@ class Block:
 
 def definitions(lines: Iterable[str]) -> dict[str, str]:
     """Link definitions of a file that name receipts or claims: `[r1]: receipt:3f9c`."""
-    found = {}
+    targets = {}
     for line in lines:
         match = _DEFINITION.match(line) if "]: " in line else None
         if match and match["target"].lower().startswith(("receipt:", "claim:")):
-            found[match["name"].strip().lower()] = match["target"]
-    return found
+            targets[match["name"].strip().lower()] = match["target"]
+    return targets
 
 
 class _Reader:
@@ -234,17 +234,17 @@ def _enter(reader: _Reader, lead: str) -> None:
 
 def cells(line: str) -> list[Cell]:
     """The cells of a row; a bar in inline code, or after a backslash, divides nothing."""
-    found, position = [], 0
+    row, position = [], 0
     while position <= len(line):
         match = _CELL.match(line, position)
         end = match.end() if match else position
-        found.append(Cell(line[position:end], position))
+        row.append(Cell(line[position:end], position))
         position = end + 1
-    if found and not found[0].raw.strip(" >\t"):
-        found = found[1:]
-    if found and not found[-1].raw.strip():
-        found = found[:-1]
-    return found
+    if row and not row[0].raw.strip(" >\t"):
+        row = row[1:]
+    if row and not row[-1].raw.strip():
+        row = row[:-1]
+    return row
 
 
 def _row(reader: _Reader, line: str, number: int, *, head: bool = False) -> Block:

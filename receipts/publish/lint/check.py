@@ -150,19 +150,19 @@ class Checker:
             return Result("unproven", f"no receipt carries {item.metric.replace('_seconds', '')} to hold it against")
         return self._reading(item, parsed, readings(item))
 
-    def _reading(self, item: Statement, parsed: Parsed, said: tuple[Interval, ...]) -> Result:
+    def _reading(self, item: Statement, parsed: Parsed, expected: tuple[Interval, ...]) -> Result:
         metric = metrics.get(item.metric)
         reading = self._rulebook.launch(parsed).read(metric)
         name = parsed.id[:12]
         if reading.value is None:
             return Result("unproven", f"{name} states no {metric.title}", "link a receipt that carries it")
-        low, high = min(one.low for one in said), max(one.high for one in said)
+        low, high = min(one.low for one in expected), max(one.high for one in expected)
         shown = metrics.shown(metric, reading.value)
         if not Interval(low, high).contains(reading.value):
             return Result("refuted", f"{name} reads {shown}", "write what the receipt reads", "overstated")
         return self._trusted(parsed, metric, reading.source, f"{name} reads {shown}")
 
-    def _trusted(self, parsed: Parsed, metric: Metric, source: str, found: str) -> Result:
+    def _trusted(self, parsed: Parsed, metric: Metric, source: str, reading: str) -> Result:
         """A number that agrees, held against what may be believed: an offence, or a number that is merely quoted."""
         from receipts.judging.judge import judge_receipt
 
@@ -172,13 +172,13 @@ class Checker:
         for finding in verdict.findings:
             if finding.level == "E" and finding.code not in sparing and finding.spoils(metric.taint):
                 return Result(
-                    "refuted", f"{found}, and is invalid: {finding.code} {finding.found}", finding.do, finding.code
+                    "refuted", f"{reading}, and is invalid: {finding.code} {finding.found}", finding.do, finding.code
                 )
         if parsed.receipt.run.provenance != "measured":
-            return Result("unproven", f"{found}, and is {parsed.receipt.run.provenance}, not measured", "measure it")
+            return Result("unproven", f"{reading}, and is {parsed.receipt.run.provenance}, not measured", "measure it")
         if source in ("stated", "derived") and metric.summary in ("step", "rate", "memory"):
-            return Result("unproven", f"{found} as stated; what it was taken from was not kept", "keep the steps")
-        return Result("holds", found)
+            return Result("unproven", f"{reading} as stated; what it was taken from was not kept", "keep the steps")
+        return Result("holds", reading)
 
     def _fit(self, item: Statement, parsed: Parsed) -> Result:
         outcome, name = parsed.receipt.run.outcome, parsed.id[:12]
@@ -213,19 +213,19 @@ class Checker:
         if result is None or result.a.value is None or result.b.value is None:
             return Result("unproven", f"{metric.title} is not on both sides", "link receipts that carry it")
         mine, theirs = (self._rulebook.launch(one).read(metric).value for one in (a, b))
-        agrees, found = _agrees(item, metric, result, mine, theirs)
+        agrees, reading = _agrees(item, metric, result, mine, theirs)
         if not agrees:
-            return Result("refuted", found, "write what the comparison gives", "overstated")
+            return Result("refuted", reading, "write what the comparison gives", "overstated")
         if verdict.status == "rejected":
             why = next((f"{one.code} {one.found}" for one in verdict.findings if one.level == "E"), verdict.last_line())
             return Result(
-                "refuted", f"{found}, and the comparison is rejected: {why}", "see: receipts compare", "wrong_cause"
+                "refuted", f"{reading}, and the comparison is rejected: {why}", "see: receipts compare", "wrong_cause"
             )
         if verdict.status != "accepted":
             return Result(
-                "unproven", f"{found}, and the comparison is open: {verdict.last_line()}", "see: receipts compare"
+                "unproven", f"{reading}, and the comparison is open: {verdict.last_line()}", "see: receipts compare"
             )
-        return Result("holds", found)
+        return Result("holds", reading)
 
     def _compared(self, a: Parsed, b: Parsed, metric: Metric) -> Comparison:
         """The comparison as `receipts compare` gives it."""
@@ -250,9 +250,9 @@ class Checker:
             else:
                 state: State = "holds" if verdict.status == "supported" else verdict.status
                 first = next((one for one in verdict.findings if one.level != "W"), None)
-                found = f"claim {name} is {verdict.status}" + (f": {first.code} {first.found}" if first else "")
+                reading = f"claim {name} is {verdict.status}" + (f": {first.code} {first.found}" if first else "")
                 answer = Result(
-                    state, found, first.do if first else "", first.code if first and state != "holds" else ""
+                    state, reading, first.do if first else "", first.code if first and state != "holds" else ""
                 )
             self._judged[name] = answer
         return self._judged[name]
@@ -273,15 +273,15 @@ def _agrees(
         if effect.low is not None and effect.high is not None
         else Interval.exact(ratio)
     )
-    said = ratios(item, lower_is_better=metric.better == "lower")
+    expected = ratios(item, lower_is_better=metric.better == "lower")
     span = f", 95 % interval {given.low:.4g} to {given.high:.4g}" if given.low != given.high else ""
-    return any(one.meets(given) for one in said), f"the receipts give {metric.title} × {ratio:.4g}{span}"
+    return any(one.meets(given) for one in expected), f"the receipts give {metric.title} × {ratio:.4g}{span}"
 
 
 def _change(item: Statement, metric: Metric, a: float, b: float) -> tuple[bool, str]:
-    found = f"the receipts read {metrics.shown(metric, a)} and {metrics.shown(metric, b)}"
-    said = readings(item)
-    if len(said) == 2:
-        return said[0].contains(a) and said[1].contains(b), found
+    reading = f"the receipts read {metrics.shown(metric, a)} and {metrics.shown(metric, b)}"
+    expected = readings(item)
+    if len(expected) == 2:
+        return expected[0].contains(a) and expected[1].contains(b), reading
     difference = abs(b - a)
-    return any(Interval(abs(one.low), abs(one.high)).contains(difference) for one in said), found
+    return any(Interval(abs(one.low), abs(one.high)).contains(difference) for one in expected), reading

@@ -185,10 +185,10 @@ class Sentence:
 
     def matches(self, words: re.Pattern[str]) -> list[re.Match[str]]:
         """Every match of some words."""
-        found = self._found.get(words)
-        if found is None:
-            found = self._found[words] = list(words.finditer(self.text))
-        return found
+        cached = self._found.get(words)
+        if cached is None:
+            cached = self._found[words] = list(words.finditer(self.text))
+        return cached
 
     def distance(self, start: int, end: int, other: tuple[int, int]) -> int:
         """Characters between two spans, and a surcharge for every clause boundary between them."""

@@ -39,23 +39,23 @@ def ratios(statement: Statement, *, lower_is_better: bool) -> tuple[Interval, ..
     """
     low = min(value - half for value, half in zip(statement.values, statement.halves, strict=True))
     high = max(value + half for value, half in zip(statement.values, statement.halves, strict=True))
-    said = Interval(low, high)
+    stated = Interval(low, high)
     text = statement.text
     by_speed = _FASTER.search(text) is not None and not _AS_LONG.search(text)
     if statement.unit == "%":
-        size = _magnitude(said) * 0.01
-        found = _percentages(size, statement.direction, by_speed)
+        size = _magnitude(stated) * 0.01
+        candidates = _percentages(size, statement.direction, by_speed)
     else:
-        found = _factors(said, statement.direction)
+        candidates = _factors(stated, statement.direction)
     if lower_is_better and by_speed:
-        return tuple(1.0 / item for item in found)
-    return found
+        return tuple(1.0 / item for item in candidates)
+    return candidates
 
 
-def _magnitude(said: Interval) -> Interval:
-    if said.high <= 0:
-        return Interval(-said.high, -said.low)
-    return said
+def _magnitude(stated: Interval) -> Interval:
+    if stated.high <= 0:
+        return Interval(-stated.high, -stated.low)
+    return stated
 
 
 def _percentages(size: Interval, direction: str, by_speed: bool) -> tuple[Interval, ...]:
@@ -69,11 +69,11 @@ def _percentages(size: Interval, direction: str, by_speed: bool) -> tuple[Interv
     return (up, down)
 
 
-def _factors(said: Interval, direction: str) -> tuple[Interval, ...]:
-    if said.low <= 0:
-        return (said,)
-    if said.high < 1.0 or direction == "equal":
-        return (said,)
+def _factors(stated: Interval, direction: str) -> tuple[Interval, ...]:
+    if stated.low <= 0:
+        return (stated,)
+    if stated.high < 1.0 or direction == "equal":
+        return (stated,)
     if direction == "down":
-        return (1.0 / said,)
-    return (said,) if direction == "up" else (said, 1.0 / said)
+        return (1.0 / stated,)
+    return (stated,) if direction == "up" else (stated, 1.0 / stated)

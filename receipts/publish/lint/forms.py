@@ -23,7 +23,7 @@ REMARK_RULE = "page-note"
 OPEN_RULE = "unproven"
 
 
-def told(result: Result) -> bool:
+def reported(result: Result) -> bool:
     """Whether a result is worth a line: all but what holds or is ignored."""
     return result.state in LEVELS
 
@@ -66,7 +66,7 @@ def _row(result: Result) -> dict[str, Any]:
 
 def sarif(results: Iterable[Result], titles: dict[str, str], version: str) -> dict[str, Any]:
     """A SARIF log with one run. ``titles`` are the rules' names by code."""
-    shown = [result for result in results if told(result)]
+    shown = [result for result in results if reported(result)]
     codes = sorted({rule_of(result) for result in shown})
     driver = {
         "name": "receipts lint",
@@ -106,7 +106,7 @@ def _uri(file: str) -> str:
 def github(results: Iterable[Result]) -> Iterator[str]:
     """GitHub's workflow commands, one line a result."""
     for result in results:
-        if told(result):
+        if reported(result):
             file, line, column = result.place
             level = LEVELS[result.state]
             place = f"file={_property(file)},line={line},col={column}"

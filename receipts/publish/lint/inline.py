@@ -73,44 +73,44 @@ class Text:
 
 def read(raw: str, definitions: dict[str, str], *, base: int = 0) -> Text:
     """The readable text of a paragraph. ``definitions`` are the file's link definitions that name receipts."""
-    made = Text()
-    _read(raw, base, definitions, made)
-    return made
+    text = Text()
+    _read(raw, base, definitions, text)
+    return text
 
 
-def _read(raw: str, base: int, definitions: dict[str, str], made: Text) -> None:
+def _read(raw: str, base: int, definitions: dict[str, str], text: Text) -> None:
     position = 0
     for token in _TOKEN.finditer(raw):
-        made.add(raw[position : token.start()].replace("\n", " "), base + position)
-        _token(token, base, definitions, made)
+        text.add(raw[position : token.start()].replace("\n", " "), base + position)
+        _token(token, base, definitions, text)
         position = token.end()
-    made.add(raw[position:].replace("\n", " "), base + position)
+    text.add(raw[position:].replace("\n", " "), base + position)
 
 
-def _token(token: re.Match[str], base: int, definitions: dict[str, str], made: Text) -> None:
+def _token(token: re.Match[str], base: int, definitions: dict[str, str], text: Text) -> None:
     at = base + token.start()
     if token["code"] or token["url"]:
-        made.add(CODE, at)
+        text.add(CODE, at)
     elif token["comment"]:
         reason = IGNORE.fullmatch(token["comment"])
         if reason:
-            made.ignores.append((at, reason["reason"]))
+            text.ignores.append((at, reason["reason"]))
     elif token["text"] is not None:
-        start = made.length
-        _read(token["text"], base + token.start("text"), definitions, made)
+        start = text.length
+        _read(token["text"], base + token.start("text"), definitions, text)
         target = token["target"] or definitions.get((token["name"] or token["text"]).strip().lower(), "")
         link = read_target(target)
         if link is not None:
-            made.links.append((start, made.length, link))
+            text.links.append((start, text.length, link))
     elif token["auto"]:
         link = read_target(token["auto"][1:-1])
         if link is not None:
-            made.links.append((made.length, made.length, link))
-        made.add(CODE, at)
+            text.links.append((text.length, text.length, link))
+        text.add(CODE, at)
     elif token["entity"]:
-        made.add(_ENTITY[token["entity"]], at)
+        text.add(_ENTITY[token["entity"]], at)
     elif token["tag"] and re.match(r"</?(?:br|td|th|tr|p|li|div)\b", token["tag"], re.IGNORECASE):
-        made.add(" ", at)
+        text.add(" ", at)
 
 
 def read_target(target: str) -> Link | None:

@@ -50,14 +50,14 @@ def page(open_lines: Callable[[], Iterable[str]], file: str) -> Iterator[Stateme
 
 def _block(block: Block, file: str, named: dict[str, str], ranking: Ranking) -> Iterator[Statement | Remark]:
     if block.kind == "row":
-        found, texts = _row(block, named)
+        readings, texts = _row(block, named)
     else:
         text = read(block.raw, named)
-        found = [_Found(draft, text) for draft in statements(text.text, block.heading)]
+        readings = [_Found(draft, text) for draft in statements(text.text, block.heading)]
         texts = [text]
-    drafts = [(item.draft, item.cell) for item in found]
+    drafts = [(item.draft, item.cell) for item in readings]
     orders = ranking.orders(block, drafts, texts[0].text if texts else "")
-    linked = [replace(item, order=order) for item, order in zip(found, orders, strict=True)]
+    linked = [replace(item, order=order) for item, order in zip(readings, orders, strict=True)]
     for text in texts:
         for start, end, link in text.links:
             linked, remark = _linked(linked, text, start, end, link, block, file)
@@ -85,24 +85,24 @@ def _row(block: Block, named: dict[str, str]) -> tuple[list[_Found], list[Text]]
 
 
 def _linked(
-    found: list[_Found], text: Text, start: int, end: int, link: Link, block: Block, file: str
+    drafts: list[_Found], text: Text, start: int, end: int, link: Link, block: Block, file: str
 ) -> tuple[list[_Found], Remark | None]:
     """The statements with a link joined to those that it backs: those it encloses, else the one before it, or the
     whole row. A linked number that nothing marks as performance is taken for one: the link says so."""
-    inside = [item for item in found if item.text is text and item.draft.start < end and item.draft.end > start]
+    inside = [item for item in drafts if item.text is text and item.draft.start < end and item.draft.end > start]
     if inside:
-        return [replace(item, link=link) if item in inside else item for item in found], None
+        return [replace(item, link=link) if item in inside else item for item in drafts], None
     forced = _forced(text.text, start, end)
     if forced is not None:
-        return sorted([*found, _Found(forced, text, link)], key=lambda item: item.text.source(item.draft.start)), None
+        return sorted([*drafts, _Found(forced, text, link)], key=lambda item: item.text.source(item.draft.start)), None
     if block.kind == "row":
-        free = [item for item in found if item.link is None]
+        free = [item for item in drafts if item.link is None]
     else:
-        free = [item for item in found if item.link is None and item.draft.end <= start][-1:]
+        free = [item for item in drafts if item.link is None and item.draft.end <= start][-1:]
     if free:
-        return [replace(item, link=link) if item in free else item for item in found], None
+        return [replace(item, link=link) if item in free else item for item in drafts], None
     line, column = block.place(text.source(start))
-    return found, Remark(file, line, column, f"{link.target} backs no number", "put the number into the link's text")
+    return drafts, Remark(file, line, column, f"{link.target} backs no number", "put the number into the link's text")
 
 
 def _forced(text: str, start: int, end: int) -> Draft | None:
@@ -132,17 +132,17 @@ def _forced(text: str, start: int, end: int) -> Draft | None:
 
 def _ignores(block: Block, texts: list[Text], file: str) -> tuple[dict[int, str], list[Remark]]:
     """Reasons by line; line 0 speaks for the whole block. A comment without a reason ignores nothing."""
-    told = [(block.lines[0][1], 1, block.ignored)] if block.ignored is not None else []
-    told += [(*block.place(offset), reason) for text in texts for offset, reason in text.ignores]
-    found: dict[int, str] = {}
+    marks = [(block.lines[0][1], 1, block.ignored)] if block.ignored is not None else []
+    marks += [(*block.place(offset), reason) for text in texts for offset, reason in text.ignores]
+    ignored: dict[int, str] = {}
     remarks = []
-    for index, (line, column, reason) in enumerate(told):
+    for index, (line, column, reason) in enumerate(marks):
         if not re.search(r"\w", reason or ""):
             do = "say why: <!-- receipts: ignore quoted from the vendor's page -->"
             remarks.append(Remark(file, line, column, "an ignore comment without a reason", do))
             continue
-        found[0 if index == 0 and block.ignored is not None else line] = reason or ""
-    return found, remarks
+        ignored[0 if index == 0 and block.ignored is not None else line] = reason or ""
+    return ignored, remarks
 
 
 def _placed(item: _Found, block: Block, file: str, ignores: dict[int, str]) -> Statement:

@@ -69,7 +69,7 @@ def in_sentence(text: str, before: str = "") -> tuple[Draft, ...]:
 
     Each statement looks at all words of its sentence, so that a text without a full stop is read in parts.
     """
-    found: list[Draft] = []
+    drafts: list[Draft] = []
     start, before = 0, before[-_LONGEST:]
     while start < len(text):
         end = len(text)
@@ -77,9 +77,9 @@ def in_sentence(text: str, before: str = "") -> tuple[Draft, ...]:
             blank = text.rfind(" ", start, start + _LONGEST)
             end = blank + 1 if blank > start else start + _LONGEST
         part = text[start:end]
-        found += (replace(item, start=item.start + start, end=item.end + start) for item in _in_part(part, before))
+        drafts += (replace(item, start=item.start + start, end=item.end + start) for item in _in_part(part, before))
         before, start = part, end
-    return tuple(found)
+    return tuple(drafts)
 
 
 @lru_cache(maxsize=4096)  # a page repeats itself: table cells, boilerplate, quoted results
@@ -87,21 +87,21 @@ def _in_part(text: str, before: str) -> tuple[Draft, ...]:
     if text.rstrip(" *_\"')+").endswith("?"):
         return ()
     sentence, earlier = Sentence(text), Sentence(before)
-    found: list[Draft] = []
+    drafts: list[Draft] = []
     fitting = list(fits(sentence))
     for quantity in quantities(text):
-        if quantity.dimension == "none" and not found:
+        if quantity.dimension == "none" and not drafts:
             continue
         if any(item.start < quantity.end and quantity.start < item.end for item in fitting):
             continue
-        draft = _judge(sentence, earlier, quantity, found)
+        draft = _judge(sentence, earlier, quantity, drafts)
         if draft is not None and not hypothetical(text, draft.start):
-            found.append(_extended(draft, text))
+            drafts.append(_extended(draft, text))
     for draft in (*fitting, *words(sentence), *labelled(sentence)):
-        clear = all(draft.end <= other.start or draft.start >= other.end for other in found)
+        clear = all(draft.end <= other.start or draft.start >= other.end for other in drafts)
         if clear and not hypothetical(text, draft.start):
-            found.append(draft)
-    return tuple(sorted(found, key=lambda draft: draft.start))
+            drafts.append(draft)
+    return tuple(sorted(drafts, key=lambda draft: draft.start))
 
 
 def hypothetical(text: str, at: int) -> bool:
@@ -124,7 +124,7 @@ def _extended(draft: Draft, text: str) -> Draft:
     return replace(draft, end=tail.end()) if tail else draft
 
 
-def _judge(sentence: Sentence, before: Sentence, quantity: Quantity, found: list[Draft]) -> Draft | None:
+def _judge(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[Draft]) -> Draft | None:
     text = sentence.text
     if text[: quantity.start].endswith("=") and quantity.dimension != "percent":
         return None
@@ -134,10 +134,10 @@ def _judge(sentence: Sentence, before: Sentence, quantity: Quantity, found: list
         case "bandwidth":
             return bandwidth(sentence, quantity)
         case "percent" | "ratio" | "points":
-            return relative(sentence, before, quantity, found)
+            return relative(sentence, before, quantity, drafts)
         case "bytes":
             return size(sentence, before, quantity)
         case "time":
-            return duration(sentence, before, quantity, found)
+            return duration(sentence, before, quantity, drafts)
         case _:
-            return sibling(sentence, quantity, found)
+            return sibling(sentence, quantity, drafts)

@@ -89,9 +89,9 @@ def quantities(text: str) -> Iterator[Quantity]:
     """Every number of a text with its unit, in order. Numbers of one unit that are joined come as one."""
     position = 0
     while match := QUANTITY.search(text, position):
-        found = _joined(match, text) or _one(match, text)
-        position = max(found.end, match.start() + 1)
-        yield found
+        quantity = _joined(match, text) or _one(match, text)
+        position = max(quantity.end, match.start() + 1)
+        yield quantity
 
 
 def _unit(match: re.Match[str], side: str) -> tuple[str, str]:

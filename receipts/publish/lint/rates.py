@@ -96,11 +96,11 @@ def bandwidth(sentence: Sentence, quantity: Quantity) -> Draft | None:
     return None
 
 
-def sibling(sentence: Sentence, quantity: Quantity, found: list[Draft]) -> Draft | None:
+def sibling(sentence: Sentence, quantity: Quantity, drafts: list[Draft]) -> Draft | None:
     """A number without a unit beside one with it: `14.2k tokens a second with it and 9k without`."""
-    if not found or found[-1].metric not in _SIBLINGS or found[-1].unit in ("%", "×"):
+    if not drafts or drafts[-1].metric not in _SIBLINGS or drafts[-1].unit in ("%", "×"):
         return None
-    last = found[-1]
+    last = drafts[-1]
     between = sentence.text[last.end : quantity.start]
     if len(between) > 60 or not _JOINS.search(between) or _COUNTED.match(sentence.text, quantity.end):
         return None

@@ -52,9 +52,9 @@ def metric_near(sentence: Sentence, before: Sentence, quantity: Quantity) -> tup
     return (CARRIED, last.lastgroup or "") if last is not None else (10_000, "")
 
 
-def last_of(found: Iterable[re.Match[str]]) -> re.Match[str] | None:
+def last_of(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
     """The last match; None where there is none."""
     last = None
-    for match in found:
+    for match in matches:
         last = match
     return last

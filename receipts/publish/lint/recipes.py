@@ -63,7 +63,7 @@ def figures(path: Path) -> dict[str, RecipeFigure]:
                 values = [value for value in reading.steps.column(metric) if value is not None and value > 0]
                 if values:
                     known.setdefault(metric, RecipeFigure(median(values), str(file)))
-    machine = next((found for part in reversed(path.parts) if (found := find_accelerator(part))), None)
+    machine = next((accelerator for part in reversed(path.parts) if (accelerator := find_accelerator(part))), None)
     peak = machine.peak("bf16") if machine is not None else None
     if peak and "tflops_per_second_per_chip" in known:
         each = known["tflops_per_second_per_chip"]

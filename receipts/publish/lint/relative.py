@@ -29,14 +29,14 @@ _COMPARED = re.compile(
 )
 
 
-def relative(sentence: Sentence, before: Sentence, quantity: Quantity, found: list[Draft]) -> Draft | None:
+def relative(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[Draft]) -> Draft | None:
     """A percentage, percentage points or a factor as a statement on a metric; None where it is about something else.
 
-    ``found`` are the statements before it in the sentence: one right beside it may tell its metric.
+    ``drafts`` are the statements before it in the sentence: one right beside it may tell its metric.
     """
     if quantity.dimension == "ratio" and not _is_factor(sentence.text, quantity):
         return None
-    metric = _metric(sentence, before, quantity, found)
+    metric = _metric(sentence, before, quantity, drafts)
     if metric is None:
         return None
     text, end = sentence.text, quantity.end
@@ -49,7 +49,7 @@ def relative(sentence: Sentence, before: Sentence, quantity: Quantity, found: li
     return Draft(quantity.start, end, kind, metric, quantity.values, unit, direction, quantity.halves)
 
 
-def _metric(sentence: Sentence, before: Sentence, quantity: Quantity, found: list[Draft]) -> str | None:
+def _metric(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[Draft]) -> str | None:
     """The metric that a percentage or factor is about; None where another quantity stands nearer, or none at all."""
     text, percent = sentence.text, quantity.dimension == "percent"
     metric_away, metric = metric_near(sentence, before, quantity)
@@ -63,8 +63,8 @@ def _metric(sentence: Sentence, before: Sentence, quantity: Quantity, found: lis
         metric_away, metric = 0, "step_seconds"
     if percent and quantity.signed and metric_away > REACH and other_away > REACH:
         metric_away, metric = 0, "tokens_per_second"
-    if found and _beside(text, quantity, found[-1]):
-        return metric if metric_away <= REACH else found[-1].metric
+    if drafts and _beside(text, quantity, drafts[-1]):
+        return metric if metric_away <= REACH else drafts[-1].metric
     if metric_away > REACH or other_away < metric_away:
         return None
     carried = metric_away >= CARRIED and before.text
@@ -96,9 +96,9 @@ def _relative_direction(text: str, quantity: Quantity, near: str) -> Direction:
         return "down" if quantity.values[0] < 0 else "up"
     after = text[quantity.end : quantity.end + 24]
     for piece in (after, near):
-        found = direction_of(piece)
-        if found != "none":
-            return found
+        direction = direction_of(piece)
+        if direction != "none":
+            return direction
     return "none"
 
 

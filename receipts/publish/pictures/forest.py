@@ -12,7 +12,7 @@ from receipts.publish.pictures.canvas import SMALL, Canvas, cut
 from receipts.publish.pictures.colours import FAINT, INK, LINE
 from receipts.publish.pictures.legend import WIDTH
 from receipts.publish.pictures.marks import MARKS
-from receipts.publish.pictures.panel import BELOW, Panel, Scale, below, nice, said
+from receipts.publish.pictures.panel import BELOW, Panel, Scale, below, nice, tick_label
 
 FEWEST: Final = 2  # a lone effect is a line of the table
 MOST: Final = 16
@@ -76,7 +76,7 @@ def _paint(effects: Sequence[Effect], canvas: Canvas) -> None:
     zero = plot.at(0.0, 0.0)[0]
     canvas.uprights([(zero, top + _LINE - 7.0, top + _LINE + 7.0) for top in tops], colour=FAINT, width=1.4)
     canvas.line([(plot.left, plot.bottom), (plot.right, plot.bottom)], colour=FAINT, width=1.0)
-    below(canvas, plot, [(tick, said(tick)) for tick in ticks], "change of B against A, %; the band is ±δ")
+    below(canvas, plot, [(tick, tick_label(tick)) for tick in ticks], "change of B against A, %; the band is ±δ")
 
 
 def _row(canvas: Canvas, plot: Panel, item: Effect, top: float) -> None:

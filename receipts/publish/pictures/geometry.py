@@ -53,14 +53,14 @@ def cells(bar: Bar, width: int, reach: float | None = None) -> list[tuple[str, i
     Ends are rounded and not lengths, so that the parts together are as long as their sum.
     """
     scale = width / (reach or bar.reach or 1.0)
-    found, start, sum_ = [], 0, 0.0
+    spans, start, sum_ = [], 0, 0.0
     for part in bar.parts:
         sum_ += part.bytes
         end = round(sum_ * scale)
         if end > start:
-            found.append((SIGNS[part.colour % len(SIGNS)], end - start))
+            spans.append((SIGNS[part.colour % len(SIGNS)], end - start))
         start = max(start, end)
-    return found
+    return spans
 
 
 def text_bar(bar: Bar, width: int, reach: float | None = None) -> list[str]:

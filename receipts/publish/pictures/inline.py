@@ -65,9 +65,9 @@ def svg(paint: Callable[[Canvas], None], *, name: str, width: float, height: flo
         "stroke-linejoin": "round",
     }
     for place, (tag, suffix, text) in enumerate((("title", "title", title[:_TITLE]), ("desc", "says", says[:_SAYS]))):
-        told = ElementTree.Element(tag, {"id": f"{name}-{suffix}"})
-        told.text, told.tail = printable(text), "\n"
-        root.insert(place, told)
+        element = ElementTree.Element(tag, {"id": f"{name}-{suffix}"})
+        element.text, element.tail = printable(text), "\n"
+        root.insert(place, element)
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -76,13 +76,13 @@ def _drawn(paint: Callable[[Canvas], None], width: float, height: float) -> str:
     import matplotlib
     from matplotlib.backends.backend_svg import RendererSVG
 
-    made = io.StringIO()
+    buffer = io.StringIO()
     with matplotlib.rc_context(_SETTINGS):
-        renderer = RendererSVG(width, height, made, metadata=_NO_METADATA)  # type: ignore[no-untyped-call]  # as its stub
+        renderer = RendererSVG(width, height, buffer, metadata=_NO_METADATA)  # type: ignore[no-untyped-call]  # as its stub
         canvas = Canvas(renderer)
         paint(canvas)
         canvas.finish()
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def alone(svg: str) -> str:
@@ -108,7 +108,7 @@ def _without_sheet(root: Element) -> None:
 def _own_ids(root: Element, name: str) -> None:
     """Ids that something leads to, numbered after the picture's name; the others go."""
     links = [item.attrib["href"][1:] for item in root.iter() if "href" in item.attrib]
-    links += [found for item in root.iter() for value in item.attrib.values() for found in _LINKED.findall(value)]
+    links += [match for item in root.iter() for value in item.attrib.values() for match in _LINKED.findall(value)]
     numbers = {link: f"{name}-{number}" for number, link in enumerate(dict.fromkeys(links), 1)}
     for item in root.iter():
         own = item.attrib.pop("id", None)
@@ -117,7 +117,7 @@ def _own_ids(root: Element, name: str) -> None:
         if "href" in item.attrib:
             item.set("href", f"#{numbers[item.attrib['href'][1:]]}")
         for key, value in item.attrib.items():
-            item.attrib[key] = _LINKED.sub(lambda found: f"url(#{numbers[found[1]]})", value)
+            item.attrib[key] = _LINKED.sub(lambda match: f"url(#{numbers[match[1]]})", value)
 
 
 def _in_the_page(item: Element) -> None:
@@ -130,12 +130,12 @@ def _in_the_page(item: Element) -> None:
     if "d" in item.attrib:
         item.set("d", " ".join(item.attrib["d"].split()))
     for key in {"d", "x", "y"} & item.attrib.keys():
-        item.set(key, _FINE.sub(lambda found: f"{float(found[0]):.2f}", item.attrib[key]))
+        item.set(key, _FINE.sub(lambda match: f"{float(match[0]):.2f}", item.attrib[key]))
     if item.tag not in ("text", "title", "desc"):
         item.text = None
     item.tail = "\n" if item.tag in ("g", "path", "text", "title", "desc") else None
 
 
-def _variable(found: re.Match[str]) -> str:
-    colour = found[0]
+def _variable(match: re.Match[str]) -> str:
+    colour = match[0]
     return f"var({VARIABLES[colour]}, {colour})" if colour in VARIABLES else colour

@@ -43,8 +43,8 @@ class Layout(NamedTuple):
 
     def chips(self, plane: int, row: int) -> list[int]:
         """Ordinals of one row, in the order of columns."""
-        found = [(place.column, chip) for chip, place in self.places.items() if place[:2] == (plane, row)]
-        return [chip for _, chip in sorted(found)]
+        row_chips = [(place.column, chip) for chip, place in self.places.items() if place[:2] == (plane, row)]
+        return [chip for _, chip in sorted(row_chips)]
 
 
 def layout(

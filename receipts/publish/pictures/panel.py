@@ -74,7 +74,7 @@ def upward(values: Sequence[float], *, cut: bool = False) -> list[float]:
     return [value for value in nice(low - (high - low) / 4 if near else 0.0, high, 4) if value >= 0.0]
 
 
-def said(value: float) -> str:
+def tick_label(value: float) -> str:
     """A number at a tick."""
     return f"{value:,.10g}".replace("-", "\u2212")
 
@@ -85,7 +85,7 @@ def frame(canvas: Canvas, panel: Panel, *, title: str, ticks: Sequence[float]) -
     heights = [panel.at(panel.x.low, value)[1] for value in ticks]
     canvas.segments([((panel.left, y), (panel.right, y)) for y in heights], colour=LINE, width=0.8)
     for value, y in zip(ticks, heights, strict=True):
-        canvas.label(panel.left - 6.0, y, said(value), ha="right", size=SMALL, colour=FAINT)
+        canvas.label(panel.left - 6.0, y, tick_label(value), ha="right", size=SMALL, colour=FAINT)
     canvas.line([(panel.left, panel.bottom), (panel.right, panel.bottom)], colour=FAINT, width=1.0)
 
 

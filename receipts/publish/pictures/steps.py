@@ -15,7 +15,7 @@ from receipts.publish.pictures.canvas import SMALL, Canvas
 from receipts.publish.pictures.colours import FAINT, INK, LINE
 from receipts.publish.pictures.legend import WIDTH
 from receipts.publish.pictures.marks import MARKS
-from receipts.publish.pictures.panel import BELOW, Panel, Scale, below, nice, said
+from receipts.publish.pictures.panel import BELOW, Panel, Scale, below, nice, tick_label
 
 Side = Literal["A", "B"]
 SHARES: Final = tuple(index / 20 for index in range(21))  # the quantiles that a row is drawn from
@@ -89,7 +89,7 @@ def _paint(rows: Sequence[Row], measure: str, canvas: Canvas) -> None:
         canvas.label(4.0, y, f"{item.side} {seen}", size=SMALL, bold=True)
         _row(canvas, plot, item, size, y)
     canvas.line([(plot.left, plot.bottom), (plot.right, plot.bottom)], colour=FAINT, width=1.0)
-    below(canvas, plot, [(value, said(value)) for value in marks], f"{measure}, {unit}")
+    below(canvas, plot, [(value, tick_label(value)) for value in marks], f"{measure}, {unit}")
 
 
 def _row(canvas: Canvas, plot: Panel, item: Row, size: float, y: float) -> None:
@@ -102,5 +102,5 @@ def _row(canvas: Canvas, plot: Panel, item: Row, size: float, y: float) -> None:
     canvas.boxes([box], fill=mark.light, edge=mark.light, alpha=0.3, dash="-" if item.steady else ":")
     canvas.uprights([(plot.at(value, 0.0)[0], y - 3.0, y + 3.0) for value in inside], colour=mark.light)
     canvas.marks([(places[10], y)], mark, size=6.5)
-    told = f"{item.kept:,} of {item.steps:,}" + ("" if item.steady else " ?")
-    canvas.label(plot.right + 8.0, y, told, size=SMALL, colour=FAINT if item.steady else INK)
+    counts = f"{item.kept:,} of {item.steps:,}" + ("" if item.steady else " ?")
+    canvas.label(plot.right + 8.0, y, counts, size=SMALL, colour=FAINT if item.steady else INK)

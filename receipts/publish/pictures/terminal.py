@@ -21,12 +21,12 @@ _BETWEEN: Final = 4  # columns between two planes that stand side by side
 def lines(heat: Heat, *, width: int, colour: bool) -> list[str]:
     """The map and its legend, no line wider than ``width`` columns; ``colour`` adds a background to each cell."""
     style = _Style(heat, width, colour)
-    made: list[str] = []
+    rows: list[str] = []
     blocks = [_block(heat, plane, style) for plane in range(heat.layout.planes)]
     for band in _beside(blocks, width):
-        made += [line.rstrip() for line in band]
-        made.append("")
-    return [*made, *_joined(_legend(heat, style), width)]
+        rows += [line.rstrip() for line in band]
+        rows.append("")
+    return [*rows, *_joined(_legend(heat, style), width)]
 
 
 class _Style:
@@ -73,14 +73,14 @@ def _percents(heat: Heat) -> bool:
 
 def _block(heat: Heat, plane: int, style: _Style) -> list[str]:
     """One plane: a line for each row, folded where a row is wider than the terminal."""
-    made = [f"z {plane}"] if heat.layout.planes > 1 else []
+    rows = [f"z {plane}"] if heat.layout.planes > 1 else []
     for row in range(heat.layout.rows):
         chips = heat.layout.chips(plane, row)
         name = style.names[plane * heat.layout.rows + row]
         for start in range(0, len(chips), style.columns):
             cells = "".join(_cell(heat, chip, style) for chip in chips[start : start + style.columns])
-            made.append(f"{(name if start == 0 else '').ljust(style.label)}  {cells}")
-    return made
+            rows.append(f"{(name if start == 0 else '').ljust(style.label)}  {cells}")
+    return rows
 
 
 def _beside(blocks: Sequence[Sequence[str]], width: int) -> Iterator[list[str]]:
@@ -178,13 +178,13 @@ def _legend(heat: Heat, style: _Style) -> Iterator[str]:
 
 def _joined(parts: Iterable[str], width: int) -> list[str]:
     """Parts in as few lines as hold them."""
-    made: list[str] = []
+    rows: list[str] = []
     for part in parts:
-        if made and _visible(made[-1]) + 3 + _visible(part) <= width:
-            made[-1] += f" · {part}"
+        if rows and _visible(rows[-1]) + 3 + _visible(part) <= width:
+            rows[-1] += f" · {part}"
         else:
-            made.append(part)
-    return made
+            rows.append(part)
+    return rows
 
 
 def _bar(heat: Heat, style: _Style) -> str:

@@ -88,8 +88,8 @@ def _whiskers(start: float, item: Step) -> tuple[float, ...]:
 
 def _marks(low: float, high: float) -> list[float]:
     """Round percentages over a range of logs, as logs."""
-    found = nice(math.expm1(low) * 100, math.expm1(high) * 100, 6)
-    return [math.log1p(value / 100) for value in found if value > -100.0]
+    marks = nice(math.expm1(low) * 100, math.expm1(high) * 100, 6)
+    return [math.log1p(value / 100) for value in marks if value > -100.0]
 
 
 def _tick(log: float) -> str:

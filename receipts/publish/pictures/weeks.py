@@ -12,7 +12,7 @@ from receipts.publish.pictures import inline, legend
 from receipts.publish.pictures.canvas import SMALL, Canvas, extent
 from receipts.publish.pictures.legend import LEFT, RIGHT, WIDTH
 from receipts.publish.pictures.marks import Mark
-from receipts.publish.pictures.panel import BELOW, Panel, Scale, below, frame, said, upward
+from receipts.publish.pictures.panel import BELOW, Panel, Scale, below, frame, tick_label, upward
 
 FEWEST: Final = 3  # weeks: of fewer there is no course to see
 _WHO: Final = 16  # signs of a name
@@ -67,12 +67,12 @@ def picture(courses: Sequence[Course], weeks: Sequence[str], *, name: str, title
 def _says(courses: Sequence[Course], weeks: Sequence[str]) -> str:
     parts = []
     for item in courses:
-        told = [
+        words = [
             f"{weeks[change.week]} {change.rate:,.0f} tokens/s/chip ({change.number})"
             for change in item.changes
             if change.number is not None
         ]
-        parts.append(f"{item.series}: {', '.join(told[-8:])}")
+        parts.append(f"{item.series}: {', '.join(words[-8:])}")
     return "; ".join(parts)
 
 
@@ -83,7 +83,7 @@ def _paint(courses: Sequence[Course], weeks: Sequence[str], kinds: Sequence[str]
         values += [value for item in courses for _, value in item.best if kind == "rate"]
         marks = upward(values, cut=True)
         panel = Panel(LEFT, top + _TOP, WIDTH - LEFT - RIGHT, _HEIGHTS[kind], x, Scale(marks[0], marks[-1]))
-        begins = f" (axis from {said(marks[0])})" if marks[0] else ""
+        begins = f" (axis from {tick_label(marks[0])})" if marks[0] else ""
         frame(canvas, panel, title=f"{_TITLES[kind]}{begins}", ticks=marks)
         for index, item in enumerate(courses):
             _course(canvas, panel, item, legend.mark_of(index), kind)
@@ -97,11 +97,11 @@ def _paint(courses: Sequence[Course], weeks: Sequence[str], kinds: Sequence[str]
 
 def _labels(weeks: Sequence[str]) -> list[tuple[float, str]]:
     """Weeks without their year but where it begins."""
-    found = []
+    labels = []
     for index, week in enumerate(weeks):
         year, _, number = week.partition("-")
-        found.append((float(index), week if index == 0 or not weeks[index - 1].startswith(year) else number))
-    return found
+        labels.append((float(index), week if index == 0 or not weeks[index - 1].startswith(year) else number))
+    return labels
 
 
 def _course(canvas: Canvas, panel: Panel, item: Course, mark: Mark, kind: str) -> None:

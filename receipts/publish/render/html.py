@@ -67,7 +67,7 @@ def environment(folders: tuple[Path, ...] = ()) -> Environment:
     """What renders templates of HTML: those of the user's folders first, then those that ship. Escapes everything."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 
-    made = Environment(
+    jinja = Environment(
         loader=FileSystemLoader([*folders, folder("reports")]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -76,11 +76,11 @@ def environment(folders: tuple[Path, ...] = ()) -> Environment:
         keep_trailing_newline=True,
         finalize=printable,
     )
-    made.filters.update(
+    jinja.filters.update(
         groupby_name=_by_name, plain=plain, drawn=_drawn, broken=_broken, address=pass_context(_address)
     )
-    made.tests.update({kind.__name__.lower(): _is(kind) for kind in (Link, Code, Mark)})
-    return made
+    jinja.tests.update({kind.__name__.lower(): _is(kind) for kind in (Link, Code, Mark)})
+    return jinja
 
 
 def _by_name(rows: Sequence[tuple[str, Any]]) -> list[tuple[bool, list[tuple[str, Any]]]]:

@@ -162,12 +162,12 @@ class Terminal:
     def _facts(self, facts: Iterable[tuple[str, Cell]]) -> Iterator[str]:
         rows = [(name, clean(text(cell))) for name, cell in facts]
         size = max((len(name) for name, _ in rows), default=0)
-        for name, said in rows:
+        for name, fact in rows:
             if size + 4 > self.width // 2:
                 yield from self.wrapped(name, 2, 2)
-                yield from self.wrapped(said, 4, 4)
+                yield from self.wrapped(fact, 4, 4)
             else:
-                yield from self.wrapped(f"{name.ljust(size)}  {said}", 0, size + 2)
+                yield from self.wrapped(f"{name.ljust(size)}  {fact}", 0, size + 2)
 
     def _colored(self, cell: Iterable[Part], indent: int, hanging: int) -> Iterator[str]:
         """A cell wrapped, its marks in their colors; a mark at the start of a line is one word."""

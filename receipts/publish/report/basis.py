@@ -83,7 +83,7 @@ def datasets() -> Mapping[str, Dataset]:
     }
 
 
-def parquet(made: Basis, data: WeekData) -> dict[str, bytes]:
+def parquet(basis: Basis, data: WeekData) -> dict[str, bytes]:
     """Both files by name."""
     about = {
         "format": f"{FORMAT}/{VERSION}",
@@ -94,9 +94,10 @@ def parquet(made: Basis, data: WeekData) -> dict[str, bytes]:
         "until": data.until.isoformat(),
         "as_of": data.as_of.isoformat(),
     }
-    receipts = _columns(datasets()["receipts"], map(_receipt, made.looked))
+    receipts = _columns(datasets()["receipts"], map(_receipt, basis.looked))
     pairs = _columns(
-        datasets()["comparisons"], (_pair(lane, item) for lane in sorted(made.compared) for item in made.compared[lane])
+        datasets()["comparisons"],
+        (_pair(lane, item) for lane in sorted(basis.compared) for item in basis.compared[lane]),
     )
     return {
         "comparisons.parquet": _file(datasets()["comparisons"], pairs, about),
@@ -108,17 +109,17 @@ def _receipt(item: Looked) -> dict[str, Any]:
     row = item.entry._asdict()
     row["number"], row["run_lane"] = row.pop("seq"), row.pop("lane")
     row["superseded_by"] = row["superseded_by"] or None
-    made = item.verdict
-    row["judged_status"] = made.status if made is not None else None
-    row["judged_path"] = made.path if made is not None else None
-    row["judged_taints"] = [kind.value for kind in made.tainted] if made is not None else None
-    row["judged_errors"] = _errors(made) if made is not None else None
+    verdict = item.verdict
+    row["judged_status"] = verdict.status if verdict is not None else None
+    row["judged_path"] = verdict.path if verdict is not None else None
+    row["judged_taints"] = [kind.value for kind in verdict.tainted] if verdict is not None else None
+    row["judged_errors"] = _errors(verdict) if verdict is not None else None
     row["in_interval"] = item.in_interval
     return row
 
 
-def _errors(made: ReceiptVerdict) -> list[str]:
-    return list(dict.fromkeys(item.code for item in made.findings if item.level is Level.ERROR))
+def _errors(verdict: ReceiptVerdict) -> list[str]:
+    return list(dict.fromkeys(item.code for item in verdict.findings if item.level is Level.ERROR))
 
 
 def _pair(lane: str, item: Judged) -> dict[str, Any]:
@@ -135,12 +136,12 @@ def _pair(lane: str, item: Judged) -> dict[str, Any]:
 
 def _columns(dataset: Dataset, rows: Iterable[dict[str, Any]]) -> list[list[Any]]:
     """Values by column, in the order of the fields."""
-    found: list[list[Any]] = [[] for _ in dataset.fields]
-    add = [(column.append, field.name) for column, field in zip(found, dataset.fields, strict=True)]
+    columns: list[list[Any]] = [[] for _ in dataset.fields]
+    add = [(column.append, field.name) for column, field in zip(columns, dataset.fields, strict=True)]
     for row in rows:
         for put, name in add:
             put(row[name])
-    return found
+    return columns
 
 
 def _file(dataset: Dataset, columns: Sequence[Sequence[Any]], about: Mapping[str, str]) -> bytes:
@@ -151,16 +152,16 @@ def _file(dataset: Dataset, columns: Sequence[Sequence[Any]], about: Mapping[str
     from receipts.workflows.export.arrow import schema
 
     wanted = schema(dataset)
-    wanted = wanted.with_metadata({**wanted.metadata, **{name.encode(): said.encode() for name, said in about.items()}})
+    wanted = wanted.with_metadata({**wanted.metadata, **{name.encode(): text.encode() for name, text in about.items()}})
     fields = zip(columns, dataset.fields, wanted, strict=True)
-    arrays = [column(values, field.kind, told.type) for values, field, told in fields]
-    made = io.BytesIO()
+    arrays = [column(values, field.kind, column_field.type) for values, field, column_field in fields]
+    buffer = io.BytesIO()
     pq.write_table(
         pa.Table.from_arrays(arrays, schema=wanted),
-        made,
+        buffer,
         compression="zstd",
         compression_level=_LEVEL,
         version="2.6",
         store_schema=True,
     )
-    return made.getvalue()
+    return buffer.getvalue()

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from receipts.metrics.reading import Taint
 from receipts.publish.report.neighbours import PROVENANCES
+from receipts.publish.report.reader import Item, ReportReader
 from receipts.publish.report.replicates import Replicates
-from receipts.publish.report.shelf import Item, Shelf
 from receipts.store.query.reports import SHAPE
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ class Frontiers:
     undecided: Mapping[str, int]
 
 
-def frontiers(shelf: Shelf, items: Sequence[Item], replicates: Replicates) -> Frontiers:
+def frontiers(reader: ReportReader, items: Sequence[Item], replicates: Replicates) -> Frontiers:
     """The best valid results of each shape, whenever they ran. ``items`` are those that stand of the interval."""
-    before, undecided = _Before(shelf, replicates).search()
+    before, undecided = _Before(reader, replicates).search()
     rows = shapes(item.entry for item in items)
     valid = {item.entry.id: item for item in items if is_valid(item)}
     by_lane: dict[str, list[Best]] = defaultdict(list)
@@ -68,7 +68,7 @@ def frontiers(shelf: Shelf, items: Sequence[Item], replicates: Replicates) -> Fr
         every = sorted((*earlier, *new), key=_order_of_rate)
         if every:
             best = _best(every, replicates)
-            held = _best(earlier, replicates, shelf.since) if earlier else None
+            held = _best(earlier, replicates, reader.since) if earlier else None
             peak = every[0] if rate(every[0].entry) > rate(best.entry) else None
             by_lane[best.entry.lane].append(Best(best, held, peak))
     for held_by_lane in by_lane.values():
@@ -85,8 +85,8 @@ def _best(ordered: Sequence[Item], replicates: Replicates, until: datetime | Non
 class _Before:
     """Looks for the best valid launches of each shape before the interval."""
 
-    def __init__(self, shelf: Shelf, replicates: Replicates) -> None:
-        self._shelf = shelf
+    def __init__(self, reader: ReportReader, replicates: Replicates) -> None:
+        self._reader = reader
         self._replicates = replicates
         self._valid: dict[Shape, list[Item]] = {}
         self._settled: set[Shape] = set()
@@ -96,14 +96,14 @@ class _Before:
 
         More candidates are read while a shape has no valid one, or has one that is not repeated.
         """
-        if self._shelf.since is None:
+        if self._reader.since is None:
             return {}, {}
         full: set[Shape] = set()
         last = 0
         for most in TRIED:
             rows = self._candidates(most)
             new = [row for shape, some in rows.items() for row in self._wanted(shape, some[last:])]
-            for item in self._shelf.items(new):
+            for item in self._reader.items(new):
                 if is_valid(item):
                     self._take(_shape(item.entry), item)
             full = {shape for shape, some in rows.items() if len(some) >= most and shape not in self._valid}
@@ -113,14 +113,14 @@ class _Before:
         undecided: dict[str, int] = defaultdict(int)
         for shape in full:
             undecided[str(shape[0])] += 1
-        for found in self._valid.values():
-            found.sort(key=_order_of_rate)
+        for candidates in self._valid.values():
+            candidates.sort(key=_order_of_rate)
         return self._valid, dict(undecided)
 
     def _candidates(self, most: int) -> dict[Shape, list[Entry]]:
         """Candidates of each shape, so many, the fastest first."""
-        shelf = self._shelf
-        rows = shapes(shelf.stored.best(shelf.sought.before(shelf.since), shelf.rules, most))  # type: ignore[arg-type]  # since is set
+        reader = self._reader
+        rows = shapes(reader.stored.best(reader.sought.before(reader.since), reader.rules, most))  # type: ignore[arg-type]  # since is set
         return {shape: sorted(some, key=_rank) for shape, some in rows.items()}
 
     def _wanted(self, shape: Shape, rows: Sequence[Entry]) -> Iterator[Entry]:
@@ -128,11 +128,11 @@ class _Before:
         if shape not in self._valid:
             yield from rows
         elif shape not in self._settled:
-            yield from (row for row in rows if self._replicates.is_repeated(row, self._shelf.since))
+            yield from (row for row in rows if self._replicates.is_repeated(row, self._reader.since))
 
     def _take(self, shape: Shape, item: Item) -> None:
         self._valid.setdefault(shape, []).append(item)
-        if self._replicates.is_repeated(item.entry, self._shelf.since):
+        if self._replicates.is_repeated(item.entry, self._reader.since):
             self._settled.add(shape)
 
     def _is_settled(self, rows: Mapping[Shape, Sequence[Entry]], most: int) -> bool:

@@ -131,12 +131,12 @@ def _judged_before(store: Store, claim_id: str, until: datetime) -> tuple[Past, 
 
 def page(data: ClaimData, rule_set: RuleSet) -> Page:
     """The whole page."""
-    made = data.verdict
+    verdict = data.verdict
     sections = _sections(data, rule_set)
     facts: list[tuple[str, Cell]] = [
-        ("kind", (f"{made.kind} on {made.metric}{f', {made.effect}' if made.effect else ''}",)),
-        ("target", (plain(made.target) if made.target else "none is named",)),
-        ("lane", (", ".join(map(plain, made.lanes)) or "unlisted",)),
+        ("kind", (f"{verdict.kind} on {verdict.metric}{f', {verdict.effect}' if verdict.effect else ''}",)),
+        ("target", (plain(verdict.target) if verdict.target else "none is named",)),
+        ("lane", (", ".join(map(plain, verdict.lanes)) or "unlisted",)),
         ("added", (f"{data.added:%Y-%m-%d %H:%M} UTC from {plain(data.origin)}",)),
         ("as of", (f"{data.as_of:%Y-%m-%d %H:%M:%S} UTC",)),
     ]
@@ -147,21 +147,21 @@ def page(data: ClaimData, rule_set: RuleSet) -> Page:
         facts.insert(0, ("no longer stands", (f"{how}{who}: {plain(reason, NOTE)}",)))
     sections += [rules.section(data.cited, rules.cited(sections)), appendix.section(data.receipts)]
     return Page(
-        f"Claim {plain(made.claim)}",
-        headline=headline(made, plain(made.text, 2 * NOTE)),
+        f"Claim {plain(verdict.claim)}",
+        headline=headline(verdict, plain(verdict.text, 2 * NOTE)),
         facts=tuple(facts),
         sections=tuple(sections),
-        foot=(("rules", (Code(made.rules[:12]), f" judge {made.judge}")),),
+        foot=(("rules", (Code(verdict.rules[:12]), f" judge {verdict.judge}")),),
     )
 
 
 def _sections(data: ClaimData, rule_set: RuleSet) -> list[Section]:
-    made = [_why(data), _past(data.past)]
+    sections = [_why(data), _past(data.past)]
     if data.comparison is not None:
-        made += [_named(item) for item in pair_page.body(data.comparison, rule_set) if item.id != "decisions"]
+        sections += [_named(item) for item in pair_page.body(data.comparison, rule_set) if item.id != "decisions"]
     elif data.answers:
-        made.append(_stands_on(data))
-    return [*made, _decisions(data.decisions), _documents(data)]
+        sections.append(_stands_on(data))
+    return [*sections, _decisions(data.decisions), _documents(data)]
 
 
 def _named(item: Section) -> Section:
@@ -170,7 +170,7 @@ def _named(item: Section) -> Section:
 
 
 def _why(data: ClaimData) -> Section:
-    made = data.verdict
+    verdict = data.verdict
     columns = heads("why | weight | found | expected | what to do")
     weights = {Level.ERROR: "refutes", Level.OPEN: "leaves open", Level.SHOWN: "is shown"}
     rows = tuple(
@@ -181,9 +181,11 @@ def _why(data: ClaimData) -> Section:
             (plain(item.expected, NOTE),),
             (plain(item.do, NOTE),),
         ))
-        for item in made.findings
+        for item in verdict.findings
     )  # fmt: skip
-    says = f"What its receipts say of the number: {made.assessment.state}; {plain(made.assessment.why, 2 * NOTE)}."
+    says = (
+        f"What its receipts say of the number: {verdict.assessment.state}; {plain(verdict.assessment.why, 2 * NOTE)}."
+    )
     table = Table("What rules on claims found", columns, rows)
     note = Section(
         "footnote", "Footnote", sentences=tuple(plain(line, MOST_OF_NOTE) for line in data.footnote.splitlines())

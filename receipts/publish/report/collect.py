@@ -14,18 +14,18 @@ from receipts.publish.report.appendix import Figures, described
 from receipts.publish.report.basis import Basis, Looked
 from receipts.publish.report.best import Frontiers, frontiers, stated
 from receipts.publish.report.data import Counts, Described, LaneWeek, WeekData
-from receipts.publish.report.drawn import drawn
 from receipts.publish.report.frontier import change, result
 from receipts.publish.report.frontier import cut as cut_results
 from receipts.publish.report.links import Links
 from receipts.publish.report.neighbours import eligible
 from receipts.publish.report.noise import noise
 from receipts.publish.report.pairs import Pairs, cut, pairs, refusals, waiting
+from receipts.publish.report.picture_data import drawn
+from receipts.publish.report.reader import Item, ReportReader, order
 from receipts.publish.report.ref import refs_in
 from receipts.publish.report.replicates import Replicates
 from receipts.publish.report.sections.gathered import gather
 from receipts.publish.report.sections.memory import headroom
-from receipts.publish.report.shelf import Item, Shelf, order
 from receipts.publish.report.week import Span, Week
 
 if TYPE_CHECKING:
@@ -62,19 +62,19 @@ def collect_with_basis(
 def _collected(
     store: Store, rulebook: Rulebook, week: Week | Span, as_of: datetime, lanes: Sequence[str]
 ) -> tuple[WeekData, Basis]:
-    shelf = Shelf(store, rulebook, min(as_of, week.until - timedelta(microseconds=1)), lanes, week.since)
-    _check_lanes(lanes, rulebook, shelf)
-    rows = shelf.rows
-    items = shelf.items(row for row in rows if row.stands)
-    replicates = Replicates(shelf)
-    best = frontiers(shelf, items, replicates)
-    links = Links(shelf, [item for item in items if eligible(item.entry)])
-    found = pairs(links, {one.now.entry.id for held in best.by_lane.values() for one in held if one.moved})
+    reader = ReportReader(store, rulebook, min(as_of, week.until - timedelta(microseconds=1)), lanes, week.since)
+    _check_lanes(lanes, rulebook, reader)
+    rows = reader.rows
+    items = reader.items(row for row in rows if row.stands)
+    replicates = Replicates(reader)
+    best = frontiers(reader, items, replicates)
+    links = Links(reader, [item for item in items if eligible(item.entry)])
+    paired = pairs(links, {one.now.entry.id for held in best.by_lane.values() for one in held if one.moved})
     names = sorted({*(row.lane for row in rows), *best.by_lane, *best.undecided})
-    made = tuple(_lane(_Gathered(shelf, rows, items, best, links, found, replicates), name) for name in names)
-    tightest, tightest_more = headroom(shelf, items, MOST_CHIPS)
+    weeks = tuple(_lane(_Gathered(reader, rows, items, best, links, paired, replicates), name) for name in names)
+    tightest, tightest_more = headroom(reader, items, MOST_CHIPS)
     end = min(as_of + timedelta(microseconds=1), week.until)
-    gathered = gather(shelf, (week.since, end), lanes, made, items)
+    gathered = gather(reader, (week.since, end), lanes, weeks, items)
     data = WeekData(
         schema_version=SCHEMA,
         week=str(week),
@@ -86,41 +86,41 @@ def _collected(
         judge=VERSION,
         only_lanes=tuple(lanes),
         counts=_counts(rows, items),
-        compared=found.compared,
-        adjusted=found.adjusted,
-        lanes=made,
+        compared=paired.compared,
+        adjusted=paired.adjusted,
+        lanes=weeks,
         headroom=tuple(tightest),
         headroom_more=tightest_more,
         receipts=(),
         judged=0,
-        last_week=None if rows else _last_week(shelf),
+        last_week=None if rows else _last_week(reader),
         sections=gathered,
-        drawn=drawn(shelf, made, tightest, end, replicates),
+        drawn=drawn(reader, weeks, tightest, end, replicates),
     )
-    return _with_receipts(data, shelf), Basis(tuple(_looked(shelf)), found.by_lane)
+    return _with_receipts(data, reader), Basis(tuple(_looked(reader)), paired.by_lane)
 
 
-def _looked(shelf: Shelf) -> Iterator[Looked]:
+def _looked(reader: ReportReader) -> Iterator[Looked]:
     """Rows of the interval, those too that no longer stand, and what was read beside them, as they ran."""
-    judged = {item.entry.id: item for item in shelf.looked_at}
-    of_interval = {row.id for row in shelf.rows}
-    fallen = (row for row in shelf.rows if row.id not in judged)
+    judged = {item.entry.id: item for item in reader.looked_at}
+    of_interval = {row.id for row in reader.rows}
+    fallen = (row for row in reader.rows if row.id not in judged)
     for row in sorted((*(item.entry for item in judged.values()), *fallen), key=order):
         item = judged.get(row.id)
         yield Looked(row, item.verdict if item is not None else None, row.id in of_interval)
 
 
-def _check_lanes(lanes: Sequence[str], rulebook: Rulebook, shelf: Shelf) -> None:
+def _check_lanes(lanes: Sequence[str], rulebook: Rulebook, reader: ReportReader) -> None:
     known = set(rulebook.lanes.names())
     if not known.issuperset(lanes):
-        known.update(shelf.stored.lanes())
+        known.update(reader.stored.lanes())
     wrong = [f"there is no lane {name!r}{near(name, known)}" for name in lanes if name not in known]
     if wrong:
         raise NotFound("\n".join([*wrong, f"known: {', '.join(sorted(known))}; see: receipts lanes"]))
 
 
-def _last_week(shelf: Shelf) -> str | None:
-    newest = shelf.stored.newest(shelf.sought)
+def _last_week(reader: ReportReader) -> str | None:
+    newest = reader.stored.newest(reader.sought)
     return None if newest is None else str(Week.of(newest))
 
 
@@ -138,12 +138,12 @@ def _counts(rows: Sequence[Entry], items: Sequence[Item]) -> Counts:
 class _Gathered(NamedTuple):
     """What lanes are told from."""
 
-    shelf: Shelf
+    reader: ReportReader
     rows: Sequence[Entry]
     items: Sequence[Item]
     best: Frontiers
     links: Links
-    found: Pairs
+    pairs: Pairs
     replicates: Replicates
 
     def launches(self, item: Item) -> int:
@@ -152,14 +152,14 @@ class _Gathered(NamedTuple):
 
 
 def _lane(of: _Gathered, name: str) -> LaneWeek:
-    shelf, lane = of.shelf, of.shelf.lane(name)
+    reader, lane = of.reader, of.reader.lane(name)
     rows = [row for row in of.rows if row.lane == name]
     items = [item for item in of.items if item.entry.lane == name]
     held = {one.now.entry.id: one for one in of.best.by_lane.get(name, ())}
-    best, best_more = cut_results([one.now for one in held.values()], MOST_RESULTS, shelf.since)
-    peaks, peaks_more = cut_results([one.peak for one in held.values() if one.peak], MOST_RESULTS, shelf.since)
-    told, told_more = cut_results(stated(items), MOST_RESULTS, shelf.since)
-    judged = of.found.by_lane.get(name, [])
+    best, best_more = cut_results([one.now for one in held.values()], MOST_RESULTS, reader.since)
+    peaks, peaks_more = cut_results([one.peak for one in held.values() if one.peak], MOST_RESULTS, reader.since)
+    shown, left_out = cut_results(stated(items), MOST_RESULTS, reader.since)
+    judged = of.pairs.by_lane.get(name, [])
     accepted, accepted_more = cut(judged, "accepted", MOST_ACCEPTED)
     inconclusive, inconclusive_more = cut(judged, "inconclusive", MOST_PAIRS)
     refused, refused_more = cut(judged, "rejected", MOST_PAIRS)
@@ -169,14 +169,14 @@ def _lane(of: _Gathered, name: str) -> LaneWeek:
         version=lane.version,
         counts=_counts(rows, items),
         frontier=tuple(
-            result(item, shelf.since, change(held[item.entry.id], of.links), of.launches(item)) for item in best
+            result(item, reader.since, change(held[item.entry.id], of.links), of.launches(item)) for item in best
         ),
         frontier_more=best_more,
-        peaks=tuple(result(item, shelf.since, launches=of.launches(item)) for item in peaks),
+        peaks=tuple(result(item, reader.since, launches=of.launches(item)) for item in peaks),
         peaks_more=peaks_more,
         undecided=of.best.undecided.get(name, 0),
-        stated=tuple(result(item, shelf.since) for item in told),
-        stated_more=told_more,
+        stated=tuple(result(item, reader.since) for item in shown),
+        stated_more=left_out,
         accepted=accepted,
         accepted_more=accepted_more,
         inconclusive=inconclusive,
@@ -184,22 +184,22 @@ def _lane(of: _Gathered, name: str) -> LaneWeek:
         waiting=waiting(judged),
         refused=refused,
         refused_more=refused_more,
-        refusals=refusals(judged, shelf.rulebook.rules),
-        configurations=of.found.ran.get(name, 0),
-        uncompared=of.found.left_out.get(name, 0),
-        noise=noise(of.found.configurations.get(name, ()), lane),
+        refusals=refusals(judged, reader.rulebook.rules),
+        configurations=of.pairs.ran.get(name, 0),
+        uncompared=of.pairs.left_out.get(name, 0),
+        noise=noise(of.pairs.configurations.get(name, ()), lane),
     )
 
 
-def _with_receipts(data: WeekData, shelf: Shelf) -> WeekData:
+def _with_receipts(data: WeekData, reader: ReportReader) -> WeekData:
     """The same with its appendix: every receipt that a number of it stands on, in the order in which they ran.
 
     A decision or a claim may name what ran later, or elsewhere.
     """
     wanted = sorted({ref.id for ref in refs_in(data)})
-    rows = [row for at in range(0, len(wanted), AT_ONCE) for row in shelf.stored.entries(wanted[at : at + AT_ONCE])]
-    items = shelf.items(sorted(rows, key=order))
-    return replace(data, receipts=tuple(map(_described, items)), judged=shelf.judged)
+    rows = [row for at in range(0, len(wanted), AT_ONCE) for row in reader.stored.entries(wanted[at : at + AT_ONCE])]
+    items = reader.items(sorted(rows, key=order))
+    return replace(data, receipts=tuple(map(_described, items)), judged=reader.judged)
 
 
 def _described(item: Item) -> Described:

@@ -67,8 +67,8 @@ def _offsets(lengths: Iterable[int]) -> array[int]:
 
 def _bits(flags: Iterable[bool]) -> bytes:
     """Eight to a byte, the first in its lowest bit."""
-    told = list(flags)
-    eights = (told[at : at + 8] for at in range(0, len(told), 8))
+    values = list(flags)
+    eights = (values[at : at + 8] for at in range(0, len(values), 8))
     return bytes(sum(1 << place for place, flag in enumerate(eight) if flag) for eight in eights)
 
 

@@ -17,7 +17,7 @@ from receipts.publish.text import change, plain, span
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
     from receipts.publish.report.data import Judged, LaneWeek, Moved, Waiting, WeekData
-    from receipts.publish.report.drawn import LaneDrawn
+    from receipts.publish.report.picture_data import LanePictures
     from receipts.publish.report.words import Words
 
 UNMOVED: Cell = ("nothing that is stated",)
@@ -27,7 +27,7 @@ _CHANGE = heads("metric | change [%] | 95 % interval, unadjusted [%]")
 
 
 def sections(
-    lane: LaneWeek, drawn: LaneDrawn, rules: RuleSet, words: Words, place: Callable[[str], str]
+    lane: LaneWeek, drawn: LanePictures, rules: RuleSet, words: Words, place: Callable[[str], str]
 ) -> tuple[Section | str, ...]:
     """The three sections of a lane; ``place`` gives the anchor of a part of it."""
     return (
@@ -37,7 +37,7 @@ def sections(
     )
 
 
-def _accepted(lane: LaneWeek, drawn: LaneDrawn, place: Callable[[str], str]) -> Section | str:
+def _accepted(lane: LaneWeek, drawn: LanePictures, place: Callable[[str], str]) -> Section | str:
     anchor = place("accepted")
     if not lane.accepted:
         return "accepted comparisons"
@@ -78,7 +78,7 @@ def _numbers(item: Judged) -> tuple[Cell, Cell, Cell]:
     )
 
 
-def _step_times(shown: Sequence[Judged], drawn: LaneDrawn, place: Callable[[str], str]) -> tuple[Figure, ...]:
+def _step_times(shown: Sequence[Judged], drawn: LanePictures, place: Callable[[str], str]) -> tuple[Figure, ...]:
     """Pictures of those comparisons that are shown here."""
     ends = {(item.a[0].id, item.b[0].id) for item in shown}
     every = zip(step_times.figures(place("steps"), drawn.compared), drawn.compared, strict=True)
@@ -86,7 +86,7 @@ def _step_times(shown: Sequence[Judged], drawn: LaneDrawn, place: Callable[[str]
 
 
 def _undecided(
-    lane: LaneWeek, drawn: LaneDrawn, of_unknown: Sequence[str], words: Words, place: Callable[[str], str]
+    lane: LaneWeek, drawn: LanePictures, of_unknown: Sequence[str], words: Words, place: Callable[[str], str]
 ) -> Section | str:
     anchor, title = place("inconclusive"), "Undecided comparisons"
     if not lane.inconclusive:

@@ -16,7 +16,7 @@ from receipts.judging.envelope import REPEATED
 from receipts.publish.report.ref import Ref as Ref
 
 if TYPE_CHECKING:
-    from receipts.publish.report.drawn import Drawn
+    from receipts.publish.report.picture_data import Drawn
     from receipts.publish.report.sections.checks import Checked
     from receipts.publish.report.sections.gathered import Gathered
     from receipts.publish.report.sections.memory import Headroom
@@ -97,8 +97,8 @@ class Result:
         alike = any(
             other.axes != self.axes and (other.family, other.model) == (self.family, self.model) for other in beside
         )
-        told = self.model and not alike and "sparse attention" not in self.axes
-        return named if told or not self.axes else (*named, self.axes)
+        by_model = self.model and not alike and "sparse attention" not in self.axes
+        return named if by_model or not self.axes else (*named, self.axes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from receipts.judging.verdict import Level, Question
 from receipts.metrics.reading import Taint
 from receipts.publish.report.best import Best, rate
 from receipts.publish.report.data import Change, Result
+from receipts.publish.report.reader import Item
 from receipts.publish.report.sections.regime import work
-from receipts.publish.report.shelf import Item
 from receipts.questions.answers import answers
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def result(item: Item, since: datetime | None, change: Change | None = None, lau
     known = described(item.parsed.stated)
     return Result(
         receipt=item.ref,
-        answers=answers(item.parsed, item.lane, item.verdict, item.facts, item.shelf.rulebook.rules).states(),
+        answers=answers(item.parsed, item.lane, item.verdict, item.facts, item.reader.rulebook.rules).states(),
         shape=str(launch.settings.shape),
         family=known.family,
         model=known.name,
@@ -88,21 +88,21 @@ def change(best: Best, links: Links) -> Change:
     verdict = links.between(before, now, _RATE)
     if verdict is None:
         return Change("better", before.ref, was, plain, None, None, None, ())
-    found = next((item for item in verdict.results if item.metric == _RATE), None)
-    told = found is not None and found.effect.low is not None and found.effect.high is not None
+    result = next((item for item in verdict.results if item.metric == _RATE), None)
+    bounded = result is not None and result.effect.low is not None and result.effect.high is not None
     return Change(
         state="better",
         was=before.ref,
         was_rate=was,
-        ratio=found.ratio if found is not None and told else plain,
-        low=found.effect.low if found is not None and told else None,
-        high=found.effect.high if found is not None and told else None,
+        ratio=result.ratio if result is not None and bounded else plain,
+        low=result.effect.low if result is not None and bounded else None,
+        high=result.effect.high if result is not None and bounded else None,
         comparable=verdict.comparable,
         moved=verdict.counted,
     )
 
 
-def cut(found: Sequence[Item], most: int, since: datetime | None) -> tuple[list[Item], int]:
+def cut(items: Sequence[Item], most: int, since: datetime | None) -> tuple[list[Item], int]:
     """Launches for a page, those of the interval kept first, and how many are left out."""
-    keep = {item.entry.id for item in sorted(found, key=lambda item: not in_interval(item, since))[:most]}
-    return [item for item in found if item.entry.id in keep], len(found) - len(keep)
+    keep = {item.entry.id for item in sorted(items, key=lambda item: not in_interval(item, since))[:most]}
+    return [item for item in items if item.entry.id in keep], len(items) - len(keep)

@@ -16,7 +16,7 @@ from receipts.publish.text import change, gib, number, percent, plain, span
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
     from receipts.publish.report.data import LaneWeek, Result
-    from receipts.publish.report.drawn import LaneDrawn
+    from receipts.publish.report.picture_data import LanePictures
     from receipts.publish.report.pictures.over_sequence import Repeated
     from receipts.publish.report.words import Words
     from receipts.questions.answers import Answered
@@ -28,7 +28,7 @@ MOST_CODES = 12
 def lane_section(
     lane: LaneWeek,
     reached: ceilings.Ceilings,
-    drawn: LaneDrawn,
+    drawn: LanePictures,
     rules: RuleSet,
     words: Words,
     *,
@@ -54,7 +54,7 @@ def place(name: str, part: str = "") -> str:
     return f"lane-{slug}-{part}" if part else f"lane-{slug}"
 
 
-def _results(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn, words: Words, *, weeks: bool) -> Section:
+def _results(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LanePictures, words: Words, *, weeks: bool) -> Section:
     """The proven results and the peaks, and the reported ones below: a row each, with the five answers as columns."""
     anchor = place(lane.name, "frontier")
     every = (*lane.frontier, *lane.peaks, *lane.stated)
@@ -120,7 +120,7 @@ def _common(reported: tuple[Result, ...]) -> tuple[str, ...]:
     return tuple(code for code in reported[0].open_questions if all(code in item.open_questions for item in reported))
 
 
-def _figures(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn, *, weeks: bool) -> tuple[Figure, ...]:
+def _figures(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LanePictures, *, weeks: bool) -> tuple[Figure, ...]:
     figures = (
         over_sequence.figure(place(lane.name, "sequence"), lane, drawn.repeated, reached),
         over_weeks.figure(place(lane.name, "weeks"), lane.name, drawn.courses, drawn.week) if weeks else None,

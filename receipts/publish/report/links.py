@@ -10,7 +10,7 @@ from itertools import zip_longest
 from receipts.axes import difference
 from receipts.judging.verdict import Comparison
 from receipts.publish.report.neighbours import KINDS, RECENT, Configuration, Configurations, Neighbours, eligible
-from receipts.publish.report.shelf import Item, Shelf, order
+from receipts.publish.report.reader import Item, ReportReader, order
 
 LINKS = 2  # comparisons a configuration of the interval has at most, beside the one with a pin
 TRIED = 4  # neighbours that are compared to find them
@@ -30,10 +30,10 @@ class Pair:
 class Links:
     """Finds the comparisons of configurations, each once."""
 
-    def __init__(self, shelf: Shelf, items: Sequence[Item]) -> None:
-        self._shelf = shelf
-        self.rules = shelf.rulebook.rules
-        self._every = Configurations(shelf)
+    def __init__(self, reader: ReportReader, items: Sequence[Item]) -> None:
+        self._reader = reader
+        self.rules = reader.rulebook.rules
+        self._every = Configurations(reader)
         self.of_interval = self._every.group(items)
         self._seen: set[frozenset[tuple[Hashable, str]]] = set()
         self._whole: dict[Place, Configuration] = {}
@@ -41,11 +41,11 @@ class Links:
 
     def wholes(self, lane: str) -> list[Configuration]:
         """Configurations of a lane that were read with all of their launches."""
-        return [made for made in self._whole.values() if made.head.entry.lane == lane]
+        return [configuration for configuration in self._whole.values() if configuration.head.entry.lane == lane]
 
-    def of(self, made: Configuration) -> list[Pair]:
+    def of(self, configuration: Configuration) -> list[Pair]:
         """Comparisons of one configuration: with those one counted axis apart, else the nearest; and with a pin."""
-        whole = self._as_whole(made)
+        whole = self._as_whole(configuration)
         others = self._one_axis_away(whole) or self._near_by_columns(whole)
         linked = self._compared(whole, others)
         pin = self._pin(whole)
@@ -60,64 +60,69 @@ class Links:
         a, b = (self._as_whole(self._every.of(item.entry)) for item in (one, other))
         return self._judged(a, b, metric) if a.key != b.key else None
 
-    def _as_whole(self, made: Configuration) -> Configuration:
-        place = place_of(made)
+    def _as_whole(self, configuration: Configuration) -> Configuration:
+        place = place_of(configuration)
         if place not in self._whole:
-            self._whole[place] = self._every.whole(made)
+            self._whole[place] = self._every.whole(configuration)
         return self._whole[place]
 
-    def _one_axis_away(self, made: Configuration) -> list[Configuration]:
+    def _one_axis_away(self, configuration: Configuration) -> list[Configuration]:
         """Configurations that may be one axis away, and of which a launch ran earlier: of every axis in turn."""
-        if not self._every.holds(made.last):
+        if not self._every.holds(configuration.last):
             return []
         by_axis: dict[str, list[int]] = defaultdict(list)
-        for number, axis in self._shelf.stored.near(self._every.ran(made.last), TRIED).items():
+        for number, axis in self._reader.stored.near(self._every.ran(configuration.last), TRIED).items():
             by_axis[axis].append(number)
         turns = zip_longest(*(sorted(numbers, reverse=True) for _, numbers in sorted(by_axis.items())))
-        found: list[Configuration] = []
+        neighbours: list[Configuration] = []
         for number in (number for turn in turns for number in turn if number is not None):
-            launched = self._every.numbered(number, made.last.entry.kind)
+            launched = self._every.numbered(number, configuration.last.entry.kind)
             sound = sorted(launched, key=lambda other: other.head.rate_status == "invalid")
-            found += [other for other in sound if other.order < order(made.last.entry)][:1]
-            if len(found) >= TRIED:
+            neighbours += [other for other in sound if other.order < order(configuration.last.entry)][:1]
+            if len(neighbours) >= TRIED:
                 break
-        return found
+        return neighbours
 
-    def _near_by_columns(self, made: Configuration) -> list[Configuration]:
-        rows = self._nearest(made.last.entry.lane).before(made.last.entry)
-        own = {item.entry.id for item in made.launches}
-        groups = self._every.group(self._shelf.items(row for row in rows if row.id not in own))
-        return [other for other in groups if other.key != made.key or other.head.rate_status != "invalid"]
+    def _near_by_columns(self, configuration: Configuration) -> list[Configuration]:
+        rows = self._nearest(configuration.last.entry.lane).before(configuration.last.entry)
+        own = {item.entry.id for item in configuration.launches}
+        groups = self._every.group(self._reader.items(row for row in rows if row.id not in own))
+        return [other for other in groups if other.key != configuration.key or other.head.rate_status != "invalid"]
 
     def _nearest(self, lane: str) -> Neighbours:
         if lane not in self._by_columns:
-            shelf = self._shelf
-            rows = [item.entry for made in self.of_interval for item in made.launches if item.entry.lane == lane]
-            if shelf.since is not None:
-                sought = shelf.sought.before(shelf.since)._replace(lanes=(lane,))
-                rows += shelf.stored.recent(sought, KINDS, RECENT)
+            reader = self._reader
+            rows = [
+                item.entry
+                for configuration in self.of_interval
+                for item in configuration.launches
+                if item.entry.lane == lane
+            ]
+            if reader.since is not None:
+                sought = reader.sought.before(reader.since)._replace(lanes=(lane,))
+                rows += reader.stored.recent(sought, KINDS, RECENT)
             self._by_columns[lane] = Neighbours(sorted(rows, key=order))
         return self._by_columns[lane]
 
-    def _pin(self, made: Configuration) -> Configuration | None:
+    def _pin(self, configuration: Configuration) -> Configuration | None:
         """The pinned configuration of its lane and kind that is nearest to it, where it is pinned to another."""
-        row = made.last.entry
-        pinned = [item for item in self._shelf.pins if (item.lane, item.kind) == (row.lane, row.kind)]
-        found = [self._every.of(item) for item in pinned if eligible(item)][:PINNED]
-        lane = tuple(made.last.lane.not_applicable)
+        row = configuration.last.entry
+        pinned = [item for item in self._reader.pins if (item.lane, item.kind) == (row.lane, row.kind)]
+        pinned_runs = [self._every.of(item) for item in pinned if eligible(item)][:PINNED]
+        lane = tuple(configuration.last.lane.not_applicable)
         ranked = [
             (len(apart.axes), len(apart.unknown), at, other)
-            for at, other in enumerate(found)
-            if other.key != made.key
-            for apart in [difference(other.last.parsed, made.last.parsed, lane)]
+            for at, other in enumerate(pinned_runs)
+            if other.key != configuration.key
+            for apart in [difference(other.last.parsed, configuration.last.parsed, lane)]
         ]
         return min(ranked, key=lambda one: one[:3])[-1] if ranked else None
 
-    def _compared(self, made: Configuration, others: Sequence[Configuration]) -> list[Pair]:
-        lane = tuple(made.last.lane.not_applicable)
+    def _compared(self, configuration: Configuration, others: Sequence[Configuration]) -> list[Pair]:
+        lane = tuple(configuration.last.lane.not_applicable)
         ranked = []
         for other in others:
-            apart = difference(other.last.parsed, made.last.parsed, lane)
+            apart = difference(other.last.parsed, configuration.last.parsed, lane)
             if apart.changed or apart.unknown:  # else it repeats this configuration, less soundly
                 unsound = other.last.rate_status == "invalid"
                 ranked.append((len(apart.axes), len(apart.unknown), unsound, other))
@@ -127,9 +132,9 @@ class Links:
         for *_, other in ranked[:TRIED]:
             if len(linked) >= LINKS:
                 break
-            if not self._is_new(made, other):
+            if not self._is_new(configuration, other):
                 continue
-            pair = self._pair(made, other)
+            pair = self._pair(configuration, other)
             tried.append(pair)
             if len(pair.verdict.counted) == 1:
                 linked.append(pair)
@@ -146,16 +151,16 @@ class Links:
         verdict = self._judged(a, b)
         return Pair(self._counted(a, verdict.a), self._counted(b, verdict.b), verdict)
 
-    def _counted(self, made: Configuration, ids: Sequence[str]) -> Configuration:
+    def _counted(self, configuration: Configuration, ids: Sequence[str]) -> Configuration:
         """The configuration with the launches that count."""
-        return Configuration(made.key, tuple(self._shelf.item(self._shelf.entry(name)) for name in ids))
+        return Configuration(configuration.key, tuple(self._reader.item(self._reader.entry(name)) for name in ids))
 
     def _judged(self, a: Configuration, b: Configuration, metric: str | None = None) -> Comparison:
         """B against A, on the lane's own metric unless another is asked for."""
         if metric is None:
             both = all(side.last.entry.tokens_per_second is not None for side in (a, b))
             metric = "tokens_per_second" if both else "step_seconds"
-        comparisons = self._shelf.comparisons
+        comparisons = self._reader.comparisons
         sides = comparisons.sides(self._every.pool(a), self._every.pool(b), metric, ())
         return comparisons.verdict(sides, beside=())
 
@@ -165,7 +170,7 @@ def ran_by(one: Configuration, other: Configuration) -> frozenset[tuple[Hashable
     return frozenset({(one.key, one.last.entry.kind), (other.key, other.last.entry.kind)})
 
 
-def place_of(made: Configuration) -> Place:
+def place_of(configuration: Configuration) -> Place:
     """What tells a configuration's sound launches from its unsound ones, and from those of others."""
-    item = made.last
-    return made.key, item.entry.kind, item.rate_status, item.kept_steps
+    item = configuration.last
+    return configuration.key, item.entry.kind, item.rate_status, item.kept_steps

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.axes.replicates import copied_pair
-from receipts.publish.report.shelf import Item, Shelf, order
+from receipts.publish.report.reader import Item, ReportReader, order
 from receipts.questions.replicates import AS_MEASURED
 from receipts.receipt import Parsed
 
@@ -103,10 +103,10 @@ class Configuration:
 class Configurations:
     """Launches by what they ran: by the number that the axis index gives, or, where it has none, by their documents."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, reader: ReportReader) -> None:
+        self._reader = reader
         self._held: dict[str, bool] = {}
-        self._numbers = {item.entry.id: item.configuration for item in shelf.placed}
+        self._numbers = {item.entry.id: item.configuration for item in reader.placed}
         self._keys: dict[str, Hashable] = {}
         self._met: dict[Hashable, dict[str, Entry]] = defaultdict(dict)
         self._made: dict[tuple[int, str], list[Configuration]] = {}
@@ -119,64 +119,67 @@ class Configurations:
         """Whether the axis index holds the launch's lane, as it is read now."""
         name = item.entry.lane
         if name not in self._held:
-            self._held[name] = self._shelf.store.query.holds_lane(self.ran(item))
+            self._held[name] = self._reader.store.query.holds_lane(self.ran(item))
         return self._held[name]
 
     def group(self, items: Iterable[Item]) -> list[Configuration]:
         """Launches by their configurations, in the order of their first launches."""
         groups: dict[tuple[Hashable, ...], list[Item]] = defaultdict(list)
-        found = list(items)
-        self._look_up(found)
-        for item in sorted(found, key=lambda item: order(item.entry)):
+        rows = list(items)
+        self._look_up(rows)
+        for item in sorted(rows, key=lambda item: order(item.entry)):
             key = self._key(item)
             self._met[key][item.entry.id] = item.entry
             groups[key, *soundness(item)].append(item)
-        made = [Configuration(key[0], tuple(group)) for key, group in groups.items()]
-        return sorted(made, key=lambda one: one.order)
+        configurations = [Configuration(key[0], tuple(group)) for key, group in groups.items()]
+        return sorted(configurations, key=lambda one: one.order)
 
-    def whole(self, made: Configuration) -> Configuration:
+    def whole(self, configuration: Configuration) -> Configuration:
         """The same with its other launches that had run, as far as they were measured alike: the newest of them."""
-        return self._alike(made, [one for one in self._launches(made) if soundness(one) == soundness(made.last)])
+        return self._alike(
+            configuration,
+            [one for one in self._launches(configuration) if soundness(one) == soundness(configuration.last)],
+        )
 
-    def pool(self, made: Configuration) -> list[Parsed]:
+    def pool(self, configuration: Configuration) -> list[Parsed]:
         """All of its launches that had run and were measured alike, sound or not: which count is for others to say."""
-        return [item.parsed for item in self._alike(made, self._launches(made)).launches]
+        return [item.parsed for item in self._alike(configuration, self._launches(configuration)).launches]
 
-    def _alike(self, made: Configuration, others: Iterable[Item]) -> Configuration:
-        newest = made.last
-        every = {item.entry.id: item for item in (*others, *made.launches)}
+    def _alike(self, configuration: Configuration, others: Iterable[Item]) -> Configuration:
+        newest = configuration.last
+        every = {item.entry.id: item for item in (*others, *configuration.launches)}
         ordered = sorted(every.values(), key=lambda item: (item.rate_status != "invalid", order(item.entry)))
         ordered = sorted(ordered[-MOST_LAUNCHES:], key=lambda item: order(item.entry))
         measured = _as_measured(newest)
         alike = [item for item in ordered if _as_measured(item) == measured]
         while (twice := copied_pair([item.parsed for item in alike])) is not None:
             alike = [item for item in alike if item.entry.id != twice[1].id]
-        return Configuration(made.key, tuple(alike))
+        return Configuration(configuration.key, tuple(alike))
 
     def of(self, row: Entry) -> Configuration:
         """The launches that ran what a row ran, as sound as it."""
-        return self.group([self._shelf.item(row)])[0]
+        return self.group([self._reader.item(row)])[0]
 
     def numbered(self, number: int, kind: str) -> list[Configuration]:
         """The launches of a configuration of the axis index: sound ones, and unsound ones, apart."""
         place = (number, kind)
         if place not in self._made:
-            rows = self._shelf.stored.launches(number, kind, self._shelf.sought.until, MOST_LAUNCHES)
+            rows = self._reader.stored.launches(number, kind, self._reader.sought.until, MOST_LAUNCHES)
             self._numbers.update({row.id: number for row in rows})
-            self._made[place] = self.group(self._shelf.items(row for row in rows if eligible(row)))
+            self._made[place] = self.group(self._reader.items(row for row in rows if eligible(row)))
         return self._made[place]
 
-    def _launches(self, made: Configuration) -> list[Item]:
-        key, kind = made.key, made.last.entry.kind
+    def _launches(self, configuration: Configuration) -> list[Item]:
+        key, kind = configuration.key, configuration.last.entry.kind
         if isinstance(key, int):
             return [item for one in self.numbered(key, kind) for item in one.launches]
-        return self._shelf.items(row for row in self._met[key].values() if row.kind == kind)
+        return self._reader.items(row for row in self._met[key].values() if row.kind == kind)
 
     def _look_up(self, items: Sequence[Item]) -> None:
         unknown = [item.entry.id for item in items if item.entry.id not in self._numbers]
         if unknown:
-            found = self._shelf.stored.place(unknown)
-            self._numbers.update({name: found.get(name) for name in unknown})
+            places = self._reader.stored.place(unknown)
+            self._numbers.update({name: places.get(name) for name in unknown})
 
     def _key(self, item: Item) -> Hashable:
         name = item.entry.id

@@ -10,12 +10,12 @@ from receipts.publish.report.neighbours import Configuration
 from receipts.publish.report.sections.checks import checked
 
 
-def noise(made: Iterable[Configuration], lane: Lane) -> Noise:
+def noise(configurations: Iterable[Configuration], lane: Lane) -> Noise:
     """σ of log step time, pooled over configurations of two and more launches that keep their steps."""
     from receipts.stats.noise import largest_spread, pool, self_check
 
     groups = []
-    for configuration in made:
+    for configuration in configurations:
         steps = [item.entry.step_seconds for item in configuration.launches if item.kept_steps]
         values = [value for value in steps if value is not None]
         if len(values) > 1:

@@ -40,7 +40,7 @@ def pair(
     a, b = ([account(item) for item in side] for side in (left, right))
     memory = words.compared(a, b, pressure(a, b, spread=facts.chip_spread))
     seen = [item for item in facts.witnesses if item.id in verdict.witnesses]
-    made = {item.id: _judged(item, rulebook, facts) for item in (*left, *right, *seen)}
+    judged = {item.id: _judged(item, rulebook, facts) for item in (*left, *right, *seen)}
     names = {item.id: appendix.ref_of(item) for item in (*left, *right)}
     known = [decided_of(item, names.get(item.receipt)) for item in decided]
     return PairData(
@@ -54,7 +54,7 @@ def pair(
         memory=tuple(memory),
         decisions=tuple(known),
         claims=tuple(claims),
-        receipts=tuple(made.values()),
+        receipts=tuple(judged.values()),
         cited=rules.catalogue(rulebook.rules, (item.code for item in verdict.findings)),
         timed=None if verdict.status == "rejected" else _timed(left, right, verdict, rulebook),
     )

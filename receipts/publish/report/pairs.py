@@ -17,7 +17,7 @@ from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Q
 from receipts.publish.report.data import Judged, Moved, Reason, Ref, Refusal, Waiting
 from receipts.publish.report.links import Links, Pair, place_of
 from receipts.publish.report.neighbours import Configuration
-from receipts.publish.report.shelf import Item, order
+from receipts.publish.report.reader import Item, order
 from receipts.publish.text import value
 from receipts.questions.deciding import of_pair
 
@@ -50,51 +50,54 @@ def pairs(links: Links, first: Collection[str] = ()) -> Pairs:
     Those come first that hold one of the receipts ``first``, then sound ones of several launches, then the newest.
     """
     by_lane: dict[str, list[Configuration]] = defaultdict(list)
-    for made in links.of_interval:
-        by_lane[made.head.entry.lane].append(made)
-    found: list[Pair] = []
+    for configuration in links.of_interval:
+        by_lane[configuration.head.entry.lane].append(configuration)
+    compared: list[Pair] = []
     read: dict[str, list[Configuration]] = {}
     left_out = {}
     for lane, every in sorted(by_lane.items()):
-        ranked = sorted(every, key=lambda made: _first(made, first))
-        chosen = sorted(ranked[:LOOKED_AT], key=lambda made: made.order)
+        ranked = sorted(every, key=lambda configuration: _first(configuration, first))
+        chosen = sorted(ranked[:LOOKED_AT], key=lambda configuration: configuration.order)
         left_out[lane] = len(every) - len(chosen)
-        for made in chosen:
-            found += links.of(made)
-        wholes = {place_of(made): made for made in links.wholes(lane)}
-        read[lane] = [*wholes.values(), *(made for made in every if place_of(made) not in wholes)]
-    judged, adjusted = _judged(found, links.rules)
-    told: dict[str, list[Judged]] = defaultdict(list)
-    for pair, item in zip(found, judged, strict=True):
-        told[pair.b.head.entry.lane].append(item)
+        for configuration in chosen:
+            compared += links.of(configuration)
+        wholes = {place_of(configuration): configuration for configuration in links.wholes(lane)}
+        read[lane] = [
+            *wholes.values(),
+            *(configuration for configuration in every if place_of(configuration) not in wholes),
+        ]
+    judged, adjusted = _judged(compared, links.rules)
+    by_status: dict[str, list[Judged]] = defaultdict(list)
+    for pair, item in zip(compared, judged, strict=True):
+        by_status[pair.b.head.entry.lane].append(item)
     ran = {lane: len(every) for lane, every in by_lane.items()}
-    return Pairs(dict(told), read, ran, left_out, len(found), adjusted)
+    return Pairs(dict(by_status), read, ran, left_out, len(compared), adjusted)
 
 
-def _first(made: Configuration, first: Collection[str]) -> tuple[object, ...]:
+def _first(configuration: Configuration, first: Collection[str]) -> tuple[object, ...]:
     """Where a configuration stands among those of its lane, of which only so many are looked at."""
-    sound = ("valid", "open", "invalid").index(made.head.rate_status)
-    newest = made.last.entry
+    sound = ("valid", "open", "invalid").index(configuration.head.rate_status)
+    newest = configuration.last.entry
     return (
-        not any(item.entry.id in first for item in made.launches),
+        not any(item.entry.id in first for item in configuration.launches),
         sound,
-        not made.head.kept_steps,
-        -min(len(made.launches), SOUND),
+        not configuration.head.kept_steps,
+        -min(len(configuration.launches), SOUND),
         -order(newest)[0].timestamp(),
         -newest.seq,
     )
 
 
-def _judged(found: Sequence[Pair], rules: RuleSet) -> tuple[list[Judged], int]:
+def _judged(compared: Sequence[Pair], rules: RuleSet) -> tuple[list[Judged], int]:
     """Holm over the comparisons that were not refused; a verdict that does not survive is ambiguous."""
     from receipts.stats.holm import adjust
 
-    kept = [index for index, pair in enumerate(found) if pair.verdict.status != "rejected"]
-    headlines = [_headline(found[index].verdict) for index in kept]
+    kept = [index for index, pair in enumerate(compared) if pair.verdict.status != "rejected"]
+    headlines = [_headline(compared[index].verdict) for index in kept]
     tested = [(index, item.effect) for index, item in zip(kept, headlines, strict=True) if item is not None]
     effects = dict(zip((index for index, _ in tested), adjust([effect for _, effect in tested]), strict=True))
     counted = sum(effect.p_beyond is not None for _, effect in tested)
-    return [_summary(pair, effects.get(index), rules) for index, pair in enumerate(found)], counted
+    return [_summary(pair, effects.get(index), rules) for index, pair in enumerate(compared)], counted
 
 
 def _headline(verdict: Comparison) -> MetricResult | None:
@@ -148,38 +151,38 @@ def _reasons(verdict: Comparison, status: str, rules: RuleSet) -> list[Reason]:
     quoting = rules.about(Topic.SIDES)
     quoted = {item.at for item in verdict.findings if item.code in quoting}
     order = {"pair": 0, "a": 1, "b": 2}
-    found = [
+    findings = [
         item
         for item in verdict.findings
         if item.level is wanted
         and item.waived is None
         and (item.question in asked or (item.subject == "pair" and item.question is Question.COMPARABLE))
     ]
-    found.sort(key=lambda item: (0 if item.on_pair else order.get(item.subject, 3), item.unjudged))
-    made: dict[str, Reason] = {}
-    for item in found:
+    findings.sort(key=lambda item: (0 if item.on_pair else order.get(item.subject, 3), item.unjudged))
+    reasons: dict[str, Reason] = {}
+    for item in findings:
         if wanted is Level.ERROR and not item.on_pair and item.at in quoted:
             continue
         # Of a side's launches the first that a rule spoils stands for all that it spoils.
         key = f"{item.code} {item.subject} {item.found.partition(':')[0]}" if item.code in quoting else item.code
-        made.setdefault(key, _reason(item, placed=item.code in quoting and item.found[-1:].isdigit()))
-    return list(made.values())
+        reasons.setdefault(key, _reason(item, placed=item.code in quoting and item.found[-1:].isdigit()))
+    return list(reasons.values())
 
 
 def _reason(item: Finding, *, placed: bool) -> Reason:
     side = {"a": "A", "b": "B"}.get(item.subject, "")
-    found = f"{item.at} {item.found}" if item.unjudged else item.found
+    text = f"{item.at} {item.found}" if item.unjudged else item.found
     # A bare number says nothing without the leaf that it stands at.
     where = f" ({item.at})" if placed else ""
-    return Reason(item.code, item.name, side, f"{found}{where}", item.do)
+    return Reason(item.code, item.name, side, f"{text}{where}", item.do)
 
 
-def waiting(found: Iterable[Judged]) -> tuple[Waiting, ...]:
+def waiting(judged: Iterable[Judged]) -> tuple[Waiting, ...]:
     """What undecided comparisons wait for, what most of them wait for first; each comparison counts once for a rule."""
     asked: Counter[str] = Counter()
     places: Counter[str] = Counter()
     remedies: dict[str, Counter[str]] = defaultdict(Counter)
-    for item in found:
+    for item in judged:
         if item.status == "inconclusive":
             # What a rule found comes before what a rule could not judge, which may follow from it.
             codes = list(dict.fromkeys(reason.code for reason in item.reasons))
@@ -191,11 +194,11 @@ def waiting(found: Iterable[Judged]) -> tuple[Waiting, ...]:
     return tuple(Waiting(code, min(remedies[code].items(), key=_usual)[0], many) for code, many in ordered)
 
 
-def refusals(found: Iterable[Judged], rules: RuleSet) -> tuple[Refusal, ...]:
+def refusals(judged: Iterable[Judged], rules: RuleSet) -> tuple[Refusal, ...]:
     """The rules that refuse comparisons, what refuses most of them first."""
     groups: dict[str, list[tuple[str, Judged]]] = defaultdict(list)
     of_axes = rules.about(Topic.AXES)
-    for item in found:
+    for item in judged:
         if item.status == "rejected":
             codes = [reason.code for reason in item.reasons]
             code = next(iter((*of_axes, *codes) if len(item.counted) > 1 else codes), "")
@@ -216,12 +219,12 @@ def _usual(remedy: tuple[str, int]) -> tuple[int, str]:
     return -remedy[1], remedy[0]
 
 
-def cut(found: Sequence[Judged], status: str, most: int) -> tuple[tuple[Judged, ...], int]:
+def cut(judged: Sequence[Judged], status: str, most: int) -> tuple[tuple[Judged, ...], int]:
     """Comparisons of one status, the comparable first, then by how far the two are apart; and how many are left.
 
     Refused ones have no number to believe: those with the fewest axes come first.
     """
-    kept = [item for item in found if item.status == status]
+    kept = [item for item in judged if item.status == status]
     size = (lambda item: 0.0) if status == "rejected" else _size
     kept.sort(key=lambda item: (item.comparable != "yes", -size(item), max(1, len(item.counted)), len(item.unknown)))
     return tuple(kept[:most]), max(0, len(kept) - most)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from receipts.judging.envelope import REPEATED
 
 if TYPE_CHECKING:
-    from receipts.publish.report.shelf import Shelf
+    from receipts.publish.report.reader import ReportReader
     from receipts.store import Entry
 
 MOST_LAUNCHES: Final = 50
@@ -18,13 +18,13 @@ MOST_LAUNCHES: Final = 50
 class Replicates:
     """Looks up launches of configurations, each once, by the store's axis index."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, reader: ReportReader) -> None:
+        self._reader = reader
         self._rates: dict[tuple[str, datetime], tuple[float, ...]] = {}
 
     def rates(self, row: Entry, until: datetime | None = None) -> tuple[float, ...]:
         """Tokens a second a chip of each valid launch that kept its steps, until a moment (the report's end)."""
-        key = (row.id, until or self._shelf.sought.until)
+        key = (row.id, until or self._reader.sought.until)
         if key not in self._rates:
             self._rates[key] = self._read(row, key[1])
         return self._rates[key]
@@ -34,10 +34,10 @@ class Replicates:
         return len(self.rates(row, until)) >= REPEATED
 
     def _read(self, row: Entry, until: datetime) -> tuple[float, ...]:
-        place = self._shelf.stored.place([row.id]).get(row.id)
+        place = self._reader.stored.place([row.id]).get(row.id)
         rows = [row]
         if place is not None:
-            rows += self._shelf.stored.launches(place, row.kind, until, MOST_LAUNCHES)
+            rows += self._reader.stored.launches(place, row.kind, until, MOST_LAUNCHES)
         return _by_launch(rows)
 
 

@@ -53,20 +53,20 @@ def without_asking(verdict: ReceiptVerdict, rules: RuleSet) -> ReceiptVerdict:
 
 def read(body: bytes, rules: RuleSet) -> ReceiptVerdict:
     """A stored verdict on one receipt, without the findings that are left out."""
-    told = orjson.loads(body)
+    stored = orjson.loads(body)
     return ReceiptVerdict(
-        receipt=told["receipt"],
-        label=told["label"],
-        status=told["status"],
-        path=told["path"],
-        tainted=_taints(told["tainted"]),
-        findings=tuple(_finding(item) for item in told["findings"] if not rules.get(item["code"]).asks_store),
-        lane=told["lane"],
-        rules=told["rules"],
-        judge=told["judge"],
-        witnesses=tuple(told["witnesses"]),
-        grade=told["grade"],
-        grade_why=told["grade_why"],
+        receipt=stored["receipt"],
+        label=stored["label"],
+        status=stored["status"],
+        path=stored["path"],
+        tainted=_taints(stored["tainted"]),
+        findings=tuple(_finding(item) for item in stored["findings"] if not rules.get(item["code"]).asks_store),
+        lane=stored["lane"],
+        rules=stored["rules"],
+        judge=stored["judge"],
+        witnesses=tuple(stored["witnesses"]),
+        grade=stored["grade"],
+        grade_why=stored["grade_why"],
     )
 
 
@@ -74,10 +74,10 @@ def _taints(names: Sequence[str]) -> tuple[Taint, ...]:
     return tuple(_TAINTS[name] for name in names)
 
 
-def _finding(told: Mapping[str, Any]) -> Finding:
-    found = {**told, "level": _LEVELS[told["level"]], "question": _QUESTIONS[told["question"]]}
+def _finding(stored: Mapping[str, Any]) -> Finding:
+    fields = {**stored, "level": _LEVELS[stored["level"]], "question": _QUESTIONS[stored["question"]]}
     # A report judges without proofs where nothing is stored, and says the same where something is.
-    return Finding(**{**found, "taints": _taints(told["taints"]), "proof": ()})
+    return Finding(**{**fields, "taints": _taints(stored["taints"]), "proof": ()})
 
 
 def holds(verdict: ReceiptVerdict, row: Entry, kin: Kin, lane: Lane, rules: RuleSet) -> bool:

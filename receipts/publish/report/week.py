@@ -49,9 +49,9 @@ class Week:
     @classmethod
     def parse(cls, text: str) -> Week:
         """Read ``2026-W47``. Raises UsageError."""
-        found = _WEEK.match(text.strip().upper())
-        if found:
-            week = cls(int(found[1]), int(found[2]))
+        match = _WEEK.match(text.strip().upper())
+        if match:
+            week = cls(int(match[1]), int(match[2]))
             try:
                 week.since  # noqa: B018 — computing it is the check
             except ValueError:
@@ -64,10 +64,10 @@ class Week:
 
 def _instead(text: str) -> str:
     """What to write where a text names no week."""
-    found = _NEARLY.match(text)
-    if found is None or int(found[1]) not in YEARS:
+    match = _NEARLY.match(text)
+    if match is None or int(match[1]) not in YEARS:
         return "write it as 2026-W47"
-    year, number = int(found[1]), int(found[2])
+    year, number = int(match[1]), int(match[2])
     last = date(year, 12, 28).isocalendar().week  # which is always in the year's last week
     if 1 <= number <= last:
         return f"did you mean {year:04d}-W{number:02d}?"
@@ -124,11 +124,11 @@ def asked(week: str | None, since: str | None, until: str | None, as_of: datetim
 _Stretch = TypeVar("_Stretch", Week, Span)
 
 
-def _begun(stretch: _Stretch, said: str, as_of: datetime) -> _Stretch:
+def _begun(stretch: _Stretch, text: str, as_of: datetime) -> _Stretch:
     """The stretch, unless it begins after the moment that is looked at: then nothing can have run in it."""
     if stretch.since > as_of:
         raise UsageError(
-            f"{said}: it begins after {as_of:%Y-%m-%d %H:%M} UTC, until which is looked; name an earlier one, "
+            f"{text}: it begins after {as_of:%Y-%m-%d %H:%M} UTC, until which is looked; name an earlier one, "
             "or a later --as-of"
         )
     return stretch
@@ -143,13 +143,13 @@ def _read(option: str, text: str, of_day: str) -> datetime:
     """A date or time in UTC; a bare date is that time of its day."""
     bare = _DAY.match(text.strip())
     try:
-        found = datetime.fromisoformat(f"{text.strip()}T{of_day}+00:00" if bare else text)
-        at = found.astimezone(UTC)
+        moment = datetime.fromisoformat(f"{text.strip()}T{of_day}+00:00" if bare else text)
+        at = moment.astimezone(UTC)
     except (ValueError, OverflowError):
         if bare:
             raise UsageError(f"{option} {text}: there is no such day") from None
         raise UsageError(f"{option} {text}: write a date or time such as 2026-11-20 or 2026-11-20T09:00Z") from None
-    if found.tzinfo is None:
+    if moment.tzinfo is None:
         raise UsageError(f"{option} {text}: the time has no zone; add Z or +02:00")
     if at.year not in YEARS:
         raise UsageError(f"{option} {text}: write a moment of the years {YEARS[0]} to {YEARS[-1]}")

@@ -16,7 +16,7 @@ from receipts.serve.pages.failures import failed
 from receipts.serve.pages.view import ROWS, View, run
 
 if TYPE_CHECKING:
-    from receipts.publish.report.shelf import Item
+    from receipts.publish.report.reader import Item
 
 MOST_OPEN = 300  # open receipts that the inbox reads
 
@@ -86,7 +86,7 @@ class _Question(NamedTuple):
 
 def _open_questions(call: Call) -> list[_Question]:
     """Each question of the newest open receipts; the ones whose answer settles most come first."""
-    from receipts.publish.report.shelf import Shelf
+    from receipts.publish.report.reader import ReportReader
     from receipts.questions.deciding import of_receipt
 
     now = datetime.now(UTC)
@@ -95,7 +95,7 @@ def _open_questions(call: Call) -> list[_Question]:
     )
     groups: dict[str, list[Item]] = {}
     alone: Counter[str] = Counter()
-    for item in Shelf(call.store.opened, call.server.rulebook, now, (), now).items(rows):
+    for item in ReportReader(call.store.opened, call.server.rulebook, now, (), now).items(rows):
         waiting = {f"{one.code} {one.name.replace('_', ' ')}" for one in item.verdict.findings if one.level == "I"}
         for words in waiting:
             groups.setdefault(words, []).append(item)

@@ -14,7 +14,7 @@ from receipts.store.tables import claim_supersessions, claim_verdicts, claims, d
 MOST: Final = 200
 
 
-class Told(NamedTuple):
+class StatusVerdict(NamedTuple):
     """The status that a verdict gave a claim. Time in UTC."""
 
     claim: str
@@ -32,8 +32,8 @@ class Chronicle(NamedTuple):
 
     decisions: tuple[Decision, ...]
     added: tuple[str, ...]
-    before: dict[str, Told]
-    told: tuple[Told, ...]
+    before: dict[str, StatusVerdict]
+    verdicts: tuple[StatusVerdict, ...]
     replaced: tuple[Replaced, ...]
     superseded: tuple[Replaced, ...]
     superseded_count: int
@@ -47,7 +47,7 @@ def chronicle(connection: Connection, since: datetime, until: datetime) -> Chron
 
     first = select(func.max(claim_verdicts.c.seq)).where(claim_verdicts.c.at < since).group_by(claim_verdicts.c.claim)
     word = select(*claim_verdicts.c["claim", "status", "rules", "at"])
-    before = [Told._make(row) for row in connection.execute(word.where(claim_verdicts.c.seq.in_(first)))]
+    before = [StatusVerdict._make(row) for row in connection.execute(word.where(claim_verdicts.c.seq.in_(first)))]
     later = word.where(claim_verdicts.c.at >= since, claim_verdicts.c.at < until).order_by(claim_verdicts.c.seq)
     return Chronicle(
         decisions=tuple(
@@ -56,7 +56,7 @@ def chronicle(connection: Connection, since: datetime, until: datetime) -> Chron
         ),
         added=tuple(row.id for row in connection.execute(within(claims))),
         before={item.claim: item for item in before},
-        told=tuple(Told._make(row) for row in connection.execute(later)),
+        verdicts=tuple(StatusVerdict._make(row) for row in connection.execute(later)),
         replaced=tuple(
             Replaced(row.claim, row.successor, row.reason, row.at, row.actor)
             for row in connection.execute(within(claim_supersessions))

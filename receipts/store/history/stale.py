@@ -40,8 +40,8 @@ class Scope(NamedTuple):
         return of_now and same and verdict.seq <= sealed
 
 
-class Told(NamedTuple):
-    """The last verdict on a receipt, with the receipt's bytes: what was said of it."""
+class Judged(NamedTuple):
+    """The last verdict on a receipt, with the receipt's bytes: its document."""
 
     number: int
     id: str
@@ -67,7 +67,7 @@ class _Row(NamedTuple):
     at: datetime
 
 
-def _receipts_after(connection: Connection, after: int, scope: Scope) -> tuple[int | None, list[Told]]:
+def _receipts_after(connection: Connection, after: int, scope: Scope) -> tuple[int | None, list[Judged]]:
     """Of the next receipts after a number, those whose last verdict is not settled; and the last number.
 
     The number is None where there are no more.
@@ -82,7 +82,7 @@ def _receipts_after(connection: Connection, after: int, scope: Scope) -> tuple[i
     stale = {number: row for number, (row, before) in last.items() if not scope.settled(row, before, sealed)}
     bodies = _documents(connection, list(stale))
     reports = [
-        Told(row.seq, row.id, row.lane, bodies[row.seq], _json(stale[row.seq]))
+        Judged(row.seq, row.id, row.lane, bodies[row.seq], _json(stale[row.seq]))
         for row in rows
         if row.seq in stale and row.seq in bodies
     ]
@@ -137,7 +137,7 @@ class Stale:
         with self._store.database.reading() as connection:
             return int(connection.execute(query).scalar_one())
 
-    def receipts(self) -> Iterator[list[Told]]:
+    def receipts(self) -> Iterator[list[Judged]]:
         """Receipts with their last verdicts, where those are not settled, some at a time and maybe none."""
         after: int | None = -1
         while after is not None:

@@ -26,7 +26,7 @@ from receipts.store.address import Address
 from receipts.store.packing import unpack
 from receipts.store.query import signatures
 from receipts.store.sql import engine_of
-from receipts.store.sql.transactions import connect, reading, told, write
+from receipts.store.sql.transactions import connect, driver_errors, reading, write
 from receipts.store.tables import REBUILT, configurations, documents, facets, placements, receipts
 from receipts.store.write import index
 from receipts.store.write.listing import COLUMNS, LISTED, Listed, listed
@@ -101,7 +101,7 @@ def coverage(address: Address, lanes: Lanes) -> Coverage:
     """How much of a store its axis index does not hold as it would be read now."""
     engine = connect(address)
     try:
-        with told(address), reading(engine) as connection:
+        with driver_errors(address), reading(engine) as connection:
             counted = (select(func.count()).select_from(rows) for rows in (receipts, placements.join(facets, _NAMED)))
             held, placed = (connection.execute(query).scalar_one() for query in counted)
             query = (
@@ -130,7 +130,7 @@ def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progres
     schema.must_exist(address)
     engine = connect(address)
     try:
-        with told(address):
+        with driver_errors(address):
             schema.ensure(engine, address, create=False)
             with reading(engine) as connection:
                 total: int = connection.execute(select(func.count()).select_from(receipts)).scalar_one()

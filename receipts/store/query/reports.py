@@ -141,7 +141,7 @@ class Ran:
             ]  # fmt: skip
             return [entry_of(row) for query in asked for row in connection.execute(query)]
 
-    def said(self, numbers: Sequence[int], rules: Rules | None = None) -> dict[int, bytes]:
+    def verdicts(self, numbers: Sequence[int], rules: Rules | None = None) -> dict[int, bytes]:
         """The last verdict on each of some receipts, under a rule set or any, as JSON, by their numbers."""
         newest: dict[int, tuple[int, str, bytes]] = {}
         with self._store.database.reading() as connection:

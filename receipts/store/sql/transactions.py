@@ -171,7 +171,7 @@ def _is_passing(error: DBAPIError) -> bool:
 
 
 @contextmanager
-def told(address: Address) -> Iterator[None]:
+def driver_errors(address: Address) -> Iterator[None]:
     """Turn what a driver raises into a StoreError that says what to do; an argument that is no text is a UsageError."""
     try:
         yield

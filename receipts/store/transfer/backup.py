@@ -22,7 +22,7 @@ from receipts.store.address import Address, address
 from receipts.store.packing import unpack
 from receipts.store.sql import engine_of
 from receipts.store.sql.copies import copy_in, copy_pages, write_ahead
-from receipts.store.sql.transactions import connect, snapshot, told, writing
+from receipts.store.sql.transactions import connect, driver_errors, snapshot, writing
 from receipts.store.tables import HEAD, documents, metadata, receipts, version
 
 _AT_ONCE: Final = 1000  # rows
@@ -52,7 +52,7 @@ def backup(source: Address, file: Path, *, force: bool = False) -> Copied:
     schema.must_exist(source)
     engine = connect(source)
     try:
-        with told(source), _beside(file, force=force) as staged:
+        with driver_errors(source), _beside(file, force=force) as staged:
             schema.ensure(engine, source, create=False)
             if source.file is not None:
                 copy_pages(engine, staged)
@@ -119,7 +119,7 @@ def _checked(file: Path, name: object) -> Copied:
         raise StoreError(f"{name}: it was not made, because the store is not whole: {problems[0]}; see: receipts audit")
     engine = connect(place)
     try:
-        with told(place), engine.connect() as connection:
+        with driver_errors(place), engine.connect() as connection:
             there = set(inspect(connection).get_table_names())
             count = select(func.count())
             rows = {
@@ -167,7 +167,7 @@ def restore(file: Path, target: Address) -> Copied:
     place = address(str(file))
     engine = connect(place)
     try:
-        with told(place):
+        with driver_errors(place):
             schema.ensure(engine, place, create=False)
             with _beside(target.file, force=target.file.exists()) as staged:
                 copy_pages(engine, staged)
@@ -181,10 +181,10 @@ def _into_database(file: Path, target: Address) -> Copied:
     place = address(str(file))
     old, new = connect(place), connect(target)
     try:
-        with told(place):
+        with driver_errors(place):
             schema.ensure(old, place, create=False)
         copied = _checked(file, target)
-        with told(target), snapshot(old) as source, writing(new) as connection:
+        with driver_errors(target), snapshot(old) as source, writing(new) as connection:
             schema.lock(connection)
             if inspect(connection).get_table_names():
                 raise UsageError(f"{target}: the database holds tables already; restore into an empty one")

@@ -57,10 +57,10 @@ class Whole(NamedTuple):
 
     entry: Entry
     document: bytes
-    said: tuple[str | None, str, datetime] | None
+    superseded: tuple[str | None, str, datetime] | None
 
 
-class Said(NamedTuple):
+class StoredVerdict(NamedTuple):
     """A verdict as it is stored: `document` is its JSON, `subjects` are sides and ids in the verdict's order.
 
     `about` is the claim's id in a verdict on a claim, else None; `metric` stands in a comparison alone.
@@ -117,26 +117,28 @@ class Snapshot:
             for row in rows
         ]
 
-    def verdicts(self, numbers: Sequence[int]) -> Iterator[Said]:
+    def verdicts(self, numbers: Sequence[int]) -> Iterator[StoredVerdict]:
         """Verdicts on receipts of these numbers, each alone, oldest first."""
         spoken = select(subjects.c.verdict).where(subjects.c.receipt.in_(numbers))
         query = select(verdicts).where(verdicts.c.seq.in_(spoken), verdicts.c.kind == "receipt")
         yield from self._verdicts(self._connection.execute(query.order_by(verdicts.c.seq)).all())
 
-    def comparisons(self) -> Iterator[Said]:
+    def comparisons(self) -> Iterator[StoredVerdict]:
         """Every verdict on several receipts, oldest first."""
         query = select(verdicts).where(verdicts.c.kind != "receipt").order_by(verdicts.c.seq)
         for rows in self._chunks(query):
             yield from self._verdicts(rows)
 
-    def claim_verdicts(self) -> Iterator[Said]:
+    def claim_verdicts(self) -> Iterator[StoredVerdict]:
         """Every verdict on a claim, oldest first."""
         for rows in self._chunks(select(claim_verdicts).order_by(claim_verdicts.c.seq)):
             of = sides_of_claims(self._connection, [row.seq for row in rows])
             for row in rows:
                 document = unpack(row.codec, row.body, f"verdict {row.seq} on claim {row.claim}")
                 sides = tuple(of[row.seq])
-                yield Said(row.seq, "claim", row.status, None, row.claim, row.rules, row.judge, row.at, document, sides)
+                yield StoredVerdict(
+                    row.seq, "claim", row.status, None, row.claim, row.rules, row.judge, row.at, document, sides
+                )
 
     def rows(self, name: str) -> Iterator[dict[str, Any]]:
         """Every row of one of the plain tables, in its key's order, columns by name."""
@@ -145,11 +147,11 @@ class Snapshot:
         for row in self._stream(select(table).order_by(*table.primary_key.columns)):
             yield dict(zip(names, row, strict=True))
 
-    def _verdicts(self, rows: Sequence[Any]) -> Iterator[Said]:
+    def _verdicts(self, rows: Sequence[Any]) -> Iterator[StoredVerdict]:
         of = sides_of(self._connection, [row.seq for row in rows])
         for row in rows:
             document = unpack(row.codec, row.body, f"verdict {row.seq}")
-            yield Said(
+            yield StoredVerdict(
                 *(row.seq, row.kind, row.status, row.metric, None, row.rules, row.judge, row.judged_at),
                 document,
                 tuple(of[row.seq]),

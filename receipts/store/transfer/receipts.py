@@ -151,7 +151,7 @@ class _Here:
         statement, given = ask_around(connection, [item.row for item in batch])
         around = [Neighbour(*row) for row in statement.all(connection, given)]
         self._about = [one.id for one in around if statements.get(one.id)]
-        self._world = World(one._replace(said=0) if statements.get(one.id) else one for one in around)
+        self._world = World(one._replace(superseded=0) if statements.get(one.id) else one for one in around)
         ids = {item.parsed.id for item in batch}
         self._fallen = {*self._those(supersessions.c.receipt, ids), *(item for item in ids if statements.get(item))}
 

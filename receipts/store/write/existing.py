@@ -23,7 +23,7 @@ from receipts.store.tables import configurations, purges, receipts, supersession
 
 
 class Neighbour(NamedTuple):
-    """A stored receipt that can decide what becomes of another; `said` is None where it stands."""
+    """A stored receipt that can decide what becomes of another; `superseded` is None where it stands."""
 
     id: str
     launch: str
@@ -33,11 +33,11 @@ class Neighbour(NamedTuple):
     submitted_at: datetime
     status: str
     actor: str | None
-    said: int | None
+    superseded: int | None
 
 
 PURGED: Final = "purged"
-_said = select(supersessions.c.seq).where(supersessions.c.receipt == receipts.c.id).limit(1).scalar_subquery()
+_superseded = select(supersessions.c.seq).where(supersessions.c.receipt == receipts.c.id).limit(1).scalar_subquery()
 
 
 def _neighbours(
@@ -46,7 +46,9 @@ def _neighbours(
     """All that can decide what becomes of receipts: themselves, their launches, whom they replace, and whoever said
     that they replace them before they came."""
     return union_all(
-        select(*(receipts.c[name] for name in Neighbour._fields[:-1]), _said.label("said")).where(or_(ids, *others)),
+        select(*(receipts.c[name] for name in Neighbour._fields[:-1]), _superseded.label("superseded")).where(
+            or_(ids, *others)
+        ),
         select(
             purges.c.receipt,
             literal(""),
@@ -76,7 +78,7 @@ _CONFIGURED: Final = Statement(
 )
 _HELD: Final = Statement(
     lambda engine: select(
-        *(receipts.c[name] for name in ("id", "label", "status", "submitted_at")), _said.label("said")
+        *(receipts.c[name] for name in ("id", "label", "status", "submitted_at")), _superseded.label("superseded")
     ).where(engine.among_named(receipts.c.id, "ids"))
 )
 
@@ -104,7 +106,7 @@ class World:
 
     def no_longer_stands(self, receipt_id: str) -> None:
         """Take note that a receipt was superseded or retracted."""
-        self._by_id[receipt_id] = self._by_id[receipt_id]._replace(said=0)
+        self._by_id[receipt_id] = self._by_id[receipt_id]._replace(superseded=0)
 
     def get(self, receipt_id: str) -> Neighbour | None:
         """The receipt of an id; None where it is not stored."""
@@ -124,7 +126,7 @@ def replaced_by(row: Mapping[str, Any], around: Sequence[Neighbour]) -> list[Nei
     """Those around a receipt that it replaces: of its launch, the one of the id that it names, or those that stand."""
     target, launch = row["supersedes"], row["launch"]
     own = (other for other in around if other.launch == launch)
-    return [other for other in own if target == other.id or (target == launch and other.said is None)]
+    return [other for other in own if target == other.id or (target == launch and other.superseded is None)]
 
 
 def replacing(row: Mapping[str, Any], around: Sequence[Neighbour]) -> list[Neighbour]:
@@ -135,7 +137,7 @@ def replacing(row: Mapping[str, Any], around: Sequence[Neighbour]) -> list[Neigh
 def rival(row: Mapping[str, Any], around: Sequence[Neighbour], replaced: Sequence[Neighbour]) -> Neighbour | None:
     """The receipt of its launch that would stand beside this one: a launch has at most one that stands."""
     gone = {other.id for other in replaced}
-    stand = (other for other in around if other.launch == row["launch"] and other.said is None)
+    stand = (other for other in around if other.launch == row["launch"] and other.superseded is None)
     return next((other for other in stand if other.id not in gone), None)
 
 
@@ -182,7 +184,7 @@ class Held(NamedTuple):
     label: str | None
     status: str
     at: datetime
-    said: int | None
+    superseded: int | None
 
     @property
     def name(self) -> str:

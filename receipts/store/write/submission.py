@@ -122,7 +122,7 @@ class _New(NamedTuple):
     seq: int
     verdict: int
     generation: int
-    said: list[dict[str, Any]]
+    supersessions: list[dict[str, Any]]
 
 
 def _decide(
@@ -133,7 +133,7 @@ def _decide(
     _refuse_purged(world, item)
     known = world.get(row["id"])
     if known is not None:
-        return Submitted(known.id, False, known.submitted_at, known.status, stands=known.said is None)
+        return Submitted(known.id, False, known.submitted_at, known.status, stands=known.superseded is None)
     around = world.around(row)
     replaced = replaced_by(row, around)
     later = [other for other in replacing(row, around) if same_principal(other.actor, actor)]
@@ -183,14 +183,14 @@ def _refuse_purged(world: World, item: Prepared) -> None:
 def _of_others(neighbours: Sequence[Neighbour], item: Prepared) -> tuple[str, ...]:
     """Receipts of other launches that it says that it replaces: that is for a person to decide."""
     target, launch = item.row["supersedes"], item.row["launch"]
-    others = (other for other in neighbours if other.launch != launch and other.said is None)
+    others = (other for other in neighbours if other.launch != launch and other.superseded is None)
     return tuple(other.id for other in others if target in (other.id, other.launch))
 
 
 def _refuse_anothers(replaced: Sequence[Neighbour], item: Prepared, actor: str) -> None:
     """A document alone takes nobody else's receipt away: that is for a person to decide."""
     for other in replaced:
-        if other.said is None and not same_principal(other.actor, actor):
+        if other.superseded is None and not same_principal(other.actor, actor):
             raise ConflictError(
                 f"{item.source}: it says that it replaces {other.id[:12]}, which {other.actor} submitted, and not "
                 f'{actor}. To replace it: receipts submit --supersede "the reason", by a person or token that decides'
@@ -242,5 +242,5 @@ def _rows(new: Sequence[_New], placed: Mapping[bytes, int], actor: str) -> list[
                 if one.item.signature is not None
             ],
         ),
-        (_SUPERSESSION, [{**statement, "actor": actor} for one in new for statement in one.said]),
+        (_SUPERSESSION, [{**statement, "actor": actor} for one in new for statement in one.supersessions]),
     ]

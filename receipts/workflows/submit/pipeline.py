@@ -101,7 +101,7 @@ def _skip_known(batch: Batch, store: Store) -> Batch:
         held = known.get(item.document.id) if item.document is not None else None
         if held is None:
             return item
-        stored = Submitted(held.id, False, held.at, held.status, stands=held.said is None)
+        stored = Submitted(held.id, False, held.at, held.status, stands=held.superseded is None)
         return replace(item, submitted=stored, name=held.name, status=cast(Status, held.status))
 
     return [skip(item) for item in batch]

@@ -15,8 +15,8 @@ from receipts.publish.report.ref import Ref
 from receipts.publish.text import gib, plain
 
 if TYPE_CHECKING:
+    from receipts.publish.report.reader import ReportReader
     from receipts.publish.report.sections.memory import Headroom
-    from receipts.publish.report.shelf import Shelf
 
 MOST: Final = 8  # launches
 TOGETHER: Final = 4  # in one picture
@@ -94,13 +94,13 @@ class Chips:
         )
 
 
-def chips(shelf: Shelf, listed: Sequence[Headroom]) -> tuple[Chips, ...]:
+def chips(reader: ReportReader, listed: Sequence[Headroom]) -> tuple[Chips, ...]:
     """The chips of the first of these launches."""
     shown = listed[:MOST]
-    rows = {row.id: row for row in shelf.stored.entries([item.receipt.id for item in shown])} if shown else {}
+    rows = {row.id: row for row in reader.stored.entries([item.receipt.id for item in shown])} if shown else {}
     launches = []
     for item in shown:
-        launch = shelf.launch(rows[item.receipt.id])
+        launch = reader.launch(rows[item.receipt.id])
         phase = launch.account.get(item.phase)
         if phase is None:
             continue

@@ -15,9 +15,9 @@ from receipts.publish.text import number, plain
 if TYPE_CHECKING:
     from receipts.publish.pictures.sequence import Grade
     from receipts.publish.report.data import LaneWeek, Result
+    from receipts.publish.report.reader import ReportReader
     from receipts.publish.report.replicates import Replicates
     from receipts.publish.report.sections.ceilings import Ceilings
-    from receipts.publish.report.shelf import Shelf
     from receipts.store import Entry
 
 FEWEST: Final = 3  # launches that have an interval
@@ -40,10 +40,10 @@ class Repeated:
     high: float | None
 
 
-def repeated(shelf: Shelf, results: Sequence[Result], replicates: Replicates) -> tuple[Repeated, ...]:
+def repeated(reader: ReportReader, results: Sequence[Result], replicates: Replicates) -> tuple[Repeated, ...]:
     """The launches beside each of these results."""
     ids = [item.receipt.id for item in results]
-    rows = {row.id: row for row in shelf.stored.entries(ids)} if ids else {}
+    rows = {row.id: row for row in reader.stored.entries(ids)} if ids else {}
     return tuple(_repeated(rows[name], replicates.rates(rows[name])) for name in ids if name in rows)
 
 
@@ -65,9 +65,9 @@ def interval(rates: Sequence[float]) -> tuple[float | None, float | None]:
     return math.exp(mean - half), math.exp(mean + half)
 
 
-def figure(anchor: str, lane: LaneWeek, found: Iterable[Repeated], reached: Ceilings) -> Figure | None:
+def figure(anchor: str, lane: LaneWeek, repeated: Iterable[Repeated], reached: Ceilings) -> Figure | None:
     """The picture of a lane; None where there is too little to draw: what stands in its tables says it all."""
-    beside = {item.receipt: item for item in found}
+    beside = {item.receipt: item for item in repeated}
     grades = _grades(reached)
     every = (*lane.frontier, *lane.stated)
     points = [_point(item, series(item, every), True, beside.get(item.receipt.id), grades) for item in lane.frontier]
@@ -158,10 +158,10 @@ def _table(title: str, lane: LaneWeek, beside: Mapping[str, Repeated]) -> Table 
             link(item.receipt),
             (number(item.sequence_length),),
             (number(item.tokens_per_second_per_chip),),
-            (f"{number(found.low)} to {number(found.high)}",),
-            (number(found.launches),),
+            (f"{number(result.low)} to {number(result.high)}",),
+            (number(result.launches),),
         ))
         for item in lane.frontier
-        if (found := beside.get(item.receipt.id)) is not None and found.low is not None
+        if (result := beside.get(item.receipt.id)) is not None and result.low is not None
     )  # fmt: skip
     return Table(title, columns, rows) if rows else None

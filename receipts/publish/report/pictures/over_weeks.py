@@ -18,7 +18,7 @@ from receipts.publish.text import number, percent, plain
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import Result
-    from receipts.publish.report.shelf import Item, Shelf
+    from receipts.publish.report.reader import Item, ReportReader
     from receipts.store import Entry
 
 WEEKS: Final = 26
@@ -52,7 +52,7 @@ class Course:
     best: tuple[tuple[str, float], ...]
 
 
-def courses(shelf: Shelf, lane: str, results: Sequence[Result], end: datetime) -> tuple[Course, ...]:
+def courses(reader: ReportReader, lane: str, results: Sequence[Result], end: datetime) -> tuple[Course, ...]:
     """The courses of a lane's shapes over the weeks before ``end``, those that moved in the last of them first."""
     from receipts.store.query.daily_best import days
     from receipts.store.query.reports import SHAPE
@@ -60,16 +60,16 @@ def courses(shelf: Shelf, lane: str, results: Sequence[Result], end: datetime) -
     last = Week.of(end - timedelta(microseconds=1))
     since = last.since - timedelta(weeks=WEEKS - 1)
     chosen = sorted(results, key=lambda item: not item.in_week)[:MOST]
-    rows = {row.id: row for row in shelf.stored.entries([item.receipt.id for item in chosen])} if chosen else {}
-    found = []
+    rows = {row.id: row for row in reader.stored.entries([item.receipt.id for item in chosen])} if chosen else {}
+    lines = []
     for item in chosen:
         shape: dict[str, Any] = {name: getattr(rows[item.receipt.id], name) for name in SHAPE}
-        told = days(shelf.store, shape, since, end - timedelta(microseconds=1))
-        taken = _taken(told.before, told.days, shelf.items)
+        daily = days(reader.store, shape, since, end - timedelta(microseconds=1))
+        taken = _taken(daily.before, daily.days, reader.items)
         if taken:
             name = f"{series(item, chosen)} · {number(item.sequence_length)} tokens"
-            found.append(Course(name, taken=tuple(taken), best=tuple(_best(told.days))))
-    return tuple(found)
+            lines.append(Course(name, taken=tuple(taken), best=tuple(_best(daily.days))))
+    return tuple(lines)
 
 
 def _week(row: Entry) -> str:
@@ -80,7 +80,7 @@ def _taken(
     before: Sequence[Entry], rows: Sequence[Entry], judge: Callable[[Iterable[Entry]], list[Item]]
 ) -> list[Taken]:
     """Receipts that were better than all before them. Only those that would be are judged."""
-    made: list[Taken] = []
+    records: list[Taken] = []
     highest = 0.0
     for group, earlier in ((before, True), *((day, False) for day in _by_day(rows))):
         for row in group:
@@ -91,9 +91,9 @@ def _taken(
             if item.rate_status == "valid":
                 highest = rate
                 mfu = None if _spoilt(item) else row.mfu
-                made.append(Taken(item.ref, _week(row), rate, mfu, earlier))
+                records.append(Taken(item.ref, _week(row), rate, mfu, earlier))
                 break
-    return made
+    return records
 
 
 def _spoilt(item: Item) -> bool:
@@ -104,31 +104,31 @@ def _spoilt(item: Item) -> bool:
 
 def _by_day(rows: Sequence[Entry]) -> list[list[Entry]]:
     """Rows of each day, in the order of days; within one the best comes first, as in ``rows``."""
-    found: dict[object, list[Entry]] = {}
+    by_day: dict[object, list[Entry]] = {}
     for row in rows:
-        found.setdefault((row.finished or row.started).date(), []).append(row)
-    return [found[day] for day in sorted(found, key=str)]
+        by_day.setdefault((row.finished or row.started).date(), []).append(row)
+    return [by_day[day] for day in sorted(by_day, key=str)]
 
 
 def _best(rows: Sequence[Entry]) -> list[tuple[str, float]]:
-    found: dict[str, float] = {}
+    rates: dict[str, float] = {}
     for row in rows:
         week = _week(row)
-        found[week] = max(found.get(week, 0.0), row.tokens_per_second_per_chip or 0.0)
-    return sorted(found.items())
+        rates[week] = max(rates.get(week, 0.0), row.tokens_per_second_per_chip or 0.0)
+    return sorted(rates.items())
 
 
-def figure(anchor: str, lane: str, found: Sequence[Course], last: str) -> Figure | None:
+def figure(anchor: str, lane: str, lines: Sequence[Course], last: str) -> Figure | None:
     """The picture of a lane up to a week; None where fewer than three weeks have a result."""
-    if not found:
+    if not lines:
         return None
-    shown = _weeks(found, last)
+    shown = _weeks(lines, last)
     title = f"{plain(lane)}: frontier over weeks"
-    numbered_ones = _numbered(found)
+    numbered_ones = _numbered(lines)
 
     def draw(name: str) -> str | None:
         places = {week: index for index, week in enumerate(shown)}
-        made = [
+        series = [
             drawing.Course(
                 course.name,
                 tuple(
@@ -144,33 +144,33 @@ def figure(anchor: str, lane: str, found: Sequence[Course], last: str) -> Figure
                 ),
                 tuple((places[week], rate) for week, rate in course.best),
             )
-            for course in found
+            for course in lines
         ]
-        return drawing.picture(made, shown, name=name, title=title)
+        return drawing.picture(series, shown, name=name, title=title)
 
-    held = {week for course in found for week, _ in course.best} | {taken.week for _, _, taken in numbered_ones}
+    held = {week for course in lines for week, _ in course.best} | {taken.week for _, _, taken in numbered_ones}
     if len(held) < drawing.FEWEST:
         return None
     return Figure(anchor, _caption(title, numbered_ones), draw, _table(title, numbered_ones))
 
 
-def _weeks(found: Sequence[Course], last: str) -> list[str]:
+def _weeks(lines: Sequence[Course], last: str) -> list[str]:
     """Every week from the first that has a result to the last of the report."""
-    held = [week for course in found for week, _ in course.best]
+    held = [week for course in lines for week, _ in course.best]
     first, end = Week.parse(min([*held, last])), Week.parse(last)
     length = (end.since - first.since).days // 7 + 1
     return [str(Week.of(first.since + timedelta(weeks=index))) for index in range(length)]
 
 
-def _numbered(found: Sequence[Course]) -> list[tuple[int | None, Course, Taken]]:
+def _numbered(lines: Sequence[Course]) -> list[tuple[int | None, Course, Taken]]:
     """What took the frontier, shape by shape; a number for what had it when its week was over."""
-    made: list[tuple[int | None, Course, Taken]] = []
+    rows: list[tuple[int | None, Course, Taken]] = []
     numbers = count(1)
-    for course in found:
+    for course in lines:
         for taken, later in zip_longest(course.taken, course.taken[1:]):
             again = later is not None and (later.week, later.before) == (taken.week, taken.before)
-            made.append((None if again else next(numbers), course, taken))
-    return made
+            rows.append((None if again else next(numbers), course, taken))
+    return rows
 
 
 def _caption(title: str, every: Sequence[tuple[int | None, Course, Taken]]) -> Cell:
@@ -179,9 +179,9 @@ def _caption(title: str, every: Sequence[tuple[int | None, Course, Taken]]) -> C
         "its week was over; marks without one had it for a while. A small hollow mark is the best of a week that did "
         "not take it. "
     )
-    told = [(index, taken) for index, _, taken in every if index is not None]
-    named = joined((f"{index} ", *link(taken.receipt)[:1]) for index, taken in told[:NAMED])
-    left = len(told) - NAMED
+    numbered = [(index, taken) for index, _, taken in every if index is not None]
+    named = joined((f"{index} ", *link(taken.receipt)[:1]) for index, taken in numbered[:NAMED])
+    left = len(numbered) - NAMED
     return (says, *named, f" and {left} more in the table." if left > 0 else ".")
 
 

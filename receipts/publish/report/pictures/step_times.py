@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from receipts.metrics import Launch
     from receipts.publish.pictures.steps import Side
     from receipts.publish.report.data import Judged
-    from receipts.publish.report.shelf import Shelf
+    from receipts.publish.report.reader import ReportReader
 
 MOST: Final = 2  # comparisons of a lane
 LAUNCHES: Final = 10  # of a side
@@ -68,33 +68,33 @@ class Compared:
         return f"time of {self.per:,} tokens" if self.per else "step time"
 
 
-def compared(shelf: Shelf, judged: Sequence[Judged]) -> tuple[Compared, ...]:
+def compared(reader: ReportReader, judged: Sequence[Judged]) -> tuple[Compared, ...]:
     """The first of these comparisons whose sides both kept their steps."""
-    found: list[Compared] = []
+    pairs: list[Compared] = []
     for item in judged:
-        if len(found) == MOST:
+        if len(pairs) == MOST:
             break
         if item.ratio is None or item.stated:
             continue
         sides: tuple[tuple[Side, tuple[Ref, ...]], ...] = (("A", item.a), ("B", item.b))
-        held = [one for side, refs in sides for one in _timed(shelf, side, refs[:LAUNCHES])]
+        held = [one for side, refs in sides for one in _timed(reader, side, refs[:LAUNCHES])]
         if {one.side for one in held} == {"A", "B"}:
             left = sum(max(0, len(refs) - LAUNCHES) for _, refs in sides)
-            found.append(Compared(item.a[0], item.b[0], tuple(one.path for one in item.moved[:2]), tuple(held), left))
-    return tuple(found)
+            pairs.append(Compared(item.a[0], item.b[0], tuple(one.path for one in item.moved[:2]), tuple(held), left))
+    return tuple(pairs)
 
 
-def _timed(shelf: Shelf, side: Side, refs: Sequence[Ref]) -> Iterator[Timed]:
-    rows = {row.id: row for row in shelf.stored.entries([ref.id for ref in refs])}
-    return timed(side, ((ref, shelf.launch(rows[ref.id])) for ref in refs))
+def _timed(reader: ReportReader, side: Side, refs: Sequence[Ref]) -> Iterator[Timed]:
+    rows = {row.id: row for row in reader.stored.entries([ref.id for ref in refs])}
+    return timed(side, ((ref, reader.launch(rows[ref.id])) for ref in refs))
 
 
 def timed(side: Side, launches: Iterable[tuple[Ref, Launch]]) -> Iterator[Timed]:
     """The launches of a side that kept their steps."""
     for ref, launch in launches:
-        made = _of(launch)
-        if made is not None:
-            yield Timed(ref, side, *made)
+        timing = _of(launch)
+        if timing is not None:
+            yield Timed(ref, side, *timing)
 
 
 def _of(launch: Launch) -> tuple[tuple[float, ...], int, int, bool, int | None] | None:
@@ -110,9 +110,9 @@ def _of(launch: Launch) -> tuple[tuple[float, ...], int, int, bool, int | None] 
     return spread, len(ordered), len(launch.durations), steady, launch.tokens_per_step
 
 
-def figures(anchor: str, found: Sequence[Compared]) -> tuple[Figure, ...]:
+def figures(anchor: str, compared: Sequence[Compared]) -> tuple[Figure, ...]:
     """A picture for each comparison; the first says how they are read."""
-    return tuple(_figure(f"{anchor}-{index}", item, first=index == 1) for index, item in enumerate(found, 1))
+    return tuple(_figure(f"{anchor}-{index}", item, first=index == 1) for index, item in enumerate(compared, 1))
 
 
 def _figure(anchor: str, item: Compared, *, first: bool) -> Figure:

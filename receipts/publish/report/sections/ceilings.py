@@ -80,12 +80,12 @@ def ceilings(store: Store, lane: str, until: datetime) -> Ceilings:
     """The ceilings of a lane among launches that started before a moment."""
     from receipts.questions.ceiling import frontiers
 
-    found = frontiers(store.query.reached(lane, None, until))
-    made = [one for group in found.frontiers for one in _of(group)]
-    ids = dict.fromkeys(name for one in made[:MOST] for name in _ids(one))
+    reached = frontiers(store.query.reached(lane, None, until))
+    rows = [one for group in reached.frontiers for one in _of(group)]
+    ids = dict.fromkeys(name for one in rows[:MOST] for name in _ids(one))
     names = {name: store.entry(name).name for name in ids}
-    shown = tuple(_reached(*one, described(store.parsed(one[0].receipt).stated), names) for one in made[:MOST])
-    return Ceilings(shown, max(0, len(made) - MOST), found.shapeless)
+    shown = tuple(_reached(*one, described(store.parsed(one[0].receipt).stated), names) for one in rows[:MOST])
+    return Ceilings(shown, max(0, len(rows) - MOST), reached.shapeless)
 
 
 def _of(group: Frontier) -> Iterator[tuple[Frontier, Ceiling | None, tuple[Cause, ...]]]:
@@ -95,8 +95,8 @@ def _of(group: Frontier) -> Iterator[tuple[Frontier, Ceiling | None, tuple[Cause
         yield group, None, group.elsewhere
 
 
-def _ids(made: tuple[Frontier, Ceiling | None, tuple[Cause, ...]]) -> Iterator[str]:
-    _, item, failures = made
+def _ids(row: tuple[Frontier, Ceiling | None, tuple[Cause, ...]]) -> Iterator[str]:
+    _, item, failures = row
     if item is not None:
         yield item.receipt
     yield from (cause.receipt for cause in failures[:NEAREST])
@@ -128,33 +128,33 @@ def _reached(
     )
 
 
-def section(anchor: str, lane: str, made: Ceilings) -> Section:
+def section(anchor: str, lane: str, data: Ceilings) -> Section:
     """The ceilings in words."""
-    validated = [item for item in made.reached if item.grade == "validated"]
-    others = [item for item in made.reached if item.grade != "validated"]
+    validated = [item for item in data.reached if item.grade == "validated"]
+    others = [item for item in data.reached if item.grade != "validated"]
     tables = []
     if validated:
         tables.append(_table(f"{plain(lane)}: validated ceilings, three launches on two days or hosts", validated))
     if others:
         grades = {item.grade: _GRADES.get(item.grade, item.grade) for item in others}
-        tables.append(_table(f"{plain(lane)}: {', '.join(grades.values())}", others, made.more))
+        tables.append(_table(f"{plain(lane)}: {', '.join(grades.values())}", others, data.more))
     says = "The largest shapes that measured training sustained, whatever else the launches had. A peak is no ceiling."
-    if not made.reached:
+    if not data.reached:
         says = "No measured training launch of this lane that states its shape sustained one, or ran out of memory."
     elif not validated:
         says = f"{says} None is validated yet."
-    several = _many(made.shapeless, "launch", "es")
+    several = _many(data.shapeless, "launch", "es")
     shape = "chips, sequence length, micro batch, depth"
-    left = (f"Without a whole shape ({shape}): {several}.",) if made.shapeless else ()
+    left = (f"Without a whole shape ({shape}): {several}.",) if data.shapeless else ()
     return Section(anchor, "Ceilings", sentences=(says, *left), tables=tuple(tables))
 
 
-def _table(caption: str, found: Iterable[Reached], left_out: int = 0) -> Table:
+def _table(caption: str, reached: Iterable[Reached], left_out: int = 0) -> Table:
     columns = heads(
         "grade | family | model | layout | #chips | sequence [tokens] | #micro batch | #depth | launches"
         " | last | out of memory beyond it"
     )
-    rows = tuple(Row(_cells(item)) for item in found)
+    rows = tuple(Row(_cells(item)) for item in reached)
     return Table(caption, columns, rows, more(left_out, "shapes"))
 
 

@@ -33,9 +33,9 @@ class Checked:
         return self.excluded_one / self.pairs if self.pairs else None
 
 
-def checked(made: SelfCheck) -> Checked:
+def checked(check: SelfCheck) -> Checked:
     """A self-check as a value of the report."""
-    return Checked(made.pairs, made.excluded_one, made.faster, made.slower, made.alarm)
+    return Checked(check.pairs, check.excluded_one, check.faster, check.slower, check.alarm)
 
 
 def _all(lanes: Sequence[LaneWeek]) -> SelfCheck:
@@ -63,10 +63,10 @@ def section(lanes: Sequence[LaneWeek]) -> Section | str:
 
 
 def _sum(lanes: Sequence[LaneWeek]) -> str:
-    made = _all(lanes)
-    if not made.pairs:
+    total = _all(lanes)
+    if not total.pairs:
         return "No two groups of equal launches were read: there is nothing to check against."
-    return f"Over all lanes: {made.why}."
+    return f"Over all lanes: {total.why}."
 
 
 def _cells(lane: LaneWeek) -> tuple[Cell, ...]:

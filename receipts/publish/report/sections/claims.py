@@ -20,7 +20,7 @@ from receipts.questions.claims.judge import waits
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook, RuleSet
     from receipts.store import Store, StoredClaim
-    from receipts.store.history.events import Chronicle, Told
+    from receipts.store.history.events import Chronicle, StatusVerdict
 
 MOST_JUDGED = 200
 MOST = 40
@@ -93,45 +93,47 @@ class Judged:
     unjudged: int
 
 
-def judge_all(store: Store, rulebook: Rulebook, said: Chronicle, until: datetime, lanes: Sequence[str] = ()) -> Judged:
+def judge_all(
+    store: Store, rulebook: Rulebook, chronicle: Chronicle, until: datetime, lanes: Sequence[str] = ()
+) -> Judged:
     """Every claim that stands or was replaced in the stretch, judged under the present rules, the newest first."""
     from receipts.questions.claims import judge
     from receipts.questions.claims.gather import gather
     from receipts.questions.claims.load import from_json
 
-    replaced = {item.id: item for item in said.replaced}
+    replaced = {item.id: item for item in chronicle.replaced}
     kept = [item for item in store.published.claims(standing=False) if item.superseded is None or item.id in replaced]
     kept = [item for item in kept if item.at < until]
     recent = kept[::-1][:MOST_JUDGED]
-    found: list[tuple[StoredClaim, tuple[str, ...], ClaimVerdict]] = []
+    judged: list[tuple[StoredClaim, tuple[str, ...], ClaimVerdict]] = []
     for item in recent:
         claim = from_json(item.body, f"claim {item.id}")
         verdict = judge(claim, gather(claim, rulebook, store), rulebook)
         if not lanes or any(name.partition("@")[0] in lanes for name in verdict.lanes):
-            found.append((item, claim.quoted_in, verdict))
-    ids = list(dict.fromkeys(name for _, _, verdict in found for name in (*verdict.baseline, *verdict.candidate)))
+            judged.append((item, claim.quoted_in, verdict))
+    ids = list(dict.fromkeys(name for _, _, verdict in judged for name in (*verdict.baseline, *verdict.candidate)))
     refs = known(store, ids)
     quoting: dict[str, list[str]] = {}
     for quote in store.published.quotes(*ids, until=until):
         quoting.setdefault(quote.receipt, []).append(quote.document)
-    about = _About(said, {item.claim: item for item in said.told}, quoting, refs, rulebook.rules)
-    made = tuple(_now(item, quoted_in, verdict, about) for item, quoted_in, verdict in found)
-    return Judged(made, {verdict.claim: verdict for _, _, verdict in found}, len(kept) - len(recent))
+    about = _About(chronicle, {item.claim: item for item in chronicle.verdicts}, quoting, refs, rulebook.rules)
+    claims = tuple(_now(item, quoted_in, verdict, about) for item, quoted_in, verdict in judged)
+    return Judged(claims, {verdict.claim: verdict for _, _, verdict in judged}, len(kept) - len(recent))
 
 
 @dataclass(frozen=True)
 class _About:
     """What a store says beside the claims: what was told in the stretch, and who quotes their receipts."""
 
-    said: Chronicle
-    told: Mapping[str, Told]
+    chronicle: Chronicle
+    latest: Mapping[str, StatusVerdict]
     quoting: Mapping[str, Sequence[str]]
     refs: Mapping[str, Ref]
     rules: RuleSet
 
     def replaced(self, claim: str) -> str | None:
         """What became of a claim in the stretch."""
-        item = next((item for item in self.said.replaced if item.id == claim), None)
+        item = next((item for item in self.chronicle.replaced if item.id == claim), None)
         if item is None:
             return None
         how = f"superseded by {item.successor}" if item.successor else "withdrawn"
@@ -140,25 +142,25 @@ class _About:
 
 def known(store: Store, ids: Iterable[str]) -> dict[str, Ref]:
     """Receipts of these ids that the store holds; one that was purged can be named, and leads nowhere."""
-    found = {}
+    refs = {}
     for name in ids:
         try:
-            found[name] = Ref(name, store.entry(name).name)
+            refs[name] = Ref(name, store.entry(name).name)
         except NotFound:
             continue
-    return found
+    return refs
 
 
 def _now(kept: StoredClaim, quoted_in: Sequence[str], verdict: ClaimVerdict, about: _About) -> ClaimNow:
-    before = about.said.before.get(kept.id)
-    recorded = about.told.get(kept.id) or before
+    before = about.chronicle.before.get(kept.id)
+    recorded = about.latest.get(kept.id) or before
     ids = list(dict.fromkeys((*verdict.candidate, *verdict.baseline)))
     documents = list(dict.fromkeys([*quoted_in, *(place for name in ids for place in about.quoting.get(name, ()))]))
     return ClaimNow(
         id=kept.id,
         text=verdict.text,
         kind=kept.kind,
-        added=kept.id in about.said.added,
+        added=kept.id in about.chronicle.added,
         before=before.status if before else None,
         recorded=recorded.status if recorded else None,
         status=verdict.status,
@@ -180,13 +182,13 @@ def _reasons(verdict: ClaimVerdict, rules: RuleSet) -> Iterator[Why]:
     staleness = rules.about(Topic.STALENESS)
     heavy = [item for item in verdict.findings if item.level is not Level.SHOWN]
     heavy.sort(key=lambda item: (item.code not in staleness, item.level is not Level.ERROR, item.code))
-    found = [Why(item.code, item.name, item.found) for item in heavy]
+    reasons = [Why(item.code, item.name, item.found) for item in heavy]
     if verdict.comparison is not None and verdict.comparison.status == "rejected":
         errors = (item for item in verdict.comparison.findings if item.level is Level.ERROR and item.waived is None)
-        found += [Why(item.code, item.name, item.found) for item in errors if item.subject == "pair"]
+        reasons += [Why(item.code, item.name, item.found) for item in errors if item.subject == "pair"]
     if verdict.assessment.state != "holds":
-        found.append(Why("", "", verdict.assessment.why))
-    yield from list(dict.fromkeys(found))[:MOST_REASONS]
+        reasons.append(Why("", "", verdict.assessment.why))
+    yield from list(dict.fromkeys(reasons))[:MOST_REASONS]
 
 
 def claims(judged: Judged) -> Claims:
@@ -203,21 +205,21 @@ def claims(judged: Judged) -> Claims:
     )
 
 
-def section(made: Claims) -> Section | str:
+def section(claims: Claims) -> Section | str:
     """Claims that changed, and stale ones with the documents that quote them."""
-    inner, _ = folded((_changed(made), _stale(made)))
-    if not inner and not made.unjudged:
+    inner, _ = folded((_changed(claims), _stale(claims)))
+    if not inner and not claims.unjudged:
         return "claims that changed or are stale"
-    return Section("claims", "Claims", sentences=tuple(_head(made)), sections=tuple(inner))
+    return Section("claims", "Claims", sentences=tuple(_head(claims)), sections=tuple(inner))
 
 
-def _head(made: Claims) -> Iterator[str]:
-    yield f"{made.judged:,} claim{'s were' if made.judged != 1 else ' was'} judged under the present rules."
-    if made.unjudged:
-        yield f"{made.unjudged:,} older ones were not: receipts claim check --all judges every one."
+def _head(claims: Claims) -> Iterator[str]:
+    yield f"{claims.judged:,} claim{'s were' if claims.judged != 1 else ' was'} judged under the present rules."
+    if claims.unjudged:
+        yield f"{claims.unjudged:,} older ones were not: receipts claim check --all judges every one."
 
 
-def _changed(made: Claims) -> Section | str:
+def _changed(claims: Claims) -> Section | str:
     columns = heads("claim | it says | was | is | why | stands on")
     rows = tuple(
         Row((
@@ -228,9 +230,9 @@ def _changed(made: Claims) -> Section | str:
             why(item.reasons) if item.replaced is None else (plain(item.replaced, NOTE),),
             links(item.receipts, more=item.receipts_more) or (UNKNOWN,),
         ))
-        for item in made.changed
+        for item in claims.changed
     )  # fmt: skip
-    table = Table("Claims whose status changed", columns, rows, more(made.changed_more, "claims"))
+    table = Table("Claims whose status changed", columns, rows, more(claims.changed_more, "claims"))
     return listed("claims-changed", "Changed", "changed claims", table)
 
 
@@ -249,14 +251,14 @@ def now(item: ClaimNow) -> str:
 
 def why(reasons: Sequence[Why]) -> Cell:
     """Reasons, each with its rule."""
-    said: list[Cell] = [
+    cells: list[Cell] = [
         (rule(item.code, item.name), f": {plain(item.found, NOTE)}") if item.code else (plain(item.found, NOTE),)
         for item in reasons
     ]
-    return joined(said, "; ") or ("every rule holds",)
+    return joined(cells, "; ") or ("every rule holds",)
 
 
-def _stale(made: Claims) -> Section | str:
+def _stale(claims: Claims) -> Section | str:
     columns = heads("claim | it says | if its receipts stood | why | quoted in")
     rows = tuple(
         Row((
@@ -266,9 +268,9 @@ def _stale(made: Claims) -> Section | str:
             why(item.reasons),
             _documents(item),
         ))
-        for item in made.stale
+        for item in claims.stale
     )  # fmt: skip
-    table = Table("Stale claims and the documents that quote them", columns, rows, more(made.stale_more, "claims"))
+    table = Table("Stale claims and the documents that quote them", columns, rows, more(claims.stale_more, "claims"))
     says = "Mend the documents, or say what replaces the claim: receipts claim supersede ID --by ID --reason …"
     return listed("claims-stale", "Stale", "stale claims", table, says)
 

@@ -49,7 +49,7 @@ class Decisions:
 def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()) -> Decisions:
     """These decisions, of some lanes or of all."""
     seen: set[str] = set()
-    found: list[Decided] = []
+    decided: list[Decided] = []
     for item in reversed(taken):
         try:
             entry = store.entry(item.receipt)
@@ -59,14 +59,14 @@ def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()
             ref, lane = Ref(entry.id, entry.name), entry.lane
         if lanes and lane not in lanes:
             continue
-        found.append(decided_of(item, ref, lane, revised=item.receipt in seen))
+        decided.append(decided_of(item, ref, lane, revised=item.receipt in seen))
         seen.add(item.receipt)
-    return Decisions(tuple(found[:MOST]), max(0, len(found) - MOST))
+    return Decisions(tuple(decided[:MOST]), max(0, len(decided) - MOST))
 
 
-def section(made: Decisions) -> Section | str:
+def section(data: Decisions) -> Section | str:
     """The decisions in words."""
-    shown = table("Decisions, the newest first", made.made, more(made.more, "decisions"))
+    shown = table("Decisions, the newest first", data.made, more(data.more, "decisions"))
     return listed("decisions", "Decisions", "decisions", shown)
 
 

@@ -11,9 +11,9 @@ from receipts.axes.lineage import Versions, ran_on
 from receipts.axes.shape import DEPTH, PATTERN
 from receipts.publish.page import Cell, Row, Section, Table, heads
 from receipts.publish.report.page import joined, link, links, listed, more
+from receipts.publish.report.reader import FAILED, Item, ReportReader, ref_of
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.cost import Cost, cost, spent
-from receipts.publish.report.shelf import FAILED, Item, Shelf, ref_of
 from receipts.publish.text import NOTE, UNKNOWN, amount, plain
 from receipts.receipt.memory import Failure as StatedFailure
 
@@ -69,14 +69,14 @@ class Failures:
     cost: Cost
 
 
-def failures(shelf: Shelf, items: Iterable[Item]) -> Failures:
+def failures(reader: ReportReader, items: Iterable[Item]) -> Failures:
     """The launches that failed, by cause."""
     failed = [item for item in items if item.entry.outcome in FAILED]
     groups: dict[tuple[object, ...], list[Item]] = defaultdict(list)
     for place, item in enumerate(failed):
         groups[_cause(item, read=place < MOST_READ)].append(item)
     ordered = sorted(groups.items(), key=lambda one: (-len(one[1]), *map(str, one[0])))
-    causes = tuple(_failure(shelf, items) for _, items in ordered[:MOST])
+    causes = tuple(_failure(reader, items) for _, items in ordered[:MOST])
     return Failures(len(failed), causes, max(0, len(ordered) - MOST), cost(item.entry for item in failed))
 
 
@@ -93,13 +93,13 @@ def _text(item: Item) -> str:
     return " · ".join(part for part in (failure.operator, failure.message) if part) if failure is not None else ""
 
 
-def _failure(shelf: Shelf, items: Sequence[Item]) -> Failure:
+def _failure(reader: ReportReader, items: Sequence[Item]) -> Failure:
     rows = [item.entry for item in items]
     shown = items[:MOST_READ]
     stated = [item.parsed.receipt.failure for item in shown]
     known = [item for item in stated if item is not None]
     texts = dict.fromkeys(filter(None, map(_text, shown)))
-    earlier = map(ref_of, shelf.failed_before(rows[0], MOST_EARLIER))
+    earlier = map(ref_of, reader.failed_before(rows[0], MOST_EARLIER))
     own = {row.id for row in rows}
     chips = {item.chip for item in known if item.chip is not None}
     return Failure(

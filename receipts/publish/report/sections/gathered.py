@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from receipts.publish.report.reader import FAILED
 from receipts.publish.report.sections.ceilings import Ceilings, ceilings
 from receipts.publish.report.sections.claims import Claims, claims, judge_all
 from receipts.publish.report.sections.decisions import Decisions, decisions
@@ -16,11 +17,10 @@ from receipts.publish.report.sections.intake import Intake, intake
 from receipts.publish.report.sections.repeats import Repeats, repeats
 from receipts.publish.report.sections.retest import Retests
 from receipts.publish.report.sections.survival import Survival, survival
-from receipts.publish.report.shelf import FAILED
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import LaneWeek
-    from receipts.publish.report.shelf import Item, Shelf
+    from receipts.publish.report.reader import Item, ReportReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Gathered:
 
 
 def gather(
-    shelf: Shelf,
+    reader: ReportReader,
     span: tuple[datetime, datetime],
     only: Sequence[str],
     lanes: Sequence[LaneWeek],
@@ -48,17 +48,17 @@ def gather(
 
     ``items`` are receipts of the stretch, judged.
     """
-    store, rulebook = shelf.store, shelf.rulebook
+    store, rulebook = reader.store, reader.rulebook
     since, until = span
-    said = store.published.chronicle(since, until)
-    judged = judge_all(store, rulebook, said, until, only)
+    chronicle = store.published.chronicle(since, until)
+    judged = judge_all(store, rulebook, chronicle, until, only)
     return Gathered(
-        survival=survival(shelf, lanes, judged, Retests(shelf, until)),
-        decisions=decisions(store, said.decisions, only),
+        survival=survival(reader, lanes, judged, Retests(reader, until)),
+        decisions=decisions(store, chronicle.decisions, only),
         claims=claims(judged),
         incidents=incidents(items),
-        failures=failures(shelf, items),
+        failures=failures(reader, items),
         repeats=repeats(store, (item.entry for item in items if item.entry.outcome in FAILED), until),
-        intake=intake(store, items, said, only),
+        intake=intake(store, items, chronicle, only),
         ceilings={lane.name: ceilings(store, lane.name, until) for lane in lanes},
     )

@@ -11,9 +11,9 @@ from receipts.judging.topic import Topic
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.publish.page import Cell, Code, Row, Section, Table, heads
 from receipts.publish.report.page import joined, links, listed, more, rule
+from receipts.publish.report.reader import Item
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.cost import Cost, cost, spent
-from receipts.publish.report.shelf import Item
 from receipts.publish.text import NOTE, plain
 
 MOST = 40
@@ -64,7 +64,7 @@ def incidents(items: Iterable[Item]) -> Incidents:
     groups: dict[tuple[str, str], list[tuple[Finding, Item]]] = defaultdict(list)
     for item in items:
         for finding in item.verdict.findings:
-            if _is_incident(finding, item.shelf.rulebook.rules):
+            if _is_incident(finding, item.reader.rulebook.rules):
                 groups[finding.code, finding.name].append((finding, item))
     by_rule = [_incident(group) for group in groups.values()]
     by_rule.sort(key=lambda item: (_ORDER[Level(item.level)], -item.launches, item.code))

@@ -14,7 +14,7 @@ from receipts.publish.text import NOTE, plain
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import LaneWeek
-    from receipts.publish.report.shelf import Item
+    from receipts.publish.report.reader import Item
     from receipts.store import Store
     from receipts.store.history.events import Chronicle
 
@@ -52,37 +52,37 @@ class Intake:
     fallen_more: int
 
 
-def intake(store: Store, items: Iterable[Item], said: Chronicle, lanes: Sequence[str] = ()) -> Intake:
+def intake(store: Store, items: Iterable[Item], chronicle: Chronicle, lanes: Sequence[str] = ()) -> Intake:
     """What the rules say of the receipts of a stretch, and which fell in it."""
-    found: dict[tuple[str, str], list[Ref]] = {}
+    offenders: dict[tuple[str, str], list[Ref]] = {}
     for item in items:
         if item.verdict.status == "invalid":
             errors = (finding for finding in item.verdict.findings if finding.level is Level.ERROR)
             for key in dict.fromkeys((finding.code, finding.name) for finding in errors):
-                found.setdefault(key, []).append(item.ref)
-    ordered = sorted(found.items(), key=lambda one: (-len(one[1]), one[0]))
+                offenders.setdefault(key, []).append(item.ref)
+    ordered = sorted(offenders.items(), key=lambda one: (-len(one[1]), one[0]))
     offences = tuple(Offence(*key, len(refs), tuple(refs[:NAMED])) for key, refs in ordered)
-    fallen, left = _fallen(store, said, lanes)
+    fallen, left = _fallen(store, chronicle, lanes)
     return Intake(offences, fallen, left)
 
 
-def _fallen(store: Store, said: Chronicle, lanes: Sequence[str]) -> tuple[tuple[Fallen, ...], int]:
+def _fallen(store: Store, chronicle: Chronicle, lanes: Sequence[str]) -> tuple[tuple[Fallen, ...], int]:
     from receipts.publish.report.sections.claims import known
 
-    ids = [name for item in said.superseded for name in (item.id, item.successor) if name is not None]
+    ids = [name for item in chronicle.superseded for name in (item.id, item.successor) if name is not None]
     refs = known(store, ids)
-    found = [
+    fallen = [
         Fallen(item.id, refs.get(item.id), item.successor, refs.get(item.successor or ""), item.reason)
-        for item in said.superseded
+        for item in chronicle.superseded
         if not lanes or (item.id in refs and store.entry(item.id).lane in lanes)
     ]
-    unread = 0 if lanes else said.superseded_count - len(said.superseded)
-    return tuple(found[:MOST]), max(0, len(found) - MOST) + unread
+    unread = 0 if lanes else chronicle.superseded_count - len(chronicle.superseded)
+    return tuple(fallen[:MOST]), max(0, len(fallen) - MOST) + unread
 
 
-def section(made: Intake, lanes: Sequence[LaneWeek]) -> Section | str:
+def section(data: Intake, lanes: Sequence[LaneWeek]) -> Section | str:
     """The receipts of the stretch in words."""
-    inner, nothing = folded((_offences(made), _superseded(made)))
+    inner, nothing = folded((_offences(data), _superseded(data)))
     if not lanes and not inner:
         return "receipts"
     tables = (_lanes(lanes),) if lanes else ()
@@ -98,7 +98,7 @@ def _lanes(lanes: Sequence[LaneWeek]) -> Table:
     return Table("Receipts by lane, as the present rules judge them", columns, rows)
 
 
-def _offences(made: Intake) -> Section | str:
+def _offences(data: Intake) -> Section | str:
     columns = heads("why | #receipts | such as")
     rows = tuple(
         Row((
@@ -106,16 +106,16 @@ def _offences(made: Intake) -> Section | str:
             (f"{item.count:,}",),
             links(item.receipts, NAMED, item.count - len(item.receipts)),
         ))
-        for item in made.offences
+        for item in data.offences
     )  # fmt: skip
     table = Table("Rules that make receipts invalid", columns, rows)
     return listed("intake-invalid", "Invalid", "invalid receipts", table)
 
 
-def _superseded(made: Intake) -> Section | str:
+def _superseded(data: Intake) -> Section | str:
     columns = heads("receipt | replaced by | reason")
-    rows = tuple(Row(_cells(item)) for item in made.fallen)
-    table = Table("Receipts that were superseded or retracted", columns, rows, more(made.fallen_more, "receipts"))
+    rows = tuple(Row(_cells(item)) for item in data.fallen)
+    table = Table("Receipts that were superseded or retracted", columns, rows, more(data.fallen_more, "receipts"))
     return listed("intake-superseded", "Superseded", "retractions or supersessions", table)
 
 

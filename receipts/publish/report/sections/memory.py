@@ -13,8 +13,8 @@ from receipts.metrics.chips.words import ordinals
 from receipts.publish.page import Cell, Row, Section, Table, heads
 from receipts.publish.report.page import link, more, without_empty
 from receipts.publish.report.pictures import chips
+from receipts.publish.report.reader import Item, ReportReader
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.shelf import Item, Shelf
 from receipts.publish.text import gib, number, percent
 from receipts.receipt import VERSION, Document, parse_again
 
@@ -52,21 +52,21 @@ class Left(NamedTuple):
     share: float | None
 
 
-def headroom(shelf: Shelf, items: Iterable[Item], most: int) -> tuple[list[Headroom], int]:
+def headroom(reader: ReportReader, items: Iterable[Item], most: int) -> tuple[list[Headroom], int]:
     """Launches that read their memory chip by chip, the tightest first, and how many are left out.
 
     One figure for many chips tells of none. Of every document its rows of memory alone are looked at; the receipts
     that are shown are read.
     """
     by_number = {item.entry.seq: item for item in items if item.entry.peak_bytes is not None}
-    found: list[tuple[bool, float, str, int]] = []
-    for seq, raw in shelf.stored.documents(sorted(by_number)):
+    ranked: list[tuple[bool, float, str, int]] = []
+    for seq, raw in reader.stored.documents(sorted(by_number)):
         left = left_of(raw)
         if left is not None:
-            found.append((left.share is None, left.share or 0.0, by_number[seq].entry.id, seq))
-    made = (_headroom(by_number[seq]) for *_, seq in sorted(found)[:most])
-    shown = [item for item in made if item is not None]
-    return shown, max(0, len(found) - len(shown))
+            ranked.append((left.share is None, left.share or 0.0, by_number[seq].entry.id, seq))
+    rows = (_headroom(by_number[seq]) for *_, seq in sorted(ranked)[:most])
+    shown = [item for item in rows if item is not None]
+    return shown, max(0, len(ranked) - len(shown))
 
 
 def left_of(raw: bytes) -> Left | None:
@@ -77,9 +77,9 @@ def left_of(raw: bytes) -> Left | None:
     """
     tree = orjson.loads(raw)
     if tree["schema_version"] != VERSION:
-        made = account(parse_again(Document(raw, "")))
-        tightest = made.tightest
-        return Left(tightest.left if tightest is not None else None) if made.worst("peak") is not None else None
+        memory = account(parse_again(Document(raw, "")))
+        tightest = memory.tightest
+        return Left(tightest.left if tightest is not None else None) if memory.worst("peak") is not None else None
     peaks: dict[Any, int] = {}
     limits: dict[Any, int] = {}
     for row in (tree.get("memory") or {}).get("chips") or ():
@@ -94,43 +94,43 @@ def left_of(raw: bytes) -> Left | None:
 
 
 def _headroom(item: Item) -> Headroom | None:
-    made = item.launch.account
-    phase = made.worst("peak")
+    memory = item.launch.account
+    phase = memory.worst("peak")
     ranking = phase.ranking("peak") if phase is not None else None
     if phase is None or ranking is None:
         return None
     # A chip with a low limit may be tighter than the one with the highest peak.
-    tightest, moment = made.tightest, phase.moment
+    tightest, moment = memory.tightest, phase.moment
     apart = moment if moment is not None and not moment.together else None
     return Headroom(
         receipt=item.ref,
         lane=item.entry.lane,
-        chips=len(made.peaks),
+        chips=len(memory.peaks),
         chip=tightest.chip if tightest is not None else ranking.leaders[0],
         phase=tightest.phase if tightest is not None else phase.name,
-        lowest_peak_bytes=min(made.peaks.values()),
+        lowest_peak_bytes=min(memory.peaks.values()),
         highest_peak_bytes=ranking.highest,
         leaders=ranking.leaders,
         skew=ranking.skew,
         first_chips=apart.chips if apart is not None else (),
         first_step=apart.step if apart is not None else None,
         last_step=moment.last_step if moment is not None else None,
-        faulty=not all(one.whole for one in made.phases),
+        faulty=not all(one.whole for one in memory.phases),
         limit_bytes=tightest.limit if tightest is not None else None,
         left=tightest.left if tightest is not None else None,
         wanted=item.lane.headroom,
     )
 
 
-def section(made: Sequence[Headroom], left_out: int, drawn: Sequence[chips.Chips]) -> Section | str:
+def section(headrooms: Sequence[Headroom], left_out: int, drawn: Sequence[chips.Chips]) -> Section | str:
     """The launches in words, the tightest first."""
-    if not made:
+    if not headrooms:
         return "memory by chip"
     columns = heads(
         "launch | #chips | lowest peak [GiB] | highest peak [GiB] | leads | above the median chip [%]"
         " | peaks first | #tightest chip | its limit [GiB] | left [%] | lane keeps [%]"
     )
-    rows = tuple(Row(_cells(item)) for item in made)
+    rows = tuple(Row(_cells(item)) for item in headrooms)
     table = Table("Live peaks by physical chip, tightest first", columns, rows, more(left_out, "launches"))
     figures = chips.figures("memory-chips", drawn)
     return Section("memory", "Memory", tables=(without_empty(table),), figures=figures)

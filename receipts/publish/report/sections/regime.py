@@ -14,7 +14,7 @@ from typing import Final
 from receipts import metrics
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level, Question
-from receipts.publish.report.shelf import Item
+from receipts.publish.report.reader import Item
 from receipts.publish.text import number
 
 HEAVY: Final = 0.20  # share of a step from which exposed communication is what a launch waits for
@@ -43,13 +43,13 @@ def work(item: Item) -> Work:
     steady, exposed, left = _steady(item), _exposed(item), _left(item)
     wanted = item.lane.headroom
     tokens = _tokens(item)
-    found = []
+    parts = []
     if steady is False:
-        found.append("unstable")
+        parts.append("unstable")
     if exposed is not None and exposed >= HEAVY:
-        found.append("communication-heavy")
+        parts.append("communication-heavy")
     if left is not None and left < wanted:
-        found.append("memory-limited")
+        parts.append("memory-limited")
     facts = {
         "tokens a chip": tokens,
         "steadiness": steady,
@@ -57,14 +57,14 @@ def work(item: Item) -> Work:
         "memory by chip with its limit": left,
     }
     missing = tuple(name for name, value in facts.items() if value is None)
-    if not found and not missing:
-        found.append("enough work")
-    return Work(tokens, exposed, left, wanted, steady, tuple(found), missing)
+    if not parts and not missing:
+        parts.append("enough work")
+    return Work(tokens, exposed, left, wanted, steady, tuple(parts), missing)
 
 
 def _steady(item: Item) -> bool | None:
     """Whether its steps have a steady segment and nothing compiled within; None without steps to tell it from."""
-    incidents = item.shelf.rulebook.rules.about(Topic.INCIDENT)
+    incidents = item.reader.rulebook.rules.about(Topic.INCIDENT)
     for finding in item.verdict.findings:
         unsettled = finding.code in incidents and finding.question is Question.EFFECT
         if unsettled and not finding.unjudged and finding.level is not Level.SHOWN:
@@ -94,6 +94,6 @@ def _tokens(item: Item) -> float | None:
     return tokens / chips if tokens is not None and chips else None
 
 
-def tokens(made: Work) -> str:
+def tokens(work_done: Work) -> str:
     """Tokens a step a chip."""
-    return number(made.tokens_per_chip)
+    return number(work_done.tokens_per_chip)

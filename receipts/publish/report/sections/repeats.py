@@ -67,9 +67,9 @@ def repeats(store: Store, failed: Iterable[Entry], until: datetime) -> Repeats:
     for item in store.query.failed_alike(sorted(week)):
         if item.started < until:
             groups[item.signature].append(item)
-    found = [made for members in groups.values() if (made := _repeated(members, week)) is not None]
-    found.sort(key=lambda item: (-(item.seconds or 0.0), item.lane, item.signature))
-    return Repeats(tuple(found[:MOST]), max(0, len(found) - MOST))
+    rows = [repeated for members in groups.values() if (repeated := _repeated(members, week)) is not None]
+    rows.sort(key=lambda item: (-(item.seconds or 0.0), item.lane, item.signature))
+    return Repeats(tuple(rows[:MOST]), max(0, len(rows) - MOST))
 
 
 def _repeated(members: Sequence[Alike], week: set[str]) -> Repeated | None:
@@ -106,15 +106,15 @@ def _ref(item: Alike) -> Ref:
     return Ref(item.id, item.label or item.id[:12])
 
 
-def section(made: Repeats, rules: RuleSet) -> Section | str:
+def section(data: Repeats, rules: RuleSet) -> Section | str:
     """The known failures in words."""
     columns = heads(
         "why | lane | how it fails | failed first | #times until now | again | cost of the repeats [minutes] | of which"
     )
     why = joined((rule(code),) for code in rules.about(Topic.FAILURE))
-    rows = tuple(Row((why, *_cells(item))) for item in made.found)
-    table = Table("Failures that were known, the dearest first", columns, rows, more(made.more, "signatures"))
-    total = sum(item.seconds or 0.0 for item in made.found)
+    rows = tuple(Row((why, *_cells(item))) for item in data.found)
+    table = Table("Failures that were known, the dearest first", columns, rows, more(data.more, "signatures"))
+    total = sum(item.seconds or 0.0 for item in data.found)
     says = (
         f"Code, hardware, model, parallelism, batch and features were those of a launch that had failed. What these "
         f"repeats took: {minutes(total)} minutes. Ask receipts preflight PLAN before a launch."

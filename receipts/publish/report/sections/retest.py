@@ -15,7 +15,7 @@ from receipts.axes.lane import Lane
 from receipts.axes.shape import meets, target_of
 from receipts.base.errors import NotFound, UsageError
 from receipts.judging.verdict import Comparison
-from receipts.publish.report.shelf import Shelf, ran
+from receipts.publish.report.reader import ReportReader, ran
 from receipts.receipt import Parsed
 from receipts.store import Condition, Entry, Filters
 
@@ -50,8 +50,10 @@ class Tried:
     @property
     def gain(self) -> bool:
         """Whether B is faster, proven or indicated."""
-        made = self.verdict
-        return made is not None and made.status != "rejected" and is_gain(made.metric, made.effect, self.ratio)
+        verdict = self.verdict
+        return (
+            verdict is not None and verdict.status != "rejected" and is_gain(verdict.metric, verdict.effect, self.ratio)
+        )
 
 
 def _headline(verdict: Comparison) -> tuple[float | None, float | None, float | None]:
@@ -66,17 +68,17 @@ def is_gain(metric: str, effect: str, ratio: float | None) -> bool:
     return effect == "faster"
 
 
-def change_of(made: Difference) -> Change:
+def change_of(difference: Difference) -> Change:
     """The leaves that changed, in their order."""
-    return tuple(member for change in made.changed for member in change.members)
+    return tuple(member for change in difference.changed for member in change.members)
 
 
 class Retests:
     """Looks for launches of a lane that tried a change, until a moment."""
 
-    def __init__(self, shelf: Shelf, until: datetime) -> None:
-        self._shelf = shelf
-        self._store = shelf.store
+    def __init__(self, reader: ReportReader, until: datetime) -> None:
+        self._reader = reader
+        self._store = reader.store
         self._until = until
         self._indexed: dict[str, bool] = {}
         self._told: dict[tuple[str, ...], Tried | None] = {}
@@ -100,12 +102,12 @@ class Retests:
             bounds = [(_COLUMNS[path], wanted) for path, wanted in target.bounds.items() if path in _COLUMNS]
             conditions = [Condition(name, "=", str(wanted)) for name, wanted in bounds if _is_free(name, change)]
             rows = self._rows(change, "b", like, lane, conditions)
-            rows = (b for b in rows if meets(self._shelf.launch(b).parsed, target.bounds))
+            rows = (b for b in rows if meets(self._reader.launch(b).parsed, target.bounds))
             for b in self._once(rows, lane):
-                found = self._against(b, change, lane, metric, conditions)
-                if found is not None and (found.verdict is None or found.verdict.status != "rejected"):
-                    return found
-                refused = refused or found
+                tried = self._against(b, change, lane, metric, conditions)
+                if tried is not None and (tried.verdict is None or tried.verdict.status != "rejected"):
+                    return tried
+                refused = refused or tried
         return refused
 
     def elsewhere(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
@@ -117,17 +119,17 @@ class Retests:
 
     def _elsewhere(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
         rows = self._rows(change, "b", like, lane, [Condition("outcome", "=", "ok")])
-        for b in self._once((b for b in rows if target_of(self._shelf.launch(b).parsed, lane) is None), lane):
-            found = self._against(b, change, lane, metric, [])
-            if found is not None and found.gain:
-                return found
+        for b in self._once((b for b in rows if target_of(self._reader.launch(b).parsed, lane) is None), lane):
+            tried = self._against(b, change, lane, metric, [])
+            if tried is not None and tried.gain:
+                return tried
         return None
 
     def _once(self, rows: Iterable[Entry], lane: Lane) -> Iterator[Entry]:
         """The newest launch of each configuration, as sound and with that outcome: the others were tried with it."""
         seen: set[tuple[bytes, str, str]] = set()
         for row in rows:
-            status = self._shelf.item(row).rate_status
+            status = self._reader.item(row).rate_status
             key = (configuration(self._store.parsed(row.id), lane).whole, row.outcome, status)
             if key not in seen:
                 seen.add(key)
@@ -145,16 +147,16 @@ class Retests:
                 continue
             if b.outcome != "ok":
                 return Tried(a, b, None)
-            if self._shelf.item(a).rate_status != "invalid":
+            if self._reader.item(a).rate_status != "invalid":
                 return Tried(a, b, self._compared(base, candidate, metric))
             unsound = unsound or (a, base)
         return Tried(unsound[0], b, self._compared(unsound[1], candidate, metric)) if unsound else None
 
     def _compared(self, base: Parsed, candidate: Parsed, metric: str) -> Comparison:
-        return self._shelf.comparisons.compare([base], [candidate], metric, named=(), beside=())
+        return self._reader.comparisons.compare([base], [candidate], metric, named=(), beside=())
 
     def _had_run(self, row: Entry) -> bool:
-        return ran(row) <= self._shelf.sought.until
+        return ran(row) <= self._reader.sought.until
 
     def _partners(
         self, candidate: Parsed, change: Change, lane: Lane, conditions: Sequence[Condition]
@@ -165,14 +167,14 @@ class Retests:
         if len(axes) != 1 or ran.own or not self._is_indexed(candidate, lane):
             well = [Condition("outcome", "=", "ok"), *conditions]
             return self._rows(change, "a", candidate, lane, well)
-        stored, last = self._shelf.stored, self._until - timedelta(microseconds=1)
-        found = (
+        stored, last = self._reader.stored, self._until - timedelta(microseconds=1)
+        entries = (
             row
             for number in stored.near(ran, LOOKED_AT, axes.pop())
             for row in stored.launches(number, "training", last, LOOKED_AT)
             if all(str(getattr(row, item.name)) == item.value for item in conditions)
         )
-        return sorted(found, key=lambda row: (row.started, row.seq), reverse=True)
+        return sorted(entries, key=lambda row: (row.started, row.seq), reverse=True)
 
     def _rows(
         self, change: Change, side: str, like: Parsed, lane: Lane, conditions: Sequence[Condition]

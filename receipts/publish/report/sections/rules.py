@@ -33,15 +33,15 @@ class Cited:
 
 def catalogue(rules: RuleSet, codes: Iterable[str]) -> tuple[Cited, ...]:
     """Rules of these codes, in the order of their codes; a code that the set does not hold is left out."""
-    found = []
+    cited = []
     for code in sorted(set(codes)):
         try:
             item = rules.get(code)
         except NotFound:
             continue
         parts = tuple((name.lower(), " ".join(text.split())) for name, text in _PART.findall(item.page))
-        found.append(Cited(item.code, item.name, item.level.value, parts))
-    return tuple(found)
+        cited.append(Cited(item.code, item.name, item.level.value, parts))
+    return tuple(cited)
 
 
 def cited(sections: Iterable[Section]) -> Iterator[str]:

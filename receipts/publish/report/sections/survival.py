@@ -26,7 +26,7 @@ from receipts.publish.text import NOTE, UNKNOWN, change, plain, span
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
     from receipts.judging.rulebook import RuleSet
-    from receipts.publish.report.shelf import Shelf
+    from receipts.publish.report.reader import ReportReader
     from receipts.receipt import Parsed
     from receipts.store import Store
 
@@ -79,28 +79,28 @@ class Survival:
     untried: int
 
 
-def survival(shelf: Shelf, lanes: Iterable[LaneWeek], judged: JudgedClaims, retests: Retests) -> Survival:
+def survival(reader: ReportReader, lanes: Iterable[LaneWeek], judged: JudgedClaims, retests: Retests) -> Survival:
     """What became of the gains of the week, and of the claims that wait for their target."""
-    found: list[Gain] = []
+    gains: list[Gain] = []
     untried = 0
     for week in lanes:
-        lane = shelf.lane(week.name)
+        lane = reader.lane(week.name)
         pairs = (*week.accepted, *week.inconclusive, *week.refused) if lane.targets else ()
         for pair in pairs:
-            beside = _is_local(shelf, pair, lane)
+            beside = _is_local(reader, pair, lane)
             if beside is None:
                 continue
-            if max(len(found), retests.looked_for) >= MOST_TRIED:
+            if max(len(gains), retests.looked_for) >= MOST_TRIED:
                 untried += 1
                 continue
-            made = _from_gain(shelf, pair, lane, retests) if beside else _from_loss(shelf, pair, lane, retests)
-            if made is not None and not any(_same(made, other) for other in found):
-                found.append(_claimed(made, judged))
+            gain = _from_gain(reader, pair, lane, retests) if beside else _from_loss(reader, pair, lane, retests)
+            if gain is not None and not any(_same(gain, other) for other in gains):
+                gains.append(_claimed(gain, judged))
     waiting = [item for item in judged.claims if item.waits and item.replaced is None]
     return Survival(
-        vanished=tuple(item for item in found if item.fate == "vanished"),
-        waiting=tuple(item for item in found if item.fate in ("waits", "open")),
-        held=tuple(item for item in found if item.fate == "held"),
+        vanished=tuple(item for item in gains if item.fate == "vanished"),
+        waiting=tuple(item for item in gains if item.fate in ("waits", "open")),
+        held=tuple(item for item in gains if item.fate == "held"),
         claims=tuple(waiting[:MOST]),
         claims_more=max(0, len(waiting) - MOST),
         untried=untried,
@@ -115,41 +115,41 @@ def _same(one: Gain, other: Gain) -> bool:
     return one.lane == other.lane and one.moved == other.moved and bool(ids[0] & ids[1])
 
 
-def _claimed(made: Gain, judged: JudgedClaims) -> Gain:
+def _claimed(gain: Gain, judged: JudgedClaims) -> Gain:
     """The gain with the first claim that stands on its launches."""
-    ids = {ref.id for ref in made.local.b}
+    ids = {ref.id for ref in gain.local.b}
     named = (item.id for item in judged.claims if ids & set(judged.verdicts[item.id].candidate))
-    return replace(made, claim=next(named, None))
+    return replace(gain, claim=next(named, None))
 
 
-def _is_local(shelf: Shelf, pair: Judged, lane: Lane) -> bool | None:
+def _is_local(reader: ReportReader, pair: Judged, lane: Lane) -> bool | None:
     """True for a gain beside the targets, False for what is no gain at one, None for all else."""
-    there = target_of(shelf.launch(shelf.entry(pair.b[0].id)).parsed, lane) is not None
+    there = target_of(reader.launch(reader.entry(pair.b[0].id)).parsed, lane) is not None
     gain = pair.status != "rejected" and is_gain(pair.metric, pair.effect, pair.ratio)
     if gain and not there:
         return True
-    told = pair.effect in ("slower", "equivalent", "indicated") or pair.path == "left"
-    return False if there and not gain and told and len(pair.counted) == 1 else None
+    known = pair.effect in ("slower", "equivalent", "indicated") or pair.path == "left"
+    return False if there and not gain and known and len(pair.counted) == 1 else None
 
 
-def _from_gain(shelf: Shelf, pair: Judged, lane: Lane, retests: Retests) -> Gain | None:
-    base, candidate = _sides(shelf.store, pair)
+def _from_gain(reader: ReportReader, pair: Judged, lane: Lane, retests: Retests) -> Gain | None:
+    base, candidate = _sides(reader.store, pair)
     changed = change_of(difference(base, candidate, tuple(lane.not_applicable)))
     if not changed:
         return None
     there = retests.at_target(changed, candidate, lane, pair.metric)
-    trial = None if there is None else _trial(shelf, there)
+    trial = None if there is None else _trial(reader, there)
     return _gain(lane, pair, _stated(candidate, pair), trial, *_fate(there))
 
 
-def _from_loss(shelf: Shelf, pair: Judged, lane: Lane, retests: Retests) -> Gain | None:
-    base, candidate = _sides(shelf.store, pair)
+def _from_loss(reader: ReportReader, pair: Judged, lane: Lane, retests: Retests) -> Gain | None:
+    base, candidate = _sides(reader.store, pair)
     changed = change_of(difference(base, candidate, tuple(lane.not_applicable)))
     local = retests.elsewhere(changed, candidate, lane, pair.metric) if changed else None
     if local is None:
         return None
     rules = tuple((item.code, item.name) for item in pair.reasons)
-    return _gain(lane, pair, _trial(shelf, local), _stated(candidate, pair), "vanished", rules)
+    return _gain(lane, pair, _trial(reader, local), _stated(candidate, pair), "vanished", rules)
 
 
 def _sides(store: Store, pair: Judged) -> tuple[Parsed, Parsed]:
@@ -182,15 +182,15 @@ def _fate(there: Tried | None) -> tuple[str, tuple[tuple[str, str], ...]]:
         return "waits", ()
     if there.verdict is None:
         return "vanished", ()
-    made = there.verdict
-    heavy = (item for item in made.findings if item.level is Level.ERROR and item.waived is None)
+    verdict = there.verdict
+    heavy = (item for item in verdict.findings if item.level is Level.ERROR and item.waived is None)
     rules = tuple(dict.fromkeys((item.code, item.name) for item in heavy))
-    if made.path == "left":
+    if verdict.path == "left":
         return "vanished", rules
-    if made.status == "rejected" or made.effect in ("ambiguous", "unproven"):
+    if verdict.status == "rejected" or verdict.effect in ("ambiguous", "unproven"):
         return "open", rules
     if there.gain:
-        return ("held" if made.status == "accepted" else "open"), rules
+        return ("held" if verdict.status == "accepted" else "open"), rules
     return "vanished", rules
 
 
@@ -198,15 +198,15 @@ def _stated(candidate: Parsed, pair: Judged) -> Trial:
     return Trial(pair.a, pair.b, _shape(candidate), pair.ratio, pair.low, pair.high, pair.effect, pair.status)
 
 
-def _trial(shelf: Shelf, made: Tried) -> Trial:
-    low, high = made.interval
-    row, verdict = made.b, made.verdict
-    ids = (verdict.a, verdict.b) if verdict is not None else ((made.a.id,), (row.id,))
-    a, b = (tuple(Ref(name, shelf.entry(name).name) for name in side) for side in ids)
+def _trial(reader: ReportReader, tried: Tried) -> Trial:
+    low, high = tried.interval
+    row, verdict = tried.b, tried.verdict
+    ids = (verdict.a, verdict.b) if verdict is not None else ((tried.a.id,), (row.id,))
+    a, b = (tuple(Ref(name, reader.entry(name).name) for name in side) for side in ids)
     shape = _words(row.chips, row.sequence_length, row.global_batch, row.depth)
     if verdict is None:
         return Trial(a, b, shape, None, None, None, f"ended in {row.outcome}", "rejected")
-    return Trial(a, b, shape, made.ratio, low, high, verdict.effect, verdict.status)
+    return Trial(a, b, shape, tried.ratio, low, high, verdict.effect, verdict.status)
 
 
 def _shape(parsed: Parsed) -> str:
@@ -219,31 +219,31 @@ def _words(chips: int | None, length: int | None, batch: int | None, depth: int 
     return ", ".join(f"{size:,} {what}" for size, what in sizes if size is not None) or "shape not stated"
 
 
-def section(made: Survival, rules: RuleSet) -> Section | str:
+def section(data: Survival, rules: RuleSet) -> Section | str:
     """The gains in words: what vanished first."""
     target = rules.about(Topic.TARGET)[:1]
     inner, _ = folded((
-        _gains("vanished", "Vanished at the target", made.vanished, target),
-        _gains("waiting", "Still to be shown at the target", made.waiting, target),
-        _claims(made),
-        _gains("held", "Held at the target", made.held, target),
+        _gains("vanished", "Vanished at the target", data.vanished, target),
+        _gains("waiting", "Still to be shown at the target", data.waiting, target),
+        _claims(data),
+        _gains("held", "Held at the target", data.held, target),
     ))  # fmt: skip
-    if not inner and not made.untried:
+    if not inner and not data.untried:
         return "gains lost or waiting for a target"
     says = (
         "A gain counts where the lane trains. Gains at other shapes were looked for at the lane's targets, "
         "by the same change of the same values, and what is no gain there was looked for elsewhere. Each trial stands "
         "alone: nothing here is adjusted."
     )
-    left = (f"{made.untried} more comparisons were not looked for elsewhere.",) if made.untried else ()
+    left = (f"{data.untried} more comparisons were not looked for elsewhere.",) if data.untried else ()
     return Section("survival", "What did not survive", sentences=(says, *left), sections=tuple(inner))
 
 
-def _gains(anchor: str, title: str, found: Sequence[Gain], target: Sequence[str]) -> Section | str:
+def _gains(anchor: str, title: str, gains: Sequence[Gain], target: Sequence[str]) -> Section | str:
     columns = heads(
         "lane | change | shown at | gain there [%] | launches | at the target | change at the target [%] | why"
     )
-    rows = tuple(Row(_cells(item, target)) for item in found)
+    rows = tuple(Row(_cells(item, target)) for item in gains)
     table = Table(f"{title}: gains by the change that made them", columns, rows)
     return listed(f"survival-{anchor}", title, title.lower(), table)
 
@@ -275,8 +275,8 @@ def _why(item: Gain, target: Sequence[str]) -> Cell:
     return (f"{item.there.effect}, {item.there.status}: ", *rules)
 
 
-def _claims(made: Survival) -> Section | str:
-    gains = (*made.vanished, *made.waiting, *made.held)
+def _claims(data: Survival) -> Section | str:
+    gains = (*data.vanished, *data.waiting, *data.held)
     fates = {item.claim: item.fate for item in gains if item.claim is not None and item.there is not None}
     columns = heads("claim | it says | to be shown at | tried there | why | stands on")
     rows = tuple(
@@ -288,7 +288,7 @@ def _claims(made: Survival) -> Section | str:
             joined((rule(why.code, why.name), f": {plain(why.found, NOTE)}") for why in item.reasons if why.code),
             links(item.receipts, more=item.receipts_more) or (UNKNOWN,),
         ))
-        for item in made.claims
+        for item in data.claims
     )  # fmt: skip
-    table = Table("Claims that hold where they were shown", columns, rows, more(made.claims_more, "claims"))
+    table = Table("Claims that hold where they were shown", columns, rows, more(data.claims_more, "claims"))
     return listed("survival-claims", "Claims that wait for their target", "waiting claims", table)

@@ -15,13 +15,13 @@ from receipts.publish.report.week import Week
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import LaneWeek
+    from receipts.publish.report.reader import ReportReader
     from receipts.publish.report.replicates import Replicates
     from receipts.publish.report.sections.memory import Headroom
-    from receipts.publish.report.shelf import Shelf
 
 
 @dataclass(frozen=True, slots=True)
-class LaneDrawn:
+class LanePictures:
     """What is drawn of one lane beside its tables, up to a week (``2026-W47``)."""
 
     week: str
@@ -34,23 +34,23 @@ class LaneDrawn:
 class Drawn:
     """What is drawn of a report: by lane, and the chips of its tightest launches."""
 
-    lanes: Mapping[str, LaneDrawn]
+    lanes: Mapping[str, LanePictures]
     chips: tuple[Chips, ...]
 
 
 def drawn(
-    shelf: Shelf, lanes: Sequence[LaneWeek], headroom: Sequence[Headroom], end: datetime, replicates: Replicates
+    reader: ReportReader, lanes: Sequence[LaneWeek], headroom: Sequence[Headroom], end: datetime, replicates: Replicates
 ) -> Drawn:
     """Gather it for an interval that ends at a moment, the latter left out."""
     return Drawn(
         lanes={
-            lane.name: LaneDrawn(
+            lane.name: LanePictures(
                 week=str(Week.of(end - timedelta(microseconds=1))),
-                repeated=repeated(shelf, (*lane.frontier, *lane.peaks), replicates),
-                courses=courses(shelf, lane.name, lane.frontier, end),
-                compared=compared(shelf, (*lane.accepted, *lane.inconclusive)),
+                repeated=repeated(reader, (*lane.frontier, *lane.peaks), replicates),
+                courses=courses(reader, lane.name, lane.frontier, end),
+                compared=compared(reader, (*lane.accepted, *lane.inconclusive)),
             )
             for lane in lanes
         },
-        chips=chips(shelf, headroom),
+        chips=chips(reader, headroom),
     )

@@ -39,12 +39,12 @@ class Item:
 
     entry: Entry
     verdict: ReceiptVerdict
-    shelf: Shelf = field(repr=False)
+    reader: ReportReader = field(repr=False)
 
     @property
     def launch(self) -> Launch:
         """The receipt under its lane."""
-        return self.shelf.launch(self.entry)
+        return self.reader.launch(self.entry)
 
     @property
     def parsed(self) -> Parsed:
@@ -54,12 +54,12 @@ class Item:
     @property
     def lane(self) -> Lane:
         """The lane that it is judged under."""
-        return self.shelf.lane(self.entry.lane)
+        return self.reader.lane(self.entry.lane)
 
     @cached_property
     def facts(self) -> Facts:
         """What rules may know of its lane and its witnesses."""
-        return self.shelf.facts_of(self.entry)
+        return self.reader.facts_of(self.entry)
 
     @property
     def ref(self) -> Ref:
@@ -97,7 +97,7 @@ def order(entry: Entry) -> tuple[datetime, datetime, int]:
     return ran(entry), entry.started, entry.seq
 
 
-class Shelf:
+class ReportReader:
     """What ran from ``since`` (or ever) until ``as_of``, in the order in which it ran, and what is asked for of others.
 
     Rows of the interval are held, and of them alone: verdicts are small, and documents are read one by one.
@@ -157,8 +157,8 @@ class Shelf:
     def pins(self) -> tuple[Entry, ...]:
         """Receipts that are pinned now and had run, the newest first."""
         names = {item.receipt for item in self.store.pins().values() if item.receipt is not None}
-        found = [row for row in self.stored.entries(sorted(names)) if self._had_run(row)] if names else []
-        return tuple(sorted(found, key=order, reverse=True))
+        pinned = [row for row in self.stored.entries(sorted(names)) if self._had_run(row)] if names else []
+        return tuple(sorted(pinned, key=order, reverse=True))
 
     @property
     def looked_at(self) -> tuple[Item, ...]:
@@ -192,10 +192,10 @@ class Shelf:
 
     def _settle(self, rows: Sequence[Entry]) -> None:
         self._relate(rows)
-        told = self.stored.said([row.seq for row in rows], self.rules) if self._reuse else {}
+        verdicts = self.stored.verdicts([row.seq for row in rows], self.rules) if self._reuse else {}
         rules = self.rulebook.rules
         for row in rows:
-            body = told.get(row.seq)
+            body = verdicts.get(row.seq)
             verdict = read(body, rules) if body is not None else None
             if verdict is None or not holds(verdict, row, self._kin.get(row.id, ALONE), self.lane(row.lane), rules):
                 verdict = self._judge(row)
@@ -207,17 +207,17 @@ class Shelf:
         known = self.store.query.facts([launch.parsed])
         facts = replace(self.facts_of(row), at_once=known.at_once, resumed=known.resumed)
         if self._reuse:
-            found = judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch)
-            return without_asking(found, self.rulebook.rules)
+            verdict = judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch)
+            return without_asking(verdict, self.rulebook.rules)
         facts = replace(facts, failures=tuple(self.store.query.failed_before(launch.parsed)))
         return judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch)
 
     def _relate(self, rows: Sequence[Entry]) -> None:
         """Look up who witnesses these receipts, and what they witness, as far as it had run."""
         measured = [row for row in rows if row.witness_for is None]
-        found = self.stored.witnesses(measured)
-        for row in measured if found else ():
-            naming = {other.id: other for name in (row.id, row.launch) for other in found.get(name, ())}
+        witnesses = self.stored.witnesses(measured)
+        for row in measured if witnesses else ():
+            naming = {other.id: other for name in (row.id, row.launch) for other in witnesses.get(name, ())}
             own = [other for other in naming.values() if other.launch != row.launch and self._had_run(other)]
             if own:
                 newest = sorted(own, key=lambda other: -other.seq)
@@ -236,12 +236,12 @@ class Shelf:
 
     def launch(self, row: Entry) -> Launch:
         """A row's receipt under its lane; as many as are read together are held."""
-        found = self._launches.get(row.id)
-        if found is None:
+        launch_of = self._launches.get(row.id)
+        if launch_of is None:
             if len(self._launches) >= KEPT:
                 del self._launches[next(iter(self._launches))]
-            found = self._launches[row.id] = self.rulebook.launch(self.store.parsed(row.id))
-        return found
+            launch_of = self._launches[row.id] = self.rulebook.launch(self.store.parsed(row.id))
+        return launch_of
 
     def facts_of(self, row: Entry) -> Facts:
         """What rules may know of a row's lane and witnesses."""
@@ -269,5 +269,5 @@ class Shelf:
     def failed_before(self, row: Entry, most: int) -> list[Entry]:
         """The last launches of a row's signature that failed before it started, in the order in which they ran."""
         failed = self.store.query.failed_before(self.launch(row).parsed)
-        found = [other for other in self.stored.entries([item.id for item in failed]) if self._had_run(other)]
-        return sorted(found, key=order)[-most:]
+        entries = [other for other in self.stored.entries([item.id for item in failed]) if self._had_run(other)]
+        return sorted(entries, key=order)[-most:]
