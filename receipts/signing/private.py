@@ -52,9 +52,9 @@ def new_key(name: str, target: Path) -> PrivateKey:
     if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no name of a key; write a letter or digit, then letters, digits, . _ @ or -")
     form = extra(_SERIALIZATION, "sign")
-    made = extra(_ED25519, "sign").Ed25519PrivateKey.generate()
-    key = PrivateKey(made, name)
-    secret = made.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
+    generated = extra(_ED25519, "sign").Ed25519PrivateKey.generate()
+    key = PrivateKey(generated, name)
+    secret = generated.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
     with writable(target):
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with staged(target, mode=0o600) as beside, staged(target.with_name(f"{target.name}.pub")) as public:

@@ -12,19 +12,8 @@ import pytest
 import receipts
 
 NAMELESS: Final = frozenset({"found", "made", "told", "said", "says"})
-ROOMS: Final = (
-    "api",
-    "axes",
-    "base",
-    "cli",
-    "estimate",
-    "judging",
-    "metrics",
-    "questions",
-    "receipt",
-    "serve",
-    "stats",
-    "workflows",
+ROOMS: Final = tuple(
+    sorted(path.name for path in Path(receipts.__file__).parent.iterdir() if path.is_dir() and path.name[0] != "_")
 )
 
 
