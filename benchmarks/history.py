@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-from receipts.stats.change_points import Change, changes
+from receipts.stats.change_points import LevelChange, changes
 
 MARK = ":::MLLOG"
 FEWEST = 8  # launches of a group that is replayed
@@ -70,7 +70,7 @@ def simulated(rng: random.Random, count: int) -> dict[str, list[float]]:
     return groups
 
 
-def incidents(series: list[float]) -> list[Change]:
+def incidents(series: list[float]) -> list[LevelChange]:
     """Steps beyond δ."""
     return [item for item in changes(series) if item.kind == "step" and abs(item.log) > math.log1p(DELTA)]
 

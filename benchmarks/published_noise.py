@@ -17,7 +17,7 @@ from pathlib import Path
 
 from receipts.axes.priors import Prior
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.published import Submission, submissions
+from receipts.questions.published import SubmissionSpread, submissions
 from receipts.receipt import Document, parse
 from receipts.stats.estimate import pooled
 from receipts.workflows.published import find_logs, import_logs
@@ -60,9 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def grouped(listed: Iterable[Submission], round_: str) -> dict[str, list[Submission]]:
+def grouped(listed: Iterable[SubmissionSpread], round_: str) -> dict[str, list[SubmissionSpread]]:
     """Submissions by accelerator and hosts, under the name of their prior."""
-    groups: defaultdict[tuple[str, int], list[Submission]] = defaultdict(list)
+    groups: defaultdict[tuple[str, int], list[SubmissionSpread]] = defaultdict(list)
     for item in listed:
         groups[item.accelerator, int(item.like.stated.get("hardware.hosts") or 0)].append(item)
     named = {}
@@ -73,7 +73,7 @@ def grouped(listed: Iterable[Submission], round_: str) -> dict[str, list[Submiss
     return named
 
 
-def prior(name: str, items: Sequence[Submission]) -> Prior | None:
+def prior(name: str, items: Sequence[SubmissionSpread]) -> Prior | None:
     """The pooled spread of some submissions; None where no launches spread."""
     sigma = pooled([[log(value) for value in item.seconds] for item in items])
     if sigma is None or sigma.df is None:
@@ -81,7 +81,7 @@ def prior(name: str, items: Sequence[Submission]) -> Prior | None:
     return Prior(name, round(sigma.value, 6), sigma.df, sum(len(item.seconds) for item in items), len(items))
 
 
-def page(groups: dict[str, list[Submission]]) -> str:
+def page(groups: dict[str, list[SubmissionSpread]]) -> str:
     """Markdown of all groups."""
     rows = []
     for name, items in groups.items():

@@ -14,7 +14,7 @@ from benchmarks.attack.mutations import changed_bytes
 from benchmarks.attack.outcome import Outcome, Tally, in_parts
 from receipts.base.errors import InputError, StoreError
 from receipts.ingest import Options, assemble, gather
-from receipts.ingest.files import Given
+from receipts.ingest.files import InputFile
 from receipts.ingest.leaves import OPEN, parts
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document, Parsed, parse
@@ -46,7 +46,7 @@ class Base(NamedTuple):
 
 def base_of(file: Path) -> Base | None:
     """The receipt that ingest makes of a file; None where it makes none, or reads no leaf."""
-    done = assemble(gather([Given(file, file.name)]), Options("unlisted", "training", _STATED, (LANE,)))
+    done = assemble(gather([InputFile(file, file.name)]), Options("unlisted", "training", _STATED, (LANE,)))
     try:
         parsed = parse(Document(sealed(done.raw), file.name))
     except InputError:

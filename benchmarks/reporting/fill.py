@@ -28,7 +28,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse
 from receipts.store import Store, open_store
-from receipts.store.entries import Answer, promoted
+from receipts.store.entries import VerdictColumns, promoted
 from receipts.store.history.verdicts import row_of
 from receipts.store.packing import CODEC, pack, unpack
 from receipts.store.query import signatures
@@ -185,7 +185,7 @@ def _kind(
     said = unpack(packed["codec"], packed["body"], "verdict").decode().replace(parsed.id, _ID)
     return Kind(
         text=raw,
-        row=promoted(launch, Answer.by(verdict), now),
+        row=promoted(launch, VerdictColumns.by(verdict), now),
         verdict=packed,
         said=said,
         configuration=configuration(parsed, launch.lane),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from receipts.judging.verdict import Comparison as Verdict
     from receipts.metrics.chips import Pressure
     from receipts.publish.page import Page
-    from receipts.questions.comparisons import Sides
+    from receipts.questions.comparisons import JudgedSides
     from receipts.questions.reproduced import Reproduced
     from receipts.receipt import Parsed
     from receipts.store import Decision
@@ -33,7 +33,7 @@ class Comparison(Answer):
 
     def __init__(
         self,
-        sides: Sides,
+        sides: JudgedSides,
         judge: Callable[..., Verdict],
         decided: Sequence[Decision],
         rules: RuleSet,
@@ -175,7 +175,7 @@ def compared(
     counting = comparisons if beside is None else Comparisons(beside, rulebook)
     ungiven = counting.ungiven(left, right) if pools == (left, right) else ()
 
-    def judge(sides: Sides, *, prove: bool = False) -> Verdict:
+    def judge(sides: JudgedSides, *, prove: bool = False) -> Verdict:
         verdict = comparisons.verdict(sides, waivers=waivers, study=study, prove=prove)
         return replace(verdict, ungiven=ungiven) if any(ungiven) else verdict
 
@@ -183,7 +183,7 @@ def compared(
     return Comparison(sides, judge, decided, rulebook.rules, _reproduced(store, rulebook, sides, metric))
 
 
-def _reproduced(store: Opened | None, rulebook: Rulebook, sides: Sides, metric: str) -> dict[str, Reproduced]:
+def _reproduced(store: Opened | None, rulebook: Rulebook, sides: JudgedSides, metric: str) -> dict[str, Reproduced]:
     """By side, who else came to its value; asked where its launches ran on several hosts."""
     known: dict[str, Reproduced] = {}
     for letter, group in (("A", sides.a), ("B", sides.b)):

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 MOST: Final = 250  # settings that a session holds, some 40 kB each with all that follows from them
 
 
-class Settings:
+class LaunchSettings:
     """What a launch decides of its run, and what follows from that alone, each worked out on first use.
 
-    Nothing here is a launch's own: `SettingsCache` gives one `Settings` to all launches that state the same.
+    Nothing here is a launch's own: `SettingsCache` gives one `LaunchSettings` to all launches that state the same.
     """
 
     def __init__(self, parsed: Parsed) -> None:
@@ -34,7 +34,7 @@ class Settings:
         self._configurations: dict[int, Configuration] = {}
 
     def __repr__(self) -> str:
-        return f"Settings({len(self._decided.leaves)} leaves)"
+        return f"LaunchSettings({len(self._decided.leaves)} leaves)"
 
     @cached_property
     def effective(self) -> Mapping[str, Any]:
@@ -80,15 +80,15 @@ class SettingsCache:
     """What one command, or one process of a parallel submit, works out once: the last settings that it met."""
 
     def __init__(self) -> None:
-        self._settings: Bounded[tuple[bytes, str | None], Settings] = Bounded(MOST)
+        self._settings: Bounded[tuple[bytes, str | None], LaunchSettings] = Bounded(MOST)
 
     def __repr__(self) -> str:
         return f"SettingsCache({len(self._settings)} settings)"
 
-    def settings(self, parsed: Parsed) -> Settings:
+    def settings(self, parsed: Parsed) -> LaunchSettings:
         """The settings of a launch; those of one configuration and one context are the same object."""
         key = (configuration_key(parsed), parsed.receipt.run.context)
         known = self._settings.get(key)
         if known is None:
-            known = self._settings[key] = Settings(parsed)
+            known = self._settings[key] = LaunchSettings(parsed)
         return known

@@ -142,7 +142,7 @@ def _heat(parsed: Parsed, account: Account, phase: Phase, metric: Metric, lane: 
         values=values,
         title=f"{TITLES[metric].capitalize()} by chip, {phase.name}, in GiB",
         about=_about(parsed),
-        says=tuple(filter(None, (*words.phase_facts(phase), words.aggregate(account)))),
+        note=tuple(filter(None, (*words.phase_facts(phase), words.aggregate(account)))),
         worse="lower" if metric == "headroom" else "higher",
         limits={item.chip: float(item.limit) for item in phase.chips if item.limit is not None},
         leaders=frozenset(chip for chip, value in values.items() if value == worst and not alike),
@@ -230,7 +230,7 @@ def _change(sides: list[list[Parsed]], accounts: list[list[Account]], pressure: 
         values=values,
         title=f"Change of {TITLES[metric]} by chip, {where}, in GiB",
         about=f"A {_about(sides[0][0])} → B {_about(sides[1][0])}",
-        says=(words.change(pressure), *([str(pressure.margin)] if pressure.kind != "unknown" else [])),
+        note=(words.change(pressure), *([str(pressure.margin)] if pressure.kind != "unknown" else [])),
         worse="either",
         relief="up" if metric == "headroom" else "down",
         limits={item.chip: float(item.limit) for item in limits if item.limit is not None},
@@ -243,7 +243,7 @@ def _print(heat: Heat) -> None:
 
     output.line(output.paint(heat.title, "head"))
     output.wrapped(heat.about, 0, 2)
-    output.wrapped(heat.layout.says, 0, 2)
+    output.wrapped(heat.layout.note, 0, 2)
     output.line()
     for text in lines(heat, width=output.width(), colour=output.coloured()):
         output.line(text)

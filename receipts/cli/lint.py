@@ -13,7 +13,7 @@ from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.publish.lint.check import Result, State
+    from receipts.publish.lint.check import LintResult, State
     from receipts.questions.claims import ClaimFile
 
 EPILOG = """\b
@@ -72,7 +72,7 @@ def _claims(files: Sequence[str]) -> tuple[ClaimFile, ...]:
     return tuple(read(file) for file in files)
 
 
-def exit_code(results: Sequence[Result], *, strict: bool = False, max_warnings: int | None = None) -> int:
+def exit_code(results: Sequence[LintResult], *, strict: bool = False, max_warnings: int | None = None) -> int:
     """1 before 3 before 0, as the page says; a link or comment that backs nothing is a warning."""
     states = Counter(item.state for item in results)
     warnings = states["unreceipted"] + states["remark"]
@@ -82,7 +82,7 @@ def exit_code(results: Sequence[Result], *, strict: bool = False, max_warnings: 
     return 3 if states["stale"] or states["unproven"] else 0
 
 
-def _print(session: Session, results: list[Result], form: str) -> None:
+def _print(session: Session, results: list[LintResult], form: str) -> None:
     from receipts.publish.lint import forms
 
     counts = dict(sorted(Counter(item.state for item in results).items()))
@@ -103,7 +103,7 @@ def _print(session: Session, results: list[Result], form: str) -> None:
 STYLE = {"refuted": "E", "stale": "E", "unproven": "I", "unreceipted": "W", "remark": "W"}
 
 
-def _text(results: list[Result], counts: Mapping[State, int]) -> None:
+def _text(results: list[LintResult], counts: Mapping[State, int]) -> None:
     from receipts.publish.lint import forms
 
     for result in results:

@@ -16,7 +16,7 @@ from receipts.cli import output
 
 if TYPE_CHECKING:
     from receipts.emit.merge import Merged
-    from receipts.emit.part_file import Part
+    from receipts.emit.part_file import RankPart
 
 EPILOG = """\b
 Examples:
@@ -88,16 +88,16 @@ def merge_files(files: list[str]) -> Merged:
     """Parts and journals, merged. Raises UsageError with every file that cannot be read or does not belong to them."""
     from receipts.cli.recover import blamed
     from receipts.emit.merge import merge
-    from receipts.emit.part_file import Refused, load
+    from receipts.emit.part_file import UnmergeableParts, load
 
-    given: list[Part] = []
+    given: list[RankPart] = []
     problems: list[str] = []
     for name in files:
         try:
             part = load(name, blamed)
             _strict(part)
             given.append(part)
-        except Refused as error:
+        except UnmergeableParts as error:
             problems += error.lines
         except OSError as error:
             problems.append(f"{name}: it cannot be read: {error.strerror or error}")
@@ -105,7 +105,7 @@ def merge_files(files: list[str]) -> Merged:
         raise UsageError("\n".join(problems))
     try:
         merged = merge(given)
-    except Refused as error:
+    except UnmergeableParts as error:
         raise UsageError("\n".join(error.lines)) from None
     _read_again(merged)
     return merged
@@ -129,7 +129,7 @@ def _read_again(merged: Merged) -> None:
             failure[name] = value
 
 
-def _strict(part: Part) -> None:
+def _strict(part: RankPart) -> None:
     """Refuse a part that was changed on the way before it is merged. Raises InputError."""
     import json
 

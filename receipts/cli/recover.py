@@ -13,8 +13,8 @@ from receipts.base.errors import InputError, Problem, UsageError
 from receipts.cli import output
 
 if TYPE_CHECKING:
-    from receipts.emit.record import Record
-    from receipts.ingest.evidence.reading import Failure
+    from receipts.emit.record import RunRecord
+    from receipts.ingest.evidence.reading import AllocationFailure
 
 EPILOG = """\b
 Examples:
@@ -87,7 +87,7 @@ def command(journal: str, path: str | None, logs: tuple[str, ...], outcome: str 
     return 0
 
 
-def read(journal: str, *, hang: bool = False) -> Record:
+def read(journal: str, *, hang: bool = False) -> RunRecord:
     """The record of a journal whose process has ended, or is stuck and said to be. Raises InputError and UsageError."""
     from receipts.emit.recover import recover, running, stuck
     from receipts.emit.replay import NotAJournal
@@ -110,7 +110,7 @@ def read(journal: str, *, hang: bool = False) -> Record:
     return record
 
 
-def blamed(record: Record, logs: Iterable[str] = ()) -> None:
+def blamed(record: RunRecord, logs: Iterable[str] = ()) -> None:
     """Read again how the run ended: its own last words, and logs, with the engine's readers of failed allocations."""
     from receipts.emit.recover import blame
 
@@ -141,7 +141,7 @@ def _lines_of_hangs(texts: Iterable[bytes]) -> Iterator[str]:
                 yield redact(line.strip()[:LONGEST])
 
 
-def failure_in(text: bytes) -> Failure | None:
+def failure_in(text: bytes) -> AllocationFailure | None:
     """The failed allocation that began what a text tells; None where it tells of none."""
     from receipts.ingest.evidence.memory.classify import first_cause
     from receipts.ingest.evidence.memory.oom import OomReader
@@ -151,7 +151,7 @@ def failure_in(text: bytes) -> Failure | None:
     return first_cause(item for reading in scanned for item in reading.failures if item.fatal)
 
 
-def _leaves(failure: Failure) -> dict[str, Any]:
+def _leaves(failure: AllocationFailure) -> dict[str, Any]:
     names = ("requested_bytes", "used_bytes", "free_bytes", "limit_bytes", "operator", "chip")
     figures = {name: getattr(failure, name) for name in names}
     # The ordinal in a message is the one that the process sees.

@@ -13,7 +13,7 @@ from receipts.base.errors import UsageError
 from receipts.base.files import read_small
 from receipts.cli import output
 from receipts.cli.session import from_stdin, is_file, worst
-from receipts.workflows.server import Answered, Server, documented
+from receipts.workflows.server import RemoteServer, ServerResponse, documented
 
 if TYPE_CHECKING:
     from receipts.cli.sides import ComparisonOptions
@@ -24,14 +24,14 @@ PAGE = 1000
 MOMENTS = ("started", "finished", "submitted_at")
 
 
-def refuse(server: Server, options: Mapping[str, Any]) -> None:
+def refuse(server: RemoteServer, options: Mapping[str, Any]) -> None:
     """Refuse options that need the database itself. Raises UsageError with the first that was given."""
     for name, value in options.items():
         if value:
             raise UsageError(f"{name} needs the database itself, and {server.url} is a server; leave it out")
 
 
-def show(server: Server, word: str, *, facts: bool, opened: bool, raw: bool, as_json: bool) -> int:
+def show(server: RemoteServer, word: str, *, facts: bool, opened: bool, raw: bool, as_json: bool) -> int:
     """``receipts show``."""
     path = f"/v1/receipts/{word}"
     if raw:
@@ -40,7 +40,7 @@ def show(server: Server, word: str, *, facts: bool, opened: bool, raw: bool, as_
     return _print(server.get(path, [*_form("json" if as_json else "text", opened=opened), *_flag("facts", facts)]))
 
 
-def compare(server: Server, asked: ComparisonOptions, form: str, *, opened: bool) -> int:
+def compare(server: RemoteServer, asked: ComparisonOptions, form: str, *, opened: bool) -> int:
     """``receipts compare``; files are sent as they are."""
     a, b, witnesses = (documented([_document(word) for word in side]) for side in asked.words)
     query = [("metric", asked.metric), *(("waive", word) for word in asked.waive)]
@@ -51,7 +51,7 @@ def compare(server: Server, asked: ComparisonOptions, form: str, *, opened: bool
     return _print(server.ask("POST", "/v1/compare", query, body))
 
 
-def listed(server: Server, conditions: Sequence[str], limit: int, *, superseded: bool, order: str) -> list[Entry]:
+def listed(server: RemoteServer, conditions: Sequence[str], limit: int, *, superseded: bool, order: str) -> list[Entry]:
     """Rows of ``receipts list``; a limit of 0 is all."""
     from receipts.store import Entry
 
@@ -74,7 +74,7 @@ def _moments(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, **{name: datetime.fromisoformat(row[name]) for name in MOMENTS if row[name] is not None}}
 
 
-def preflight(server: Server, plan: str, *, as_json: bool) -> int:
+def preflight(server: RemoteServer, plan: str, *, as_json: bool) -> int:
     """``receipts preflight`` of one plan."""
     form, document = _form("json" if as_json else "text", opened=False), _document(plan)
     if isinstance(document, str):
@@ -82,7 +82,7 @@ def preflight(server: Server, plan: str, *, as_json: bool) -> int:
     return _print(server.ask("POST", "/v1/preflight", form, document.raw))
 
 
-def pins(server: Server, name: str | None, receipt: str | None, note: str | None, *, remove: bool) -> list[Any]:
+def pins(server: RemoteServer, name: str | None, receipt: str | None, note: str | None, *, remove: bool) -> list[Any]:
     """What ``receipts pin`` prints."""
     from receipts.store import Pin
 
@@ -95,7 +95,7 @@ def pins(server: Server, name: str | None, receipt: str | None, note: str | None
     return [Pin(**{**item, "at": datetime.fromisoformat(item["at"])}) for item in answered.data]
 
 
-def claims(server: Server, files: Sequence[str], *, add: bool, as_json: bool) -> int:
+def claims(server: RemoteServer, files: Sequence[str], *, add: bool, as_json: bool) -> int:
     """``receipts claim check`` and ``add`` of files: every verdict, and 1 if one is refuted, 3 if one is unproven."""
     path = "/v1/claims" if add else "/v1/claims/check"
     verdicts = []
@@ -109,7 +109,7 @@ def claims(server: Server, files: Sequence[str], *, add: bool, as_json: bool) ->
     return 0 if add else worst(item["status"] for item in verdicts)
 
 
-def claim_list(server: Server, status: str | None, *, everything: bool, as_json: bool) -> int:
+def claim_list(server: RemoteServer, status: str | None, *, everything: bool, as_json: bool) -> int:
     """``receipts claim list``."""
     query = [*([("status", status)] if status else []), *_flag("superseded", everything)]
     _claims(server.get("/v1/claims", query).data, as_json)
@@ -148,7 +148,7 @@ def _flag(name: str, value: bool) -> list[tuple[str, str]]:
     return [(name, "true")] if value else []
 
 
-def _print(answered: Answered) -> int:
+def _print(answered: ServerResponse) -> int:
     """The text as the server wrote it, which escapes what a terminal obeys; its code."""
     sys.stdout.write(answered.body.decode())
     return answered.code

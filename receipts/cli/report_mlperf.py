@@ -15,7 +15,7 @@ from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.questions.published import Submission
+    from receipts.questions.published import SubmissionSpread
 
 LANE = "mlperf-closed"
 EPILOG = """\b
@@ -67,7 +67,7 @@ def mlperf(session: Session, benchmark: str, accelerator: str, pair: tuple[str, 
     return 0
 
 
-def _one(listed: Sequence[Submission], pattern: str) -> Submission:
+def _one(listed: Sequence[SubmissionSpread], pattern: str) -> SubmissionSpread:
     fitting = [item for item in listed if fnmatchcase(item.context.lower(), f"*{pattern.lower()}*")]
     if len(fitting) != 1:
         names = ", ".join(item.context for item in fitting[:4]) or "none"

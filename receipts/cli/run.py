@@ -14,7 +14,7 @@ from receipts.cli.session import Session, named_plan, pass_session
 if TYPE_CHECKING:
     from receipts.cli.run_tools import Launcher
     from receipts.receipt import Parsed
-    from receipts.workflows.run import Folder
+    from receipts.workflows.run import AttemptFolder
 
 EPILOG = """\b
 Examples:
@@ -78,7 +78,7 @@ def command(
     launched, the same for every rank. A plan that is known or predicted to fail is skipped for the next smaller one.
     """
     from receipts.cli.run_tools import Launcher
-    from receipts.workflows.run.child import Limits
+    from receipts.workflows.run.child import ChildLimits
     from receipts.workflows.run.mesh import Mesh, placed
 
     placed(node_rank, nodes)
@@ -91,21 +91,23 @@ def command(
         folder, wanted = _taken_up(Path(resume))
     else:
         folder, wanted = _begun(session, plan, place, words, nodes, node_rank)
-    launcher = Launcher(folder, Mesh(node_rank, nodes), Limits(silence, grace), words or folder.command, not as_json)
+    launcher = Launcher(
+        folder, Mesh(node_rank, nodes), ChildLimits(silence, grace), words or folder.command, not as_json
+    )
     if node_rank:
         return launcher.follow()
     with folder.alone():
         return _walk(session, folder, wanted, launcher, retries, force, as_json)
 
 
-def _taken_up(place: Path) -> tuple[Folder, Parsed]:
+def _taken_up(place: Path) -> tuple[AttemptFolder, Parsed]:
     """A folder whose runner was killed, with the plan of its last attempt. Raises UsageError."""
     from receipts.questions.plan import parse_plan
     from receipts.receipt import read
-    from receipts.workflows.run import Folder
+    from receipts.workflows.run import AttemptFolder
     from receipts.workflows.run.child import alive
 
-    folder = Folder(place)
+    folder = AttemptFolder(place)
     folder.open()
     if folder.over or not folder.attempts:
         raise UsageError(f"{place}: this run is over; see: receipts run --help")
@@ -119,9 +121,9 @@ def _taken_up(place: Path) -> tuple[Folder, Parsed]:
 
 def _begun(
     session: Session, plan: str | None, place: str | None, words: tuple[str, ...], nodes: int, rank: int
-) -> tuple[Folder, Parsed]:
+) -> tuple[AttemptFolder, Parsed]:
     """A new folder, with the plan. Nothing is made before plan and command are known to be whole. Raises UsageError."""
-    from receipts.workflows.run import Folder, Words
+    from receipts.workflows.run import AttemptFolder, CommandWords
 
     if plan is None:
         raise UsageError("name what to launch: --plan PLAN -- COMMAND…, or --resume DIR")
@@ -130,8 +132,8 @@ def _begun(
     if nodes > 1 and place is None:
         raise UsageError("--nodes needs --dir, a folder that every node sees")
     wanted = named_plan(session, plan)
-    folder = Folder(Path(place or f"receipts-run-{datetime.now():%Y%m%d-%H%M%S}"))
-    Words(words).filled(wanted, {"plan": folder.path, "dir": folder.path})
+    folder = AttemptFolder(Path(place or f"receipts-run-{datetime.now():%Y%m%d-%H%M%S}"))
+    CommandWords(words).filled(wanted, {"plan": folder.path, "dir": folder.path})
     if rank == 0:
         folder.begin(words)
     return folder, wanted
@@ -139,7 +141,7 @@ def _begun(
 
 def _walk(
     session: Session,
-    folder: Folder,
+    folder: AttemptFolder,
     plan: Parsed,
     launcher: Launcher,
     retries: int | None,
@@ -148,12 +150,12 @@ def _walk(
 ) -> int:
     from receipts.cli.run_text import Teller
     from receipts.cli.run_tools import tools
-    from receipts.workflows.run import Words, walk
+    from receipts.workflows.run import CommandWords, walk
 
     lane = session.rulebook.lanes.of(plan.receipt.run.lane)
     teller = Teller(folder, as_json)
     outcome = walk(
-        plan, lane, folder, Words(folder.command), tools(session, folder, lane, launcher, teller, force), retries
+        plan, lane, folder, CommandWords(folder.command), tools(session, folder, lane, launcher, teller, force), retries
     )
     teller.end(outcome)
     return outcome.code

@@ -10,13 +10,13 @@ from receipts.cli import output
 
 if TYPE_CHECKING:
     from receipts.questions.preflight import Rung
-    from receipts.workflows.run import Attempt, Folder, RunOutcome, RunStep
+    from receipts.workflows.run import Attempt, AttemptFolder, RunOutcome, RunStep
 
 
 class Teller:
     """Tells a walk on standard error, where the command's own lines do not go."""
 
-    def __init__(self, folder: Folder, as_json: bool) -> None:
+    def __init__(self, folder: AttemptFolder, as_json: bool) -> None:
         self._folder = folder
         self._as_json = as_json
         self._faults: list[str] = []

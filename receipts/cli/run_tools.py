@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from receipts.cli.run_text import Teller
     from receipts.questions.preflight import PreflightAnswer
     from receipts.receipt import Document, Parsed
-    from receipts.workflows.run import Attempt, Ended, Folder, Limits, RunTools
+    from receipts.workflows.run import Attempt, AttemptFolder, ChildLimits, Ended, RunTools
     from receipts.workflows.run.mesh import Mesh
 
 RECORDED: Final = "run.json"
@@ -28,13 +28,15 @@ HOST_OOM: Final = "the kernel's out-of-memory killer ended a process of this con
 class Launcher:
     """Runs an attempt's command on this node. ``words`` are the command's as they were typed."""
 
-    def __init__(self, folder: Folder, mesh: Mesh, limits: Limits, words: Sequence[str], show: bool) -> None:
-        from receipts.workflows.run import Words
+    def __init__(
+        self, folder: AttemptFolder, mesh: Mesh, limits: ChildLimits, words: Sequence[str], show: bool
+    ) -> None:
+        from receipts.workflows.run import CommandWords
 
         self._folder = folder
         self._mesh = mesh
         self._limits = limits
-        self._words = Words(words)
+        self._words = CommandWords(words)
         self._show = show
         self._kills: dict[str, int] = {}
 
@@ -97,7 +99,9 @@ class Launcher:
         }
 
 
-def tools(session: Session, folder: Folder, lane: Lane, launcher: Launcher, teller: Teller, force: bool) -> RunTools:
+def tools(
+    session: Session, folder: AttemptFolder, lane: Lane, launcher: Launcher, teller: Teller, force: bool
+) -> RunTools:
     """The tools of a walk on this machine. The store is opened for each question: a launch may last for days."""
     from receipts.ingest.layout import pretty
     from receipts.workflows.run import RunTools
@@ -136,7 +140,7 @@ def _submit(session: Session, document: Document) -> str:
     return document.id
 
 
-def gather(session: Session, folder: Folder, attempt: Attempt, lane: Lane, launcher: Launcher) -> dict[str, Any]:
+def gather(session: Session, folder: AttemptFolder, attempt: Attempt, lane: Lane, launcher: Launcher) -> dict[str, Any]:
     """What an attempt left behind: its recorder's receipt, parts or journals, else what its files show."""
     place = folder.of(attempt)
     logs = sorted(place.glob("log*.txt"))

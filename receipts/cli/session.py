@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from receipts.receipt import Document, Parsed
     from receipts.receipt.stream import Item
     from receipts.store import Store
-    from receipts.workflows.server import Server
+    from receipts.workflows.server import RemoteServer
     from receipts.workflows.submit import Submission
 
 
@@ -58,14 +58,14 @@ class Session:
         return self._store or named
 
     @cached_property
-    def server(self) -> Server | None:
+    def server(self) -> RemoteServer | None:
         """The team's server, where the store is the URL of one."""
         named = self._store or (self.config.store if self._config else None)
         if named is None or not named.lower().startswith(("http://", "https://")):
             return None
-        from receipts.workflows.server import Server
+        from receipts.workflows.server import RemoteServer
 
-        return Server(named)
+        return RemoteServer(named)
 
     def close(self) -> None:
         """Close the connection to a server."""

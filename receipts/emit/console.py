@@ -10,8 +10,8 @@ from receipts.emit.missing import summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from receipts.emit.missing import Missing
-    from receipts.emit.record import Record
+    from receipts.emit.missing import UnstatedFact
+    from receipts.emit.record import RunRecord
 
 MAX_WARNINGS = 20
 
@@ -39,7 +39,7 @@ class Console:
         except (OSError, ValueError, AttributeError):
             self._quiet = True
 
-    def written(self, record: Record, path: str, open_facts: tuple[Missing, ...]) -> None:
+    def written(self, record: RunRecord, path: str, open_facts: tuple[UnstatedFact, ...]) -> None:
         """What was written, what to do next, and what the lane asks for that nobody stated."""
         steps = f"{record.steps} steps, {record.outcome}"
         if record.place.world > 1:

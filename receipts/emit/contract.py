@@ -15,7 +15,7 @@ _LONGEST_KEY = 200
 _LONGEST_VALUE = 10_000
 
 
-class Refused(Exception):
+class InvalidValue(Exception):
     """A value that its leaf cannot hold; the text says why. Never leaves this package."""
 
 
@@ -41,18 +41,18 @@ class Contract:
         self.evidence_rule = evidence_rule
 
     def check(self, path: str, value: Any) -> Any:
-        """The value as the receipt will hold it. Raises `Refused` where there is no such leaf, or it cannot hold it."""
+        """The value as the receipt will hold it. Raises `InvalidValue` where the leaf is unknown or cannot hold it."""
         kind = self.leaves.get(path)
         if kind is None:
-            raise Refused(f"there is no leaf {path}{self.near(path)}")
+            raise InvalidValue(f"there is no leaf {path}{self.near(path)}")
         try:
             held = _as(kind, value)
             # One spelling of what computes, and of types: `math` and `sdpa_math` are one path.
             if isinstance(held, str) and (path.startswith("path.") or path.endswith("_dtype")):
                 return "+".join(self.names.get(word.strip().lower(), word) for word in held.split("+"))
             return held
-        except Refused as error:
-            raise Refused(f"{path}: {error}") from None
+        except InvalidValue as error:
+            raise InvalidValue(f"{path}: {error}") from None
 
     def near(self, path: str) -> str:
         """What was meant, as the end of a sentence; empty where nothing is close."""
@@ -91,7 +91,7 @@ def near(word: str, known: Mapping[str, Any] | Sequence[str]) -> str:
 
 
 def scalar(value: Any) -> bool | int | float | str:
-    """A value of an open map: true or false, a number, or a text. Raises `Refused`."""
+    """A value of an open map: true or false, a number, or a text. Raises `InvalidValue`."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float) or _numeric(value):
@@ -100,10 +100,10 @@ def scalar(value: Any) -> bool | int | float | str:
 
 
 def key(name: Any) -> str:
-    """A key of an open map. Raises `Refused`."""
+    """A key of an open map. Raises `InvalidValue`."""
     text = printable(str(name))
     if not 0 < len(text) <= _LONGEST_KEY:
-        raise Refused(f"a key has 1 to {_LONGEST_KEY} characters, and this has {len(text)}")
+        raise InvalidValue(f"a key has 1 to {_LONGEST_KEY} characters, and this has {len(text)}")
     return text
 
 
@@ -120,7 +120,7 @@ def _as(kind: Sequence[Any], value: Any) -> Any:
         return [_as(kind[1:], item) for item in value]
     if name == "counts":
         if not hasattr(value, "items"):
-            raise Refused(f"it must be a map of names to counts, and is {_is(value)}")
+            raise InvalidValue(f"it must be a map of names to counts, and is {_is(value)}")
         return {key(item): _bounded(_whole(count), 0, 2**62) for item, count in value.items()}
     if name == "boolean":
         return _boolean(value)
@@ -130,14 +130,14 @@ def _as(kind: Sequence[Any], value: Any) -> Any:
         return _bounded(_number(value), kind[1], kind[2])
     text = _text(value, kind[1] if name == "text" else _LONGEST_VALUE)
     if name == "one" and text not in kind[1:]:
-        raise Refused(f"it is one of {', '.join(kind[1:])}, and not {text!r:.80}")
+        raise InvalidValue(f"it is one of {', '.join(kind[1:])}, and not {text!r:.80}")
     if name == "hex" and not (len(text) == kind[1] and set(text) <= set("0123456789abcdef")):
-        raise Refused(f"it must be {kind[1]} hex digits in lower case")
+        raise InvalidValue(f"it must be {kind[1]} hex digits in lower case")
     if name == "match":
         import re
 
         if not re.search(kind[1], text):
-            raise Refused(f"it must match {kind[1]}, and is {text!r:.80}")
+            raise InvalidValue(f"it must match {kind[1]}, and is {text!r:.80}")
     return _time(text) if name == "time" else text
 
 
@@ -152,7 +152,7 @@ def _boolean(value: Any) -> bool:
         return value
     if type(value).__module__ == "numpy" and type(value).__name__.rstrip("_") == "bool":
         return bool(value)
-    raise Refused(f"it must be True or False, and is {_is(value)}")
+    raise InvalidValue(f"it must be True or False, and is {_is(value)}")
 
 
 def _whole(value: Any) -> int:
@@ -162,40 +162,40 @@ def _whole(value: Any) -> int:
         return int(value)
     if _numeric(value) and float(value).is_integer():
         return int(value)
-    raise Refused(f"it must be a whole number, and is {_is(value)}")
+    raise InvalidValue(f"it must be a whole number, and is {_is(value)}")
 
 
 def _number(value: Any) -> int | float:
     if isinstance(value, bool):
-        raise Refused("it must be a number, and is True or False")
+        raise InvalidValue("it must be a number, and is True or False")
     if isinstance(value, int):
         if abs(value) >= 10**25:
-            raise Refused("the number has more than 25 digits")
+            raise InvalidValue("the number has more than 25 digits")
         return int(value)
     if isinstance(value, float) or _numeric(value):
         number = float(value)
         if not math.isfinite(number):
-            raise Refused(f"it must be finite, and is {number}")
+            raise InvalidValue(f"it must be finite, and is {number}")
         return number
-    raise Refused(f"it must be a number, and is {_is(value)}")
+    raise InvalidValue(f"it must be a number, and is {_is(value)}")
 
 
 def _bounded(value: Any, low: Any, high: Any) -> Any:
     if low is not None and value < low:
-        raise Refused(f"it must be {low} or more, and is {value}")
+        raise InvalidValue(f"it must be {low} or more, and is {value}")
     if high is not None and value > high:
-        raise Refused(f"it must be {high} or less, and is {value}")
+        raise InvalidValue(f"it must be {high} or less, and is {value}")
     return value
 
 
 def _text(value: Any, longest: int, shortest: int = 1) -> str:
     if isinstance(value, bytes | dict | list | set) or value is None:
-        raise Refused(f"it must be a text, and is {_is(value)}")
+        raise InvalidValue(f"it must be a text, and is {_is(value)}")
     # Enumerations, types (`torch.bfloat16`) and paths are named by what they print.
     text = value if isinstance(value, str) else str(getattr(value, "value", value))
     text = printable(text)
     if len(text) < shortest:
-        raise Refused("it is empty")
+        raise InvalidValue("it is empty")
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
@@ -205,9 +205,9 @@ def _time(text: str) -> str:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise Refused(f"{text!r:.60} is no time; write it like 2026-03-02T09:00:00Z") from None
+        raise InvalidValue(f"{text!r:.60} is no time; write it like 2026-03-02T09:00:00Z") from None
     if time.tzinfo is None:
-        raise Refused("the time has no zone; write it like 2026-03-02T09:00:00Z")
+        raise InvalidValue("the time has no zone; write it like 2026-03-02T09:00:00Z")
     return text
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from receipts.emit.losses import Series
-    from receipts.emit.record import Record
+    from receipts.emit.losses import ScalarSeries
+    from receipts.emit.record import RunRecord
 
 MAX_STEPS = 100_000
 SECTIONS = (
@@ -31,7 +31,7 @@ _CHUNK = 512
 class Seconds:
     """Durations of steps as they stand in the journal, given as seconds; a list that is never held whole."""
 
-    def __init__(self, record: Record, stop: int = MAX_STEPS) -> None:
+    def __init__(self, record: RunRecord, stop: int = MAX_STEPS) -> None:
         self._record = record
         self._stop = stop
 
@@ -48,7 +48,7 @@ class Seconds:
         return f"Seconds({len(self)} steps)"
 
 
-def tree(record: Record) -> dict[str, Any]:
+def tree(record: RunRecord) -> dict[str, Any]:
     """The receipt of a record as nested objects, in the order of the schema. What nobody stated is absent."""
     _state_run(record)
     _state_measurement(record)
@@ -108,7 +108,7 @@ def sealed(receipt: dict[str, Any]) -> Iterator[str]:
     yield from text(receipt)
 
 
-def chips(record: Record) -> list[dict[str, Any]]:
+def chips(record: RunRecord) -> list[dict[str, Any]]:
     """Rows of memory by chip and phase. Where this process is the whole launch, its devices are the chips."""
     order = ("post_init", "post_compile", "post_step0", "steady")
     rows = [
@@ -125,7 +125,7 @@ def put(node: dict[str, Any], keys: list[str], value: Any) -> None:
     node[keys[-1]] = value
 
 
-def _state_run(record: Record) -> None:
+def _state_run(record: RunRecord) -> None:
     head, facts = record.head, record.facts
     for name in ("launch", "lane", "kind", "started", "label", "context", "site", "command", "tags"):
         facts.put(f"run.{name}", head.get(name) or None, RECORDER)
@@ -138,7 +138,7 @@ def _state_run(record: Record) -> None:
     facts.put("run.exit_code", record.exit_code, RECORDER)
 
 
-def _state_measurement(record: Record) -> None:
+def _state_measurement(record: RunRecord) -> None:
     facts, place, steps = record.facts, "measurement", record.steps
     if steps:
         facts.put(f"{place}.timer", "perf_counter", RECORDER)
@@ -163,7 +163,7 @@ def _state_measurement(record: Record) -> None:
     _state_goodput(record)
 
 
-def _state_series(record: Record, series: Series, place: str) -> None:
+def _state_series(record: RunRecord, series: ScalarSeries, place: str) -> None:
     facts, kept = record.facts, sorted(series.kept)
     if series.unread:
         kept_back = f"{series.unread} of {series.given} values of {series.name} were not read"
@@ -180,7 +180,7 @@ def _state_series(record: Record, series: Series, place: str) -> None:
         facts.put(f"{place}.values", [value for _, value in kept], RECORDER)
 
 
-def _state_goodput(record: Record) -> None:
+def _state_goodput(record: RunRecord) -> None:
     """Wall time by category, each second once: what a span took inside a step is not the step's."""
     gauges, facts = record.gauges, record.facts
     if gauges is None or not record.steps:
@@ -193,12 +193,12 @@ def _state_goodput(record: Record) -> None:
         facts.put(f"measurement.goodput.{name}_seconds", nanoseconds / 1e9, RECORDER)
 
 
-def _flags(record: Record) -> dict[str, list[int]]:
+def _flags(record: RunRecord) -> dict[str, list[int]]:
     flagged = record.flagged()
     return {name: [step for step in steps if step < MAX_STEPS] for name, steps in flagged.items()}
 
 
-def _state_failure(record: Record) -> None:
+def _state_failure(record: RunRecord) -> None:
     facts, failure = record.facts, dict(record.failure)
     device = failure.pop("device", None)
     if not failure:

@@ -9,13 +9,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from receipts.emit.run import Run
+    from receipts.emit.run import RunState
     from receipts.emit.stall import Stall
 
 OUTCOMES = ("oom", "crash", "hang", "nan", "preempted")
 
 
-def conclude(run: Run, error: BaseException | None, died: int | None) -> None:
+def conclude(run: RunState, error: BaseException | None, died: int | None) -> None:
     """State outcome, exit code and failure of a run that ended with an exception, of a signal, or by itself."""
     record = run.record
     if record.stall is not None and run.steps.count > record.stall.step:
@@ -33,13 +33,13 @@ def conclude(run: Run, error: BaseException | None, died: int | None) -> None:
     record.outcome = outcome
 
 
-def hung(run: Run, stalled: Stall) -> None:
+def hung(run: RunState, stalled: Stall) -> None:
     """Note that a step was stuck when the run was told to stop."""
     run.record.stall = stalled
     _fail(run, "hang", {"class": "not_oom", "message": f"{stalled}, when it was told to stop"})
 
 
-def read(run: Run) -> None:
+def read(run: RunState) -> None:
     """Read losses and norms that lie on a device, where the run has ended well; a last one that is not finite is told.
 
     A device that stopped may never answer, so that after a failure nothing on it is read.
@@ -55,7 +55,7 @@ def read(run: Run) -> None:
         _fail(run, "nan", {"class": "not_oom", "message": f"the last loss that was read is {last}"})
 
 
-def _of(run: Run, error: BaseException | None) -> tuple[str, int | None]:
+def _of(run: RunState, error: BaseException | None) -> tuple[str, int | None]:
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else 0 if error.code is None else 1
         if code:
@@ -75,7 +75,7 @@ def _of(run: Run, error: BaseException | None) -> tuple[str, int | None]:
     return run.record.outcome or "ok", 0
 
 
-def caught(run: Run, error: BaseException | str, outcome: str | None) -> None:
+def caught(run: RunState, error: BaseException | str, outcome: str | None) -> None:
     """Note a failure that the job caught."""
     if isinstance(error, str):
         named, failure = failures.of_text(error)
@@ -88,7 +88,7 @@ def caught(run: Run, error: BaseException | str, outcome: str | None) -> None:
     _fail(run, outcome or named, failure)
 
 
-def _fail(run: Run, outcome: str, failure: dict[str, Any]) -> None:
+def _fail(run: RunState, outcome: str, failure: dict[str, Any]) -> None:
     steps, record = run.steps, run.record
     compiling = steps.gauges[OPEN_SPAN] == 1
     failure["step"] = steps.count

@@ -7,14 +7,14 @@ back from a journal make the same facts. Nothing here raises for what it is told
 from __future__ import annotations
 
 from receipts.emit import secrets
-from receipts.emit.contract import OPEN_MAPS, Refused, contract, key, near, printable, scalar
+from receipts.emit.contract import OPEN_MAPS, InvalidValue, contract, key, near, printable, scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any, TypedDict
 
-    class MemoryRow(TypedDict, total=False):
+    class MemoryFields(TypedDict, total=False):
         """One chip's memory: which chip, or which device of this process, figures in bytes, and after which step."""
 
         chip: int | None
@@ -35,7 +35,7 @@ _UNTOUCHED = ("code.commit", "code.imported_digest", "data.dataset_digest", "run
 _MEMORY = ("bytes_used", "bytes_limit", "peak_bytes", "peak_reserved_bytes", "step")
 
 
-class Facts:
+class StatedFacts:
     """Statements in the order in which they came. ``tell`` is called with each event, ``warn`` with each fault."""
 
     def __init__(self, tell: Callable[[list[Any]], None] | None = None) -> None:
@@ -50,7 +50,9 @@ class Facts:
         self.notes: dict[str, list[str]] = {}
 
     def __repr__(self) -> str:
-        return f"Facts({len(self.values)} leaves, {len(self.memory)} memory rows, {len(self.evidence)} of evidence)"
+        return (
+            f"StatedFacts({len(self.values)} leaves, {len(self.memory)} memory rows, {len(self.evidence)} of evidence)"
+        )
 
     def get(self, path: str) -> Any:
         """The value at a path, also of an entry of an open map; None where nothing is stated."""
@@ -82,7 +84,7 @@ class Facts:
             # Before a long text is cut: the cut could fall into a secret, and hide its shape.
             whole = clean(value) if path not in _UNTOUCHED else value
             checked = contract().check(path, whole)
-        except Refused as error:
+        except InvalidValue as error:
             self.fault(source, str(error))
             return
         if path not in _UNTOUCHED:
@@ -101,10 +103,10 @@ class Facts:
             return
         try:
             if name not in OPEN_MAPS:
-                raise Refused(f"there is no open map {name}{near(name, OPEN_MAPS)}")
+                raise InvalidValue(f"there is no open map {name}{near(name, OPEN_MAPS)}")
             checked_key = key(entry)
             checked = _entry(name, checked_key, value)
-        except Refused as error:
+        except InvalidValue as error:
             self.fault(source, f"{name}.{entry}: {error}")
             return
         entries = self.maps.setdefault(name, {})
@@ -132,14 +134,14 @@ class Facts:
         """State one chip's memory in one phase; ``chip`` over all hosts, or ``device`` as this process sees it."""
         try:
             if strange := [name for name in row if name not in (*_MEMORY, "phase", "chip", "device")]:
-                raise Refused(f"a row of memory has no {strange[0]}{near(strange[0], _MEMORY)}")
+                raise InvalidValue(f"a row of memory has no {strange[0]}{near(strange[0], _MEMORY)}")
             measured = {
                 name: contract().check(f"memory.chips[].{name}", row[name]) for name in _MEMORY if _has(row, name)
             }
             phase = contract().check("memory.chips[].phase", row.get("phase"))
             whole = _has(row, "chip")
             ordinal = contract().check("memory.chips[].chip", row["chip"] if whole else row.get("device"))
-        except Refused as error:
+        except InvalidValue as error:
             self.fault(source, str(error))
             return
         if len(self.memory) < MAX_ROWS:
@@ -163,7 +165,7 @@ class Facts:
         for name, value in (row.get("observed") or {}).items():
             try:
                 observed[key(name)] = _scalar_of(str(name), value)
-            except Refused as error:
+            except InvalidValue as error:
                 self.fault(source, f"evidence: {name}: {error}")
         if observed:
             entry["observed"] = observed
@@ -175,13 +177,13 @@ class Facts:
         try:
             missing = [name for name in needed if not _has(row, name)]
             if missing:
-                raise Refused(f"{place}: it says no {missing[0]}")
+                raise InvalidValue(f"{place}: it says no {missing[0]}")
             return {
                 name: clean(contract().check(f"{place}.{name}", value))
                 for name, value in row.items()
                 if _has(row, name)
             }
-        except Refused as error:
+        except InvalidValue as error:
             self.fault(source, str(error))
             return None
 
@@ -190,7 +192,7 @@ class Facts:
         try:
             line = clean(printable(str(text)))[:10_000]
             name = key(topic)
-        except Refused:
+        except InvalidValue:
             return
         lines = self.notes.setdefault(name, [])
         if line and line not in lines and len(lines) < MAX_NOTES and len(self.notes) < 150:
@@ -267,14 +269,14 @@ def _scalar_of(name: str, value: Any) -> Any:
 def _entry(name: str, entry: str, value: Any) -> Any:
     if entry == "complete":
         if not isinstance(value, bool):
-            raise Refused("it must be True or False")
+            raise InvalidValue("it must be True or False")
         return value
     if name == "wheels":
         if isinstance(value, dict):
             shape = {"version": ["text", 500], "digest": ["text", 500], "editable": ["boolean"]}
             return _object(value, shape, "version")
         if not isinstance(value, str) or not value:
-            raise Refused("it must be a version")
+            raise InvalidValue("it must be a version")
         return value[:500]
     if name == "flags" and isinstance(value, dict):
         flag = {"value": _scalar_of(entry, value.get("value"))}
@@ -288,6 +290,6 @@ def _object(value: Mapping[str, Any], shape: Mapping[str, Any], needed: str) -> 
     from receipts.emit.contract import Contract
 
     if value.get(needed) is None:
-        raise Refused(f"it says no {needed}")
+        raise InvalidValue(f"it says no {needed}")
     leaves = Contract("", shape, {}, {})
     return {name: leaves.check(name, item) for name, item in value.items() if item is not None}

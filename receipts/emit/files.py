@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from receipts.emit.place import Place
+    from receipts.emit.place import ProcessRank
 
 RECEIPT = "run.json"
 LARGEST_DIGESTED = 1 << 28
 
 
-def receipt_path(out: str, launch: str, place: Place) -> str:
+def receipt_path(out: str, launch: str, place: ProcessRank) -> str:
     """The file of the receipt; with several ranks, of this rank's part. A folder gets a file named by the launch."""
     if out.endswith(("/", os.sep)) or os.path.isdir(out):
         out = os.path.join(out, f"run-{launch[:8]}.json")

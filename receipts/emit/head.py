@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 KINDS = ("training", "microbench", "profile", "serving")
 
 
-def of(about: Mapping[str, Any], where: place.Place, fault: Callable[[str], None]) -> dict[str, Any]:
+def of(about: Mapping[str, Any], where: place.ProcessRank, fault: Callable[[str], None]) -> dict[str, Any]:
     """The frame; an option that cannot stand is told by ``fault`` and left out."""
     given = about["launch"]
     launch = str(given)[:500] if given else place.launch_of(place=where)

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from receipts.emit.steps import Steps
+    from receipts.emit.steps import StepTimer
 
 KEPT = journal.TABLE
 # Few: to keep a tensor without its graph costs more than all else in a step, and moves where the next ones lie.
 WAITING = 32
 
 
-class Series:
+class ScalarSeries:
     """One quantity over the steps. ``floats`` and ``gauges`` are words that survive the process (see `journal`)."""
 
     __slots__ = (
@@ -75,9 +75,9 @@ class Series:
         self.latest: Any = None
 
     def __repr__(self) -> str:
-        return f"Series({self.name!r}, given={self.given}, last={self.last}, finite={self.finite})"
+        return f"ScalarSeries({self.name!r}, given={self.given}, last={self.last}, finite={self.finite})"
 
-    def add(self, steps: Steps, value: Any) -> None:
+    def add(self, steps: StepTimer, value: Any) -> None:
         """Take a step's value: a number, or what gives one when it is called or converted at the end."""
         self.given = given = self.given + 1
         kind = type(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from receipts.emit import across_ranks, document, failures
 from receipts.emit.contract import contract
 from receipts.emit.facts import RECORDER
-from receipts.emit.part_file import Part, Refused
+from receipts.emit.part_file import RankPart, UnmergeableParts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Merged:
         return f"Merged({len(self.missing)} missing, {len(self.disagreements)} disagreements)"
 
 
-def merge(given: Iterable[Part]) -> Merged:
+def merge(given: Iterable[RankPart]) -> Merged:
     """One receipt of all parts. Raises Refused where they are not of one launch."""
     ranked = _one_launch(sorted(given, key=lambda part: (part.rank, part.source)))
     world = ranked[0].world
@@ -69,15 +69,15 @@ def merge(given: Iterable[Part]) -> Merged:
     return Merged(document.counted(receipt, "merge"), missing, tuple(join.disagreements))
 
 
-def _one_launch(ranked: list[Part]) -> list[Part]:
+def _one_launch(ranked: list[RankPart]) -> list[RankPart]:
     if not ranked:
-        raise Refused(["there are no parts to merge"])
+        raise UnmergeableParts(["there are no parts to merge"])
     lines: list[str] = []
     lines += _odd("launch", {part: part.launch for part in ranked})
     lines += _odd("world", {part: part.world for part in ranked})
     for what in ("lane", "kind"):
         lines += _odd(what, {part: part.run[what] for part in ranked})
-    kept: dict[int, Part] = {}
+    kept: dict[int, RankPart] = {}
     for part in ranked:
         other = kept.setdefault(part.rank, part)
         if other is part:
@@ -88,15 +88,15 @@ def _one_launch(ranked: list[Part]) -> list[Part]:
         else:
             lines.append(f"rank {part.rank} is there twice: {other.source} and {part.source}; name one of them")
     if lines:
-        raise Refused(lines)
+        raise UnmergeableParts(lines)
     return [kept[rank] for rank in sorted(kept)]
 
 
-def _journal(part: Part) -> bool:
+def _journal(part: RankPart) -> bool:
     return part.source.endswith(".journal")
 
 
-def _odd(what: str, of: Mapping[Part, Any]) -> list[str]:
+def _odd(what: str, of: Mapping[RankPart, Any]) -> list[str]:
     """A line for each part that is not of what most are of."""
     counts: dict[Any, int] = {}
     for value in of.values():
@@ -119,7 +119,7 @@ def _odd(what: str, of: Mapping[Part, Any]) -> list[str]:
 _FIRST = ("oom", "nan", "crash", "hang", "silent", "bereft", "preempted")
 
 
-def _ending(ranked: list[Part]) -> dict[str, Any]:
+def _ending(ranked: list[RankPart]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     values["run.started"] = min((part.run["started"] for part in ranked), key=_time)
     finished = [part.run["finished"] for part in ranked if part.run.get("finished")]
@@ -143,7 +143,7 @@ def _ending(ranked: list[Part]) -> dict[str, Any]:
     return {path: value for path, value in values.items() if value is not None}
 
 
-def _awaited(ranked: list[Part]) -> dict[str, Any]:
+def _awaited(ranked: list[RankPart]) -> dict[str, Any]:
     """The rank that the others of a launch waited for, where it alone had ended fewer steps; else nothing."""
     ended = {part.rank: len(part.receipt.get("measurement", {}).get("step_durations_seconds", ())) for part in ranked}
     least = min(ended.values())
@@ -159,7 +159,7 @@ def _awaited(ranked: list[Part]) -> dict[str, Any]:
     return {"rank": behind[0], "step": least, "message": f"{words}; of rank {stuck[0]}: {message}"}
 
 
-def _missed(ranked: list[Part], failure: Mapping[str, Any]) -> dict[str, Any]:
+def _missed(ranked: list[RankPart], failure: Mapping[str, Any]) -> dict[str, Any]:
     """What the first rank says that lost one which ended without a word; else nothing."""
     left = next((part for part in ranked if _kind(part) == "bereft"), None)
     if left is None:
@@ -168,7 +168,7 @@ def _missed(ranked: list[Part], failure: Mapping[str, Any]) -> dict[str, Any]:
     return {"message": f"{failure.get('message', '')}; of rank {left.rank}: {message}"[: failures.LONGEST]}
 
 
-def _kind(part: Part) -> str:
+def _kind(part: RankPart) -> str:
     """A part's outcome; of a crash without a class `silent`, of one for want of another rank `bereft`."""
     outcome: str = part.run["outcome"]
     failure = part.receipt.get("failure", {})
@@ -180,7 +180,7 @@ def _kind(part: Part) -> str:
     return "bereft" if failures.bereft(str(failure.get("message", ""))) else "crash"
 
 
-def _order(part: Part) -> tuple[int, bool, float, int]:
+def _order(part: RankPart) -> tuple[int, bool, float, int]:
     kind = _kind(part)
     rank = _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
     silent = part.receipt.get("failure", {}).get("class") is None
@@ -193,10 +193,10 @@ def _time(text: str) -> float:
     try:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
-        raise Refused([f"{text!r:.60} is no time: a part was changed by hand"]) from None
+        raise UnmergeableParts([f"{text!r:.60} is no time: a part was changed by hand"]) from None
 
 
-def _chips(ranked: list[Part]) -> list[dict[str, Any]]:
+def _chips(ranked: list[RankPart]) -> list[dict[str, Any]]:
     """Every rank's rows, each with its chip over all hosts; of one chip and phase the larger peak stands."""
     largest: dict[tuple[int, str], dict[str, Any]] = {}
     order = {phase: at for at, phase in enumerate(("post_init", "post_compile", "post_step0", "steady"))}
@@ -211,7 +211,7 @@ def _chips(ranked: list[Part]) -> list[dict[str, Any]]:
     return [{"chip": chip, "phase": phase, **largest[chip, phase]} for chip, phase in ordered]
 
 
-def _chip_of(ranked: list[Part], part: Part, device: int) -> int:
+def _chip_of(ranked: list[RankPart], part: RankPart, device: int) -> int:
     """A device of one process as a chip of the launch.
 
     Where every process has one device, chips are ranks, however each process numbers its own. Else the devices of a
@@ -226,12 +226,12 @@ def _chip_of(ranked: list[Part], part: Part, device: int) -> int:
     return before + device
 
 
-def _devices(part: Part) -> set[int]:
+def _devices(part: RankPart) -> set[int]:
     rows = part.receipt.get("memory", {}).get("chips", ())
     return {row["device"] for row in rows if "device" in row}
 
 
-def _notes(join: across_ranks.Join, ranked: list[Part], missing: tuple[int, ...]) -> dict[str, list[str]]:
+def _notes(join: across_ranks.Join, ranked: list[RankPart], missing: tuple[int, ...]) -> dict[str, list[str]]:
     notes = join.notes()
     own = notes.setdefault(RECORDER, [])
     if missing:

@@ -6,7 +6,7 @@ from receipts.emit.contract import contract, near
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from receipts.emit.facts import Facts
+    from receipts.emit.facts import StatedFacts
 
 CONTEXT = "the base configuration by name; what two receipts of one context leave unstated is held by it"
 # How to state what is more than a leaf, by the beginning of its path.
@@ -29,7 +29,7 @@ HOW = (
 _LEVELS = ("none", "intent", "backend", "kernels")
 
 
-class Missing:
+class UnstatedFact:
     """One fact that is not stated: its path (``a|b`` for either), who asks for it, and how to state it."""
 
     __slots__ = ("how", "path", "why")
@@ -43,16 +43,16 @@ class Missing:
         return f"{self.path} ({self.why}): {self.how}"
 
     def __repr__(self) -> str:
-        return f"Missing({self.path!r}, {self.why!r}, {self.how!r})"
+        return f"UnstatedFact({self.path!r}, {self.why!r}, {self.how!r})"
 
 
-def missing(facts: Facts, lane: str) -> tuple[Missing, ...]:
+def missing(facts: StatedFacts, lane: str) -> tuple[UnstatedFact, ...]:
     """What the lane's rules would leave open; for a lane that is not shipped, what every lane asks."""
     lanes = contract().lanes
     asked = lanes.get(lane) or lanes["unlisted"]
     unstated = []
     if not facts.states("run.context"):
-        unstated.append(Missing("run.context", "comparisons", f"{how('run.context')}: {CONTEXT}"))
+        unstated.append(UnstatedFact("run.context", "comparisons", f"{how('run.context')}: {CONTEXT}"))
     needs, less = dict(asked["needs"]), set[str]()
     for condition, change in asked["where"].items():
         path, _, value = condition.partition("=")
@@ -62,19 +62,19 @@ def missing(facts: Facts, lane: str) -> tuple[Missing, ...]:
     needs = {need: rule for need, rule in needs.items() if need not in less}
     for need, rule in needs.items():
         if not any(facts.states(option) or _installed(facts, option) for option in need.split("|")):
-            unstated.append(Missing(need, rule, how(need.partition("|")[0])))
+            unstated.append(UnstatedFact(need, rule, how(need.partition("|")[0])))
     code = contract().evidence_rule
     for name in asked["witness"]:
         path = f"path.witnessed.{name}"
         if not facts.states(path) and path not in needs and path not in less:
-            unstated.append(Missing(path, code, how(path)))
+            unstated.append(UnstatedFact(path, code, how(path)))
     best = max((_level(row) for row in facts.evidence), default=0)
     if best < _LEVELS.index(asked["evidence"]):
-        unstated.append(Missing("evidence", code, f"{how('evidence')}; level {asked['evidence']} is needed"))
+        unstated.append(UnstatedFact("evidence", code, f"{how('evidence')}; level {asked['evidence']} is needed"))
     return tuple(unstated)
 
 
-def _installed(facts: Facts, path: str) -> bool:
+def _installed(facts: StatedFacts, path: str) -> bool:
     """Whether a wheel stands under another spelling of its name: `torch_xla` is `torch-xla`."""
     head, _, name = path.partition(".")
     plain = name.replace("-", "_").replace(".", "_").lower()
@@ -83,7 +83,7 @@ def _installed(facts: Facts, path: str) -> bool:
     )
 
 
-def summary(items: tuple[Missing, ...]) -> list[str]:
+def summary(items: tuple[UnstatedFact, ...]) -> list[str]:
     """The same in a few lines: what is stated by one kind of call stands together."""
     groups: dict[str, list[str]] = {}
     for item in items:

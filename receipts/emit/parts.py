@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from receipts.emit.record import Record
+    from receipts.emit.record import RunRecord
 
 PART_VERSION = 1
 
 
-def part(record: Record) -> dict[str, Any]:
+def part(record: RunRecord) -> dict[str, Any]:
     """The part of a record: not a receipt, so that no rank's numbers can be taken for the launch's."""
     return {
         "receipts_part": PART_VERSION,
@@ -29,7 +29,7 @@ def part(record: Record) -> dict[str, Any]:
     }
 
 
-def pieces(record: Record) -> Iterator[str]:
+def pieces(record: RunRecord) -> Iterator[str]:
     """What a finished record is written as: the receipt of a lone process, the part of one rank of many."""
     if record.place.world > 1:
         return document.text(part(record))

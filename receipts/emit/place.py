@@ -28,7 +28,7 @@ LAUNCHERS = (
 LARGEST_WORLD = 1_000_000
 
 
-class Place:
+class ProcessRank:
     """Rank of ``world`` processes, the local rank on this host, and who said so."""
 
     __slots__ = ("host", "launcher", "local_rank", "rank", "world")
@@ -41,24 +41,24 @@ class Place:
         self.host = host
 
     def __repr__(self) -> str:
-        return f"Place(rank={self.rank}, world={self.world}, launcher={self.launcher!r}, host={self.host!r})"
+        return f"ProcessRank(rank={self.rank}, world={self.world}, launcher={self.launcher!r}, host={self.host!r})"
 
 
-def find(environment: Mapping[str, str] | None = None) -> Place:
+def find(environment: Mapping[str, str] | None = None) -> ProcessRank:
     """Where this process stands: by its launcher's variables, else by JAX's record, else alone."""
     variables = os.environ if environment is None else environment
     host = _host()
     for launcher, rank, world, local, _ in LAUNCHERS:
         pair = _count(variables, rank), _count(variables, world)
         if pair[0] is not None and pair[1] is not None and pair[0] < pair[1] <= LARGEST_WORLD:
-            return Place(pair[0], pair[1], _count(variables, local) or 0, launcher, host)
+            return ProcessRank(pair[0], pair[1], _count(variables, local) or 0, launcher, host)
     pods = _tpu_pod(variables)
     jax = jax_processes()
     if jax is not None:
-        return Place(jax[0], jax[1], 0, "jax", host)
+        return ProcessRank(jax[0], jax[1], 0, "jax", host)
     if pods is not None and "jax" in sys.modules:
-        return Place(pods[0], pods[1], 0, "tpu pod", host)
-    return Place(host=host)
+        return ProcessRank(pods[0], pods[1], 0, "tpu pod", host)
+    return ProcessRank(host=host)
 
 
 def jax_processes() -> tuple[int, int] | None:
@@ -72,7 +72,7 @@ def jax_processes() -> tuple[int, int] | None:
     return None
 
 
-def launch_of(environment: Mapping[str, str] | None = None, place: Place | None = None) -> str:
+def launch_of(environment: Mapping[str, str] | None = None, place: ProcessRank | None = None) -> str:
     """A launch's identity, the same on every rank: RECEIPTS_LAUNCH, else made from the launcher's own, else new.
 
     A rendezvous id may be used again by the next launch, so the master's address and the restart count go into it.
@@ -97,7 +97,7 @@ def launch_of(environment: Mapping[str, str] | None = None, place: Place | None 
     return new()
 
 
-def agreed(environment: Mapping[str, str], place: Place) -> bool:
+def agreed(environment: Mapping[str, str], place: ProcessRank) -> bool:
     """Whether every rank of this launch finds the same identity by itself."""
     if place.world == 1 or environment.get("RECEIPTS_LAUNCH", "").strip():
         return True
@@ -127,7 +127,7 @@ def _uuid(raw: bytes, version: int) -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-def _one_host(variables: Mapping[str, str], place: Place) -> bool:
+def _one_host(variables: Mapping[str, str], place: ProcessRank) -> bool:
     """Whether the launcher says that all ranks run on this host."""
     for launcher, _, _, _, local in LAUNCHERS:
         if launcher == place.launcher and local:

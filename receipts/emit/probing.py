@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from receipts.emit.stated import Stated
+from receipts.emit.stated import ProbeOutput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from receipts.emit.facts import Facts
-    from receipts.emit.place import Place
-    from receipts.emit.steps import Steps
+    from receipts.emit.facts import StatedFacts
+    from receipts.emit.place import ProcessRank
+    from receipts.emit.steps import StepTimer
 
 LIMIT_SECONDS = 5.0
 ALL_SECONDS = 20.0
 
 
 class Probing:
-    """The probes of one run, each with its own `Stated`. Nothing here raises."""
+    """The probes of one run, each with its own `ProbeOutput`. Nothing here raises."""
 
-    def __init__(self, facts: Facts, place: Place, steps: Steps, lane: str, warmup: int | None) -> None:
+    def __init__(self, facts: StatedFacts, place: ProcessRank, steps: StepTimer, lane: str, warmup: int | None) -> None:
         self._facts = facts
         self._place = place
         self._steps = steps
         self._lane = lane
         self._warmup = warmup
-        self._stated: list[tuple[ModuleType, Stated]] = []
+        self._stated: list[tuple[ModuleType, ProbeOutput]] = []
         self._left = ALL_SECONDS
         self.seconds: dict[str, float] = {}
 
@@ -43,7 +43,7 @@ class Probing:
             ranks = getattr(module, "RANKS", "all")
             if (ranks == "first" and self._place.rank) or (ranks == "host" and self._place.local_rank):
                 continue
-            stated = Stated(
+            stated = ProbeOutput(
                 self._facts,
                 str(getattr(module, "NAME", getattr(module, "__name__", "probe"))),
                 lane=self._lane,
@@ -90,13 +90,13 @@ class Probing:
             if took > limit + 0.05:
                 self._facts.fault(stated.probe, f"{what} took {took:.1f} s, and {limit:.1f} s were its limit")
 
-    def _here(self, function: Any, stated: Stated, arguments: tuple[Any, ...], what: str) -> None:
+    def _here(self, function: Any, stated: ProbeOutput, arguments: tuple[Any, ...], what: str) -> None:
         try:
             function(stated, *arguments)
         except Exception as error:
             self._facts.fault(stated.probe, f"{what}: {type(error).__name__}: {error}"[:500])
 
-    def _beside(self, function: Any, stated: Stated, arguments: tuple[Any, ...], limit: float, what: str) -> None:
+    def _beside(self, function: Any, stated: ProbeOutput, arguments: tuple[Any, ...], limit: float, what: str) -> None:
         """In a thread that may be left behind: what waits for a disk or a subprocess must not hold the job."""
         import threading
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from receipts.emit.steps import Steps
+    from receipts.emit.steps import StepTimer
 
 
 class TorchTrace:
@@ -75,7 +75,7 @@ def tracer(path: str, lane: str) -> TorchTrace | JaxTrace:
 class Profiling:
     """The steps that a trace covers; begins at once, and with them the flag."""
 
-    def __init__(self, trace: TorchTrace | JaxTrace, steps: Steps, count: int) -> None:
+    def __init__(self, trace: TorchTrace | JaxTrace, steps: StepTimer, count: int) -> None:
         self.kind = trace.kind
         self._trace, self._steps, self._left = trace, steps, count
         self._step: Any = None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from receipts.emit import journal
-from receipts.emit.facts import Facts
-from receipts.emit.losses import Series
-from receipts.emit.place import Place
+from receipts.emit.facts import StatedFacts
+from receipts.emit.losses import ScalarSeries
+from receipts.emit.place import ProcessRank
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ LOSS = ("loss", (journal.LOSSES, journal.LOSS, journal.NOT_FINITE), journal.LOSS
 NORM = ("gradient_norm", (journal.NORMS, journal.NORM, journal.NORM_NOT_FINITE), journal.NORM_TABLE)
 
 
-class Record:
+class RunRecord:
     """What a receipt is built from. ``head`` is the journal's first frame, ``blocks`` words of steps, two a step.
 
     ``last_ns`` is the last sign of life in the process's clock, ``finished`` the end by the time of day, ``stall`` a
@@ -28,12 +28,12 @@ class Record:
 
     def __init__(self, head: dict[str, Any], tell: Callable[[list[Any]], None] | None = None) -> None:
         self.head = head
-        self.place = Place(head.get("rank", 0), head.get("world", 1), head.get("local_rank", 0), "", head["host"])
-        self.facts = Facts(tell)
+        self.place = ProcessRank(head.get("rank", 0), head.get("world", 1), head.get("local_rank", 0), "", head["host"])
+        self.facts = StatedFacts(tell)
         self.blocks: list[tuple[Any, int]] = []
         self.gauges: Any = None
-        self.losses = Series(*LOSS)
-        self.norms = Series(*NORM)
+        self.losses = ScalarSeries(*LOSS)
+        self.norms = ScalarSeries(*NORM)
         self.tokens: list[tuple[int, int]] = []
         self.warmup: int | None = head.get("warmup")
         self.window: tuple[int | None, int | None] = (None, None)
@@ -81,7 +81,7 @@ class Record:
         return steps
 
     def __repr__(self) -> str:
-        return f"Record(rank={self.place.rank}, {self.steps} steps, outcome={self.outcome})"
+        return f"RunRecord(rank={self.place.rank}, {self.steps} steps, outcome={self.outcome})"
 
     def replay(self, events: Sequence[list[Any]]) -> None:
         """Take the events of a journal in their order; one of an unknown kind is left out."""
@@ -101,7 +101,7 @@ class Record:
         elif name == "window":
             self.window = (rest[0], rest[1])
         elif name == "place":
-            self.place = Place(*rest)
+            self.place = ProcessRank(*rest)
         elif name == "digest":
             for row in self.facts.evidence:
                 if row.get("uri") == rest[0]:

@@ -6,9 +6,9 @@ import os
 
 from receipts.emit.facts import CALLER, flattened
 from receipts.emit.guard import fault, guarded
-from receipts.emit.run import Run
-from receipts.emit.stated import Stated
-from receipts.emit.steps import Span, Steps
+from receipts.emit.run import RunState
+from receipts.emit.stated import ProbeOutput
+from receipts.emit.steps import StepTimer, TimedSpan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Literal, Unpack
 
-    from receipts.emit.facts import MemoryRow
-    from receipts.emit.missing import Missing
+    from receipts.emit.facts import MemoryFields
+    from receipts.emit.missing import UnstatedFact
 
     SpanName = Literal["compile", "checkpoint", "eval", "data", "profile"]
     Flag = Literal["warmup", "compile", "recompile", "checkpoint", "eval", "profile", "data"]
@@ -69,11 +69,11 @@ class Recorder:
         deliver: bool | None = None,
     ) -> None:
         self._tokens: int | None = None
-        self._steps = Steps(self._more, self._after)
-        self._spans: dict[str, Span] = {}
+        self._steps = StepTimer(self._more, self._after)
+        self._spans: dict[str, TimedSpan] = {}
         about = {"lane": lane, "kind": kind, "label": label, "context": context, "tags": tags, "site": site}
         links = {"witness_for": witness_for, "resumed_from": resumed_from, "start_step": start_step}
-        self._run = Run(
+        self._run = RunState(
             {**about, **links, "warmup": warmup, "synchronisation": synchronisation, "launch": launch},
             self._steps,
             out=_path(out),
@@ -87,7 +87,7 @@ class Recorder:
             if value is not None and not isinstance(value, bool) and _path(value) is None:
                 self._run.fault(f"{name}: a path is a text, and this is {type(value).__name__}")
 
-        self._own = Stated(self._run.facts, CALLER, steps=self._steps)
+        self._own = ProbeOutput(self._run.facts, CALLER, steps=self._steps)
         self._losses = self._run.record.losses
         self._norms = self._run.record.norms
 
@@ -119,7 +119,7 @@ class Recorder:
         except Exception as fault:
             self._run.lost(fault)
 
-    def step(self, tokens: int | None = None, flag: Flag | None = None) -> Steps:
+    def step(self, tokens: int | None = None, flag: Flag | None = None) -> StepTimer:
         """One step: ``with rec.step(tokens=…):``, tokens over all chips. A step that raises does not count."""
         try:
             if tokens != self._tokens and tokens is not None:
@@ -173,15 +173,15 @@ class Recorder:
         """Whether a step is running."""
         return self._steps.inside
 
-    def span(self, name: SpanName) -> Span:
+    def span(self, name: SpanName) -> TimedSpan:
         """Wall time that is spent on something: ``with rec.span("checkpoint"):``, inside a step or between two."""
         try:
             known = self._spans.get(name)
             if known is None or known.open:
-                known = self._spans[name] = Span(name, self._steps, self._run.after_span)
+                known = self._spans[name] = TimedSpan(name, self._steps, self._run.after_span)
         except Exception as error:
             self._fault("span", error)
-            return Span("data", Steps(self._more, _nothing), _nothing)
+            return TimedSpan("data", StepTimer(self._more, _nothing), _nothing)
         return known
 
     @guarded
@@ -254,9 +254,9 @@ class Recorder:
         """Say something for people."""
         self._run.facts.add_note(topic, text)
 
-    def stated_by(self, name: str) -> Stated:
+    def stated_by(self, name: str) -> ProbeOutput:
         """Where a framework's integration states what it knows: a caller's statement stands above, as above probes'."""
-        return Stated(self._run.facts, name, lane=str(self._run.record.head.get("lane") or ""), steps=self._steps)
+        return ProbeOutput(self._run.facts, name, lane=str(self._run.record.head.get("lane") or ""), steps=self._steps)
 
     def loss(self, value: float | Callable[[], float] | Any) -> None:
         """Take the step's loss: a number, or what lies on a device or can be called, which is read at the end only."""
@@ -279,7 +279,7 @@ class Recorder:
             self._fault("gradient_norm", error)
 
     @guarded
-    def memory(self, phase: Phase, **row: Unpack[MemoryRow]) -> None:
+    def memory(self, phase: Phase, **row: Unpack[MemoryFields]) -> None:
         """State a chip's memory in bytes: ``chip`` over all hosts, or ``device`` as this process numbers it.
 
         With it any of ``bytes_used``, ``bytes_limit``, ``peak_bytes`` (live) and ``peak_reserved_bytes`` (the pool).
@@ -306,7 +306,7 @@ class Recorder:
         """Say that the run failed although the block will end without an exception: an error that the job caught."""
         self._run.failed(error, outcome)
 
-    def missing(self) -> tuple[Missing, ...]:
+    def missing(self) -> tuple[UnstatedFact, ...]:
         """What the lane asks for and nobody has stated yet, each with the call that states it."""
         try:
             return self._run.missing()

@@ -12,7 +12,7 @@ from time import perf_counter_ns
 
 from receipts.emit import cgroup, failures, journal, place, replay, stall
 from receipts.emit.facts import RECORDER
-from receipts.emit.record import Record
+from receipts.emit.record import RunRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ SILENT = (
 )
 
 
-def recover(path: str) -> Record:
+def recover(path: str) -> RunRecord:
     """The record of a journal. Raises `replay.NotAJournal`, and OSError where the file cannot be read."""
     replayed = replay.read(path)
     head = _checked(replayed.head)
-    record = Record(head)
+    record = RunRecord(head)
     record.replay(replayed.events)
     record.blocks = [(replayed.words, len(replayed.words))]
     record.gauges = replayed.gauges
@@ -43,7 +43,7 @@ def recover(path: str) -> Record:
     return record
 
 
-def running(record: Record) -> bool:
+def running(record: RunRecord) -> bool:
     """Whether the process that writes this journal is still alive on this host."""
     head = record.head
     if record.ended or not head.get("process_start") or head.get("boot") != place.boot_id():
@@ -51,12 +51,12 @@ def running(record: Record) -> bool:
     return bool(place.process_start(int(head["process"])) == head["process_start"])
 
 
-def stuck(record: Record) -> stall.Stall | None:
+def stuck(record: RunRecord) -> stall.Stall | None:
     """Of a process that still runs on this host: the step that it is stuck in; None where it may step on."""
     return stall.of(record, perf_counter_ns())
 
 
-def blame(record: Record, outcome: str, failure: dict[str, Any]) -> None:
+def blame(record: RunRecord, outcome: str, failure: dict[str, Any]) -> None:
     """Replace how the run ended by what others say of it: its log, a person. Step and phase stay."""
     kept: dict[str, Any] = {
         name: record.failure[name] for name in ("phase", "step", "rank", "operator") if name in record.failure
@@ -79,7 +79,7 @@ def _checked(head: dict[str, Any]) -> dict[str, Any]:
     return head
 
 
-def _end(record: Record, ends: int) -> None:
+def _end(record: RunRecord, ends: int) -> None:
     head, gauges = record.head, record.gauges
     wall = head["begun_wall_ns"] + record.last_ns - head["begun_ns"]
     record.finished = _iso(wall)

@@ -15,8 +15,8 @@ from receipts.emit import ending, files, guard, head, place, stall
 from receipts.emit.console import Console
 from receipts.emit.facts import CALLER, RECORDER
 from receipts.emit.journal import LAST, Journal
-from receipts.emit.missing import Missing, missing, unknown_lane
-from receipts.emit.record import Record
+from receipts.emit.missing import UnstatedFact, missing, unknown_lane
+from receipts.emit.record import RunRecord
 from receipts.emit.steps import IN_MEMORY
 
 TYPE_CHECKING = False
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from receipts.emit.facts import Facts
+    from receipts.emit.facts import StatedFacts
     from receipts.emit.probing import Probing
     from receipts.emit.profiling import Profiling
     from receipts.emit.signals import Terminate
-    from receipts.emit.steps import Steps
+    from receipts.emit.steps import StepTimer
 
 # What the recorder states by itself when the run has ended.
 OWN = ("measurement.step_flags", "run.exit_code", "run.finished")
 
 
-class Run:
+class RunState:
     """The state behind a recorder. ``about`` holds what its caller named; ``written`` is the file at the end."""
 
     def __init__(
         self,
         about: dict[str, Any],
-        steps: Steps,
+        steps: StepTimer,
         *,
         out: str | None,
         journal: bool | str,
@@ -70,12 +70,12 @@ class Run:
         self._profiling: Profiling | None = None
         self._compiled = False
         self.written = ""
-        self.record = Record({"host": "", "lane": about["lane"]}, self.tell)
+        self.record = RunRecord({"host": "", "lane": about["lane"]}, self.tell)
         self.record.facts.warn = self._console.warn
         self._about = about
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> StatedFacts:
         """What is stated."""
         return self.record.facts
 
@@ -376,7 +376,7 @@ class Run:
     def _place(self, rank: int, world: int) -> None:
         record = self.record
         if world > 1:
-            record.place = place.Place(rank, world, 0, "jax", record.head["host"])
+            record.place = place.ProcessRank(rank, world, 0, "jax", record.head["host"])
             record.head["out"] = os.path.abspath(self._receipt(record.head["launch"]))
             self.tell(["place", rank, world, 0, "jax", record.head["host"]])
 
@@ -391,7 +391,7 @@ class Run:
             times = ", ".join(f"{name} {seconds:.3f}" for name, seconds in sorted(slow.items()))
             self.facts.add_note(RECORDER, f"seconds that the probes took: {times}")
 
-    def missing(self) -> tuple[Missing, ...]:
+    def missing(self) -> tuple[UnstatedFact, ...]:
         """What the lane asks for and nobody has stated."""
         unstated = missing(self.facts, self.record.head["lane"])
         own = OWN if self.record.steps or self.steps.count else ()

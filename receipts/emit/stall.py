@@ -10,7 +10,7 @@ from receipts.emit import journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from receipts.emit.record import Record
+    from receipts.emit.record import RunRecord
 
 # A step is stuck when it has run for so many times the median step, and for at least so many seconds: long enough for
 # a straggler or a retried request, and shorter than the time-outs of collectives, which are minutes.
@@ -36,7 +36,7 @@ class Stall:
         return f"Stall(step={self.step}, seconds={self.seconds:.1f})"
 
 
-def of(record: Record, now_ns: int) -> Stall | None:
+def of(record: RunRecord, now_ns: int) -> Stall | None:
     """The stall of a run at a moment of its own clock; None where it steps on, or where that cannot be told.
 
     Only a step that has begun can be stuck. What lies between steps, or inside a span (a checkpoint, an evaluation, a
@@ -56,7 +56,7 @@ def of(record: Record, now_ns: int) -> Stall | None:
     return Stall(steps, running / 1e9, median / 1e9)
 
 
-def _last_end(record: Record) -> int:
+def _last_end(record: RunRecord) -> int:
     for words, used in reversed(record.blocks):
         if used > 1:
             return int(words[used - 2])

@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Unpack
 
-    from receipts.emit.facts import Facts, MemoryRow
-    from receipts.emit.steps import Steps
+    from receipts.emit.facts import MemoryFields, StatedFacts
+    from receipts.emit.steps import StepTimer
 
 PHASES = ("post_init", "post_compile", "post_step0", "steady")
 
 
-class Stated:
+class ProbeOutput:
     """Where one probe puts what it read. Every text is looked through for secrets on its way in.
 
     The caller's own statements stand above a probe's, and of two probes the first stands; a value that disagrees with
@@ -31,7 +31,7 @@ class Stated:
 
     def __init__(
         self,
-        facts: Facts,
+        facts: StatedFacts,
         probe: str,
         *,
         lane: str = "",
@@ -39,7 +39,7 @@ class Stated:
         local_rank: int = 0,
         world: int = 1,
         warmup: int | None = None,
-        steps: Steps | None = None,
+        steps: StepTimer | None = None,
         limit_seconds: float = 5.0,
     ) -> None:
         self._facts = facts
@@ -83,7 +83,7 @@ class Stated:
         """Say that the whole of an open map was captured: `flags`, `wheels`, `patches`, `features`."""
         self._facts.put_entry(name, "complete", True, self.probe)
 
-    def memory_row(self, phase: str, **row: Unpack[MemoryRow]) -> None:
+    def memory_row(self, phase: str, **row: Unpack[MemoryFields]) -> None:
         """State one chip's memory in one of `PHASES`, bytes.
 
         ``chip`` is the ordinal over all hosts, where the runtime has one (`jax.Device.id`). Otherwise ``device`` is
@@ -166,4 +166,4 @@ class Stated:
         self._steps = None
 
     def __repr__(self) -> str:
-        return f"Stated(probe={self.probe!r}, rank={self.rank}, world={self.world}, steps={self.steps})"
+        return f"ProbeOutput(probe={self.probe!r}, rank={self.rank}, world={self.world}, steps={self.steps})"

@@ -19,7 +19,7 @@ BITS = {name: 1 << index for index, name in enumerate(FLAGS)}
 IN_MEMORY = 4096
 
 
-class Steps:
+class StepTimer:
     """The steps of a run, as a context manager of one step: `with steps: …`.
 
     Durations go to ``view``, two words a step, which ``more`` replaces when it is full. A step that raises is none.
@@ -67,7 +67,7 @@ class Steps:
         count = self.count
         return count if self.inside else max(0, count - 1)
 
-    def __enter__(self) -> Steps:
+    def __enter__(self) -> StepTimer:
         self.inside = True
         self.begun = self.gauges[0] = perf_counter_ns()
         return self
@@ -118,10 +118,10 @@ class Steps:
         self.flags |= BITS[flag]
 
     def __repr__(self) -> str:
-        return f"Steps({self.count} ended{', inside one' if self.inside else ''})"
+        return f"StepTimer({self.count} ended{', inside one' if self.inside else ''})"
 
 
-class Span:
+class TimedSpan:
     """One span of wall time: `with span: …`. Its time and count stand in the gauges as soon as it ends.
 
     A step inside it, or around it, is flagged with its name; spans of data flag none, since every step may have one.
@@ -130,7 +130,7 @@ class Span:
 
     __slots__ = ("_after", "begun", "bit", "index", "name", "open", "outer", "steps")
 
-    def __init__(self, name: str, steps: Steps, after: Callable[[str], None]) -> None:
+    def __init__(self, name: str, steps: StepTimer, after: Callable[[str], None]) -> None:
         self.name = name
         self.index = journal.SPANS.index(name)
         self.steps = steps
@@ -140,7 +140,7 @@ class Span:
         self.outer = False
         self._after = after
 
-    def __enter__(self) -> Span:
+    def __enter__(self) -> TimedSpan:
         steps = self.steps
         self.open = True
         steps.flags |= self.bit
@@ -174,4 +174,4 @@ class Span:
         return False
 
     def __repr__(self) -> str:
-        return f"Span({self.name!r})"
+        return f"TimedSpan({self.name!r})"

@@ -7,17 +7,17 @@ leaf, what was not found, and what does not agree. It fills nothing in.
 from __future__ import annotations
 
 from receipts.ingest.assemble import Ingested, assemble
-from receipts.ingest.draft import Contradiction, Message, Missing, SourcedLeaf, Where
+from receipts.ingest.draft import Contradiction, Message, MissingLeaf, SourcedLeaf, Where
 from receipts.ingest.files import gather
 from receipts.ingest.leaves import read_settings
-from receipts.ingest.options import Contract, Options
+from receipts.ingest.options import LaneOptions, Options
 
 __all__ = [
-    "Contract",
     "Contradiction",
     "Ingested",
+    "LaneOptions",
     "Message",
-    "Missing",
+    "MissingLeaf",
     "Options",
     "SourcedLeaf",
     "Where",

@@ -15,7 +15,7 @@ from receipts.ingest.base import Base, base_of
 from receipts.ingest.binding import of_this_launch
 from receipts.ingest.chips import state_memory
 from receipts.ingest.config import SET, readings, state_config
-from receipts.ingest.draft import Contradiction, Draft, Message, Missing, SourcedLeaf, Where
+from receipts.ingest.draft import Contradiction, Message, MissingLeaf, ReceiptDraft, SourcedLeaf, Where
 from receipts.ingest.ending import state_ending
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.identity import state_identity
@@ -60,7 +60,7 @@ class Ingested:
 
     tree: dict[str, Any]
     leaves: tuple[SourcedLeaf, ...]
-    missing: tuple[Missing, ...]
+    missing: tuple[MissingLeaf, ...]
     contradictions: tuple[Contradiction, ...]
     messages: tuple[Message, ...]
     problems: tuple[Problem, ...]
@@ -116,7 +116,7 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     )
 
 
-def _state_writer(draft: Draft) -> None:
+def _state_writer(draft: ReceiptDraft) -> None:
     """Say that this program wrote the document: not where a person typed what it measured, here or before."""
     base = draft.base
     replaced = [path for path in draft.held if base is not None and base.get(path) not in (None, draft.get(path))]
@@ -125,9 +125,9 @@ def _state_writer(draft: Draft) -> None:
         draft.tree["run"]["recorded"] = {"by": "ingest", "digest": UNWRITTEN}
 
 
-def _begun(base: Base | None, options: Options) -> Draft:
+def _begun(base: Base | None, options: Options) -> ReceiptDraft:
     """A draft with what a person states above what the receipt among the files states."""
-    draft = Draft({"schema_version": VERSION})
+    draft = ReceiptDraft({"schema_version": VERSION})
     settings = dict(options.settings)
     if base is not None:
         draft.tree = deepcopy(base.tree)
@@ -140,7 +140,7 @@ def _begun(base: Base | None, options: Options) -> Draft:
     return draft
 
 
-def _state(draft: Draft, files: Sequence[FileEvidence], options: Options) -> None:
+def _state(draft: ReceiptDraft, files: Sequence[FileEvidence], options: Options) -> None:
     """State what the files show, section by section."""
     state_config(draft, files)
     steps = state_steps(draft, files)
@@ -153,7 +153,7 @@ def _state(draft: Draft, files: Sequence[FileEvidence], options: Options) -> Non
     state_intent(draft, files, named, options.lanes)
 
 
-def _remarks(draft: Draft, files: Sequence[FileEvidence]) -> None:
+def _remarks(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """What readers and files say of themselves."""
     for file in files:
         for remark in file.remarks:
@@ -169,7 +169,7 @@ def _remarks(draft: Draft, files: Sequence[FileEvidence]) -> None:
                 draft.contradict("", f"{where}: {remark.text}")
 
 
-def _notes(draft: Draft) -> None:
+def _notes(draft: ReceiptDraft) -> None:
     """Say in the receipt itself what a person stated, and what its files do not agree on."""
     notes: dict[str, Any] = {}
     if draft.held:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from receipts.ingest.base import SOURCE as RECEIPT
-from receipts.ingest.draft import Draft, Where
+from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.ingest.leaves import alike
 
@@ -30,7 +30,7 @@ class Bond(NamedTuple):
     why: str
 
 
-def of_this_launch(draft: Draft, files: Sequence[FileEvidence]) -> list[FileEvidence]:
+def of_this_launch(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> list[FileEvidence]:
     """The files, without those that show the path of another launch than that of the receipt among them."""
     if draft.base is None:
         return list(files)
@@ -54,7 +54,7 @@ def _shows_kernels(reading: Reading) -> bool:
     return reading.source != RECEIPT and any(seen.level == "kernels" for seen in reading.seen)
 
 
-def _bonds(draft: Draft, reading: Reading) -> Iterator[Bond]:
+def _bonds(draft: ReceiptDraft, reading: Reading) -> Iterator[Bond]:
     if not _shows_kernels(reading):
         return
     began, ended = (_seconds(draft.get(f"run.{name}")) for name in ("started", "finished"))
@@ -82,7 +82,7 @@ def _bonds(draft: Draft, reading: Reading) -> Iterator[Bond]:
     yield from _shapes(draft, reading)
 
 
-def _shapes(draft: Draft, reading: Reading) -> Iterator[Bond]:
+def _shapes(draft: ReceiptDraft, reading: Reading) -> Iterator[Bond]:
     """Attention on the stated sequence, on the part of it that a rank has, or on a packed micro-batch of it.
 
     One operator that fits is enough: windows, caches and evaluations run on lengths of their own.

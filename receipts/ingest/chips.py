@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from receipts.ingest.config import readings
-from receipts.ingest.draft import Draft, Where
+from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence, MemoryRow, Reading
-from receipts.ingest.series import Series
+from receipts.ingest.series import StepSeries
 
 SOURCE: Final = "memory"
 PHASES: Final = ("post_init", "post_compile", "post_step0", "steady")
@@ -21,7 +21,7 @@ _RANK: Final = re.compile(r"(?:rank|gpu|device|proc|worker|task)[-_. ]?(\d{1,6})
 Rows = dict[tuple[int, str], dict[str, Any]]
 
 
-def state_memory(draft: Draft, files: Sequence[FileEvidence], steps: Series | None) -> None:
+def state_memory(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries | None) -> None:
     """State rows for what names its chip, one figure for what does not."""
     _predicted(draft, files)
     kept = [(file, reading) for file, reading in readings(files) if reading.memory]
@@ -76,7 +76,7 @@ def _merge(rows: Rows, chip: int, phase: str, row: MemoryRow) -> None:
                 kept["step"] = row.step
 
 
-def _ordinals(draft: Draft, kept: Sequence[tuple[FileEvidence, Reading]]) -> dict[str, int]:
+def _ordinals(draft: ReceiptDraft, kept: Sequence[tuple[FileEvidence, Reading]]) -> dict[str, int]:
     """The chip of each file whose rows name none, where several files are ranks of one launch and are numbered.
 
     A file's name says which rank it is only beside its fellows: all of them are numbered, and no number stands twice.
@@ -92,7 +92,7 @@ def _ordinals(draft: Draft, kept: Sequence[tuple[FileEvidence, Reading]]) -> dic
     return numbers
 
 
-def _aggregate(draft: Draft, nameless: list[tuple[Where, MemoryRow]], chips: int | None) -> None:
+def _aggregate(draft: ReceiptDraft, nameless: list[tuple[Where, MemoryRow]], chips: int | None) -> None:
     figures = (
         (value, kind, where)
         for name, kind in _KINDS
@@ -110,7 +110,7 @@ def _aggregate(draft: Draft, nameless: list[tuple[Where, MemoryRow]], chips: int
     draft.tell("missing", f"the memory lines name no chip: one figure for {of}, over what is not said", where)
 
 
-def _predicted(draft: Draft, files: Sequence[FileEvidence]) -> None:
+def _predicted(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """What programs expected a chip to need; the first prediction of a surface stands."""
     predictions: dict[str, tuple[int, str]] = {}
     for file, reading in readings(files):
@@ -126,7 +126,7 @@ def _predicted(draft: Draft, files: Sequence[FileEvidence]) -> None:
         draft.put("memory.predicted", ordered, Where(names[:200]), SOURCE, f"{len(ordered)} surfaces")
 
 
-def _unavailable(draft: Draft, files: Sequence[FileEvidence], known: bool) -> None:
+def _unavailable(draft: ReceiptDraft, files: Sequence[FileEvidence], known: bool) -> None:
     for file, reading in readings(files):
         if reading.memory_unavailable and not known:
             draft.tell("missing", f"memory could not be had: {reading.memory_unavailable}", Where(file.name))

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from receipts.ingest.draft import Draft, Where
-from receipts.ingest.evidence import FileEvidence, Reading, Stated
+from receipts.ingest.draft import ReceiptDraft, Where
+from receipts.ingest.evidence import FileEvidence, Reading, StatedValue
 from receipts.ingest.leaves import alike, fitting
 from receipts.receipt.catalogue import find
 
@@ -44,11 +44,11 @@ _OWN: Final = ("run.host", "run.site", "run.label", "run.command", "run.started"
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class StatedLeaf:
     """One file's statement of one leaf."""
 
     value: Any
-    stated: Stated
+    stated: StatedValue
     where: Where
     source: str
     trust: int
@@ -59,16 +59,16 @@ def trust(source: str) -> int:
     return 1 if source in NOTES else 2 if source in ASKED else 3
 
 
-def state_config(draft: Draft, files: Sequence[FileEvidence]) -> None:
+def state_config(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """State every leaf on which the best sources agree."""
     for path, claims in _claims(draft, files).items():
         _state(draft, path, claims)
 
 
-def stated(files: Iterable[FileEvidence], path: str) -> Claim | None:
+def stated(files: Iterable[FileEvidence], path: str) -> StatedLeaf | None:
     """The first statement of a leaf, by trust; also of what only readings have."""
     claims = [
-        Claim(item.value, item, Where(file.name, item.place), reading.source, trust(reading.source))
+        StatedLeaf(item.value, item, Where(file.name, item.place), reading.source, trust(reading.source))
         for file, reading in readings(files)
         if (item := reading.stated.get(path)) is not None
     ]
@@ -80,8 +80,8 @@ def readings(files: Iterable[FileEvidence]) -> Iterable[tuple[FileEvidence, Read
     return ((file, reading) for file in files for reading in file.readings)
 
 
-def _claims(draft: Draft, files: Sequence[FileEvidence]) -> dict[str, list[Claim]]:
-    claims: defaultdict[str, list[Claim]] = defaultdict(list)
+def _claims(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> dict[str, list[StatedLeaf]]:
+    claims: defaultdict[str, list[StatedLeaf]] = defaultdict(list)
     for file, reading in readings(files):
         for path, claim in reading.stated.items():
             where = Where(file.name, claim.place)
@@ -97,7 +97,7 @@ def _claims(draft: Draft, files: Sequence[FileEvidence]) -> dict[str, list[Claim
             if path in reading.disputed and path not in _OWN:
                 draft.contradict(path, f"{file.name}: {_dispute(reading, path)}")
                 value = None
-            claims[path].append(Claim(value, claim, where, reading.source, trust(reading.source)))
+            claims[path].append(StatedLeaf(value, claim, where, reading.source, trust(reading.source)))
     return claims
 
 
@@ -108,7 +108,7 @@ def _dispute(reading: Reading, path: str) -> str:
     return f"{remark.text} ({remark.place})" if remark else f"{path} is stated twice, with two values"
 
 
-def _state(draft: Draft, path: str, claims: list[Claim]) -> None:
+def _state(draft: ReceiptDraft, path: str, claims: list[StatedLeaf]) -> None:
     best = [claim for claim in claims if claim.trust == max(item.trust for item in claims)]
     first = best[0]
     if path in _HIGHEST:
@@ -130,14 +130,14 @@ def _state(draft: Draft, path: str, claims: list[Claim]) -> None:
         draft.put(path, first.value, first.where, first.source, first.stated.text)
 
 
-def _distinct(path: str, claims: Sequence[Claim]) -> list[Claim]:
-    kept: list[Claim] = []
+def _distinct(path: str, claims: Sequence[StatedLeaf]) -> list[StatedLeaf]:
+    kept: list[StatedLeaf] = []
     for claim in claims:
         if not any(alike(path, claim.value, other.value) for other in kept):
             kept.append(claim)
     return kept
 
 
-def _shown(claim: Claim) -> str:
+def _shown(claim: StatedLeaf) -> str:
     text, value = claim.stated.text[:80], str(claim.value)[:80]
     return text if value.lower() in text.lower() or not text else f"{value} ({text})"

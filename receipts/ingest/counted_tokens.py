@@ -8,9 +8,9 @@ from statistics import median
 from typing import Final
 
 from receipts.ingest.config import stated
-from receipts.ingest.draft import Draft, Where
+from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
-from receipts.ingest.series import Series
+from receipts.ingest.series import StepSeries
 from receipts.stats.rounding import half_of
 
 SOURCE: Final = "steps"
@@ -23,7 +23,9 @@ _APART: Final = 0.1
 _SAME: Final = 0.02
 
 
-def check_rates(draft: Draft, files: Sequence[FileEvidence], steps: Series, tokens: int | None) -> int | None:
+def check_rates(
+    draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries, tokens: int | None
+) -> int | None:
     """The tokens of a step: as stated, or as targets and rates count them alike where nothing states them.
 
     Where the log's rate over its own time is another number of tokens, both are reported and the rate is stated, so
@@ -48,19 +50,19 @@ def check_rates(draft: Draft, files: Sequence[FileEvidence], steps: Series, toke
     return tokens
 
 
-def _of_a_chip(steps: Series) -> float | None:
+def _of_a_chip(steps: StepSeries) -> float | None:
     """Tokens of one chip in a step, by rate and time of the ordinary steps; None where the log has not both."""
     products = [rate * seconds for rate, seconds in _timed(steps)]
     return median(products) if len(products) >= _FEWEST else None
 
 
-def _rounding(steps: Series) -> float:
+def _rounding(steps: StepSeries) -> float:
     """How far printed times may be from the true ones, as a share: three decimals are little of a short step."""
     seconds = [time for _, time in _timed(steps)]
     return min(map(half_of, seconds)) / median(seconds) if seconds and median(seconds) > 0 else 0.0
 
 
-def _timed(steps: Series) -> list[tuple[float, float]]:
+def _timed(steps: StepSeries) -> list[tuple[float, float]]:
     """Rate and seconds of every ordinary step that has both."""
     rates, times = steps.column("tokens_per_second_per_chip"), steps.column("step_seconds")
     return [

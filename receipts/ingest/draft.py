@@ -51,7 +51,7 @@ class Contradiction:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingLeaf:
     """A leaf that was wanted and not found, and what would give it."""
 
     path: str
@@ -68,7 +68,7 @@ class Message:
 
 
 @dataclass
-class Draft:
+class ReceiptDraft:
     """The tree, and what is to be said of it.
 
     ``held`` are leaves that a person stated, and ``base`` is the receipt that the files add to: nothing else moves

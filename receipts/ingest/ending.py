@@ -11,12 +11,12 @@ from typing import Final
 
 from receipts.base.errors import UsageError
 from receipts.ingest.config import readings
-from receipts.ingest.draft import Draft, Where
-from receipts.ingest.evidence import Failure, FileEvidence, Reading
+from receipts.ingest.draft import ReceiptDraft, Where
+from receipts.ingest.evidence import AllocationFailure, FileEvidence, Reading
 from receipts.ingest.evidence.registry import line_readers
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.stream import HEAD, Source
-from receipts.ingest.series import Series
+from receipts.ingest.series import StepSeries
 
 SOURCE: Final = "ending"
 _SHOWN: Final = 5
@@ -33,7 +33,7 @@ _ERROR: Final = re.compile(
 _SKIPPED: Final = ("place", "is_oom", "fatal")
 
 
-def state_ending(draft: Draft, files: Sequence[FileEvidence], steps: Series | None) -> None:
+def state_ending(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries | None) -> None:
     """State ``run.outcome``, and ``failure`` where one stopped the launch."""
     failures = [(file, reading, item) for file, reading in readings(files) for item in reading.failures]
     stopped = _first_fatal(draft, failures, steps)
@@ -44,7 +44,7 @@ def state_ending(draft: Draft, files: Sequence[FileEvidence], steps: Series | No
         file, reading, failure = stopped
         failure = _timed(draft, file, failure)
         where = Where(file.name, failure.place)
-        for item in fields(Failure):
+        for item in fields(AllocationFailure):
             value = getattr(failure, item.name)
             if item.name not in _SKIPPED and value is not None and value != "":
                 draft.put(f"failure.{item.name.rstrip('_')}", value, where, reading.source)
@@ -76,14 +76,14 @@ def state_ending(draft: Draft, files: Sequence[FileEvidence], steps: Series | No
             draft.tell("note", "no file shows how the launch ended; without a failure it counts as ok, unless --set")
 
 
-def _may_hold_the_end(file: FileEvidence, steps: Series | None) -> bool:
+def _may_hold_the_end(file: FileEvidence, steps: StepSeries | None) -> bool:
     """Whether a file is that of the steps, or the log of a launch without any."""
     return file.name == steps.track.file.name if steps is not None else bool(file.readings)
 
 
 def _first_fatal(
-    draft: Draft, failures: Sequence[tuple[FileEvidence, Reading, Failure]], steps: Series | None
-) -> tuple[FileEvidence, Reading, Failure] | None:
+    draft: ReceiptDraft, failures: Sequence[tuple[FileEvidence, Reading, AllocationFailure]], steps: StepSeries | None
+) -> tuple[FileEvidence, Reading, AllocationFailure] | None:
     survived: list[str] = []
     for file, reading, failure in sorted(failures, key=lambda item: not item[2].is_oom):
         where = Where(file.name, failure.place)
@@ -98,7 +98,7 @@ def _first_fatal(
     return None
 
 
-def _timed(draft: Draft, file: FileEvidence, failure: Failure) -> Failure:
+def _timed(draft: ReceiptDraft, file: FileEvidence, failure: AllocationFailure) -> AllocationFailure:
     """The failure with its phase and step, as the steps tell that its own file prints before it; none follow it.
 
     Behind one step it is the first compile window, behind two it is steady. A record that stands for several steps, or
@@ -120,7 +120,7 @@ def _timed(draft: Draft, file: FileEvidence, failure: Failure) -> Failure:
     return replace(failure, phase=phase, step=numbers[-1] + 1 if failure.step is None and known else failure.step)
 
 
-def _went_on(file: FileEvidence, failure: Failure, steps: Series | None) -> str | None:
+def _went_on(file: FileEvidence, failure: AllocationFailure, steps: StepSeries | None) -> str | None:
     """Why a failure was not the end: steps follow it in its file, or a later attempt's file has gone on."""
     if steps is None:
         return None
@@ -161,7 +161,7 @@ def _after(source: Source, line: int) -> Iterator[bytes]:
             yield chunk
 
 
-def _outrun(file: FileEvidence, steps: Series | None) -> bool:
+def _outrun(file: FileEvidence, steps: StepSeries | None) -> bool:
     """Whether another file's steps go on behind those of a file: an attempt that failed, and not the last one."""
     last = max((number for reading in file.readings for number in reading.steps), default=None)
     return last is not None and steps is not None and steps.numbers[-1] > last
@@ -206,7 +206,7 @@ def _exit_code(file: FileEvidence) -> int | None:
     return int(codes[-1]) if codes else None
 
 
-def _diverged(draft: Draft, files: Sequence[FileEvidence], steps: Series | None) -> Where | None:
+def _diverged(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries | None) -> Where | None:
     """Where a divergence stands: a reader saw one that its source hides, or the last loss is not finite."""
     places = [Where(file.name) for file, reading in readings(files) if reading.diverged]
     if places:

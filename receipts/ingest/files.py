@@ -29,7 +29,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class InputFile:
     """One file to read, by the name that people know it by."""
 
     path: Path
@@ -37,34 +37,34 @@ class Given:
 
 
 @contextmanager
-def given(words: Iterable[str], stdin: BinaryIO | None = None) -> Iterator[tuple[list[Given], list[str]]]:
+def given(words: Iterable[str], stdin: BinaryIO | None = None) -> Iterator[tuple[list[InputFile], list[str]]]:
     """The files that the words name, each once, and remarks on what was passed over.
 
     ``-`` is standard input, kept in a temporary file as long as the context is open. Raises UsageError for what is
     not there, may not be read, or is no file (a pipe, a device); also where a folder holds too many files.
     """
     with tempfile.TemporaryDirectory(prefix="receipts-ingest-") as folder:
-        batch: list[Given] = []
+        batch: list[InputFile] = []
         remarks: list[str] = []
         for word in words:
             if word == STDIN:
                 batch.append(_spooled(stdin, Path(folder) / "stdin"))
             else:
                 batch.extend(_named(word, remarks))
-        unique: dict[tuple[int, int], Given] = {}
+        unique: dict[tuple[int, int], InputFile] = {}
         for item in batch:
             info = item.path.stat()
             unique.setdefault((info.st_dev, info.st_ino), item)
         yield _told_apart(list(unique.values())), remarks
 
 
-def _told_apart(files: list[Given]) -> list[Given]:
+def _told_apart(files: list[InputFile]) -> list[InputFile]:
     """The same files; those of one name are called by as many of their folders as tell them apart."""
     names = Counter(item.name for item in files)
-    return [item if names[item.name] == 1 else Given(item.path, _longer(item, files)) for item in files]
+    return [item if names[item.name] == 1 else InputFile(item.path, _longer(item, files)) for item in files]
 
 
-def _longer(item: Given, files: list[Given]) -> str:
+def _longer(item: InputFile, files: list[InputFile]) -> str:
     own = item.path.absolute().parts
     fellows = [other.path.absolute().parts for other in files if other.name == item.name and other is not item]
     for count in range(1, len(own)):
@@ -74,7 +74,7 @@ def _longer(item: Given, files: list[Given]) -> str:
 
 
 def gather(
-    files: Iterable[Given], progress: Progress | None = None, step_map: StepMap | None = None
+    files: Iterable[InputFile], progress: Progress | None = None, step_map: StepMap | None = None
 ) -> list[FileEvidence]:
     """Read every file. ``progress`` is told the file, the bytes read of it (decompressed), and its size on disk.
 
@@ -106,16 +106,16 @@ def _telling(progress: Progress, name: str, size: int) -> Callable[[int], None]:
     return lambda done: progress(name, done, size)
 
 
-def _spooled(stdin: BinaryIO | None, path: Path) -> Given:
+def _spooled(stdin: BinaryIO | None, path: Path) -> InputFile:
     if stdin is None:
         raise UsageError("- is standard input, and there is none; name a file")
     with path.open("wb") as stream:
         while block := stdin.read(CHUNK):
             stream.write(block)
-    return Given(path, STDIN_NAME)
+    return InputFile(path, STDIN_NAME)
 
 
-def _named(word: str, remarks: list[str]) -> Iterator[Given]:
+def _named(word: str, remarks: list[str]) -> Iterator[InputFile]:
     path = Path(word)
     try:
         mode = path.stat().st_mode
@@ -128,7 +128,7 @@ def _named(word: str, remarks: list[str]) -> Iterator[Given]:
     elif stat.S_ISREG(mode):
         if not os.access(path, os.R_OK):
             raise UsageError(f"{word}: the file may not be read; check its permissions")
-        yield Given(path, path.name if path.is_absolute() else path.as_posix())
+        yield InputFile(path, path.name if path.is_absolute() else path.as_posix())
     else:
         raise UsageError(f"{word}: this is a pipe or a device; give it as standard input: receipts ingest - < {word}")
 
@@ -137,7 +137,7 @@ def _why(error: OSError) -> str:
     return error.strerror[:1].lower() + error.strerror[1:] if error.strerror else "it cannot be opened"
 
 
-def _folder(root: Path, word: str, remarks: list[str]) -> Iterator[Given]:
+def _folder(root: Path, word: str, remarks: list[str]) -> Iterator[InputFile]:
     """Regular files below a folder, in the order of their names; links to folders are not followed."""
     count = 0
     for place, folders, names in os.walk(root):
@@ -151,7 +151,7 @@ def _folder(root: Path, word: str, remarks: list[str]) -> Iterator[Given]:
             count += 1
             if count > MAX_FILES:
                 raise UsageError(f"{word}: more than {MAX_FILES:,} files; name the log and what belongs to it")
-            yield Given(path, path.relative_to(root).as_posix())
+            yield InputFile(path, path.relative_to(root).as_posix())
 
 
 def _readable(path: Path) -> bool:

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from receipts.ingest.draft import Draft, Where
+from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence.reading import Reason
-from receipts.ingest.series import Series
+from receipts.ingest.series import StepSeries
 
 # The receipt's flags by what readers say. A time that cannot be, and one in which nothing was updated, are no
 # ordinary steps either, and the receipt has no word of their own for them.
@@ -25,7 +25,7 @@ FLAGS: Final[Mapping[Reason, str]] = {
 _SAID_OTHERWISE: Final = ("impossible", "stall", "skipped")
 
 
-def flags_of(draft: Draft, steps: Series, rows: Sequence[int], where: Where) -> dict[str, list[int]]:
+def flags_of(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int], where: Where) -> dict[str, list[int]]:
     """Flags with the positions among ``rows`` of the steps that they are of."""
     flagged: defaultdict[str, list[int]] = defaultdict(list)
     renamed: defaultdict[str, list[int]] = defaultdict(list)

@@ -8,9 +8,9 @@ from datetime import UTC
 from typing import Final
 
 from receipts.ingest.clock import Stamp, first_stamp, last_stamp, modified, yearless
-from receipts.ingest.draft import Draft, Where
+from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
-from receipts.ingest.options import Contract, Options
+from receipts.ingest.options import LaneOptions, Options
 from receipts.ingest.witness import LIBRARIES
 from receipts.receipt.accelerators import find as find_accelerator
 from receipts.receipt.route import permitted
@@ -21,7 +21,7 @@ UNLISTED: Final = "unlisted"
 _LAUNCH: Final = ("run.host", "run.started", "run.command")
 
 
-def state_identity(draft: Draft, files: Sequence[FileEvidence], options: Options) -> None:
+def state_identity(draft: ReceiptDraft, files: Sequence[FileEvidence], options: Options) -> None:
     """State what a receipt must have under ``run``; what cannot be had is left out, and the caller told."""
     _started(draft, files)
     _lane(draft, options)
@@ -32,7 +32,7 @@ def state_identity(draft: Draft, files: Sequence[FileEvidence], options: Options
         draft.put("run.launch", *_launch(draft, files))
 
 
-def _started(draft: Draft, files: Sequence[FileEvidence]) -> None:
+def _started(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     if draft.get("run.started") is not None:
         return
     logs = [file for file in files if any(len(reading.steps) for reading in file.readings)]
@@ -52,7 +52,7 @@ def _started(draft: Draft, files: Sequence[FileEvidence]) -> None:
         draft.put("run.started_stated", f"{stamp.text} (no zone in the log; read as UTC)", where, "clock")
 
 
-def _by_files(draft: Draft, files: Sequence[FileEvidence]) -> None:
+def _by_files(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """The start by the dates of the files, where none prints its own; the receipt says so, and by which."""
     printed = [(stamp, file) for file in files if (stamp := yearless(file)) is not None]
     dated = [(stamp, file) for file in files if (stamp := modified(file)) is not None]
@@ -60,16 +60,16 @@ def _by_files(draft: Draft, files: Sequence[FileEvidence]) -> None:
         return
     stamp, file = min(printed or dated, key=lambda pair: pair[0].time)
     if printed:
-        says = f"{stamp.text} (no year and no zone in the log; the year is that of the file's date, read as UTC)"
+        text = f"{stamp.text} (no year and no zone in the log; the year is that of the file's date, read as UTC)"
     else:
-        says = f"{stamp.text}, when {file.name} was last written, the earliest of {len(dated)}; no file prints a time"
+        text = f"{stamp.text}, when {file.name} was last written, the earliest of {len(dated)}; no file prints a time"
     where = Where(file.name)
     draft.put("run.started", _written(stamp), where, FILE_CLOCK, stamp.text)
-    draft.put("run.started_stated", says, where, FILE_CLOCK)
-    draft.tell("note", f"run.started is {says}; --set run.started=… states a better one")
+    draft.put("run.started_stated", text, where, FILE_CLOCK)
+    draft.tell("note", f"run.started is {text}; --set run.started=… states a better one")
 
 
-def _finished(draft: Draft, files: Sequence[FileEvidence]) -> None:
+def _finished(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """The last stamp of the logs that began it, where all of them can be read from their end."""
     stamps = [(last_stamp(file), file) for file in files]
     known = [(stamp, file) for stamp, file in stamps if stamp is not None]
@@ -84,7 +84,7 @@ def _written(stamp: Stamp) -> str:
     return text.replace("+00:00", "Z") if time.tzinfo is UTC else text
 
 
-def _lane(draft: Draft, options: Options) -> None:
+def _lane(draft: ReceiptDraft, options: Options) -> None:
     if options.lane is not None:
         draft.put("run.lane", options.lane, Where("--lane"), SOURCE)
         return
@@ -96,7 +96,7 @@ def _lane(draft: Draft, options: Options) -> None:
         draft.tell("note", f"lane {name}: {why}")
 
 
-def proposed(draft: Draft, lanes: Sequence[Contract]) -> tuple[str, str]:
+def proposed(draft: ReceiptDraft, lanes: Sequence[LaneOptions]) -> tuple[str, str]:
     """The one lane whose framework and accelerator the evidence shows, and why; `unlisted` where that is not one."""
     framework = draft.get("path.witnessed.framework") or draft.get("path.intended.framework")
     runtime = draft.get("path.witnessed.runtime")
@@ -120,7 +120,7 @@ def proposed(draft: Draft, lanes: Sequence[Contract]) -> tuple[str, str]:
     return UNLISTED, f"{which} {framework} on {on}; name one by --lane"
 
 
-def _launch(draft: Draft, files: Sequence[FileEvidence]) -> tuple[str, Where, str, str]:
+def _launch(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> tuple[str, Where, str, str]:
     """Host, start and command where all three are known, else the digests of the files in which something is known."""
     # A copy of a file has another date, and is of the same launch.
     stated = (path for path in _LAUNCH if path not in draft.leaves or draft.leaves[path].source != FILE_CLOCK)

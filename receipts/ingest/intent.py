@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from receipts.ingest.config import readings
-from receipts.ingest.draft import Draft, Where
+from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
-from receipts.ingest.options import Contract
+from receipts.ingest.options import LaneOptions
 from receipts.ingest.witness import HOSTS, LIBRARIES
 from receipts.receipt.route import ANYTHING, dtypes, parts
 
@@ -28,7 +28,7 @@ _PLACED: Final = frozenset({"maxtext", "torch-xla", "jax"})
 
 
 def state_intent(
-    draft: Draft, files: Sequence[FileEvidence], lane: Contract | None, lanes: Sequence[Contract] = ()
+    draft: ReceiptDraft, files: Sequence[FileEvidence], lane: LaneOptions | None, lanes: Sequence[LaneOptions] = ()
 ) -> None:
     """State what is missing of ``path.intended`` and of the asked posture. ``lane`` is one that the caller named.
 
@@ -57,12 +57,12 @@ def state_intent(
         _put(draft, "compile.posture", lane.postures[0], why)
 
 
-def _put(draft: Draft, path: str, value: Any, why: str, where: Where = _LANE) -> None:
+def _put(draft: ReceiptDraft, path: str, value: Any, why: str, where: Where = _LANE) -> None:
     if draft.get(path) is None and not any(item.path == path and not item.stands for item in draft.contradictions):
         draft.put(path, value, where, SOURCE, why)
 
 
-def _framework(draft: Draft, files: Sequence[FileEvidence]) -> None:
+def _framework(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     configured = {
         HOSTS[reading.source]: Where(file.name)
         for file, reading in readings(files)
@@ -73,14 +73,14 @@ def _framework(draft: Draft, files: Sequence[FileEvidence]) -> None:
         _put(draft, "path.intended.framework", name, "its own configuration", where)
 
 
-def _attention(draft: Draft) -> None:
+def _attention(draft: ReceiptDraft) -> None:
     """A backend that is left to the framework: any that the lane permits was asked for."""
     claim = draft.leaves.get("features.attention_backend")
     if claim is not None and parts(claim.value) <= ANYTHING:
         _put(draft, "path.intended.attention", "auto", "features.attention_backend", claim.where)
 
 
-def _gemm(draft: Draft) -> None:
+def _gemm(draft: ReceiptDraft) -> None:
     """The type that was asked for, with the library where arguments name one (``te`` in bf16 is ``te_bf16``)."""
     claim = draft.leaves.get(_DTYPE)
     types = dtypes(draft.get(_DTYPE) or "")
@@ -95,7 +95,7 @@ def _gemm(draft: Draft) -> None:
         draft.put(_GEMM, f"{library}_{dtype}", was.where, was.source, f"{library}, in the type of {_DTYPE}")
 
 
-def _sharding(draft: Draft) -> None:
+def _sharding(draft: ReceiptDraft) -> None:
     shard, replicate = draft.get("parallelism.shard"), draft.get("parallelism.replicate")
     framework = draft.get("path.witnessed.framework") or draft.get("path.intended.framework")
     if framework not in _PLACED or not isinstance(shard, int):

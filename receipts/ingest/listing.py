@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from receipts.ingest.base import SOURCE as RECEIPT
-from receipts.ingest.draft import Draft, Where
+from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.ingest.evidence.reading import LINE, alike
 from receipts.ingest.leaves import OPEN, fitting, parts
@@ -50,7 +50,7 @@ _PRODUCERS: Final = {
 }
 
 
-def state_evidence(draft: Draft, files: Sequence[FileEvidence]) -> None:
+def state_evidence(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """List the files that something was read from."""
     causes = _causes(draft, files)
     records = _records(draft)
@@ -68,7 +68,7 @@ def state_evidence(draft: Draft, files: Sequence[FileEvidence]) -> None:
     draft.put("evidence", entries[:MAX_ENTRIES], Where("ingest"), SOURCE, beside_own=True)
 
 
-def _records(draft: Draft) -> defaultdict[tuple[str, str], dict[str, str]]:
+def _records(draft: ReceiptDraft) -> defaultdict[tuple[str, str], dict[str, str]]:
     """By file and reader: the leaves that it read, each with its place; of a map one entry is enough to say so."""
     records: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for path, item in draft.shown.items():
@@ -157,7 +157,7 @@ def _observed(reading: Reading, causes: Mapping[str, str]) -> dict[str, bool | i
     return values
 
 
-def _causes(draft: Draft, files: Sequence[FileEvidence]) -> dict[int, dict[str, str]]:
+def _causes(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> dict[int, dict[str, str]]:
     """By reading: the causes of its leaves. Of reports that count on, and of ranks, the one that counts most has it."""
     start, steps, after = (draft.get(path) for path in (f"{WINDOW}.start", f"{WINDOW}.warmup_steps", AFTER))
     warm = DEFAULT if start is None and steps is None else start or steps or 0

@@ -6,14 +6,14 @@ import math
 from array import array
 from typing import Final
 
-from receipts.ingest.draft import Draft, Where
-from receipts.ingest.series import Series
+from receipts.ingest.draft import ReceiptDraft, Where
+from receipts.ingest.series import StepSeries
 
 _SOURCE: Final = "steps"
 MAX_LOSSES: Final = 20_000
 
 
-def state_losses(draft: Draft, steps: Series, where: Where) -> None:
+def state_losses(draft: ReceiptDraft, steps: StepSeries, where: Where) -> None:
     """State the losses of the steps, thinned where there are very many, and whether all are finite."""
     losses = steps.column("loss")
     known = array("L", (row for row, value in enumerate(losses) if value is not None))
@@ -35,7 +35,7 @@ def state_losses(draft: Draft, steps: Series, where: Where) -> None:
         draft.put("measurement.loss.values", [losses[row] for row in finite], where, _SOURCE)
 
 
-def state_norms(draft: Draft, steps: Series, where: Where) -> None:
+def state_norms(draft: ReceiptDraft, steps: StepSeries, where: Where) -> None:
     """State the first, the last and the largest gradient norm, and whether all are finite."""
     known = [value for value in steps.column("grad_norm") if value is not None]
     finite = [value for value in known if math.isfinite(value)]

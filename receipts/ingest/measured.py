@@ -10,11 +10,11 @@ from typing import Final
 
 from receipts.ingest.config import readings, stated
 from receipts.ingest.counted_tokens import check_rates
-from receipts.ingest.draft import Draft, Where
+from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.flags import flags_of
 from receipts.ingest.losses import state_losses, state_norms
-from receipts.ingest.series import Series, series
+from receipts.ingest.series import StepSeries, series
 from receipts.receipt.measurement import MAX_STEPS
 from receipts.stats.rounding import half_of
 
@@ -36,7 +36,7 @@ _EXACT: Final = 5e-6
 _SAME_STEPS: Final = 0.2
 
 
-def state_steps(draft: Draft, files: Sequence[FileEvidence]) -> Series | None:
+def state_steps(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> StepSeries | None:
     """State what the steps of the files show, and give them; beside a receipt's own steps, losses and norms alone."""
     own = draft.base and (draft.base.get(_DURATIONS) or draft.base.get("measurement.steps"))
     if not own:
@@ -45,7 +45,7 @@ def state_steps(draft: Draft, files: Sequence[FileEvidence]) -> Series | None:
         if steps is not None:
             state_measurement(draft, files, steps)
         return steps
-    steps = series(Draft(), files)
+    steps = series(ReceiptDraft(), files)
     if steps is not None and draft.base is not None:
         where = Where(steps.track.file.name)
         count = f"{len(own) if isinstance(own, list) else own:,}"
@@ -59,7 +59,7 @@ def state_steps(draft: Draft, files: Sequence[FileEvidence]) -> Series | None:
     return steps
 
 
-def _opposed(draft: Draft, steps: Series, own: object, where: Where) -> None:
+def _opposed(draft: ReceiptDraft, steps: StepSeries, own: object, where: Where) -> None:
     """Note where the steps of a file are not those of the receipt, by the median of their times."""
     printed = [value for value in steps.column("step_seconds") if value is not None and value > 0]
     if isinstance(own, list) and printed:
@@ -68,7 +68,7 @@ def _opposed(draft: Draft, steps: Series, own: object, where: Where) -> None:
             draft.contradict(_DURATIONS, f"{where} has a median of {theirs:.4g} s", f"{ours:.4g} s stands")
 
 
-def state_measurement(draft: Draft, files: Sequence[FileEvidence], steps: Series) -> None:
+def state_measurement(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries) -> None:
     """State what the steps show."""
     where = Where(steps.track.file.name)
     tokens = check_rates(draft, files, steps, _tokens_per_step(draft, steps, where))
@@ -85,7 +85,7 @@ def state_measurement(draft: Draft, files: Sequence[FileEvidence], steps: Series
     state_norms(draft, steps, where)
 
 
-def _intervals(draft: Draft, files: Sequence[FileEvidence]) -> None:
+def _intervals(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """State a series of means as what it is; where each is of one step, they are the steps, digit for digit."""
     for file, reading in readings(files):
         means, where = reading.means, Where(file.name)
@@ -105,12 +105,12 @@ def _intervals(draft: Draft, files: Sequence[FileEvidence]) -> None:
             draft.put("measurement.tokens_per_step", batch * length, where, f"{batch:,} × {length:,}")
 
 
-def _timed(draft: Draft) -> bool:
+def _timed(draft: ReceiptDraft) -> bool:
     """Whether a series of times is stated already."""
     return draft.get(_DURATIONS) is not None or draft.get(_MEANS) is not None
 
 
-def _tokens_per_step(draft: Draft, steps: Series, where: Where) -> int | None:
+def _tokens_per_step(draft: ReceiptDraft, steps: StepSeries, where: Where) -> int | None:
     """Global batch times sequence length; a batch that the step lines alone print is stated with them."""
     printed = {int(value) for value in steps.column("global_batch") if value is not None and 1 <= value < 2**62}
     batch, length = draft.get("batch.global_batch"), draft.get("batch.sequence_length")
@@ -132,7 +132,7 @@ def _tokens_per_step(draft: Draft, steps: Series, where: Where) -> int | None:
     return total
 
 
-def _durations(draft: Draft, steps: Series, tokens: int | None, where: Where) -> list[float | None] | None:
+def _durations(draft: ReceiptDraft, steps: StepSeries, tokens: int | None, where: Where) -> list[float | None] | None:
     """A duration for every step, or None where the log prints averages, samples, or too few of them."""
     printed = steps.column("step_seconds")
     if all(value is None for value in printed):
@@ -159,7 +159,7 @@ def _durations(draft: Draft, steps: Series, tokens: int | None, where: Where) ->
     return printed
 
 
-def _from_rates(draft: Draft, steps: Series, tokens: int | None, where: Where) -> list[float | None]:
+def _from_rates(draft: ReceiptDraft, steps: StepSeries, tokens: int | None, where: Where) -> list[float | None]:
     """Times of steps out of tokens a second, where the log prints rates alone."""
     chips = draft.get("hardware.chips")
     for name, over in (("tokens_per_second", 1), ("tokens_per_second_per_chip", chips)):
@@ -170,7 +170,7 @@ def _from_rates(draft: Draft, steps: Series, tokens: int | None, where: Where) -
     return [None] * len(steps.numbers)
 
 
-def _keep(draft: Draft, steps: Series, durations: Sequence[float | None], where: Where) -> None:
+def _keep(draft: ReceiptDraft, steps: StepSeries, durations: Sequence[float | None], where: Where) -> None:
     """Durations in order, flags by position, and the stated figures that durations do not give."""
     rows = array("L", (row for row, value in enumerate(durations) if value is not None and math.isfinite(value)))
     if len(rows) > MAX_STEPS:
@@ -195,7 +195,7 @@ def _summary(durations: Sequence[float]) -> str:
     return f"{len(durations):,} steps, median {median(durations):.4g} s"
 
 
-def _average(draft: Draft, steps: Series, where: Where) -> None:
+def _average(draft: ReceiptDraft, steps: StepSeries, where: Where) -> None:
     """Averages as averages: how many steps, their mean time, and rates whose mean is over time."""
     every = max(steps.stride, steps.interval or 1)
     total = steps.numbers[-1] - steps.numbers[0] + _covered(steps.numbers, every)
@@ -219,7 +219,7 @@ def _covered(numbers: Sequence[int], every: int) -> int:
 
 
 def _rates(
-    draft: Draft, steps: Series, rows: Sequence[int], where: Where, names: Sequence[str], statistic: str
+    draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int], where: Where, names: Sequence[str], statistic: str
 ) -> None:
     for name in names:
         if name == "mfu" and not _named(draft, steps, where):
@@ -233,7 +233,7 @@ def _rates(
         _stated(draft, name, value, values, statistic, where)
 
 
-def _named(draft: Draft, steps: Series, where: Where) -> bool:
+def _named(draft: ReceiptDraft, steps: StepSeries, where: Where) -> bool:
     """Whether a printed MFU names its formula and denominator; one that does not is no figure of this receipt."""
     formula = _FORMULAS.get(steps.track.reading.source)
     if not any(steps.column("mfu")):
@@ -246,7 +246,9 @@ def _named(draft: Draft, steps: Series, where: Where) -> bool:
     return False
 
 
-def _stated(draft: Draft, name: str, value: float, values: Sequence[float], statistic: str, where: Where) -> None:
+def _stated(
+    draft: ReceiptDraft, name: str, value: float, values: Sequence[float], statistic: str, where: Where
+) -> None:
     path = f"measurement.stated.{name}"
     if draft.get(path) is not None:
         return
@@ -255,7 +257,7 @@ def _stated(draft: Draft, name: str, value: float, values: Sequence[float], stat
         draft.put("measurement.stated.statistic", statistic, where, SOURCE)
 
 
-def _printed(draft: Draft, path: str, value: float, half: float, where: Where, text: str) -> None:
+def _printed(draft: ReceiptDraft, path: str, value: float, half: float, where: Where, text: str) -> None:
     """State a number that follows from printed ones, and how exact they are: ± ``half``, as its source text."""
     # As many digits as a log prints, not those of a division.
     draft.put(path, float(f"{value:.6g}"), where, SOURCE, text)
@@ -264,7 +266,7 @@ def _printed(draft: Draft, path: str, value: float, half: float, where: Where, t
         draft.put(f"{path}_stated", f"{digits}e{place}", where, SOURCE)
 
 
-def _flops(draft: Draft, files: Sequence[FileEvidence], tokens: int | None) -> None:
+def _flops(draft: ReceiptDraft, files: Sequence[FileEvidence], tokens: int | None) -> None:
     """FLOPs a token out of the FLOPs that a framework states for a step of one chip."""
     claim = stated(files, "measurement.flops_per_step_per_chip")
     chips = draft.get("hardware.chips")

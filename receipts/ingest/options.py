@@ -14,7 +14,7 @@ class Coupled(Protocol):
     def then(self) -> tuple[str, ...]: ...
 
 
-class Contract(Protocol):
+class LaneOptions(Protocol):
     """What ingesting has to know of a lane."""
 
     @property
@@ -49,4 +49,4 @@ class Options:
     lane: str | None = None
     kind: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    lanes: Sequence[Contract] = ()
+    lanes: Sequence[LaneOptions] = ()

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from receipts.ingest.clock import first_stamp
 from receipts.ingest.config import readings
-from receipts.ingest.draft import Draft, Where
+from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.ingest.evidence.reading import Reason
 from receipts.ingest.evidence.steps import ABSENT, FIELDS
@@ -41,7 +41,7 @@ class Track:
 
 
 @dataclass
-class Series:
+class StepSeries:
     """Steps in order with their figures. ``interval`` is how many steps a record averages over, None for one step.
 
     ``stride`` is the distance of the records. ``lost`` counts steps that a later attempt ran again.
@@ -66,7 +66,7 @@ class Series:
         return None if value == ABSENT else value
 
 
-def series(draft: Draft, files: Sequence[FileEvidence]) -> Series | None:
+def series(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> StepSeries | None:
     """The steps of the launch, or None where no file prints any. Says what was lost and what does not agree."""
     tracks = [Track(file, reading, None) for file, reading in readings(files) if len(reading.steps)]
     if not tracks:
@@ -94,13 +94,13 @@ def _best(tracks: Sequence[Track]) -> str:
     return max(tracks, key=worth).reading.source
 
 
-def _one(track: Track) -> Series:
+def _one(track: Track) -> StepSeries:
     steps = track.reading.steps
     numbers = steps.numbers()
     columns = {name: _packed(steps.get(number, name) for number in numbers) for name in FIELDS}
     skews = [skew for number in numbers if (skew := steps.skew(number)) is not None]
     stride = _stride(numbers)
-    return Series(track, numbers, columns, dict(track.reading.not_steady), skews, stride, steps.interval)
+    return StepSeries(track, numbers, columns, dict(track.reading.not_steady), skews, stride, steps.interval)
 
 
 def _packed(values: Iterable[float | None]) -> array[float]:
@@ -114,7 +114,7 @@ def _stride(numbers: Sequence[int]) -> int:
     return max(gaps, key=lambda gap: (gaps[gap], gap)) if gaps else 1
 
 
-def _several(draft: Draft, tracks: list[Track]) -> Series:
+def _several(draft: ReceiptDraft, tracks: list[Track]) -> StepSeries:
     """Several files of one source: ranks of one attempt are merged by step, attempts replace one another."""
     dated = [Track(item.file, item.reading, _started(item)) for item in tracks]
     attempts: list[list[Track]] = []
@@ -134,7 +134,7 @@ def _several(draft: Draft, tracks: list[Track]) -> Series:
     return whole
 
 
-def _part(attempt: Series) -> dict[str, Any]:
+def _part(attempt: StepSeries) -> dict[str, Any]:
     """The first step of one attempt, and what its file says that ran."""
     ran: dict[str, Any] = {}
     for reading in attempt.track.file.readings:
@@ -168,7 +168,7 @@ def _losses_differ(a: Reading, b: Reading, steps: set[int]) -> bool:
     return bool(known) and apart > len(known) / 2
 
 
-def _ranks(draft: Draft, tracks: list[Track]) -> Series:
+def _ranks(draft: ReceiptDraft, tracks: list[Track]) -> StepSeries:
     """Ranks of one attempt: the slowest rank's time stands, other figures are the first file's that has them."""
     if len(tracks) == 1:
         return _one(tracks[0])
@@ -196,10 +196,10 @@ def _ranks(draft: Draft, tracks: list[Track]) -> Series:
         flagged |= item.not_steady
     names = ", ".join(track.file.name for track in tracks[:4])
     draft.tell("note", f"{len(tracks)} files print the same steps and are read as ranks: {names}")
-    return Series(tracks[0], numbers, columns, flagged, skews, every[0].stride, every[0].interval)
+    return StepSeries(tracks[0], numbers, columns, flagged, skews, every[0].stride, every[0].interval)
 
 
-def _after(draft: Draft, earlier: Series, later: Series) -> Series:
+def _after(draft: ReceiptDraft, earlier: StepSeries, later: StepSeries) -> StepSeries:
     """A later attempt: from its first step on, its records stand."""
     first = later.numbers[0]
     kept = sum(number < first for number in earlier.numbers)
@@ -217,10 +217,12 @@ def _after(draft: Draft, earlier: Series, later: Series) -> Series:
     columns = {name: earlier.columns[name][:kept] + later.columns[name] for name in FIELDS}
     flagged = {number: why for number, why in earlier.not_steady.items() if number < first} | later.not_steady
     numbers = [*earlier.numbers[:kept], *later.numbers]
-    return Series(later.track, numbers, columns, flagged, [*earlier.skews, *later.skews], later.stride, later.interval)
+    return StepSeries(
+        later.track, numbers, columns, flagged, [*earlier.skews, *later.skews], later.stride, later.interval
+    )
 
 
-def _restarts(draft: Draft, track: Track) -> None:
+def _restarts(draft: ReceiptDraft, track: Track) -> None:
     steps = track.reading.steps
     if steps.restarts:
         times = "once" if steps.restarts == 1 else f"{steps.restarts} times"
@@ -229,7 +231,7 @@ def _restarts(draft: Draft, track: Track) -> None:
         draft.tell("note", f"{steps.lost:,} steps beyond what is kept in memory were counted and not read", track.where)
 
 
-def _compare(draft: Draft, main: Series, other: Track) -> None:
+def _compare(draft: ReceiptDraft, main: StepSeries, other: Track) -> None:
     """Say where another source prints other step times or losses for the same steps."""
     mine: Mapping[int, int] = {number: row for row, number in enumerate(main.numbers)}
     for name, word, tolerance in (("step_seconds", "step times", _TIMES_AGREE), ("loss", "losses", _LOSS_AGREES)):

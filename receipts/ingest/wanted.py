@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from receipts.ingest.draft import Draft, Missing
+from receipts.ingest.draft import MissingLeaf, ReceiptDraft
 from receipts.ingest.evidence import FileEvidence
-from receipts.ingest.options import Contract
+from receipts.ingest.options import LaneOptions
 from receipts.receipt.route import ANYTHING, parts
 
 _ALWAYS: Final = (
@@ -112,7 +112,7 @@ _GET: Final[Mapping[str, Mapping[str, str]]] = {
 _SAME: Final = {"megatron-core": "megatron-lm", "megatron-bridge": "megatron-lm", "nemo": "megatron-lm"}
 
 
-def missing(draft: Draft, lane: Contract | None, _files: tuple[FileEvidence, ...]) -> tuple[Missing, ...]:
+def missing(draft: ReceiptDraft, lane: LaneOptions | None, _files: tuple[FileEvidence, ...]) -> tuple[MissingLeaf, ...]:
     """Leaves that the lane wants witnessed, and those that every comparison asks for, which no file states."""
     framework = str(draft.get("path.witnessed.framework") or draft.get("path.intended.framework") or "")
     wanted = list(_ALWAYS)
@@ -128,13 +128,13 @@ def missing(draft: Draft, lane: Contract | None, _files: tuple[FileEvidence, ...
         wanted.append("compile.compiles_after_warmup")
     torn = {item.path for item in draft.contradictions if not item.stands}
     return tuple(
-        Missing(path, how_to_get(path, framework))
+        MissingLeaf(path, how_to_get(path, framework))
         for path in dict.fromkeys(wanted)
         if draft.get(path) is None and path not in torn
     )
 
 
-def _asked(draft: Draft, lane: Contract) -> Iterator[str]:
+def _asked(draft: ReceiptDraft, lane: LaneOptions) -> Iterator[str]:
     """What was asked for, of every leaf that the lane wants witnessed or that was seen; and switches to be seen."""
 
     def exists(path: str) -> bool:

@@ -14,9 +14,9 @@ from itertools import pairwise
 from typing import Final
 
 from receipts.ingest.config import readings
-from receipts.ingest.draft import Draft, Where
+from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence, Reading
-from receipts.ingest.evidence.reading import CompileCounts, Report, Span
+from receipts.ingest.evidence.reading import CompileCounts, CompileSpan, Report
 
 _LEAVES: Final = {
     "compiles": "compiles",
@@ -30,7 +30,7 @@ _LEAVES: Final = {
 }
 
 
-def state_compile(draft: Draft, files: Sequence[FileEvidence], stepping: bool) -> None:
+def state_compile(draft: ReceiptDraft, files: Sequence[FileEvidence], stepping: bool) -> None:
     """State counts, seconds, bytes and the program's digest.
 
     Reports of one run count on, and ranks compile side by side: the highest figure of a source stands, the first
@@ -55,7 +55,7 @@ def state_compile(draft: Draft, files: Sequence[FileEvidence], stepping: bool) -
     _cache(draft)
 
 
-def _digests(draft: Draft, files: Sequence[FileEvidence]) -> None:
+def _digests(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     digests: dict[str, tuple[Where, Reading]] = {}
     for file, reading in readings(files):
         if reading.compile.program_digest:
@@ -68,7 +68,7 @@ def _digests(draft: Draft, files: Sequence[FileEvidence]) -> None:
         draft.tell("note", f"{len(digests)} compiled programs ({names}): no one digest stands for the step")
 
 
-def _cache(draft: Draft) -> None:
+def _cache(draft: ReceiptDraft) -> None:
     """The cache's state, where hits and misses leave one reading."""
     hits, misses = draft.get("compile.cache_hits"), draft.get("compile.cache_misses")
     if draft.get("compile.cache_state") is not None or hits is None or misses is None:
@@ -113,7 +113,7 @@ class Late:
         return self.proven > 0 or self.possible == 0
 
 
-def state_warmup(draft: Draft, files: Sequence[FileEvidence], stepping: bool) -> None:
+def state_warmup(draft: ReceiptDraft, files: Sequence[FileEvidence], stepping: bool) -> None:
     """State the warm-up where nobody did, and the compiles after it. ``stepping``: the launch's steps are known."""
     reports = reports_of(files)
     warm = _warm_up(draft, reports.values())
@@ -142,7 +142,7 @@ def state_warmup(draft: Draft, files: Sequence[FileEvidence], stepping: bool) ->
     _state(draft, placed if any(late.settled for late in placed) else placed + [late for late in own if late.settled])
 
 
-def _warm_up(draft: Draft, reports: Iterable[Sequence[tuple[Report, Where]]]) -> WarmUp:
+def _warm_up(draft: ReceiptDraft, reports: Iterable[Sequence[tuple[Report, Where]]]) -> WarmUp:
     start, steps = draft.get(f"{WINDOW}.start"), draft.get(f"{WINDOW}.warmup_steps")
     if start is not None or steps is not None:
         # A window from the first position of a list whose warm-up ran before it.
@@ -174,7 +174,7 @@ def _placed(counts: CompileCounts, warm: WarmUp, where: Where, source: str) -> L
     return _bounds(spans, warm, storm, where, source)
 
 
-def _bounds(spans: Iterable[Span], warm: WarmUp, storm: bool, where: Where, source: str, text: str = "") -> Late:
+def _bounds(spans: Iterable[CompileSpan], warm: WarmUp, storm: bool, where: Where, source: str, text: str = "") -> Late:
     spans = list(spans)
     sure = warm.steps + (MARGIN if warm.basis == "default" and not storm else 0)
     late = sum(span.count for span in spans if span.after >= warm.steps)
@@ -201,7 +201,7 @@ def _reported(source: str, counted: Sequence[tuple[Report, Where]], warm: WarmUp
     if len(counted) == 1 or any(b.compiles < a.compiles for (a, _), (b, _) in pairwise(counted)):
         storm = last.steps >= _STORM_STEPS and 2 * last.compiles > last.steps
         return Late(max(last.compiles - warm.steps * last.programs, 0) if storm else 0, last.compiles, where, source)
-    spans = [Span(counted[0][0].compiles, 0, counted[0][0].steps)]
+    spans = [CompileSpan(counted[0][0].compiles, 0, counted[0][0].steps)]
     for (before, _), (after, _) in pairwise(counted):
         count, steps = after.compiles - before.compiles, after.steps - before.steps
         end = after.steps if after is not last else None
@@ -209,13 +209,13 @@ def _reported(source: str, counted: Sequence[tuple[Report, Where]], warm: WarmUp
         # read in every step is none of those.
         reads = max((after.reads or 0) - (before.reads or 0), 0) % steps
         reads = 0 if end or 2 * count > steps else min(count, reads)
-        spans += [Span(count - reads, before.steps, end), Span(reads)]
+        spans += [CompileSpan(count - reads, before.steps, end), CompileSpan(reads)]
     first, early = counted[0]
     text = f"{last.compiles} at step {last.steps} ({where}), {first.compiles} at step {first.steps} ({early})"
     return _bounds([span for span in spans if span.count], warm, False, where, source, text)
 
 
-def _state(draft: Draft, sources: Sequence[Late]) -> None:
+def _state(draft: ReceiptDraft, sources: Sequence[Late]) -> None:
     settled = [late for late in sources if late.settled]
     some = next((late for late in settled if late.proven), None)
     none = next((late for late in settled if not late.proven), None)

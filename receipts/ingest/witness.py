@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from receipts.ingest.base import SOURCE as RECEIPT
 from receipts.ingest.config import readings
-from receipts.ingest.draft import Draft, Where
-from receipts.ingest.evidence import FileEvidence, Seen, vocabulary
+from receipts.ingest.draft import ReceiptDraft, Where
+from receipts.ingest.evidence import FileEvidence, Observation, vocabulary
 from receipts.ingest.evidence.reading import Report
 from receipts.ingest.evidence.witnesses.dynamo_counters import UNNAMED
-from receipts.ingest.options import Contract
+from receipts.ingest.options import LaneOptions
 from receipts.ingest.warmup import reports_of
 from receipts.receipt.catalogue import find
 
@@ -50,10 +50,10 @@ _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": 
 # Host reads a step: so few are no offence (R303), and so many are no final evaluation's.
 RARE: Final = 0.1
 OFTEN: Final = 0.5
-Observed = tuple[Seen, Where, str]
+Observed = tuple[Observation, Where, str]
 
 
-def state_path(draft: Draft, files: Sequence[FileEvidence], lane: Contract | None = None) -> None:
+def state_path(draft: ReceiptDraft, files: Sequence[FileEvidence], lane: LaneOptions | None = None) -> None:
     """State ``path.witnessed`` by the strongest evidence, and what is mere intent under what was asked for.
 
     ``lane`` is one that the caller named: a library hosts a run of its own lanes, and is a part of any other's.
@@ -73,7 +73,7 @@ def state_path(draft: Draft, files: Sequence[FileEvidence], lane: Contract | Non
     _transfers(draft, files)
 
 
-def _leaf(draft: Draft, leaf: str, observed: list[Observed]) -> None:
+def _leaf(draft: ReceiptDraft, leaf: str, observed: list[Observed]) -> None:
     best = max(LEVELS.index(seen.level) for seen, _, _ in observed)
     strongest = [item for item in observed if LEVELS.index(item[0].level) == best]
     value: Any = "+".join(dict.fromkeys(seen.value for seen, _, _ in strongest))
@@ -97,7 +97,7 @@ def _leaf(draft: Draft, leaf: str, observed: list[Observed]) -> None:
         draft.contradict(path, dispute, str(value))
 
 
-def _with_own(draft: Draft, path: str, value: Any, where: Where) -> Any:
+def _with_own(draft: ReceiptDraft, path: str, value: Any, where: Where) -> Any:
     """What was seen beside what the receipt says was seen: both, where they differ, and the rules check each."""
     own = draft.base.get(path) if draft.base is not None else None
     if not isinstance(own, str) or not isinstance(value, str):
@@ -109,7 +109,7 @@ def _with_own(draft: Draft, path: str, value: Any, where: Where) -> Any:
 
 
 def _frameworks(
-    draft: Draft, files: Sequence[FileEvidence], by_leaf: Mapping[str, list[Observed]], lane: Contract | None
+    draft: ReceiptDraft, files: Sequence[FileEvidence], by_leaf: Mapping[str, list[Observed]], lane: LaneOptions | None
 ) -> None:
     """Every host framework seen: as readers say, and whose own lines the log holds."""
     names: dict[str, tuple[Where, str]] = {}
@@ -149,7 +149,7 @@ def _frameworks(
         draft.put("path.witnessed.framework", first, where, source)
 
 
-def _is_host(host: str, libraries: frozenset[str] | None, names: Iterable[str], lane: Contract | None) -> bool:
+def _is_host(host: str, libraries: frozenset[str] | None, names: Iterable[str], lane: LaneOptions | None) -> bool:
     """Whether the framework of a line's form hosted the run.
 
     It did where no other loop prints the form (``libraries`` is None), or no source shows and no lane states another.
@@ -159,7 +159,7 @@ def _is_host(host: str, libraries: frozenset[str] | None, names: Iterable[str], 
     return set(names) <= libraries and (lane is None or not lane.frameworks or host in lane.frameworks)
 
 
-def _fallbacks(draft: Draft, files: Sequence[FileEvidence]) -> None:
+def _fallbacks(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """Operators that left the path. Reports of one run count on, so the highest count of each stands."""
     own = draft.base.get("path.witnessed.fallbacks") if draft.base is not None else None
     operators: dict[str, int] | None = None
@@ -177,7 +177,7 @@ def _fallbacks(draft: Draft, files: Sequence[FileEvidence]) -> None:
         draft.put("path.witnessed.fallbacks", operators, where, source, beside_own=True)
 
 
-def _transfers(draft: Draft, files: Sequence[FileEvidence]) -> None:
+def _transfers(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """Transfers to the host a step: the most that a file shows."""
     if draft.get("path.witnessed.framework") in _READ_BESIDE:
         _inside(draft, files)
@@ -219,7 +219,7 @@ def _rate(reports: Sequence[Report]) -> float | None:
     return None
 
 
-def _inside(draft: Draft, files: Sequence[FileEvidence]) -> None:
+def _inside(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """Transfers inside the whole compiled step; reads beside it are told, and count for none."""
     inside: list[tuple[int, Where, str]] = []
     for file, reading in readings(files):

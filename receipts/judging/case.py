@@ -76,7 +76,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PairCase:
     """What a rule on a comparison sees: the first launch of each side, the difference, and the metric asked for.
 
     ``counted`` are the axes that count once derived, indifferent, waived and studied axes are taken out; ``uncounted``

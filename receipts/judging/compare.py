@@ -18,7 +18,7 @@ from receipts.judging.grade import GRADES
 from receipts.judging.judge import VERSION, judge_pair
 from receipts.judging.metric_results import metric_results, named_effect
 from receipts.judging.pair_proof import proved_pair
-from receipts.judging.rule import Case, Pair
+from receipts.judging.rule import Case, PairCase
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.side import JudgedLaunches, JudgedSide, judge_side
 from receipts.judging.side_checks import check_distinct, differences_in_manner, gaps_in_configuration, with_gaps
@@ -73,7 +73,7 @@ def compare_sides(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Req
     return replace(verdict, findings=proved_pair(verdict, pair, rulebook, retry))
 
 
-def _pair(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Request) -> Pair:
+def _pair(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Request) -> PairCase:
     """What rules on a comparison see of two sides: their difference, and the axes of it that count."""
     metric, head_a, head_b = metrics.get(request.metric), a.cases[0], b.cases[0]
     lane = combined(head_a.lane, head_b.lane)
@@ -84,7 +84,7 @@ def _pair(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Request) ->
     check_waivers(request.waivers, lane, diff, [case.parsed for case in (*a.cases, *b.cases)])
     uncounted = uncounted_axes(diff, metric, lane, study, head_a.parsed, head_b.parsed)
     held = study if study and not study.broken_by(diff, head_a.stated, head_b.stated) else None
-    return Pair(
+    return PairCase(
         a=head_a,
         b=head_b,
         difference=diff,
@@ -121,7 +121,7 @@ def _witnesses(cases: Iterable[Case]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for case in cases for name in case.borrowed.lenders))
 
 
-def _verdict(pair: Pair, rulebook: Rulebook, request: Request) -> Comparison:
+def _verdict(pair: PairCase, rulebook: Rulebook, request: Request) -> Comparison:
     """What rules and effects decide about a pair."""
     findings = judge_pair(pair, rulebook.rules)
     every = (*findings, *pair.findings_a, *pair.findings_b)
@@ -157,7 +157,7 @@ def _verdict(pair: Pair, rulebook: Rulebook, request: Request) -> Comparison:
     )
 
 
-def _path(pair: Pair, findings: Iterable[Finding]) -> PathAnswer:
+def _path(pair: PairCase, findings: Iterable[Finding]) -> PathAnswer:
     answers = (path_answer(pair.findings_a), path_answer(pair.findings_b), path_answer(findings))
     if "left" in answers:
         return "left"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from receipts.judging.rule import Pair
+from receipts.judging.rule import PairCase
 from receipts.metrics import Launch, Metric
 from receipts.metrics.reading import MetricReading
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from receipts.stats.estimate import Sigma
 
 
-def effect_of(pair: Pair, metric: Metric, a: Sequence[MetricReading], b: Sequence[MetricReading]) -> Effect:
+def effect_of(pair: PairCase, metric: Metric, a: Sequence[MetricReading], b: Sequence[MetricReading]) -> Effect:
     """The effect of B against A on one metric, by launches; ``unproven`` where numbers are merely stated.
 
     ``a`` and ``b`` are what the launches of the pair read of it: a rule asks what the answer is made of, too.
@@ -25,7 +25,7 @@ def effect_of(pair: Pair, metric: Metric, a: Sequence[MetricReading], b: Sequenc
     return pair.effects[metric.name]
 
 
-def _effect(pair: Pair, metric: Metric, a: Sequence[MetricReading], b: Sequence[MetricReading]) -> Effect:
+def _effect(pair: PairCase, metric: Metric, a: Sequence[MetricReading], b: Sequence[MetricReading]) -> Effect:
     from receipts.stats import effect as effects
     from receipts.stats.equivalence import DEFAULT_DELTA
 
@@ -53,7 +53,7 @@ def _effect(pair: Pair, metric: Metric, a: Sequence[MetricReading], b: Sequence[
     )
 
 
-def _unproven(pair: Pair, metric: Metric, a: Sequence[MetricReading], b: Sequence[MetricReading]) -> str:
+def _unproven(pair: PairCase, metric: Metric, a: Sequence[MetricReading], b: Sequence[MetricReading]) -> str:
     """Why no effect can be given; empty where one can."""
     if metric.summary == "outcome":
         return "an outcome belongs to one launch and has no effect"
@@ -69,13 +69,13 @@ def _unproven(pair: Pair, metric: Metric, a: Sequence[MetricReading], b: Sequenc
     return ""
 
 
-def _instead(pair: Pair) -> str:
+def _instead(pair: PairCase) -> str:
     """What gives a number where no steps are steady: longer runs, or the total of a loop that stops at its target."""
     totals = all("measurement.goodput.step_seconds" in launch.stated for launch in (*pair.group_a, *pair.group_b))
     return "run longer, or compare -m training_seconds" if totals else "run longer"
 
 
-def _sigma(pair: Pair, metric: Metric) -> Sigma | None:
+def _sigma(pair: PairCase, metric: Metric) -> Sigma | None:
     """The noise floor of step times: measured by the store's own repeats, else as the lane declares it."""
     from receipts.stats.estimate import Sigma
 
@@ -87,7 +87,7 @@ def _sigma(pair: Pair, metric: Metric) -> Sigma | None:
     return Sigma(lane.sigma, lane.sigma_df, "declared", lane.sigma_from) if lane.sigma is not None else None
 
 
-def _largest_spread(pair: Pair, metric: Metric) -> float | None:
+def _largest_spread(pair: PairCase, metric: Metric) -> float | None:
     """The largest log ratio of the metric between two equal launches that the store has shown; None where it has not.
 
     Step times have their own. The highest live peaks of two launches lie no further apart than those of some chip do.

@@ -37,7 +37,7 @@ def grade(launches: int, days: int | None, hosts: int | None) -> Grade:
     return "repeated" if launches >= REPEATED else "peak"
 
 
-class Standing(NamedTuple):
+class ShapeStanding(NamedTuple):
     """Where a shape lies, under which ceiling or beyond which, or why nobody can tell."""
 
     word: Literal["inside", "at", "beyond", "unknown"]
@@ -92,14 +92,14 @@ def standing(
     sizes: Mapping[str, Any] = MappingProxyType({}),
     *,
     key: ShapeKey | None = None,
-) -> Standing:
+) -> ShapeStanding:
     """Where its shape lies, and the ceiling that says so: the one that holds it, validated rather than repeated.
 
     Ceilings of another geometry or layout say nothing of it. ``sizes`` replace its own, by leaf paths. ``key`` is that
     of its shape, where the caller has it.
     """
     if facts is None:
-        return Standing("unknown", why="no store was asked")
+        return ShapeStanding("unknown", why="no store was asked")
     get: Callable[[str], Any] = {**parsed.stated, **sizes}.get
     repeated = [shape for shape in facts.shapes if shape.launches >= REPEATED and _whole(shape)]
     if repeated and key is None:
@@ -108,19 +108,21 @@ def standing(
         key = shape_key(parsed)
     ceilings = [shape for shape in repeated if key is not None and shape.is_of(key)]
     if not ceilings:
-        return Standing("unknown", why="no shape of this lane was sustained by two launches of this model and layout")
+        return ShapeStanding(
+            "unknown", why="no shape of this lane was sustained by two launches of this model and layout"
+        )
     missing = [path for path in (CHIPS, *(path for _, path in SHAPE)) if get(path) is None]
     if missing:
-        return Standing("unknown", why=f"{', '.join(missing)} not stated")
+        return ShapeStanding("unknown", why=f"{', '.join(missing)} not stated")
     mine, chips = tuple(int(get(path)) for _, path in SHAPE), int(get(CHIPS))
     holding = [shape for shape in ceilings if _holds(shape, mine, chips)]
     if not holding:
-        return Standing("beyond", _nearest(ceilings, mine, chips))
+        return ShapeStanding("beyond", _nearest(ceilings, mine, chips))
     same = any(_size(shape) == mine and shape.chips == chips for shape in holding)
     larger = any(_size(shape) != mine for shape in holding)
     # A validated ceiling says most; of two that say as much, the one that is nearest.
     best = min(holding, key=lambda item: (grade(item.launches, item.days, item.hosts) != "validated", _size(item)))
-    return Standing("at" if same and not larger else "inside", best)
+    return ShapeStanding("at" if same and not larger else "inside", best)
 
 
 def _nearest(ceilings: list[ReachedShape], mine: tuple[int, ...], chips: int) -> ReachedShape:

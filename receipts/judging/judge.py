@@ -13,7 +13,7 @@ from receipts.axes.stated_configuration import configuration_key, stated_configu
 from receipts.base.errors import ReceiptsError, RuleError
 from receipts.judging.facts import Facts
 from receipts.judging.proof import proved
-from receipts.judging.rule import Case, ClaimCase, Offense, Pair, Rule, StatementCase
+from receipts.judging.rule import Case, ClaimCase, Offense, PairCase, Rule, StatementCase
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import (
     STATE,
@@ -100,7 +100,7 @@ def _with_witness(case: Case, offense: Offense) -> Offense:
     return offense if witness is None else offense._replace(found=f"{offense.found}, as witness {witness[:12]} saw it")
 
 
-def judge_pair(pair: Pair, rules: RuleSet) -> tuple[Finding, ...]:
+def judge_pair(pair: PairCase, rules: RuleSet) -> tuple[Finding, ...]:
     """Every finding of the rules on a comparison, in the order of their codes."""
     findings: list[Finding] = []
     for item in rules.on("pair"):
@@ -167,7 +167,7 @@ def judge_receipt(
     )
 
 
-def _offenses(item: Rule) -> Callable[[Case | Pair | ClaimCase | StatementCase], tuple[Offense, ...]]:
+def _offenses(item: Rule) -> Callable[[Case | PairCase | ClaimCase | StatementCase], tuple[Offense, ...]]:
     """The rule's judgment run to its end, so that a fault in its middle is caught where it is called."""
     return lambda subject: tuple(item.judge(subject))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from receipts import metrics
 from receipts.judging.effect import effect_of
-from receipts.judging.rule import Pair
+from receipts.judging.rule import PairCase
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Finding, Level, MetricResult, Question
@@ -15,7 +15,7 @@ from receipts.metrics import Launch, Metric
 from receipts.metrics.reading import MetricReading
 
 
-def metric_results(pair: Pair, beside: Sequence[str]) -> Iterable[MetricResult]:
+def metric_results(pair: PairCase, beside: Sequence[str]) -> Iterable[MetricResult]:
     """The metric of the comparison, and those beside it for which both sides have a number."""
     names = dict.fromkeys((pair.metric.name, *beside))
     for name in names:

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 
 from receipts.judging.facts import Facts
 from receipts.judging.proof import Reducer, minimal, same_place, stated_by
-from receipts.judging.rule import Pair
+from receipts.judging.rule import PairCase
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, ProofLeaf
@@ -18,7 +18,7 @@ from receipts.receipt.catalogue import path_of
 Retry = Callable[[Sequence[Parsed], Sequence[Parsed], Rulebook, Facts | None], Comparison]
 
 
-def proved_pair(comparison: Comparison, pair: Pair, rulebook: Rulebook, retry: Retry) -> tuple[Finding, ...]:
+def proved_pair(comparison: Comparison, pair: PairCase, rulebook: Rulebook, retry: Retry) -> tuple[Finding, ...]:
     """The findings of a comparison, its errors on the pair with their proofs.
 
     ``retry`` compares reduced receipts under a reduced rulebook and facts.

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from receipts.judging.case import Case as Case
 from receipts.judging.case import ClaimCase as ClaimCase
-from receipts.judging.case import Pair as Pair
+from receipts.judging.case import PairCase as PairCase
 from receipts.judging.case import StatementCase as StatementCase
 from receipts.judging.facts import (
     Facts as Facts,  # some rules ask the receipts of a comparison for the facts themselves

@@ -18,7 +18,7 @@ from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
 
 if TYPE_CHECKING:
-    from receipts.axes.settings import Settings
+    from receipts.axes.settings import LaunchSettings
     from receipts.metrics.rates import Numbers
     from receipts.metrics.registry import Metric
     from receipts.stats.launch import LaunchSummary
@@ -31,7 +31,7 @@ NOT_STEADY = ("warmup", "compile", "recompile", "checkpoint", "eval", "profile",
 class Launch:
     """One receipt under its lane. Everything is computed on first use and kept."""
 
-    def __init__(self, parsed: Parsed, lane: Lane, settings: Settings | None = None) -> None:
+    def __init__(self, parsed: Parsed, lane: Lane, settings: LaunchSettings | None = None) -> None:
         self.parsed = parsed
         self.lane = lane
         self._shared = settings
@@ -40,11 +40,11 @@ class Launch:
         return f"Launch({self.parsed.name!r}, lane={self.lane.name!r})"
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> LaunchSettings:
         """What follows from its settings; one value for all launches of a configuration that a session reads."""
-        from receipts.axes.settings import Settings  # what is compared from files has no shape and no signature
+        from receipts.axes.settings import LaunchSettings  # what is compared from files has no shape and no signature
 
-        return self._shared or Settings(self.parsed)
+        return self._shared or LaunchSettings(self.parsed)
 
     @cached_property
     def account(self) -> Account:

@@ -235,8 +235,8 @@ def picture(bridge: Bridge, name: str = "bridge") -> str | None:
     """
     from receipts.publish.pictures import waterfall
 
-    def step(title: str, gain: HopGain) -> waterfall.Step:
-        return waterfall.Step(title, gain.log, gain.low, gain.high)
+    def step(title: str, gain: HopGain) -> waterfall.WaterfallHop:
+        return waterfall.WaterfallHop(title, gain.log, gain.low, gain.high)
 
     chain = bridge.chains[0] if bridge.chains else ()
     steps = [step(hop.axis, hop.gain) for hop in chain if hop.gain is not None]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from receipts.base.units import amount, decimal_bytes
 from receipts.estimate.surface import Name
 from receipts.publish.page import Cell, Column, Figure, Page, Row, Section, Table, heads, row
-from receipts.publish.pictures.geometry import SIGNS, Bar, Part, geometry, text_bar
+from receipts.publish.pictures.geometry import SIGNS, Bar, BarPart, geometry, text_bar
 from receipts.questions.fit import MemoryEstimate, compared, growth
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ def _breakdown(item: MemoryEstimate) -> Iterator[Section]:
     parts = (("counts", "counts"), ("receive", "receive"), ("combine", "combine"), ("together", "total"))
     buffers = tuple(row(title, *(decimal_bytes(getattr(each, name)) for _, each in columns)) for title, name in parts)
     sends = f"; each of {ways} expert ranks sends its rows, so receive and combine are held {ways} times" * (ways > 1)
-    says = f"{scratch.capacity:,} rows an expert from each rank, {scratch.local_experts:,} local experts{sends}"
-    table = Table("", heads(" | #".join(["buffer", *(title for title, _ in columns)])), buffers, after=(says,))
+    note = f"{scratch.capacity:,} rows an expert from each rank, {scratch.local_experts:,} local experts{sends}"
+    table = Table("", heads(" | #".join(["buffer", *(title for title, _ in columns)])), buffers, after=(note,))
     yield Section("routing", "Routing scratch of one expert block", tables=(table,))
 
 
@@ -204,8 +204,8 @@ def _compiler(answered: CompilerAnswer) -> Section:
     if compiled.total is None:
         failure = answered.failure
         what = f"{failure.class_}: " if failure is not None else ""
-        says = f"refuses it, {what}{' '.join(compiled.message.split())[:_MOST_OF_MESSAGE]}"
-        return Section("compiler", title, (says,))
+        note = f"refuses it, {what}{' '.join(compiled.message.split())[:_MOST_OF_MESSAGE]}"
+        return Section("compiler", title, (note,))
     sizes = (
         ("arguments", compiled.argument),
         ("outputs", compiled.output),
@@ -224,7 +224,7 @@ def _figure(estimates: Sequence[MemoryEstimate]) -> Figure:
     title = f"Memory of {' and '.join(item.name for item in estimates)}"
 
     def draw(name: str) -> str:
-        return geometry(bars, name=name, title=title, says="; ".join(map(answer, estimates)))
+        return geometry(bars, name=name, title=title, alt="; ".join(map(answer, estimates)))
 
     def lines(width: int, _colored: bool) -> Iterator[str]:
         reach = max(bar.reach for bar in bars)
@@ -238,7 +238,7 @@ def _figure(estimates: Sequence[MemoryEstimate]) -> Figure:
 
 
 def _bar(item: MemoryEstimate) -> Bar:
-    parts = tuple(Part(each.name.value, each.peak_bytes, _ORDER[each.name]) for each in item.surfaces)
+    parts = tuple(BarPart(each.name.value, each.peak_bytes, _ORDER[each.name]) for each in item.surfaces)
     return Bar(item.name, parts, item.budget_bytes, item.measured.bytes if item.measured else None)
 
 

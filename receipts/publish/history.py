@@ -85,7 +85,7 @@ def picture(history: History, name: str, ids: str = "history") -> str | None:
     )
 
 
-def _levels(history: History, scale: float) -> list[pictures.Level]:
+def _levels(history: History, scale: float) -> list[pictures.LevelSegment]:
     """Levels between steps, and drifts as slopes, in the unit of the picture."""
     drifts = [item for item in history.changes if item.kind == "drift"]
     bounds = {0, len(history.points), *(item.change.at for item in history.changes)}
@@ -102,7 +102,9 @@ def _levels(history: History, scale: float) -> list[pictures.Level]:
         name = f"{item.change.ratio - 1.0:+.1%}" if item is not None else ""
         matters = item is not None and item.is_incident
         levels.append(
-            pictures.Level(start, stop, math.exp(mean - half) * scale, math.exp(mean + half) * scale, name, matters)
+            pictures.LevelSegment(
+                start, stop, math.exp(mean - half) * scale, math.exp(mean + half) * scale, name, matters
+            )
         )
     return levels
 

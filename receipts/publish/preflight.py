@@ -28,8 +28,8 @@ def page(plan: Parsed, answer: PreflightAnswer, rung: Rung | None, written: str 
         sections.append(Section("known", "Known launch", tables=(named_rows(_evidence(answer.by, answer)),)))
     if rung is not None:
         title = "Next rung" if answer.status != "unknown" else "Next rung, should it fail"
-        says = f"written to {written}" if written else "write it with: --next FILE"
-        table = named_rows(_rung(rung), (says,) if rung.plan is not None else ())
+        note = f"written to {written}" if written else "write it with: --next FILE"
+        table = named_rows(_rung(rung), (note,) if rung.plan is not None else ())
         sections.append(Section("next", title, tables=(table,)))
     facts = (("plan", (f"{plan.name} · lane {plan.receipt.run.lane}",)), ("signature", (answer.signature[:16],)))
     headline = (Mark(*STATES[answer.status]), f": {answer.why}")

@@ -7,20 +7,20 @@ from itertools import groupby
 
 from receipts.publish.page import Page, Section, Table, heads, row
 from receipts.publish.text import plain
-from receipts.questions.published import Submission, SubmissionPair
+from receipts.questions.published import SubmissionPair, SubmissionSpread
 
 SHOWN_AXES = 6
 SHOWN_PAIRS = 40
 LONGEST = 80
 
 
-def page(listed: Sequence[Submission], compared: Sequence[SubmissionPair]) -> Page:
+def page(listed: Sequence[SubmissionSpread], compared: Sequence[SubmissionPair]) -> Page:
     """All submissions, and the pairs that are nearest to each other."""
-    says = "Published, not yours. Step time is the median launch; the spread is that of launches."
+    intro = "Published, not yours. Step time is the median launch; the spread is that of launches."
     groups = groupby(listed, key=lambda item: (item.benchmark, item.accelerator))
     spreads = [Section("", " on ".join(of), tables=(_spreads(list(group)),)) for of, group in groups]
     pairs = Section("", "What differs between two submissions", tuple(_about(compared)), tables=(_pairs(compared),))
-    return Page("Published results", lead=(says,), sections=(*spreads, pairs))
+    return Page("Published results", lead=(intro,), sections=(*spreads, pairs))
 
 
 def pair_page(pair: SubmissionPair) -> Page:
@@ -48,7 +48,7 @@ def _verdict(pair: SubmissionPair) -> Iterator[str]:
         yield f"{count} axes differ and {len(pair.lopsided)} may: no axis alone explains the effect."
 
 
-def _spreads(group: Sequence[Submission]) -> Table:
+def _spreads(group: Sequence[SubmissionSpread]) -> Table:
     rows = tuple(
         row(
             item.context,

@@ -20,7 +20,7 @@ from receipts.receipt.accelerators import find as find_accelerator
 State = Literal["yes", "no", "open"]
 
 
-class Answered(NamedTuple):
+class AnsweredQuestion(NamedTuple):
     """A question, its answer in words, whether that is a yes, a no, or open, and the answer as a table has it."""
 
     question: str
@@ -43,7 +43,7 @@ class Answers:
     path: str
     target: str
 
-    def states(self) -> tuple[Answered, ...]:
+    def states(self) -> tuple[AnsweredQuestion, ...]:
         """The answers with their states: open where a part of the answer is not stated or not shown."""
         states: tuple[State, ...] = (
             "open" if NOT_STATED in self.topology or self.topology.startswith("?") else "yes",
@@ -55,7 +55,7 @@ class Answers:
         amortized = "yes" if self.amortized.startswith("yes") else self.amortized
         briefs = (self.topology, amortized, self.workload, self.path, _brief_target(self.target))
         rows = zip(self.rows(), states, briefs, strict=True)
-        return tuple(Answered(*row, state, brief) for row, state, brief in rows)
+        return tuple(AnsweredQuestion(*row, state, brief) for row, state, brief in rows)
 
     def rows(self) -> tuple[tuple[str, str], ...]:
         """Question and answer, in the order that they are asked."""

@@ -14,7 +14,7 @@ from receipts.axes.shape import Description, ShapeKey
 from receipts.judging.envelope import SHAPE, Grade, grade
 
 if TYPE_CHECKING:
-    from receipts.store.query.shapes import Reached
+    from receipts.store.query.shapes import ShapeOutcomes
 
 GRADES: Final[tuple[Grade, ...]] = ("validated", "repeated", "peak")
 Size = tuple[int, int, int]  # sequence length, micro batch, depth: the order of `receipts.judging.envelope.SHAPE`
@@ -77,9 +77,9 @@ class CeilingFrontiers(NamedTuple):
     shapeless: int
 
 
-def frontiers(rows: Iterable[Reached]) -> CeilingFrontiers:
+def frontiers(rows: Iterable[ShapeOutcomes]) -> CeilingFrontiers:
     """The frontier of every geometry, layout and number of chips among these rows of one lane, the newest last."""
-    groups: dict[tuple[ShapeKey, int], list[Reached]] = defaultdict(list)
+    groups: dict[tuple[ShapeKey, int], list[ShapeOutcomes]] = defaultdict(list)
     shapeless = 0
     for row in rows:
         if row.chips is None or None in (row.sequence_length, row.micro_batch, row.depth):
@@ -92,7 +92,7 @@ def frontiers(rows: Iterable[Reached]) -> CeilingFrontiers:
     return CeilingFrontiers(tuple(_frontier(*key, members) for key, members in ordered), shapeless)
 
 
-def _frontier(key: ShapeKey, chips: int, rows: Sequence[Reached]) -> Frontier:
+def _frontier(key: ShapeKey, chips: int, rows: Sequence[ShapeOutcomes]) -> Frontier:
     causes = _causes([row for row in rows if row.outcome == "oom"])
     good = [row for row in rows if row.outcome == "ok"]
     graded = [(grade(row.launches, row.days, row.hosts), _size(row), row) for row in good]
@@ -113,16 +113,16 @@ def _hides(other: Grade, word: Grade, theirs: Size, size: Size) -> bool:
     return theirs != size and GRADES.index(other) <= GRADES.index(word) and _larger(theirs, size)
 
 
-def _ceiling(word: Grade, size: Size, row: Reached, causes: Sequence[Cause]) -> Ceiling:
+def _ceiling(word: Grade, size: Size, row: ShapeOutcomes, causes: Sequence[Cause]) -> Ceiling:
     beyond = _minimal([item for item in causes if item.size != size and _larger(item.size, size)])
     beyond.sort(key=lambda item: _times(item.size, size))
     here = sum(item.launches for item in causes if item.size == size)
     return Ceiling(word, size, row.launches, row.days, row.hosts, row.last, row.at, here, tuple(beyond))
 
 
-def _causes(rows: Sequence[Reached]) -> list[Cause]:
+def _causes(rows: Sequence[ShapeOutcomes]) -> list[Cause]:
     """Failures by shape; several kinds at one shape are told together, the newest first."""
-    shapes: dict[Size, list[Reached]] = defaultdict(list)
+    shapes: dict[Size, list[ShapeOutcomes]] = defaultdict(list)
     for row in sorted(rows, key=lambda item: item.at, reverse=True):
         shapes[_size(row)].append(row)
     return [
@@ -137,7 +137,7 @@ def _causes(rows: Sequence[Reached]) -> list[Cause]:
     ]
 
 
-def _kind(row: Reached) -> str:
+def _kind(row: ShapeOutcomes) -> str:
     return f"{row.class_ or 'class not stated'}{f' in {row.phase}' if row.phase else ''}"
 
 
@@ -150,7 +150,7 @@ def _minimal(causes: Sequence[Cause]) -> list[Cause]:
     ]
 
 
-def _size(row: Reached) -> Size:
+def _size(row: ShapeOutcomes) -> Size:
     return int(row.sequence_length or 0), int(row.micro_batch or 0), int(row.depth or 0)
 
 

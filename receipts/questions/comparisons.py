@@ -30,7 +30,7 @@ Group = Sequence[Parsed]
 
 
 @dataclass(frozen=True)
-class Sides:
+class JudgedSides:
     """Both sides of a comparison, judged and reduced to the launches that count, and the request to `compare_sides`."""
 
     side_a: JudgedSide
@@ -113,7 +113,7 @@ class Comparisons:
 
     def sides(
         self, a: Group, b: Group, metric: str, named: Collection[str] | None = None, *, of_shape: bool = False
-    ) -> Sides:
+    ) -> JudgedSides:
         """Two pools, judged, with the launches that count for a metric and those ``named`` by id or file.
 
         None: all of them are named. A claim may have one side alone. With ``of_shape`` the launches of its shape count.
@@ -124,9 +124,9 @@ class Comparisons:
         side_a = judge_side(a, "a", self._rulebook, known).samples(measured, rules, named)
         side_b = judge_side(b, "b", self._rulebook, known).samples(measured, rules, named)
         facts = self._with_floor(known.facts or Facts(), [side for side in (side_a, side_b) if side.judged], metric)
-        return Sides(side_a, side_b, Request(metric, facts=facts, named=named))
+        return JudgedSides(side_a, side_b, Request(metric, facts=facts, named=named))
 
-    def verdict(self, sides: Sides, **options: Any) -> Comparison:
+    def verdict(self, sides: JudgedSides, **options: Any) -> Comparison:
         """The verdict on two sides. Raises as `compare_sides` does."""
         return compare_sides(sides.side_a, sides.side_b, self._rulebook, replace(sides.request, **options))
 

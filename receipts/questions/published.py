@@ -25,7 +25,7 @@ FEWEST = 3  # launches of a side whose own spread gives an interval
 
 
 @dataclass(frozen=True)
-class Submission:
+class SubmissionSpread:
     """Launches of one submission, and the step time of each in seconds; those without one are counted only."""
 
     context: str
@@ -64,8 +64,8 @@ class Submission:
 class SubmissionPair:
     """Two submissions of one benchmark: what differs between them, and the effect of B's launches against A's."""
 
-    a: Submission
-    b: Submission
+    a: SubmissionSpread
+    b: SubmissionSpread
     apart: Difference
     effect: Effect | None
 
@@ -80,7 +80,7 @@ class SubmissionPair:
         return tuple(sorted({item.axis for item in self.apart.unknown if item.missing != "both"}))
 
 
-def submissions(launches: Iterable[Parsed], lane: Lane) -> list[Submission]:
+def submissions(launches: Iterable[Parsed], lane: Lane) -> list[SubmissionSpread]:
     """Launches by submission, in the order of benchmark, accelerator, size and name; a copy counts once."""
     groups: defaultdict[str, list[Parsed]] = defaultdict(list)
     seen: set[object] = set()
@@ -92,11 +92,13 @@ def submissions(launches: Iterable[Parsed], lane: Lane) -> list[Submission]:
             continue
         seen |= names
         groups[run.context or run.label or parsed.id].append(parsed)
-    listed = [Submission(context, tuple(group), tuple(_seconds(group, lane))) for context, group in groups.items()]
+    listed = [
+        SubmissionSpread(context, tuple(group), tuple(_seconds(group, lane))) for context, group in groups.items()
+    ]
     return sorted(listed, key=lambda item: (item.benchmark, item.accelerator, _chips(item), item.context))
 
 
-def pairs(listed: Sequence[Submission], lane: Lane) -> Iterator[SubmissionPair]:
+def pairs(listed: Sequence[SubmissionSpread], lane: Lane) -> Iterator[SubmissionPair]:
     """Every two submissions of one benchmark, those that differ in the fewest axes first."""
     compared = [
         pair_of(a, b, lane)
@@ -106,7 +108,7 @@ def pairs(listed: Sequence[Submission], lane: Lane) -> Iterator[SubmissionPair]:
     yield from sorted(compared, key=lambda item: (len(item.lopsided) + len(item.apart.changed), item.a.context))
 
 
-def pair_of(a: Submission, b: Submission, lane: Lane) -> SubmissionPair:
+def pair_of(a: SubmissionSpread, b: SubmissionSpread, lane: Lane) -> SubmissionPair:
     """What differs between two submissions; their effect where both have launches enough."""
     enough = min(len(a.seconds), len(b.seconds)) >= FEWEST
     effect = effects.compare(a.seconds, b.seconds, better="lower") if enough else None
@@ -120,5 +122,5 @@ def _seconds(group: Sequence[Parsed], lane: Lane) -> Iterator[float]:
             yield seconds
 
 
-def _chips(item: Submission) -> int:
+def _chips(item: SubmissionSpread) -> int:
     return int(item.like.stated.get("hardware.chips") or 0)

@@ -19,7 +19,7 @@ from receipts.serve.notices import Notices, Target
 from receipts.serve.writer import Writer
 from receipts.store import Store as Opened
 from receipts.store.database import Database
-from receipts.store.query.counts import Counts, counts, newest
+from receipts.store.query.counts import FacetCounts, counts, newest
 from receipts.store.tokens import Token, Tokens
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Server:
         value: T = held[2]
         return value
 
-    def counts(self) -> Counts:
+    def counts(self) -> FacetCounts:
         """How many receipts stand, by lane, status and outcome."""
         return self.cached("counts", lambda: counts(self.opened.database))
 

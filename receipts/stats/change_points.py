@@ -34,7 +34,7 @@ _PENALTY: Final = 2.0  # of σ² ln n: low, since what is proposed is tested
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LevelChange:
     """A change of the level: a step before launch ``at``, or a drift from launch ``start`` to before ``stop``.
 
     ``ratio`` is the level after over the level before, or the end of the drift over its start; ``low`` to ``high`` its
@@ -55,7 +55,7 @@ class Change:
         return math.log(self.ratio)
 
 
-def changes(logs: Sequence[float]) -> tuple[Change, ...]:
+def changes(logs: Sequence[float]) -> tuple[LevelChange, ...]:
     """Changes in a series of log locations, a launch each, the oldest first.
 
     A lone launch far from both its neighbors is capped, as a lone stall of a launch is: it is no change.
@@ -64,7 +64,7 @@ def changes(logs: Sequence[float]) -> tuple[Change, ...]:
         return ()
     logs = _capped(logs)
     proposed = _proposed(logs)
-    result: list[Change] = []
+    result: list[LevelChange] = []
     for run in _monotone(logs, _confirmed(logs, list(proposed))):
         drift = _drift(logs, sorted({*run, *(at for at in proposed if run[0] < at < run[-1])}))
         result += [drift] if drift is not None else [_step(logs, *run[i : i + 3]) for i in range(len(run) - 2)]
@@ -200,7 +200,7 @@ def _monotone(logs: Sequence[float], bounds: Sequence[int]) -> list[list[int]]:
     return runs
 
 
-def _drift(logs: Sequence[float], run: Sequence[int]) -> Change | None:
+def _drift(logs: Sequence[float], run: Sequence[int]) -> LevelChange | None:
     """The drift that explains a run of steps better than the steps do, by Schwarz's criterion, at 99 %."""
     start, stop = run[0], run[-1]
     count = stop - start
@@ -228,11 +228,11 @@ def _drift(logs: Sequence[float], run: Sequence[int]) -> Change | None:
     return _change("drift", start, start, stop, estimate, half)
 
 
-def _step(logs: Sequence[float], start: int, at: int, stop: int) -> Change:
+def _step(logs: Sequence[float], start: int, at: int, stop: int) -> LevelChange:
     estimate = _estimate(logs, start, at, stop)
     return _change("step", at, start, stop, estimate, estimate.half_width(CONFIDENCE))
 
 
-def _change(kind: Kind, at: int, start: int, stop: int, estimate: RatioEstimate, half: float) -> Change:
+def _change(kind: Kind, at: int, start: int, stop: int, estimate: RatioEstimate, half: float) -> LevelChange:
     center = estimate.log_ratio
-    return Change(kind, at, start, stop, math.exp(center), math.exp(center - half), math.exp(center + half))
+    return LevelChange(kind, at, start, stop, math.exp(center), math.exp(center - half), math.exp(center + half))

@@ -13,7 +13,7 @@ from receipts.store.history.standing import Pin, Supersession
 from receipts.store.history.verdicts import StoredVerdict
 from receipts.store.query.lists import Condition, Filters, ListPlan, condition
 from receipts.store.store import Store, open_store
-from receipts.store.write.existing import Held
+from receipts.store.write.existing import KnownReceipt
 from receipts.store.write.submission import Prepared, Submitted, prepare
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "Decision",
     "Entry",
     "Filters",
-    "Held",
+    "KnownReceipt",
     "ListPlan",
     "NewClaim",
     "Pin",

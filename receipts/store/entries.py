@@ -126,7 +126,7 @@ class Entry(NamedTuple):
         return status_for(Taint.RATE, self.path_answer, kinds_of(self.tainted), kinds_of(self.undecided))
 
 
-class Answer(NamedTuple):
+class VerdictColumns(NamedTuple):
     """What the first verdict on a receipt fills columns with."""
 
     status: str
@@ -135,14 +135,14 @@ class Answer(NamedTuple):
     undecided: Collection[str]
 
     @classmethod
-    def of(cls, status: str, document: Mapping[str, Any]) -> Answer:
+    def of(cls, status: str, document: Mapping[str, Any]) -> VerdictColumns:
         """Of a verdict's status and its document, as it was stored."""
         findings = [item for item in document.get("findings") or () if isinstance(item, dict)]
         asked = ((item.get("level", ""), item.get("question", ""), item.get("taints") or ()) for item in findings)
         return cls(status, str(document.get("path")), document.get("tainted") or (), undecided_by(asked))
 
     @classmethod
-    def by(cls, verdict: ReceiptVerdict) -> Answer:
+    def by(cls, verdict: ReceiptVerdict) -> VerdictColumns:
         """Of a verdict that was just given."""
         return cls(verdict.status, verdict.path, verdict.tainted, undecided(verdict.findings))
 
@@ -151,7 +151,7 @@ MOST_INDEXED: Final = 200
 COLUMNS: Final = tuple(name for name in Entry._fields if name not in ("superseded_by", "stands"))
 
 
-def promoted(launch: Launch, answer: Answer, now: datetime) -> dict[str, Any]:
+def promoted(launch: Launch, answer: VerdictColumns, now: datetime) -> dict[str, Any]:
     """The columns of a new row, but for `seq`, `generation` and `actor`.
 
     Raises InputError where a time cannot be told in UTC.

@@ -35,7 +35,7 @@ class Upgrade(NamedTuple):
     wanted: str
 
 
-class Check(NamedTuple):
+class StoreCheck(NamedTuple):
     """What `db check` found. `problems` are sentences; none means that the store is whole and up to date."""
 
     store: str
@@ -191,7 +191,7 @@ def must_exist(address: Address) -> None:
         raise StoreError(f"{address}: there is no store; make one with: receipts submit FILE")
 
 
-def check(address: Address) -> Check:
+def check(address: Address) -> StoreCheck:
     """Look a store over: its revision, its tables and triggers, and what the engine says of its own files.
 
     Raises StoreError where it cannot be read at all.
@@ -205,7 +205,7 @@ def check(address: Address) -> Check:
                 raise StoreError(f"{address}: this is no store of receipts")
             problems = list(_problems(connection, address, current))
             count = connection.execute(select(func.count()).select_from(receipts)).scalar_one()
-            return Check(str(address), current, HEAD, count, tuple(problems))
+            return StoreCheck(str(address), current, HEAD, count, tuple(problems))
     finally:
         engine.dispose()
 

@@ -29,12 +29,12 @@ from receipts.store.query import lists, names
 from receipts.store.query.lists import Filters, ListPlan, Progress
 from receipts.store.query.store import Queries
 from receipts.store.signing import Signing
-from receipts.store.sql.statement import Statement
+from receipts.store.sql.statement import SqlStatement
 from receipts.store.sql.transactions import connect, driver_errors, write, write_at_once
 from receipts.store.tables import documents, receipts
 from receipts.store.write import existing as around
 from receipts.store.write import submission as submission_module
-from receipts.store.write.existing import Held
+from receipts.store.write.existing import KnownReceipt
 from receipts.store.write.submission import Prepared, Submitted
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from receipts.store.integrity.seals import Seal
 
 KEPT: Final = 1000  # parsed receipts, some 50 kB each
-_DOCUMENT: Final = Statement(
+_DOCUMENT: Final = SqlStatement(
     select(documents.c.codec, documents.c.body)
     .join(receipts, receipts.c.seq == documents.c.receipt)
     .where(receipts.c.id == bindparam("id"))
@@ -120,7 +120,7 @@ class Store:
                 self.database.engine, lambda connection: take(connection, items, actor(connection), decides=decides)
             )
 
-    def held(self, ids: Sequence[str]) -> dict[str, Held]:
+    def held(self, ids: Sequence[str]) -> dict[str, KnownReceipt]:
         """Those of some documents, by the digests of their bytes, that the store holds already."""
         with self.database.at_once() as connection:
             return around.held(connection, ids)
@@ -248,7 +248,7 @@ class Store:
         with self.database.snapshot() as connection:
             yield Inspection(connection)
 
-    def check(self) -> schema.Check:
+    def check(self) -> schema.StoreCheck:
         """Schema, triggers, and what the engine says of its own files; see `receipts.store.schema`."""
         return schema.check(self.database.address)
 

@@ -87,7 +87,7 @@ def _proof(inspection: Inspection, receipt: str) -> bytes | None:
     return json.dumps(values).encode()
 
 
-def _steps(steps: Iterable[merkle.Step]) -> list[dict[str, object]]:
+def _steps(steps: Iterable[merkle.ProofStep]) -> list[dict[str, object]]:
     return [{"left": item.left, "digest": item.digest.hex()} for item in steps]
 
 

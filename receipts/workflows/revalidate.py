@@ -26,7 +26,7 @@ from receipts.receipt import Document, Parsed, parse_again
 
 if TYPE_CHECKING:
     from receipts.store import Store
-    from receipts.store.history.stale import Compared, Judged, Stale
+    from receipts.store.history.stale import LastComparison, LastVerdict, Stale
 
 Kind = Literal["receipt", "comparison", "claim"]
 GOOD = ("valid", "accepted", "supported")
@@ -157,7 +157,7 @@ class Revalidation:
         of_now = (before["rules"], before["judge"]) == (self.rulebook.rules.digest, VERSION)
         return not of_now or change.flipped or bool(change.changes)
 
-    def _read(self, remarks: Sequence[Judged]) -> tuple[list[tuple[Judged, Parsed]], list[Rejudged]]:
+    def _read(self, remarks: Sequence[LastVerdict]) -> tuple[list[tuple[LastVerdict, Parsed]], list[Rejudged]]:
         verdicts, failed = [], []
         for item in remarks:
             document = Document(item.raw, item.id[:12])
@@ -201,7 +201,7 @@ class Revalidation:
                 self.store.record(document)
             yield change
 
-    def _compare(self, item: Compared, comparisons: Comparisons) -> Comparison:
+    def _compare(self, item: LastComparison, comparisons: Comparisons) -> Comparison:
         """Anew, of the launches that the sides had then, those among them that did not count."""
         document = item.document
         gone = [(one["side"], one["receipt"]) for one in document.get("lost", ())]

@@ -40,7 +40,7 @@ Query = Sequence[tuple[str, str]]
 Body = bytes | IO[bytes] | None
 
 
-class Answered(NamedTuple):
+class ServerResponse(NamedTuple):
     """What the server answered; `code` is what the command ends with."""
 
     body: bytes
@@ -65,7 +65,7 @@ def is_server(store: str | None) -> bool:
     return store is not None and store.lower().startswith(("http://", "https://"))
 
 
-class Server:
+class RemoteServer:
     """A server by its URL; the token is that of ``RECEIPTS_TOKEN``. One connection, which is opened when it is needed.
 
     Every method raises Unreachable where the server does not answer, StoreError where it fails, and UsageError where
@@ -91,19 +91,19 @@ class Server:
         self._base = parts.path.rstrip("/")
 
     def __repr__(self) -> str:
-        return f"Server({self.url!r})"
+        return f"RemoteServer({self.url!r})"
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
 
-    def get(self, path: str, query: Query = ()) -> Answered:
+    def get(self, path: str, query: Query = ()) -> ServerResponse:
         """Ask for something."""
         return self.ask("GET", path, query)
 
     def ask(
         self, method: str, path: str, query: Query = (), body: Body = None, media: str = "application/json"
-    ) -> Answered:
+    ) -> ServerResponse:
         """Ask, and wait where the server says so. Raises what the answer stands for, besides what every method does."""
         target = f"{self._base}{quote(path, safe='/@=*,')}" + (f"?{urlencode(query)}" if query else "")
         headers = {"User-Agent": f"receipts/{__version__}", "Accept": "*/*"}
@@ -129,7 +129,7 @@ class Server:
                     ) from None
                 time.sleep(0.2 * 2**attempt)
                 continue
-            answered = Answered(raw, {name.lower(): value for name, value in response.getheaders()})
+            answered = ServerResponse(raw, {name.lower(): value for name, value in response.getheaders()})
             if response.status < 300:
                 return answered
             if response.status not in (429, 503) or last:
@@ -137,7 +137,7 @@ class Server:
             time.sleep(_wait(answered.headers.get("retry-after")))
         raise AssertionError("unreachable")
 
-    def _error(self, status: int, answered: Answered) -> ReceiptsError:
+    def _error(self, status: int, answered: ServerResponse) -> ReceiptsError:
         try:
             document = answered.data
             detail, errors = str(document["detail"]), document.get("errors", [])

@@ -52,7 +52,7 @@ def place(target: str) -> Path:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class SpooledDocument:
     """A document that waits. `refused` says why its store refused it, None where it was not asked yet."""
 
     file: Path
@@ -67,7 +67,7 @@ class Waiting:
 class Flushed:
     """What became of a document that waited: taken by the store, or refused with every reason."""
 
-    waiting: Waiting
+    waiting: SpooledDocument
     outcome: Submission
     refused: str | None = None
 
@@ -140,7 +140,7 @@ def _write(where: Path, receipt: str, header: dict[str, Any], raw: bytes) -> Pat
     return file
 
 
-def waiting(target: str, *, refused: bool = False) -> list[Waiting]:
+def waiting(target: str, *, refused: bool = False) -> list[SpooledDocument]:
     """What waits for a store, the oldest first; with ``refused`` what it refused."""
     where = place(target) / REFUSED if refused else place(target)
     entries = [one for file in _files(where) if (one := _read(file)) is not None]
@@ -179,7 +179,7 @@ def _files(where: Path) -> list[Path]:
         return []
 
 
-def _read(file: Path) -> tuple[Waiting, bytes] | None:
+def _read(file: Path) -> tuple[SpooledDocument, bytes] | None:
     """A file of the spool; None where it is gone, because another has flushed it, or is not whole."""
     try:
         head, _, raw = read_small(file, _MOST).partition(b"\n")
@@ -188,7 +188,7 @@ def _read(file: Path) -> tuple[Waiting, bytes] | None:
     try:
         header = parse_json(head)
         at = datetime.fromisoformat(header["at"])
-        one = Waiting(
+        one = SpooledDocument(
             file, file.name.removesuffix(SUFFIX), header["store"], header["source"], at, header.get("refused")
         )
     except (ValueError, KeyError, TypeError):
@@ -214,7 +214,7 @@ def flush(submit: Submit, target: str, *, again: bool = False) -> Iterator[Flush
             yield _settled(item, raw, outcome)
 
 
-def _settled(item: Waiting, raw: bytes, outcome: Submission) -> Flushed:
+def _settled(item: SpooledDocument, raw: bytes, outcome: Submission) -> Flushed:
     if outcome.error is None:
         item.file.unlink(missing_ok=True)
         return Flushed(item, outcome)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from receipts.base.errors import NotFound
 from receipts.ingest import Options, assemble, gather
-from receipts.ingest.files import Given
+from receipts.ingest.files import InputFile
 from receipts.ingest.leaves import OPEN, alike
 from receipts.ingest.leaves import parts as keys
 from receipts.receipt.written import intact
@@ -61,7 +61,7 @@ def verify(parsed: Parsed, lane: Lane, files: Mapping[str, Path], kept: KeptFile
     """Check one receipt against ``files``, by digest, and what a store keeps. Raises StoreError for a damaged file."""
     checks = [_bytes(parsed)]
     with ExitStack() as stack:
-        places: dict[str, Given] = {}
+        places: dict[str, InputFile] = {}
         for entry in parsed.receipt.evidence or ():
             if entry.sha256 is None or entry.kind == "receipt":
                 continue
@@ -70,7 +70,7 @@ def verify(parsed: Parsed, lane: Lane, files: Mapping[str, Path], kept: KeptFile
             if path is None:
                 checks.append(Checked(name, "missing", f"no file with the digest {entry.sha256[:12]}"))
             else:
-                places.setdefault(entry.sha256, Given(path, name))
+                places.setdefault(entry.sha256, InputFile(path, name))
         read = []
         for digest, file in zip(places, gather(list(places.values())), strict=True):
             if file.sha256 == digest:

@@ -20,11 +20,11 @@ from receipts.judging.envelope import standing
 from receipts.publish.report.collect import collect
 from receipts.publish.report.first import points
 from receipts.publish.report.week import Week
-from receipts.publish.report.words import Words, as_text
+from receipts.publish.report.words import TemplateWords, as_text
 from receipts.questions.ceiling import frontiers
 from receipts.receipt.patterns import family_of
 from receipts.store import Store, open_store
-from receipts.store.entries import Answer, promoted
+from receipts.store.entries import VerdictColumns, promoted
 from receipts.store.query.reports import SHAPE
 from store_receipts import RULEBOOK, parsed, ready
 from thorough import unless_thorough
@@ -77,7 +77,7 @@ def store(made_url: str) -> Iterator[Store]:
 
 def columns_of(**leaves: Any) -> dict[str, Any]:
     launch, verdict = ready(**{**EXPERTS, **leaves})
-    return promoted(launch, Answer.by(verdict), NOW)
+    return promoted(launch, VerdictColumns.by(verdict), NOW)
 
 
 def row(**leaves: Any) -> tuple[Any, ...]:
@@ -179,7 +179,7 @@ def test_a_sparse_model_is_first_of_itself_and_says_so(tmp_path: Path) -> None:
         ],
     )
     data = week_data(store)
-    sentences = dict(points(data, Words("weekly")))["new best"]
+    sentences = dict(points(data, TemplateWords("weekly")))["new best"]
     assert len(sentences) == 2
     assert ["sparse attention dsa_tilelang" in as_text(words) for words in sentences].count(True) == 1
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from jobs import environment
-from receipts.emit.facts import Facts
-from receipts.emit.stated import Stated
-from receipts.emit.steps import Steps
+from receipts.emit.facts import StatedFacts
+from receipts.emit.stated import ProbeOutput
+from receipts.emit.steps import StepTimer
 
 LAB = "RECEIPTS_LAB_PYTHON"
 XLA_LAB = "RECEIPTS_LAB_XLA_PYTHON"
@@ -27,9 +27,9 @@ class Stage:
     """Facts and steps, and a probe's door to them."""
 
     def __init__(self, probe: str = "probe", **place: Any) -> None:
-        self.facts = Facts()
-        self.steps = Steps(lambda _: bytearray(), lambda _: None)
-        self.stated = Stated(self.facts, probe, steps=self.steps, **place)
+        self.facts = StatedFacts()
+        self.steps = StepTimer(lambda _: bytearray(), lambda _: None)
+        self.stated = ProbeOutput(self.facts, probe, steps=self.steps, **place)
 
     def ended(self, count: int) -> Stage:
         """So many steps have ended."""

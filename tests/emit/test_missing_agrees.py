@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from receipts.emit.facts import Facts
+from receipts.emit.facts import StatedFacts
 from receipts.emit.missing import missing
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import builtin
@@ -44,7 +44,7 @@ def by_check(lane: str, leaves: dict[str, Any]) -> set[str]:
 
 
 def by_recorder(lane: str, leaves: dict[str, Any]) -> set[str]:
-    facts = Facts()
+    facts = StatedFacts()
     for path, value in {"run.context": "mine", **leaves}.items():
         facts.put(path, value)
     facts.values |= {f"measurement.{name}": value for name, value in STEPS.items()}

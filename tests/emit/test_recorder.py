@@ -12,7 +12,7 @@ import pytest
 
 from jobs import only, read, recorder
 from receipts.emit import Recorder, failures
-from receipts.emit.stated import Stated
+from receipts.emit.stated import ProbeOutput
 from receipts.receipt import Parsed, parse
 from receipts.receipt import read as read_document
 from receipts.receipt.entries import counted
@@ -460,7 +460,7 @@ class _Probe:
     NAME = "test"
 
     @staticmethod
-    def at_start(stated: Stated) -> None:
+    def at_start(stated: ProbeOutput) -> None:
         stated.put("platform.cuda", "12.8")
         stated.put("model.depth", 9)
         stated.kept["n"] = 1
@@ -471,13 +471,13 @@ class _Probe:
         raise RuntimeError("and then it broke")
 
     @staticmethod
-    def at_phase(stated: Stated, phase: str) -> None:
+    def at_phase(stated: ProbeOutput, phase: str) -> None:
         stated.note(f"{phase} at {stated.steps}")
         if phase == "post_step0":
             stated.mark_step("compile")
 
     @staticmethod
-    def at_end(stated: Stated) -> None:
+    def at_end(stated: ProbeOutput) -> None:
         assert stated.kept["n"] == 1
         stated.evidence("test-log", level="backend", observed={"calls": 3})
         stated.counter("calls", 3, expected=3)
@@ -509,7 +509,7 @@ class _Slow:
     LIMIT_SECONDS = 0.05
 
     @staticmethod
-    def at_start(stated: Stated) -> None:
+    def at_start(stated: ProbeOutput) -> None:
         threading.Event().wait(0.5)
         stated.put("platform.cuda", "too late")
 
@@ -526,7 +526,7 @@ class _LastOnly:
     NAME, RANKS = "last", "first"
 
     @staticmethod
-    def at_end(stated: Stated) -> None:
+    def at_end(stated: ProbeOutput) -> None:
         stated.put("platform.cuda", "12.8")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from jobs import only, read, recorder
 from receipts.emit import recover
-from receipts.emit.stated import Stated
+from receipts.emit.stated import ProbeOutput
 
 
 class OnDevice:
@@ -26,7 +26,7 @@ class Counting:
     NAME = "counting"
 
     @staticmethod
-    def at_end(stated: Stated) -> None:
+    def at_end(stated: ProbeOutput) -> None:
         stated.note(f"{OnDevice.reads} reads so far")
 
 

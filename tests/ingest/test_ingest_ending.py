@@ -9,7 +9,7 @@ import pytest
 
 from ingest_evidence import at, file, ingested, stepping
 from receipts.ingest import Ingested, Options, assemble
-from receipts.ingest.evidence import Failure, Reading, read
+from receipts.ingest.evidence import AllocationFailure, Reading, read
 from receipts.ingest.evidence.reading import Place
 
 pytestmark = pytest.mark.slow
@@ -17,7 +17,9 @@ pytestmark = pytest.mark.slow
 
 def _failing(line: int = 9, phase: str = "unknown", step: int | None = None) -> Reading:
     made = Reading("oom", records=1)
-    made.failures.append(Failure(Place(line), True, "capacity", phase, message="CUDA out of memory", step=step))
+    made.failures.append(
+        AllocationFailure(Place(line), True, "capacity", phase, message="CUDA out of memory", step=step)
+    )
     return made
 
 

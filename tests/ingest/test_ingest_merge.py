@@ -15,7 +15,7 @@ from ingest_evidence import at, file, ingested, reading, stepping, told
 from receipts.base.errors import InputError
 from receipts.ingest import Options, assemble, read_settings
 from receipts.ingest.clock import first_stamp, stamp
-from receipts.ingest.evidence import Failure, FileEvidence, MemoryRow, Place, Reading
+from receipts.ingest.evidence import AllocationFailure, FileEvidence, MemoryRow, Place, Reading
 from receipts.ingest.evidence.reading import Remark, Report
 
 
@@ -193,7 +193,7 @@ def test_a_file_alone_is_no_rank_by_its_name(tmp_path: Path) -> None:
 def failed(**more: Any) -> Reading:
     made = Reading("oom", records=1)
     made.failures.append(
-        Failure(Place(9), True, "capacity", requested_bytes=1 << 30, message="CUDA out of memory", **more)
+        AllocationFailure(Place(9), True, "capacity", requested_bytes=1 << 30, message="CUDA out of memory", **more)
     )
     return made
 

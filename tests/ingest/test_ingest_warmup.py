@@ -7,7 +7,7 @@ from pathlib import Path
 from ingest_evidence import at, file, ingested, stepping, told
 from late_compiles import late
 from receipts.ingest.evidence import Reading
-from receipts.ingest.evidence.reading import Report, Span
+from receipts.ingest.evidence.reading import CompileSpan, Report
 
 AFTER = "compile.compiles_after_warmup"
 TRANSFERS = "path.witnessed.host_transfers_per_step"
@@ -18,7 +18,7 @@ def compiling(*steps: int, of: int = 20, source: str = "pt-xla-debug") -> Readin
     """A log that shows a compile in each of some steps."""
     made = Reading(source, records=1)
     made.compile.compiles, made.compile.steps = len(steps), of
-    made.compile.spans = [Span(1, step, step + 1) for step in steps]
+    made.compile.spans = [CompileSpan(1, step, step + 1) for step in steps]
     return made
 
 

@@ -7,11 +7,11 @@ import pytest
 from receipts.base.units import GIB
 from receipts.publish.pictures.colours import CATEGORIES, INK, PAPER, SEQUENTIAL, diverging, of, ramp
 from receipts.publish.pictures.heat import Heat
-from receipts.publish.pictures.layout import Layout, layout
+from receipts.publish.pictures.layout import ChipLayout, layout
 from receipts.publish.pictures.terminal import lines
 
 
-def place(made: Layout, chip: int) -> tuple[int, int, int]:
+def place(made: ChipLayout, chip: int) -> tuple[int, int, int]:
     return tuple(made.places[chip])  # type: ignore[return-value]  # three numbers
 
 
@@ -34,7 +34,7 @@ def test_machines_without_a_torus_stand_in_rows_by_host() -> None:
 
 def test_a_shape_that_does_not_hold_the_chips_is_not_drawn() -> None:
     made = layout(range(8), count=8, physical="4x4", accelerator="TPU v6e")
-    assert "does not hold these 8 chips" in made.says
+    assert "does not hold these 8 chips" in made.note
 
 
 def test_a_chip_without_a_row_keeps_its_place() -> None:

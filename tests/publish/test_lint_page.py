@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from receipts.publish.lint import prose
-from receipts.publish.lint.page import Remark, page
-from receipts.publish.lint.statement import Draft, Statement
+from receipts.publish.lint.page import PageRemark, page
+from receipts.publish.lint.statement import Statement, StatementDraft
 from work_done import lines_run
 
 
@@ -17,8 +17,8 @@ def found(text: str) -> list[Statement]:
     return [item for item in page(lambda: text.splitlines(keepends=True), "a.md") if isinstance(item, Statement)]
 
 
-def remarks(text: str) -> list[Remark]:
-    return [item for item in page(lambda: text.splitlines(keepends=True), "a.md") if isinstance(item, Remark)]
+def remarks(text: str) -> list[PageRemark]:
+    return [item for item in page(lambda: text.splitlines(keepends=True), "a.md") if isinstance(item, PageRemark)]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_what_each_statement_of_an_endless_line_looks_at_is_bounded(
 ) -> None:
     sizes: list[int] = []
 
-    def read(text: str, before: str) -> tuple[Draft, ...]:
+    def read(text: str, before: str) -> tuple[StatementDraft, ...]:
         sizes.append(len(text) + len(before))
         return in_part(text, before)
 

@@ -27,16 +27,16 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def over_sequence(label: str = "dense", name: str = "p1") -> str | None:
     points = [
-        sequence.Point(label, 4096, 20_000.0, 0.4, True, 19_000.0, 21_000.0, "validated"),
-        sequence.Point(label, 8192, 18_000.0, 0.38, True, grade="repeated"),
-        sequence.Point("sparse", 4096, 9_000.0, None, False),
+        sequence.SequencePoint(label, 4096, 20_000.0, 0.4, True, 19_000.0, 21_000.0, "validated"),
+        sequence.SequencePoint(label, 8192, 18_000.0, 0.38, True, grade="repeated"),
+        sequence.SequencePoint("sparse", 4096, 9_000.0, None, False),
     ]
     return sequence.picture(points, name=name, title=label)
 
 
 def over_weeks(label: str = "dense", name: str = "p2") -> str | None:
-    changes = (weeks.Change(1, 0, 10_000.0, 0.2), weeks.Change(2, 2, 11_000.0, 0.22))
-    course = weeks.Course(label, changes, ((0, 10_000.0), (1, 9_500.0), (2, 11_000.0)))
+    changes = (weeks.FrontierChange(1, 0, 10_000.0, 0.2), weeks.FrontierChange(2, 2, 11_000.0, 0.22))
+    course = weeks.FrontierCourse(label, changes, ((0, 10_000.0), (1, 9_500.0), (2, 11_000.0)))
     return weeks.picture([course], ["2026-W52", "2026-W53", "2027-W01"], name=name, title=label)
 
 
@@ -51,13 +51,16 @@ def memory(label: str = "four chips", name: str = "p3", chips: int = 4, hosts: i
 
 
 def effects(label: str = "buckets 1 → 2", name: str = "p6") -> str | None:
-    found = [forest.Effect(label, 1.1, 1.08, 1.12, 0.01, True), forest.Effect("rate", 0.999, 0.98, 1.02, 0.01, False)]
+    found = [
+        forest.ForestRow(label, 1.1, 1.08, 1.12, 0.01, True),
+        forest.ForestRow("rate", 0.999, 0.98, 1.02, 0.01, False),
+    ]
     return forest.picture(found, name=name, title=label)
 
 
-def launch(side: str, middle: float, steady: bool = True) -> steps.Row:
+def launch(side: str, middle: float, steady: bool = True) -> steps.LaunchSteps:
     spread = tuple(middle * (0.9 + share / 5) for share in steps.SHARES)
-    return steps.Row("A" if side == "A" else "B", spread, 290, 300, steady)
+    return steps.LaunchSteps("A" if side == "A" else "B", spread, 290, 300, steady)
 
 
 def step_times(label: str = "pair", name: str = "p4") -> str | None:
@@ -65,8 +68,8 @@ def step_times(label: str = "pair", name: str = "p4") -> str | None:
 
 
 def bridge(label: str = "bridge", name: str = "p5") -> str | None:
-    hops = [waterfall.Step(label, math.log(1.25)), waterfall.Step("recompute", math.log(0.8))]
-    total = waterfall.Step("B against A", 0.0, -0.02, 0.02)
+    hops = [waterfall.WaterfallHop(label, math.log(1.25)), waterfall.WaterfallHop("recompute", math.log(0.8))]
+    total = waterfall.WaterfallHop("B against A", 0.0, -0.02, 0.02)
     return waterfall.picture(hops, total, metric="tokens/s", name=name, title=label)
 
 
@@ -192,7 +195,7 @@ def test_an_axis_that_does_not_begin_at_zero_says_so() -> None:
 
 def test_what_is_stated_only_is_hollow() -> None:
     lengths = ((1024, True), (2048, False), (4096, True))
-    points = [sequence.Point("a", length, 10.0, None, proven) for length, proven in lengths]
+    points = [sequence.SequencePoint("a", length, 10.0, None, proven) for length, proven in lengths]
     svg = sequence.picture(points, name="p", title="t")
     assert svg is not None
     fills = re.findall(r"<use [^>]*style=\"fill: var\((--[a-z0-9-]+),", svg)
@@ -200,9 +203,9 @@ def test_what_is_stated_only_is_hollow() -> None:
 
 
 def test_ceilings_have_a_bar_and_intervals_feet() -> None:
-    bare = [sequence.Point("a", length, 10.0, None, True) for length in (1024, 2048, 4096)]
+    bare = [sequence.SequencePoint("a", length, 10.0, None, True) for length in (1024, 2048, 4096)]
 
-    def lines(points: list[sequence.Point]) -> int:
+    def lines(points: list[sequence.SequencePoint]) -> int:
         return (sequence.picture(points, name="p", title="t") or "").count("stroke: var(--mark-1")
 
     plain = lines(bare)
@@ -212,23 +215,23 @@ def test_ceilings_have_a_bar_and_intervals_feet() -> None:
 
 
 def test_no_more_series_are_drawn_than_can_be_told_apart() -> None:
-    points = [sequence.Point(f"s{index}", 1024, 10.0 + index, None, True) for index in range(20)]
-    drawn, names = sequence.shown([*points, sequence.Point("s13", 2048, 9.0, None, True)])
+    points = [sequence.SequencePoint(f"s{index}", 1024, 10.0 + index, None, True) for index in range(20)]
+    drawn, names = sequence.shown([*points, sequence.SequencePoint("s13", 2048, 9.0, None, True)])
     assert len(names) == len(MARKS)
     assert "s13" in names
     assert {item.series for item in drawn} == set(names)
 
 
 def test_nothing_to_draw_is_no_picture() -> None:
-    point = sequence.Point("a", 1024, 10.0, None, True)
+    point = sequence.SequencePoint("a", 1024, 10.0, None, True)
     assert sequence.picture([], name="p", title="t") is None
     assert sequence.picture([point], name="p", title="t") is None
     assert sequence.picture([replace(point, rate=None), replace(point, length=0)], name="p", title="t") is None
     assert weeks.picture([], [], name="p", title="t") is None
-    one = weeks.Course("a", (weeks.Change(1, 0, 1.0, None),))
+    one = weeks.FrontierCourse("a", (weeks.FrontierChange(1, 0, 1.0, None),))
     assert weeks.picture([one], ["2026-W01", "2026-W02"], name="p", title="t") is None
     assert steps.picture([launch("A", 1.0)], name="p", title="t") is None
-    total = waterfall.Step("B against A", 0.0)
+    total = waterfall.WaterfallHop("B against A", 0.0)
     assert waterfall.picture([], total, metric="tokens/s", name="p", title="t") is None
 
 
@@ -246,7 +249,7 @@ def test_hundreds_of_chips_are_no_taller_than_a_page() -> None:
 
 def test_a_lone_chip_or_a_lone_effect_is_no_picture() -> None:
     assert memory("one", "p", 1) is None
-    assert forest.picture([forest.Effect("a", 1.1, 1.0, 1.2, 0.01, True)], name="p", title="t") is None
+    assert forest.picture([forest.ForestRow("a", 1.1, 1.0, 1.2, 0.01, True)], name="p", title="t") is None
 
 
 def test_an_effect_lies_where_its_axis_says_and_what_is_open_is_hollow() -> None:
@@ -284,7 +287,7 @@ def test_step_times_have_a_unit_of_their_size(seconds: float, unit: str) -> None
 def test_equal_numbers_are_no_error() -> None:
     flat = [replace(launch(side, 1.0), quantiles=(1.0,) * len(steps.SHARES)) for side in "AB"]
     assert steps.picture(flat, name="p", title="t") is not None
-    hops = [waterfall.Step("nothing", 0.0)]
-    assert waterfall.picture(hops, waterfall.Step("B", 0.0), metric="m", name="p", title="t") is not None
-    same = [sequence.Point("a", length, 10.0, 0.0, True) for length in (1024, 1024, 2048)]
+    hops = [waterfall.WaterfallHop("nothing", 0.0)]
+    assert waterfall.picture(hops, waterfall.WaterfallHop("B", 0.0), metric="m", name="p", title="t") is not None
+    same = [sequence.SequencePoint("a", length, 10.0, 0.0, True) for length in (1024, 1024, 2048)]
     assert sequence.picture(same, name="p", title="t") is not None

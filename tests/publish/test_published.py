@@ -8,7 +8,7 @@ from typing import Any
 from receipts.judging.rulebook import Rulebook
 from receipts.publish.published import page, pair_page
 from receipts.publish.render.markdown import markdown
-from receipts.questions.published import Submission, pairs, submissions
+from receipts.questions.published import SubmissionSpread, pairs, submissions
 from receipts.receipt import Document, Parsed, parse
 
 LANE = Rulebook().lanes.get("mlperf-closed")
@@ -40,7 +40,7 @@ def launch(system: str, number: int, seconds: float = 2.0, **changed: Any) -> Pa
     return parse(Document(json.dumps(tree).encode(), "made.json"))
 
 
-def listed() -> list[Submission]:
+def listed() -> list[SubmissionSpread]:
     every = [launch("a", number) for number in (1, 2, 3)]
     every += [launch("b", number, 1.0, batch__micro_batch=2) for number in (1, 2, 3)]
     every += [launch("c", number, 3.0, features__image="x") for number in (1, 2, 3)]

@@ -17,7 +17,7 @@ from receipts.cli import main
 from receipts.publish.page import Cell, Link
 from receipts.publish.report import WeekData, render
 from receipts.publish.report.first import badges, points
-from receipts.publish.report.words import Words, as_text
+from receipts.publish.report.words import TemplateWords, as_text
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
 
@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def cells(data: WeekData, topic: str) -> tuple[Cell, ...]:
-    return dict(points(data, Words("weekly"))).get(topic, ())
+    return dict(points(data, TemplateWords("weekly"))).get(topic, ())
 
 
 def said(data: WeekData, topic: str) -> list[str]:
@@ -103,7 +103,7 @@ def test_a_faster_single_launch_is_a_peak_beside_the_repeated_headline(store: St
     assert headline.startswith("nvidia-megatron: ✓ proven ceiling, 14,")
     assert headline.endswith(", 3 launches.")
     assert peak.startswith("nvidia-megatron: ? peak, not repeated record, 16,")
-    (badge,) = [item for item in badges(data, Words("weekly")) if "tokens/s/chip" in item.label]
+    (badge,) = [item for item in badges(data, TemplateWords("weekly")) if "tokens/s/chip" in item.label]
     assert (badge.value[:3], badge.state) == ("14,", "yes")
     table = render(data, cases.rulebook().rules)["report.md"].decode()
     assert re.search(r"^\| \? peak \| \[?16,", table, re.MULTILINE)
@@ -223,7 +223,7 @@ def test_page_and_markdown_say_the_same_and_every_link_leads_somewhere(store: St
     files = {name: made.decode() for name, made in render(data, cases.rulebook().rules).items()}
     html = files["index.html"]
     shown = re.sub("<[^>]*>|\\s+", "", html)
-    for _, sentences in points(data, Words("weekly")):
+    for _, sentences in points(data, TemplateWords("weekly")):
         for sentence in sentences:
             assert re.sub("\\s", "", as_text(sentence)) in shown
             for link in (part for part in sentence if isinstance(part, Link)):
@@ -331,10 +331,10 @@ def test_a_person_may_edit_the_sentences_and_a_template_that_is_wrong_is_named(s
     own = tmp_path / "words" / "weekly.j2"
     shipped = (Path(__file__).parents[2] / "reports" / "words" / "weekly.j2").read_text(encoding="utf-8")
     own.write_text(shipped.replace("one launch, not repeated", "seen once"), encoding="utf-8")
-    assert dict(points(data, Words("weekly", [tmp_path])))["new best"][0][-1].endswith("seen once.")
+    assert dict(points(data, TemplateWords("weekly", [tmp_path])))["new best"][0][-1].endswith("seen once.")
     own.write_text(shipped.replace("item.change.was", "item.change.wos"), encoding="utf-8")
     with pytest.raises(ResourceError, match=r"template words/weekly\.j2: UndefinedError"):
-        points(data, Words("weekly", [tmp_path]))
+        points(data, TemplateWords("weekly", [tmp_path]))
 
 
 def test_no_label_can_take_the_place_of_a_part(store: Store) -> None:

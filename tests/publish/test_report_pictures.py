@@ -61,7 +61,7 @@ def before(weeks: float, hour: float = 9) -> datetime:
     return datetime(2026, 3, 4, tzinfo=UTC) - timedelta(weeks=weeks) + timedelta(hours=hour)
 
 
-def course(data: WeekData) -> over_weeks.Course:
+def course(data: WeekData) -> over_weeks.ShapeCourse:
     (lane,) = data.drawn.lanes.values()
     (found,) = lane.courses
     return found

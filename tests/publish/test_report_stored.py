@@ -26,7 +26,7 @@ from receipts.publish.report.neighbours import Configurations
 from receipts.publish.report.reader import ReportReader
 from receipts.publish.report.reuse import may_reuse, without_asking
 from receipts.publish.report.sections.memory import left_of
-from receipts.publish.report.week import Span, asked
+from receipts.publish.report.week import TimeRange, asked
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
 from receipts.workflows.submit import submit
@@ -357,7 +357,7 @@ def test_any_interval_may_be_asked_for(tmp_path: Path) -> None:
     assert (str(span), span.until - span.since) == ("2026-03-04/2026-03-06", timedelta(days=2))
     made = collect(store, BOOK, span, moment(week.AS_OF))
     assert (made.counts.submitted, made.week) == (4, str(span))
-    whole = Span(Week.parse(week.WEEK).since, Week.parse(week.WEEK).until)
+    whole = TimeRange(Week.parse(week.WEEK).since, Week.parse(week.WEEK).until)
     assert replace(collect(store, BOOK, whole, moment(week.AS_OF)), week=week.WEEK) == told(store)
 
 

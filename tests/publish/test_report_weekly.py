@@ -17,7 +17,7 @@ import section_store as section
 from receipts.base.errors import NotFound, UsageError
 from receipts.cli import main
 from receipts.publish.report import Week, WeekData, asked, collect, moment
-from receipts.publish.report.links import Links, Pair
+from receipts.publish.report.links import ComparedPair, Links
 from receipts.publish.report.neighbours import NEAREST, Configurations, Neighbours
 from receipts.publish.report.pairs import _judged
 from receipts.publish.report.reader import ReportReader
@@ -298,9 +298,9 @@ def test_holm_takes_back_what_is_significant_alone_only(store: Store) -> None:
     barely = replace(
         verdict, results=tuple(replace(item, effect=replace(item.effect, p_beyond=0.04)) for item in verdict.results)
     )
-    (alone,), _ = _judged([Pair(a, b, barely)], cases.rulebook().rules)
+    (alone,), _ = _judged([ComparedPair(a, b, barely)], cases.rulebook().rules)
     assert (alone.status, alone.effect) == ("accepted", "faster")
-    among, adjusted = _judged([Pair(a, b, barely), Pair(a, b, barely)], cases.rulebook().rules)
+    among, adjusted = _judged([ComparedPair(a, b, barely), ComparedPair(a, b, barely)], cases.rulebook().rules)
     assert adjusted == 2
     assert {(item.status, item.effect) for item in among} == {("inconclusive", "ambiguous")}
     assert "Holm p 0.080" in among[0].why

@@ -35,7 +35,7 @@ from receipts.questions.comparisons import Comparisons
 from receipts.questions.neighbours import neighbours
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, open_store
-from receipts.store.history.stale import Compared
+from receipts.store.history.stale import LastComparison
 from receipts.workflows.revalidate import Revalidation
 from thorough import unless_thorough
 
@@ -148,7 +148,7 @@ class Surfaces:
         yield "bridge", bridged.compared(bridged.a, bridged.b).verdict
         yield "lint", self.checker._compared(a, b, get(METRIC))
         yield "claims", claimed(self.store, a, b)
-        again = Compared(1, json.loads(json.dumps(to_json(first))))
+        again = LastComparison(1, json.loads(json.dumps(to_json(first))))
         yield "revalidate", Revalidation(self.store, self.rules)._compare(again, self.comparisons)
         one, other = (self.reader.item(self.store.entry(item.id)) for item in (a, b))
         yield "report links", self.links.between(one, other, METRIC)

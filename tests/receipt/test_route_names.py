@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from receipts.emit.facts import Facts
+from receipts.emit.facts import StatedFacts
 from receipts.ingest import Options, assemble
 from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.receipt.dtypes import DTYPES, spellings
@@ -27,7 +27,7 @@ def test_no_name_is_another_spelling_too() -> None:
 
 
 def test_the_recorder_and_ingest_write_one_spelling(tmp_path: Path) -> None:
-    facts = Facts()
+    facts = StatedFacts()
     log = tmp_path / "run.log"
     log.write_text("begin\n")
     seen = Reading("torch-profiler", records=1)

@@ -13,7 +13,7 @@ from command_line import Said, Shell
 from receipts.base.errors import UsageError
 from receipts.serve.server import Server
 from receipts.store.tokens import Tokens
-from receipts.workflows.server import Server as Client
+from receipts.workflows.server import RemoteServer as Client
 
 pytestmark = pytest.mark.slow
 

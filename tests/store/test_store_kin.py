@@ -14,7 +14,7 @@ from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
 from receipts.store.sql import engine_of
 from receipts.store.sql.arrays import written
-from receipts.store.sql.statement import Statement, run
+from receipts.store.sql.statement import SqlStatement, run
 from receipts.store.sql.transactions import reading, write_at_once
 from receipts.store.tables import axis_values, receipts
 from receipts.workflows.submit import submit
@@ -135,7 +135,7 @@ def test_an_array_says_what_its_values_say(postgres_store: str) -> None:
 
 def test_nothing_stays_of_a_transaction_at_once_that_fails(store: Store) -> None:
     kept = put(store)
-    rows = Statement(receipts.select())
+    rows = SqlStatement(receipts.select())
 
     def broken(connection: Connection) -> None:
         engine_of(connection).together(connection, [(rows, {})])  # with which it begins on PostgreSQL
@@ -154,8 +154,8 @@ def test_an_error_in_one_round_trip_is_raised_and_not_logged_beside(
 ) -> None:
     """Several writers meet, and who comes second tries again: nobody wants to read of what followed."""
     kept = put(store)
-    torn = Statement(receipts.insert().from_select(list(receipts.c.keys()), select(receipts)))
-    asks = [(torn, {}), *[(Statement(receipts.select()), {})] * 400]
+    torn = SqlStatement(receipts.insert().from_select(list(receipts.c.keys()), select(receipts)))
+    asks = [(torn, {}), *[(SqlStatement(receipts.select()), {})] * 400]
     with pytest.raises(IntegrityError), reading(store.database.engine) as connection:
         engine_of(connection).together(connection, asks)
     assert caplog.records == []

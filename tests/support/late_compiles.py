@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from receipts.ingest.draft import Draft
+from receipts.ingest.draft import ReceiptDraft
 from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.ingest.warmup import AFTER, state_warmup
 
 
 def late(*readings: Reading, window: int | None = None) -> int | None:
     """Compiles after the warm-up, which ends at a stated window's start or where the readings show it."""
-    draft = Draft()
+    draft = ReceiptDraft()
     if window is not None:
         draft.tree["measurement"] = {"window": {"start": window}}
     files = [FileEvidence(Path(f"{at}.log"), f"{at}.log", "0" * 64, 1, (item,), ()) for at, item in enumerate(readings)]

@@ -290,7 +290,7 @@ def test_a_proof_leads_from_the_id_to_the_root(shell: Shell) -> None:
     shell("audit", "--seal")
     told = shell("audit", "--proof", ids[1], "--json").json
     leaf = merkle.leaf(json.dumps(told["content"], separators=(",", ":")).encode())
-    steps = [merkle.Step(step["left"], bytes.fromhex(step["digest"])) for step in told["proof"]]
+    steps = [merkle.ProofStep(step["left"], bytes.fromhex(step["digest"])) for step in told["proof"]]
     assert merkle.follow(leaf, steps).hex() == told["root"]
     assert shell("audit", "--proof", ids[1]).lines[-1].split()[-1] == told["root"]
 

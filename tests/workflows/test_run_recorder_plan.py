@@ -10,7 +10,7 @@ from receipts.questions.plan import parse_plan, write_plan
 from receipts.questions.preflight import PreflightAnswer
 from receipts.receipt import Document
 from receipts.workflows.run.loop import RunTools, _asking
-from receipts.workflows.run.words import Words
+from receipts.workflows.run.words import CommandWords
 
 FLAGS = {"OMP_NUM_THREADS": {"value": "2", "before_runtime": True}, "XLA_FLAGS.--xla_dump": {"value": True}}
 TAKEN = PreflightAnswer("unknown", "asked", "plan", "")
@@ -23,7 +23,7 @@ def test_a_rung_of_a_recorders_receipt_changes_only_what_it_changes() -> None:
     micro = plan.stated["batch.micro_batch"]
     other = parse_plan(Document(write_plan(plan, {"batch.micro_batch": micro // 2}), "rung"))
     tools = cast("RunTools", SimpleNamespace(ask=lambda _: TAKEN))
-    words = Words(["train", "{batch.micro_batch}", "{batch.accumulation}"])
+    words = CommandWords(["train", "{batch.micro_batch}", "{batch.accumulation}"])
     assert _asking(plan, words, tools)(other) is TAKEN
-    without = _asking(plan, Words(["train", "{batch.accumulation}"]), tools)(other)
+    without = _asking(plan, CommandWords(["train", "{batch.accumulation}"]), tools)(other)
     assert without.why == "the command takes no {batch.micro_batch}"

@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from receipts.axes import in_words
-from receipts.judging.rule import COMPARABLE, E, Offense, Pair, Topic, rule
+from receipts.judging.rule import COMPARABLE, E, Offense, PairCase, Topic, rule
 
 _MOST = 6  # axes that are named in a row; each has a finding of its own
 
 
 @rule("C101", "many_axes", E, on="pair", question=COMPARABLE, about=Topic.AXES)
-def many_axes(pair: Pair) -> Iterator[Offense]:
+def many_axes(pair: PairCase) -> Iterator[Offense]:
     """Each changed axis that counts, with both values, when there is more than one."""
     if len(pair.counted) < 2:
         return

@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterator
 
 from receipts.axes import Unknown
-from receipts.judging.rule import COMPARABLE, I, Offense, Pair, Topic, rule
+from receipts.judging.rule import COMPARABLE, I, Offense, PairCase, Topic, rule
 
 _COUNTS = ("model.parameters_total", "model.parameters_active")
 _GEOMETRY = ("model.hidden", "model.depth")
@@ -33,7 +33,7 @@ _MAKES_PARAMETERS = ("code", "pattern", "dimensions", "routing", "adapters", "wh
 
 
 @rule("C102", "unknown_axis", I, on="pair", question=COMPARABLE, about=Topic.UNKNOWN)
-def unknown_axis(pair: Pair) -> Iterator[Offense]:
+def unknown_axis(pair: PairCase) -> Iterator[Offense]:
     """Every axis that is not stated as it must be, with the side that lacks it."""
     indifferent = {
         item.axis
@@ -69,7 +69,7 @@ def _capture(gap: Unknown) -> str:
     return f"capture all {whole[0]}, and " if whole else ""
 
 
-def _parameters(pair: Pair) -> Iterator[Offense]:
+def _parameters(pair: PairCase) -> Iterator[Offense]:
     """Exact counts that differ beyond their printed digits: an axis moved that the receipts do not carry."""
     for path in _COUNTS:
         a, b = pair.a.launch.numbers.stated(path), pair.b.launch.numbers.stated(path)
@@ -85,7 +85,7 @@ def _parameters(pair: Pair) -> Iterator[Offense]:
             )
 
 
-def _of_positions(pair: Pair, more: int) -> bool:
+def _of_positions(pair: PairCase, more: int) -> bool:
     """Whether the counts differ by a learned position for each token that the sequence is longer, and nothing else."""
     a, b = pair.values("batch.sequence_length")
     width = more / (b - a) if a is not None and b is not None and a != b else 0.0
@@ -93,7 +93,7 @@ def _of_positions(pair: Pair, more: int) -> bool:
     return width in hidden if hidden else width.is_integer() and 0 < width <= _WIDEST
 
 
-def _names(pair: Pair) -> Iterator[Offense]:
+def _names(pair: PairCase) -> Iterator[Offense]:
     """Two models by their names, and no geometry or count that would show them to be one."""
     a, b = pair.values("model.name")
     if a is None or b is None or _plain(a) == _plain(b):
@@ -108,7 +108,7 @@ def _names(pair: Pair) -> Iterator[Offense]:
     )
 
 
-def _micro_batch(pair: Pair) -> Iterator[Offense]:
+def _micro_batch(pair: PairCase) -> Iterator[Offense]:
     """Micro steps are all that some rows tell of their micro batch: a context holds none that they contradict."""
     a, b = pair.values("batch.accumulation")
     whole_a, whole_b = pair.values("batch.global_batch")
@@ -129,6 +129,6 @@ def _plain(name: str) -> str:
     return _NOT_IN_NAMES.sub("", name).casefold()
 
 
-def _open(pair: Pair) -> tuple[str, ...]:
+def _open(pair: PairCase) -> tuple[str, ...]:
     """Axes that changed, or that may have."""
     return (*pair.difference.axes, *(gap.axis for gap in pair.difference.unknown))

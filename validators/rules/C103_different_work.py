@@ -12,18 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, E, I, Offense, Pair, rule
+from receipts.judging.rule import COMPARABLE, E, I, Offense, PairCase, rule
 
 _DETERMINES = {"measurement.tokens_per_step": ("batch.global_batch", "batch.sequence_length")}
 
 
-def _unstated(pair: Pair, path: str) -> Iterator[str]:
+def _unstated(pair: PairCase, path: str) -> Iterator[str]:
     """What is not stated of a leaf, and of the leaves that determine it."""
     return (item for item in (path, *_DETERMINES.get(path, ())) if pair.values(item) == (None, None))
 
 
 @rule("C103", "different_work", E, on="pair", question=COMPARABLE)
-def different_work(pair: Pair) -> Iterator[Offense]:
+def different_work(pair: PairCase) -> Iterator[Offense]:
     """What the metric calls equal work, where it differs or is unstated."""
     for path in pair.metric.equal_work:
         if any(axis in pair.counted for axis in _DETERMINES.get(path, ())):

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import get_args
 
-from receipts.judging.rule import COMPARABLE, Case, E, I, Offense, Pair, rule
+from receipts.judging.rule import COMPARABLE, Case, E, I, Offense, PairCase, rule
 from receipts.metrics.windows import Stretch, read_window
 from receipts.receipt.memory import MemoryPhase
 
@@ -29,7 +29,7 @@ _STATISTIC = "measurement.stated.statistic"
 
 
 @rule("C104", "different_regime", E, on="pair", question=COMPARABLE)
-def different_regime(pair: Pair) -> Iterator[Offense]:
+def different_regime(pair: PairCase) -> Iterator[Offense]:
     """Regimes that the metric depends on, where they differ or one side does not say."""
     kind_a, kind_b = pair.values("run.kind")
     if kind_a != kind_b:
@@ -65,7 +65,7 @@ def _statistic(side: Case) -> str | None:
     return "median" if side.launch.durations else side.get(_STATISTIC)
 
 
-def _windows(pair: Pair, path: str, a: object, b: object) -> Iterator[Offense]:
+def _windows(pair: PairCase, path: str, a: object, b: object) -> Iterator[Offense]:
     """Two windows, unless both name the same steps; then the statistic over them, where one side leaves it open."""
     one, other = (_stretch(side, path) for _, side in pair.sides)
     if one is None or other is None or not one.same_steps(other):
@@ -90,12 +90,12 @@ def _last_phase(side: Case, name: str) -> str | None:
     return next((phase for phase in reversed(get_args(MemoryPhase)) if phase in phases), None)
 
 
-def _other_window(pair: Pair) -> bool:
+def _other_window(pair: PairCase) -> bool:
     """Whether both sides say something of their window, each in its own words."""
     return all(any(side.get(path) is not None for path in _WINDOW) for _, side in pair.sides)
 
 
-def _judge(pair: Pair, path: str) -> Iterator[Offense]:
+def _judge(pair: PairCase, path: str) -> Iterator[Offense]:
     a, b = pair.values(path)
     if a is not None and b is not None:
         if a != b:

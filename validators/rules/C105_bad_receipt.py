@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from receipts.judging.rule import COMPARABLE, PATH, E, I, Offense, Pair, Topic, rule
+from receipts.judging.rule import COMPARABLE, PATH, E, I, Offense, PairCase, Topic, rule
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.metrics import Launch
 from receipts.metrics.reading import Taint
 
 
 @rule("C105", "bad_receipt", E, on="pair", question=COMPARABLE, about=Topic.SIDES)
-def bad_receipt(pair: Pair) -> Iterator[Offense]:
+def bad_receipt(pair: PairCase) -> Iterator[Offense]:
     """Errors of either side that taint the metric, and questions of comparability that could not be judged."""
     both: tuple[tuple[Literal["a", "b"], tuple[Finding, ...]], ...] = (("a", pair.findings_a), ("b", pair.findings_b))
     if pair.metric.taint in (Taint.RATE, Taint.MFU):
@@ -57,7 +57,7 @@ def _failed(side: Literal["a", "b"], group: tuple[Launch, ...]) -> Iterator[Offe
             return
 
 
-def _held(item: Finding, pair: Pair) -> bool:
+def _held(item: Finding, pair: PairCase) -> bool:
     """Whether one context holds on both sides the setting that is missing here, or nothing hangs on what is missing."""
     paths = item.lacks or (item.at,)
     return item.unjudged and (pair.holds(*paths) or (pair.nameless and pair.silent(*paths)))

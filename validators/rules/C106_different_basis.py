@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes import in_words
-from receipts.judging.rule import COMPARABLE, E, I, Offense, Pair, rule
+from receipts.judging.rule import COMPARABLE, E, I, Offense, PairCase, rule
 
 
 @rule("C106", "different_basis", E, on="pair", question=COMPARABLE)
-def different_basis(pair: Pair) -> Iterator[Offense]:
+def different_basis(pair: PairCase) -> Iterator[Offense]:
     """Every part of the metric's basis that differs, or that is not stated on both sides."""
     for name in pair.metric.basis:
         path = f"measurement.stated.{name}"
@@ -38,7 +38,7 @@ def different_basis(pair: Pair) -> Iterator[Offense]:
             yield _offense("measurement.stated.flops_per_token", f"{a:g} on A, {b:g} on B", E)
 
 
-def _geometry_moved(pair: Pair) -> bool:
+def _geometry_moved(pair: PairCase) -> bool:
     """Whether a changed axis itself determines the FLOPs a token."""
     moved = ("pattern", "dimensions", "routing", "batch.sequence_length", "model.mtp_depth", "model.attention_kinds")
     return any(axis in pair.difference.axes for axis in moved)

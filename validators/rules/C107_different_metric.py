@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, E, I, Offense, Pair, rule
+from receipts.judging.rule import COMPARABLE, E, I, Offense, PairCase, rule
 
 
 @rule("C107", "different_metric", E, on="pair", question=COMPARABLE)
-def different_metric(pair: Pair) -> Iterator[Offense]:
+def different_metric(pair: PairCase) -> Iterator[Offense]:
     """The side, or sides, that do not carry the metric."""
     if pair.metric.summary == "outcome":
         return
@@ -51,7 +51,7 @@ def different_metric(pair: Pair) -> Iterator[Offense]:
         )
 
 
-def _summaries(pair: Pair) -> Iterator[Offense]:
+def _summaries(pair: PairCase) -> Iterator[Offense]:
     """Launches that are summarized by the mean of their intervals beside launches that are by their median step."""
     by_intervals = [bool(launch.interval_steps) for launch in (*pair.group_a, *pair.group_b) if launch.durations]
     if len(set(by_intervals)) > 1:

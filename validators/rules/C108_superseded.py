@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, E, Offense, Pair, rule
+from receipts.judging.rule import COMPARABLE, E, Offense, PairCase, rule
 
 
 @rule("C108", "superseded", E, on="pair", question=COMPARABLE, facts=True)
-def superseded(pair: Pair) -> Iterator[Offense]:
+def superseded(pair: PairCase) -> Iterator[Offense]:
     """Each side that no longer stands."""
     known = pair.facts.superseded if pair.facts else {}
     for side, case in pair.sides:

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Offense, Pair, W, rule
+from receipts.judging.rule import NONE, Offense, PairCase, W, rule
 from receipts.metrics.chips import pressure
 
 
 @rule("C109", "moved_pressure", W, on="pair", question=NONE)
-def moved_pressure(pair: Pair) -> Iterator[Offense]:
+def moved_pressure(pair: PairCase) -> Iterator[Offense]:
     """A leading chip that was relieved while another rose and now leads."""
     a, b = ([launch.account for launch in side] for side in (pair.group_a, pair.group_b))
     made = pressure(a, b, spread=pair.facts.chip_spread if pair.facts is not None else None)

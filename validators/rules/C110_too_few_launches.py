@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.effect import effect_of
-from receipts.judging.rule import EFFECT, RATE, I, Offense, Pair, Topic, rule
+from receipts.judging.rule import EFFECT, RATE, I, Offense, PairCase, Topic, rule
 
 
 @rule("C110", "too_few_launches", I, on="pair", question=EFFECT, taints=(RATE,), about=Topic.EFFECT)
-def too_few_launches(pair: Pair) -> Iterator[Offense]:
+def too_few_launches(pair: PairCase) -> Iterator[Offense]:
     """An effect that launches cannot tell from the spread."""
     readings_a = [launch.read(pair.metric) for launch in pair.group_a]
     readings_b = [launch.read(pair.metric) for launch in pair.group_b]

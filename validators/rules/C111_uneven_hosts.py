@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from receipts.judging.rule import EFFECT, E, I, Offense, Pair, W, rule
+from receipts.judging.rule import EFFECT, E, I, Offense, PairCase, W, rule
 from receipts.metrics import Launch
 
 
 @rule("C111", "uneven_hosts", W, on="pair", question=EFFECT)
-def uneven_hosts(pair: Pair) -> Iterator[Offense]:
+def uneven_hosts(pair: PairCase) -> Iterator[Offense]:
     """Hosts or sites that one side ran on more than the other, or that may be such."""
     for path in ("run.host", "run.site"):
         a, b = _places(pair.group_a, path), _places(pair.group_b, path)
@@ -48,7 +48,7 @@ def _places(group: Sequence[Launch], path: str) -> Counter[str]:
     return Counter(str(launch.stated[path]) for launch in group if path in launch.stated)
 
 
-def _unstated(pair: Pair, path: str, a: Counter[str], b: Counter[str]) -> str:
+def _unstated(pair: PairCase, path: str, a: Counter[str], b: Counter[str]) -> str:
     """Sides with a launch that does not say where it ran; a site only where some launch names one."""
     sides = (("A", a, pair.group_a), ("B", b, pair.group_b))
     if not a and not b and path == "run.site":

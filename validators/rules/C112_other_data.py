@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes import in_words
-from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, Pair, W, rule
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, PairCase, W, rule
 from receipts.judging.verdict import Level
 
 _DATA = ("data.dataset", "data.tokenizer")
@@ -42,7 +42,7 @@ _MOVES_FIRST_LOSS = (
 
 
 @rule("C112", "other_data", E, on="pair", question=COMPARABLE)
-def other_data(pair: Pair) -> Iterator[Offense]:
+def other_data(pair: PairCase) -> Iterator[Offense]:
     """Data that differ although no data axis changed."""
     if any(axis in pair.difference.axes for axis in _DATA):
         return

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Offense, Pair, W, rule
+from receipts.judging.rule import NONE, Offense, PairCase, W, rule
 
 
 @rule("C113", "same_name", W, on="pair", question=NONE)
-def same_name(pair: Pair) -> Iterator[Offense]:
+def same_name(pair: PairCase) -> Iterator[Offense]:
     """Geometry that moved under an unchanged name."""
     a, b = pair.values("model.name")
     if a is None or a != b:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Offense, Pair, W, rule
+from receipts.judging.rule import NONE, Offense, PairCase, W, rule
 
 
 @rule("C114", "other_program", W, on="pair", question=NONE)
-def other_program(pair: Pair) -> Iterator[Offense]:
+def other_program(pair: PairCase) -> Iterator[Offense]:
     """Programs that differ although no axis did."""
     a, b = pair.values("compile.program_digest")
     if not pair.difference.changed and a is not None and b is not None and a != b:

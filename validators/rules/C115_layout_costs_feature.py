@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes import OFF, UNSET, effective, in_words
-from receipts.judging.rule import PATH, E, Offense, Pair, rule
+from receipts.judging.rule import PATH, E, Offense, PairCase, rule
 
 _NAMED = 3  # changed axes that are named beside it; C101 lists them all
 _OFF = (None, OFF, UNSET, "none", "0", "false", 0, False)
 
 
 @rule("C115", "layout_costs_feature", E, on="pair", question=PATH)
-def layout_costs_feature(pair: Pair) -> Iterator[Offense]:
+def layout_costs_feature(pair: PairCase) -> Iterator[Offense]:
     """Features that the lane requires, and that the change switched off."""
     changed = {member.path: member for change in pair.difference.changed for member in change.members}
     left, right = effective(pair.a.parsed), effective(pair.b.parsed)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes.effective import OFF, canonical
-from receipts.judging.rule import NONE, Offense, Pair, W, rule
+from receipts.judging.rule import NONE, Offense, PairCase, W, rule
 
 _GROUPING = (
     "topology",
@@ -38,7 +38,7 @@ _CONSTANTS = (
 
 
 @rule("C116", "carried_constant", W, on="pair", question=NONE)
-def carried_constant(pair: Pair) -> Iterator[Offense]:
+def carried_constant(pair: PairCase) -> Iterator[Offense]:
     """Constants that did not change although the grouping that they were tuned for did."""
     moved = [axis for axis in pair.difference.axes if axis in _GROUPING]
     if not moved:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Offense, Pair, W, rule
+from receipts.judging.rule import NONE, Offense, PairCase, W, rule
 
 _NUMERICS = ("precision", "optimizer", "recompute")
 
 
 @rule("C117", "parity_lost", W, on="pair", question=NONE)
-def parity_lost(pair: Pair) -> Iterator[Offense]:
+def parity_lost(pair: PairCase) -> Iterator[Offense]:
     """The last common step at which the losses have parted."""
     if not any(axis in _NUMERICS or axis.startswith("numerics.") for axis in pair.difference.axes):
         return

@@ -17,14 +17,14 @@ import math
 from collections.abc import Iterator, Sequence
 
 from receipts.judging.effect import effect_of
-from receipts.judging.rule import EFFECT, MFU, RATE, I, Offense, Pair, rule
+from receipts.judging.rule import EFFECT, MFU, RATE, I, Offense, PairCase, rule
 from receipts.metrics import Launch
 
 CLOCK = "measurement.health.clock_mhz"
 
 
 @rule("C118", "clock_explains", I, on="pair", question=EFFECT, taints=(RATE, MFU))
-def clock_explains(pair: Pair) -> Iterator[Offense]:
+def clock_explains(pair: PairCase) -> Iterator[Offense]:
     """A difference in time that is none in cycles, or the opposite one."""
     a, b = _clock(pair.group_a), _clock(pair.group_b)
     if a is None or b is None or pair.metric.summary not in ("step", "rate"):

@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from receipts.judging.rule import NONE, Offense, Pair, W, rule
+from receipts.judging.rule import NONE, Offense, PairCase, W, rule
 from receipts.judging.verdict import counted_of
 
 MOST = 1 / 3
 
 
 @rule("C119", "launches_lost", W, on="pair", question=NONE)
-def launches_lost(pair: Pair) -> Iterator[Offense]:
+def launches_lost(pair: PairCase) -> Iterator[Offense]:
     """Sides of which many launches, or more than of the other, are no samples."""
     sides: tuple[tuple[Literal["a", "b"], int], ...] = (("a", len(pair.group_a)), ("b", len(pair.group_b)))
     gone = {side: sum(item.side == side for item in pair.lost) for side, _ in sides}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def composer_callback(rec: Recorder, *, tokens: int | None = None) -> Any:
     """A `Callback`: ``Trainer(callbacks=[composer_callback(rec)])``. Tokens of a step over all chips follow from the
     timestamp's, where the loader counts them."""
-    hooks = Hooks(Loop(rec, "composer"), tokens)
+    hooks = ComposerHooks(Loop(rec, "composer"), tokens)
     base: Any = object
     try:
         base = import_module("composer.core").Callback
@@ -34,7 +34,7 @@ def composer_callback(rec: Recorder, *, tokens: int | None = None) -> Any:
 EVENTS = ("fit_start", "batch_start", "batch_end", "eval_start", "eval_end", "fit_end")
 
 
-class Hooks(Hooked):
+class ComposerHooks(Hooked):
     """The events of one Trainer, by the names that it calls; each is given a state and a logger."""
 
     def __init__(self, loop: Loop, tokens: int | None) -> None:

@@ -43,14 +43,14 @@ def hf_callback(rec: Recorder, *, tokens: int | None = None, sequence_length: in
     ``tokens`` are those of a step over all chips. Without them they follow from ``sequence_length`` where every
     sequence has that length, else from ``include_num_input_tokens_seen`` where that is on, which makes the job wait.
     """
-    hooks = Hooks(Loop(rec, "hf-trainer"), tokens, sequence_length)
+    hooks = HfTrainerHooks(Loop(rec, "hf-trainer"), tokens, sequence_length)
     names = ("train_begin", "step_begin", "step_end", "log", "evaluate", "save", "train_end")
     # The Trainer calls its hooks by their names, and asks for its own class.
     members = {f"on_{name}": staticmethod(getattr(hooks, f"on_{name}")) for name in names}
     return type("RecorderCallback", (import_module("transformers").TrainerCallback,), members)()
 
 
-class Hooks(Hooked):
+class HfTrainerHooks(Hooked):
     """The hooks of one Trainer, by the names that it calls."""
 
     def __init__(self, loop: Loop, tokens: int | None, sequence_length: int | None) -> None:

@@ -31,7 +31,7 @@ _MAXTEXT = {
 }
 
 
-class Step:
+class RecordedStep:
     """A step function with its own attributes (`lower`, `trace`) that records each call."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Step:
         return getattr(self._inner, name)
 
     def __repr__(self) -> str:
-        return f"Step({self._inner!r})"
+        return f"RecordedStep({self._inner!r})"
 
 
 def jax_step(
@@ -80,7 +80,7 @@ def jax_step(
     ``loss`` finds the loss in what the step returns; it is kept on its device and read when the run has ended.
     """
     read = None if loss is None else lambda result: rec.loss(loss(result))
-    return Step(Loop(rec, framework), step, tokens, read)
+    return RecordedStep(Loop(rec, framework), step, tokens, read)
 
 
 def maxtext_step(rec: Recorder, step: Callable[..., Any], config: Any = None, *, tokens: int | None = None) -> Any:
@@ -90,7 +90,7 @@ def maxtext_step(rec: Recorder, step: Callable[..., Any], config: Any = None, *,
     quietly(loop, "configuration", loop.stated, configuration)
     batch, length = configuration.get("batch.global_batch"), configuration.get("batch.sequence_length")
     every = tokens or (batch * length if batch and length else None)
-    return Step(loop, step, every, lambda result: _scalars(rec, result))
+    return RecordedStep(loop, step, every, lambda result: _scalars(rec, result))
 
 
 def _configured(config: Any) -> dict[str, int | None]:

@@ -28,12 +28,12 @@ def lightning_callback(rec: Recorder, *, tokens: int | None = None) -> Any:
     except ImportError:
         # The same under the name of the distribution that came before.
         base = import_module("pytorch_lightning.callbacks").Callback
-    hooks = Hooks(Loop(rec, "lightning"), tokens)
-    members = {name: staticmethod(getattr(hooks, name)) for name in dir(Hooks) if name.startswith("on_")}
+    hooks = LightningHooks(Loop(rec, "lightning"), tokens)
+    members = {name: staticmethod(getattr(hooks, name)) for name in dir(LightningHooks) if name.startswith("on_")}
     return type("RecorderCallback", (base,), members)()
 
 
-class Hooks(Hooked):
+class LightningHooks(Hooked):
     """The hooks of one Trainer, by the names that it calls."""
 
     def __init__(self, loop: Loop, tokens: int | None) -> None:

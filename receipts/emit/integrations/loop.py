@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from receipts.emit.recorder import Recorder
-    from receipts.emit.steps import Span
+    from receipts.emit.steps import TimedSpan
 
 __all__ = ["Hooked", "Loop", "guarded", "part", "quietly", "spanned", "stepped", "whole"]
 
@@ -30,7 +30,7 @@ class Loop:
         self.name = name
         self._door = rec.stated_by(name)
         self._since = 0
-        self._span: Span | None = None
+        self._span: TimedSpan | None = None
 
     def start(self) -> None:
         """Start the recorder where no with block has, and name the framework as the one that drives the loop.

@@ -64,7 +64,7 @@ def _tokens(where: Any) -> int | None:
     arguments = megatron.arguments()
     if arguments is None:
         return None
-    given = megatron.Arguments(arguments)
+    given = megatron.MegatronArguments(arguments)
     current = getattr(where, "get_current_global_batch_size", None)
     batch = whole(current()) if current is not None else None
     if batch is None and given.off("rampup_batch_size"):

@@ -4,7 +4,7 @@ A probe is a module of this package with
 
 - ``NAME: str``, a word for its notes;
 - any of ``at_start(stated)``, ``at_phase(stated, phase)``, ``at_warm(stated)`` and ``at_end(stated)``, each given its
-  own `Stated`;
+  own `ProbeOutput`;
 - where it may wait (git, a subprocess, many files, a network disk) ``MAY_BLOCK = True``: it then runs in a thread of
   its own, touches no framework, and is given up when its time is over. Others run in the caller's thread and must be
   made of calls that return at once;

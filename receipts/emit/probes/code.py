@@ -14,7 +14,7 @@ from receipts.emit.probes import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from receipts.emit.stated import Stated
+    from receipts.emit.stated import ProbeOutput
 
 NAME = "code"
 MAY_BLOCK = True
@@ -27,7 +27,7 @@ MAX_CHECKOUTS = 4
 _GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 
 
-def at_start(stated: Stated) -> None:
+def at_start(stated: ProbeOutput) -> None:
     """State the main script's commit; begin to digest what is imported."""
     # A file's time comes from a clock that is some milliseconds late.
     stated.kept["begun"] = time.time() - CLOCK_SECONDS
@@ -43,7 +43,7 @@ def at_start(stated: Stated) -> None:
         _commit(stated, script)
 
 
-def at_end(stated: Stated) -> None:
+def at_end(stated: ProbeOutput) -> None:
     """State the digest of all that was imported, and tell of checkouts beside the main script's."""
     modules = imported.files()
     if (script := stated.kept.get("script")) is not None:
@@ -71,7 +71,7 @@ def at_end(stated: Stated) -> None:
     _checkouts(stated, own)
 
 
-def _digest(stated: Stated, name: str, path: str) -> None:
+def _digest(stated: ProbeOutput, name: str, path: str) -> None:
     try:
         stated.kept["digests"][name] = imported.sha256(path)
     except OSError as error:
@@ -85,7 +85,7 @@ def _mtime(path: str) -> float:
         return 0.0
 
 
-def _commit(stated: Stated, script: str) -> None:
+def _commit(stated: ProbeOutput, script: str) -> None:
     """Commit and changes by one call; files that git does not know are no change of the commit."""
     words = ("--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=dirty")
     lines = git(stated, os.path.dirname(script), "status", *words).splitlines()
@@ -95,7 +95,7 @@ def _commit(stated: Stated, script: str) -> None:
         stated.put("code.dirty", any(not line.startswith("#") for line in lines))
 
 
-def _repository(stated: Stated, script: str) -> None:
+def _repository(stated: ProbeOutput, script: str) -> None:
     folder = os.path.dirname(script)
     top = git(stated, folder, "rev-parse", "--show-toplevel").strip()
     if not top:
@@ -108,7 +108,7 @@ def _repository(stated: Stated, script: str) -> None:
         stated.note("the main script is not in the commit: git does not track it")
 
 
-def _checkouts(stated: Stated, own: dict[str, str]) -> None:
+def _checkouts(stated: ProbeOutput, own: dict[str, str]) -> None:
     """Packages that were imported from another checkout, with its commit."""
     top = stated.kept.get("top")
     roots: dict[str, set[str]] = {}
@@ -124,7 +124,7 @@ def _checkouts(stated: Stated, own: dict[str, str]) -> None:
             stated.note(f"{names}: imported from another checkout, commit {commit}")
 
 
-def git(stated: Stated, folder: str, *words: str) -> str:
+def git(stated: ProbeOutput, folder: str, *words: str) -> str:
     """What git prints; empty where there is no git, no repository, or no answer in time."""
     import subprocess
 

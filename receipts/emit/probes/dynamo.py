@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from receipts.emit.stated import Stated
+    from receipts.emit.stated import ProbeOutput
 
 NAME = "torch.compile"
 _UTILS, _CALLBACK = "torch._dynamo.utils", "torch._dynamo.callback"
@@ -23,10 +23,10 @@ _LIMITS = ("recompile limit exceeded", "cache size limit exceeded", "recompile_l
 _MAX_EVENTS = 10_000
 
 
-class Compiles:
+class DynamoListener:
     """Listens to torch.compile: each compilation with the steps that had ended, and the time of all."""
 
-    def __init__(self, stated: Stated) -> None:
+    def __init__(self, stated: ProbeOutput) -> None:
         self._stated = stated
         self._begun = 0.0
         self.seconds = 0.0
@@ -62,16 +62,16 @@ class Compiles:
         return sum(inside and warmup <= step < steps for step, inside in self.events)
 
     def __repr__(self) -> str:
-        return f"Compiles({len(self.events)}, {self.seconds:.1f} s)"
+        return f"DynamoListener({len(self.events)}, {self.seconds:.1f} s)"
 
 
-def at_start(stated: Stated) -> None:
+def at_start(stated: ProbeOutput) -> None:
     """Listen, where torch.compile is there already."""
     stated.kept["first"] = graphs()
     loaded.each(stated, _listen)
 
 
-def at_phase(stated: Stated, phase: str) -> None:
+def at_phase(stated: ProbeOutput, phase: str) -> None:
     """Listen from here on, where torch.compile came since; keep what it had compiled after the first step."""
     if phase == "post_step0":
         stated.kept["step0"] = graphs()
@@ -79,15 +79,15 @@ def at_phase(stated: Stated, phase: str) -> None:
         loaded.each(stated, _listen)
 
 
-def at_warm(stated: Stated) -> None:
+def at_warm(stated: ProbeOutput) -> None:
     """Keep what it had compiled when the warm-up ended."""
     stated.kept["warm"] = graphs()
     loaded.each(stated, _listen)
 
 
-def at_end(stated: Stated) -> None:
+def at_end(stated: ProbeOutput) -> None:
     """State compilations, graph breaks, the cache and its time."""
-    listener: Compiles | None = stated.kept.get("listener")
+    listener: DynamoListener | None = stated.kept.get("listener")
     handler = loaded.part(_CALLBACK, "callback_handler")
     if listener is not None and handler is not None:
         handler.remove_start_callback(listener.started)
@@ -110,11 +110,11 @@ def graphs() -> int:
     return counters().get("stats", {}).get("unique_graphs", 0)
 
 
-def _listen(stated: Stated) -> None:
+def _listen(stated: ProbeOutput) -> None:
     handler = loaded.part(_CALLBACK, "callback_handler")
     if handler is None or "listener" in stated.kept:
         return
-    listener = Compiles(stated)
+    listener = DynamoListener(stated)
     handler.register_start_callback(listener.started)
     handler.register_end_callback(listener.ended)
     # What was compiled before it listened is not in its events.
@@ -127,7 +127,7 @@ def _again(given: tuple[Any, ...]) -> bool:
     return number.partition("_")[0] not in ("", "0")
 
 
-def _counts(stated: Stated) -> None:
+def _counts(stated: ProbeOutput) -> None:
     groups = counters()
     graphs = groups.get("stats", {}).get("unique_graphs", 0)
     frames = groups.get("frames", {}).get("total", 0)
@@ -164,7 +164,7 @@ def _breaks(groups: Mapping[str, Mapping[str, int]]) -> int:
     return sum(groups.get("graph_break", {}).values()) + given_up
 
 
-def _posture(stated: Stated, groups: Mapping[str, Mapping[str, int]], breaks: int) -> str | None:
+def _posture(stated: ProbeOutput, groups: Mapping[str, Mapping[str, int]], breaks: int) -> str | None:
     """What was compiled, as far as counters tell; None where it may be a region or all of it.
 
     A function that torch.compile could not take runs as Python. One graph into which every parameter of the model goes
@@ -184,9 +184,9 @@ def _limited(name: str) -> bool:
     return any(word in name.lower() for word in _LIMITS)
 
 
-def _late(stated: Stated, graphs: int) -> int | None:
+def _late(stated: ProbeOutput, graphs: int) -> int | None:
     """Compilations once the warm-up was over; None where it cannot be told."""
-    listener: Compiles | None = stated.kept.get("listener")
+    listener: DynamoListener | None = stated.kept.get("listener")
     warm = stated.kept.get("warm")
     if warm is None:
         # The warm-up was not seen to end: nothing after the first step is nothing after the warm-up.
@@ -196,7 +196,7 @@ def _late(stated: Stated, graphs: int) -> int | None:
     return graphs - int(warm)
 
 
-def _cache(stated: Stated, inductor: Mapping[str, int], autograd: Mapping[str, int]) -> None:
+def _cache(stated: ProbeOutput, inductor: Mapping[str, int], autograd: Mapping[str, int]) -> None:
     """Programs from the cache on disk: Inductor's, or where nobody asked it, the one around it."""
     hits, misses = inductor.get("fxgraph_cache_hit", 0), inductor.get("fxgraph_cache_miss", 0)
     if not hits and not misses:
@@ -215,15 +215,15 @@ def _cache(stated: Stated, inductor: Mapping[str, int], autograd: Mapping[str, i
         stated.put("compile.cache_state", "warm" if hits else "cold")
 
 
-def _seconds(stated: Stated) -> float | None:
-    listener: Compiles | None = stated.kept.get("listener")
+def _seconds(stated: ProbeOutput) -> float | None:
+    listener: DynamoListener | None = stated.kept.get("listener")
     if listener is not None and not stated.kept["unheard"]:
         return listener.seconds
     times: Mapping[str, list[float]] = loaded.part(_UTILS, "compilation_time_metrics") or {}
     return next((sum(times[name]) for name in ("_compile.compile_inner", "_compile") if name in times), None)
 
 
-def _regions(stated: Stated) -> None:
+def _regions(stated: ProbeOutput) -> None:
     """Compiled functions by name, where the caller says that regions are what is compiled."""
     records = loaded.part(_UTILS, "get_compilation_metrics")
     if records is None:
@@ -246,8 +246,8 @@ def _qualified(record: Any) -> str:
     return f"{file.rpartition('/')[2].removesuffix('.py')}.{record.co_name}".lstrip(".")
 
 
-def _graphs_of_cuda(stated: Stated) -> None:
-    listener: Compiles | None = stated.kept.get("listener")
+def _graphs_of_cuda(stated: ProbeOutput) -> None:
+    listener: DynamoListener | None = stated.kept.get("listener")
     if pytorch.on_cpu():
         stated.put("compile.cuda_graph_implementation", "none")
     if pytorch.cuda_begun() and listener is not None and listener.recordings:

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from receipts.emit.stated import Stated
+    from receipts.emit.stated import ProbeOutput
 
 NAME = "environment"
 # Variables that hold flags of their own.
@@ -144,20 +144,20 @@ class Look:
         return f"Look({len(self.values)} flags)"
 
 
-def at_start(stated: Stated) -> None:
+def at_start(stated: ProbeOutput) -> None:
     """State every flag that is set, and that these are all."""
     stated.kept["look"] = Look()
     _look(stated)
     stated.complete("flags")
 
 
-def at_phase(stated: Stated, phase: str) -> None:
+def at_phase(stated: ProbeOutput, phase: str) -> None:
     """State flags that came or changed since the last look."""
     if phase != "post_init":
         _look(stated)
 
 
-def at_end(stated: Stated) -> None:
+def at_end(stated: ProbeOutput) -> None:
     """Tell what runtimes set for themselves, and what was taken away again."""
     look: Look = stated.kept["look"]
     _look(stated)
@@ -166,7 +166,7 @@ def at_end(stated: Stated) -> None:
         stated.note(f"set at first, and not at the end: {', '.join(sorted(look.gone))}")
 
 
-def _look(stated: Stated) -> None:
+def _look(stated: ProbeOutput) -> None:
     look: Look = stated.kept["look"]
     known = dict(look.values)
     look.again(flags(os.environ))

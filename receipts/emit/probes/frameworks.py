@@ -11,7 +11,7 @@ from receipts.emit.probes import loaded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from receipts.emit.stated import Stated
+    from receipts.emit.stated import ProbeOutput
 
 NAME = "frameworks"
 # Modules that hold a training loop, by the framework's name.
@@ -37,7 +37,7 @@ TRAINERS = {
 }
 
 
-def at_end(stated: Stated) -> None:
+def at_end(stated: ProbeOutput) -> None:
     """State the library that hosts the run, or note the trainers that are imported; and what one chip leaves open."""
     if stated.world == 1 and stated.get("hardware.accelerator") == "cpu" and (place.jax_processes() or (0, 1))[1] == 1:
         stated.put("hardware.hosts", 1)

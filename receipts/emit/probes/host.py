@@ -6,13 +6,13 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from receipts.emit.stated import Stated
+    from receipts.emit.stated import ProbeOutput
 
 NAME = "host"
 RANKS = "host"
 
 
-def at_start(stated: Stated) -> None:
+def at_start(stated: ProbeOutput) -> None:
     """State system and kernel; processor and memory are for people, since the receipt has no leaf for them."""
     stated.put("platform.os", system())
     model, cores = processor(), os.cpu_count()

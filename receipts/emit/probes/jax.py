@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from receipts.emit.stated import Stated
+    from receipts.emit.stated import ProbeOutput
 
 NAME = "jax"
 COMPILED = "/jax/core/compile/backend_compile_duration"
@@ -33,10 +33,10 @@ _CACHE = (
 _MAX_EVENTS = 20_000
 
 
-class Compiles:
+class JaxListener:
     """Listens to JAX's events: programs compiled or loaded, with the steps that had ended."""
 
-    def __init__(self, stated: Stated) -> None:
+    def __init__(self, stated: ProbeOutput) -> None:
         self._stated = stated
         # Of each thread: a hit is told before the compilation that it stands for.
         self._hit: dict[int, bool] = {}
@@ -83,15 +83,15 @@ class Compiles:
         return sum(inside and warmup <= step < steps for step, inside in self.events)
 
     def __repr__(self) -> str:
-        return f"Compiles({self.compiled} compiled, {self.loaded} loaded, {self.seconds:.1f} s)"
+        return f"JaxListener({self.compiled} compiled, {self.loaded} loaded, {self.seconds:.1f} s)"
 
 
-def at_start(stated: Stated) -> None:
+def at_start(stated: ProbeOutput) -> None:
     """Listen, where JAX is there already."""
     loaded.each(stated, _listen)
 
 
-def at_phase(stated: Stated, phase: str) -> None:
+def at_phase(stated: ProbeOutput, phase: str) -> None:
     """State memory by device, and the mesh that is in force; listen from here on where JAX came since."""
     stated.kept["phase"] = phase
     if phase != "steady":
@@ -101,12 +101,12 @@ def at_phase(stated: Stated, phase: str) -> None:
         loaded.each(stated, _memory, _mesh)
 
 
-def at_warm(stated: Stated) -> None:
+def at_warm(stated: ProbeOutput) -> None:
     """Note that the warm-up was seen to end."""
     loaded.each(stated, _listen, _mesh)
 
 
-def at_end(stated: Stated) -> None:
+def at_end(stated: ProbeOutput) -> None:
     """State compiles, cache, machine and settings."""
     loaded.each(stated, _stop)
     if loaded.module("jax") is not None and loaded.module("torch_xla") is None and begun():
@@ -118,18 +118,18 @@ def begun() -> bool:
     return bool(loaded.part("jax._src.xla_bridge", "_backends"))
 
 
-def _listen(stated: Stated) -> None:
+def _listen(stated: ProbeOutput) -> None:
     monitoring = loaded.module("jax._src.monitoring")
     if monitoring is None or loaded.module("jax") is None or "listener" in stated.kept:
         return
-    listener = Compiles(stated)
+    listener = JaxListener(stated)
     monitoring.register_event_listener(listener.event)
     monitoring.register_event_duration_secs_listener(listener.duration)
     stated.kept["listener"], stated.kept["unheard"] = listener, begun()
     stated.kept["heard_from"] = stated.steps
 
 
-def _stop(stated: Stated) -> None:
+def _stop(stated: ProbeOutput) -> None:
     listener, monitoring = stated.kept.get("listener"), loaded.module("jax._src.monitoring")
     if listener is None or monitoring is None:
         return
@@ -145,7 +145,7 @@ def _devices() -> list[Any]:
     return list(loaded.part("jax", "devices")())
 
 
-def _memory(stated: Stated) -> None:
+def _memory(stated: ProbeOutput) -> None:
     for device in loaded.part("jax", "local_devices")():
         stats = device.memory_stats()
         if not stats:
@@ -162,7 +162,7 @@ def _memory(stated: Stated) -> None:
         )
 
 
-def _mesh(stated: Stated) -> None:
+def _mesh(stated: ProbeOutput) -> None:
     if not begun():
         return
     env = getattr(loaded.part("jax._src.mesh", "thread_resources"), "env", None)
@@ -177,7 +177,7 @@ def _mesh(stated: Stated) -> None:
             return
 
 
-def _machine(stated: Stated) -> None:
+def _machine(stated: ProbeOutput) -> None:
     devices = _devices()
     kinds = sorted({str(device.device_kind) for device in devices})
     if len(kinds) == 1:
@@ -212,7 +212,7 @@ def grid(coordinates: set[tuple[int, ...]]) -> str | None:
     return "x".join(str(side) for side in sides) if size == len(coordinates) else None
 
 
-def _platform(stated: Stated) -> None:
+def _platform(stated: ProbeOutput) -> None:
     client = _devices()[0].client
     platform = str(_devices()[0].platform)
     if platform == "tpu":
@@ -230,8 +230,8 @@ def _platform(stated: Stated) -> None:
             stated.put("platform.driver", driver())
 
 
-def _compiles(stated: Stated) -> None:
-    listener: Compiles | None = stated.kept.get("listener")
+def _compiles(stated: ProbeOutput) -> None:
+    listener: JaxListener | None = stated.kept.get("listener")
     if listener is None:
         return
     if stated.kept["unheard"]:
@@ -252,7 +252,7 @@ def _config() -> dict[str, Any]:
     return dict(getattr(loaded.part("jax._src.config", "config"), "values", None) or {})
 
 
-def _cache(stated: Stated, listener: Compiles) -> None:
+def _cache(stated: ProbeOutput, listener: JaxListener) -> None:
     values = _config()
     if not values.get("jax_enable_compilation_cache", True) or not values.get("jax_compilation_cache_dir"):
         stated.put("compile.cache_state", "off")
@@ -263,7 +263,7 @@ def _cache(stated: Stated, listener: Compiles) -> None:
         stated.note(f"the compile cache held {counts}: neither cold nor warm")
 
 
-def _settings(stated: Stated) -> None:
+def _settings(stated: ProbeOutput) -> None:
     values = _config()
     for name in SETTINGS:
         value = values.get(name)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from receipts.emit.stated import Stated
+    from receipts.emit.stated import ProbeOutput
 
 
 def module(name: str) -> Any:
@@ -34,7 +34,7 @@ def any_of(names: Iterable[str]) -> bool:
     return any(name in sys.modules for name in names)
 
 
-def each(stated: Stated, *readings: Callable[[Stated], None]) -> None:
+def each(stated: ProbeOutput, *readings: Callable[[ProbeOutput], None]) -> None:
     """Call readings one by one, so that one that fails takes no other with it."""
     for reading in readings:
         try:
@@ -44,7 +44,7 @@ def each(stated: Stated, *readings: Callable[[Stated], None]) -> None:
             stated.note(f"{name} could not be read: {type(error).__name__}: {str(error)[:300]}")
 
 
-def read(stated: Stated, what: str, call: Callable[[], Any]) -> Any:
+def read(stated: ProbeOutput, what: str, call: Callable[[], Any]) -> Any:
     """One value; None, and a note, where it cannot be read."""
     try:
         return call()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from receipts.emit.stated import Stated
+    from receipts.emit.stated import ProbeOutput
 
 NAME = "megatron"
 _GLOBALS = ("megatron.training.global_vars", "megatron.global_vars")
@@ -37,7 +37,7 @@ def names() -> Mapping[str, Any]:
     return table
 
 
-class Arguments:
+class MegatronArguments:
     """Megatron's arguments by name; ``has`` tells an argument that says nothing (None) from one that is not there."""
 
     def __init__(self, namespace: Any) -> None:
@@ -89,15 +89,15 @@ class Arguments:
         return " ".join(map(str, value)) if kind == "word" else value
 
     def __repr__(self) -> str:
-        return f"Arguments({len(self.arguments)})"
+        return f"MegatronArguments({len(self.arguments)})"
 
 
-def at_phase(stated: Stated, phase: str) -> None:
+def at_phase(stated: ProbeOutput, phase: str) -> None:
     """State the arguments once they are there, which is after Megatron's own initialisation."""
     if phase in ("post_step0", "steady"):
         stated_arguments = arguments()
         if stated_arguments is not None:
-            state(stated, Arguments(stated_arguments))
+            state(stated, MegatronArguments(stated_arguments))
 
 
 def arguments() -> Any:
@@ -105,7 +105,7 @@ def arguments() -> Any:
     return next((held for name in _GLOBALS if (held := loaded.part(name, "_GLOBAL_ARGS")) is not None), None)
 
 
-def state(stated: Stated, given: Arguments) -> None:
+def state(stated: ProbeOutput, given: MegatronArguments) -> None:
     """State every leaf that these arguments give."""
     readings = (_plain, _layout, _model, _experts, _precision, _schedule, _recompute, _path, _graphs, _features, _host)
     for reading in readings:
@@ -115,7 +115,7 @@ def state(stated: Stated, given: Arguments) -> None:
             stated.note(f"{reading.__name__.strip('_')}: {type(error).__name__}: {str(error)[:200]}")
 
 
-def _host(stated: Stated, given: Arguments) -> None:
+def _host(stated: ProbeOutput, given: MegatronArguments) -> None:
     stated.put("path.witnessed.framework", "megatron-lm")
     stated.put("path.witnessed.frameworks", ["megatron-lm"])
     graphs = loaded.part("megatron.core.transformer.cuda_graphs", "_CudagraphGlobalRecord")
@@ -123,14 +123,14 @@ def _host(stated: Stated, given: Arguments) -> None:
         stated.put("path.witnessed.cuda_graphs", bool(getattr(graphs, "cudagraph_created", False)))
 
 
-def _idle(given: Arguments) -> dict[str, bool]:
+def _idle(given: MegatronArguments) -> dict[str, bool]:
     """What the arguments of a kind are idle without: experts, FP8, layers of several kinds."""
     hybrid = given.get("hybrid_layer_pattern", "hybrid_override_pattern") or given.flag("is_hybrid_model")
     experts = given.whole("num_experts", "num_moe_experts")
     return {"experts": not experts, "fp8": not given.get("fp8", "fp8_format"), "hybrid": not hybrid}
 
 
-def _plain(stated: Stated, given: Arguments) -> None:
+def _plain(stated: ProbeOutput, given: MegatronArguments) -> None:
     """The leaves that one argument states."""
     idle = _idle(given)
     for path, entry in names()["arguments"].items():
@@ -138,7 +138,7 @@ def _plain(stated: Stated, given: Arguments) -> None:
             stated.put(path, given.read(entry["kind"], entry["names"]))
 
 
-def _layout(stated: Stated, given: Arguments) -> None:
+def _layout(stated: ProbeOutput, given: MegatronArguments) -> None:
     size, layers = "virtual_pipeline_model_parallel_size", given.whole("num_layers_per_virtual_pipeline_stage")
     stages, depth = given.whole("pipeline_model_parallel_size"), given.whole("num_layers")
     if given.whole(size):
@@ -158,7 +158,7 @@ def _layout(stated: Stated, given: Arguments) -> None:
         stated.put("parallelism.strategy", "zero1" if sharded else "ddp")
 
 
-def _model(stated: Stated, given: Arguments) -> None:
+def _model(stated: ProbeOutput, given: MegatronArguments) -> None:
     heads = given.whole("num_attention_heads")
     if not given.flag("multi_latent_attention"):
         # The number of groups is 1 without grouped queries, and unused: every head has keys and values of its own.
@@ -181,7 +181,7 @@ def _model(stated: Stated, given: Arguments) -> None:
     stated.put("model.tied_embeddings", None if untied is None else not untied)
 
 
-def _experts(stated: Stated, given: Arguments) -> None:
+def _experts(stated: ProbeOutput, given: MegatronArguments) -> None:
     if given.off("num_experts"):
         stated.put("model.experts", 0)
         stated.put("path.intended.dispatch", "none")
@@ -199,7 +199,7 @@ def _experts(stated: Stated, given: Arguments) -> None:
     stated.put("path.intended.dispatch", kind)
 
 
-def _precision(stated: Stated, given: Arguments) -> None:
+def _precision(stated: ProbeOutput, given: MegatronArguments) -> None:
     eight, four = given.get("fp8", "fp8_format"), given.get("fp4", "fp4_format")
     halves = [name for name in ("bf16", "fp16") if given.flag(name)]
     if four:
@@ -219,7 +219,7 @@ def _precision(stated: Stated, given: Arguments) -> None:
         stated.put("numerics.reduction_dtype", "fp32" if full else given.dtype("params_dtype"))
 
 
-def _schedule(stated: Stated, given: Arguments) -> None:
+def _schedule(stated: ProbeOutput, given: MegatronArguments) -> None:
     style = given.word("lr_decay_style")
     if style is not None:
         kept = [name for name in names()["lists"]["schedule"] if style.upper() == "WSD" or "wsd" not in name]
@@ -233,7 +233,7 @@ def _schedule(stated: Stated, given: Arguments) -> None:
         stated.put("data.kind", "real")
 
 
-def _recompute(stated: Stated, given: Arguments) -> None:
+def _recompute(stated: ProbeOutput, given: MegatronArguments) -> None:
     kind = given.word("recompute_granularity")
     if kind is None:
         stated.put("numerics.recompute", "none" if given.off("recompute_granularity") else None)
@@ -247,7 +247,7 @@ def _recompute(stated: Stated, given: Arguments) -> None:
     stated.put("numerics.recompute", f"{kind}: {detail}" if detail else kind)
 
 
-def _path(stated: Stated, given: Arguments) -> None:
+def _path(stated: ProbeOutput, given: MegatronArguments) -> None:
     implementation = given.word("transformer_impl")
     te = implementation == "transformer_engine"
     if te or implementation == "local":
@@ -270,7 +270,7 @@ def _path(stated: Stated, given: Arguments) -> None:
         stated.put("path.intended.cross_entropy", f"fused_{kind}" if fused else "unfused")
 
 
-def _graphs(stated: Stated, given: Arguments) -> None:
+def _graphs(stated: ProbeOutput, given: MegatronArguments) -> None:
     if given.has("cuda_graph_impl"):
         kind = given.word("cuda_graph_impl") or "none"
     elif given.flag("external_cuda_graph"):
@@ -286,7 +286,7 @@ def _graphs(stated: Stated, given: Arguments) -> None:
         stated.put("compile.cuda_graph_scope", [str(getattr(word, "name", word)) for word in words][:40])
 
 
-def _features(stated: Stated, given: Arguments) -> None:
+def _features(stated: ProbeOutput, given: MegatronArguments) -> None:
     idle = _idle(given)
     for name in (name for unless, kept in names()["features"].items() if not idle.get(unless, False) for name in kept):
         value = given.get(name)

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from receipts.emit.stated import Stated
+    from receipts.emit.stated import ProbeOutput
 
 NAME = "nvml"
 INTERVAL = "RECEIPTS_NVML_SECONDS"
@@ -36,7 +36,7 @@ REASONS = {
 VIOLATIONS = {0: "power", 1: "thermal", 2: "sync_boost", 3: "board_limit", 5: "reliability"}
 
 
-class Reading:
+class DeviceSample:
     """One device at one moment; what it does not tell is None. Violations are nanoseconds, and only grow."""
 
     __slots__ = ("clock_mhz", "energy_millijoules", "power_watts", "reasons", "temperature", "violations")
@@ -61,7 +61,7 @@ class Reading:
                 self.violations[name] = int(status.violationTime)
 
     def __repr__(self) -> str:
-        return f"Reading({self.clock_mhz} MHz, {self.power_watts} W, {self.temperature} °C)"
+        return f"DeviceSample({self.clock_mhz} MHz, {self.power_watts} W, {self.temperature} °C)"
 
 
 class Sampler:
@@ -70,15 +70,15 @@ class Sampler:
     def __init__(self, library: Any, handle: Any, seconds: float) -> None:
         self._library, self._handle, self._seconds = library, handle, seconds
         self._over = threading.Event()
-        self.readings: list[Reading] = []
+        self.readings: list[DeviceSample] = []
         self._thread = threading.Thread(target=self._run, name="receipts-nvml", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         while not self._over.wait(self._seconds) and len(self.readings) < MAX_SAMPLES:
-            self.readings.append(Reading(self._library, self._handle))
+            self.readings.append(DeviceSample(self._library, self._handle))
 
-    def stop(self) -> list[Reading]:
+    def stop(self) -> list[DeviceSample]:
         """End it, and give what it read."""
         self._over.set()
         self._thread.join(1.0)
@@ -88,27 +88,27 @@ class Sampler:
         return f"Sampler({len(self.readings)} readings, every {self._seconds} s)"
 
 
-def at_phase(stated: Stated, phase: str) -> None:
+def at_phase(stated: ProbeOutput, phase: str) -> None:
     """Take the first reading once the job computes on a device; take samples from then on where they are asked for."""
     if phase != "steady" and "first" not in stated.kept:
         loaded.each(stated, _first)
 
 
-def at_end(stated: Stated) -> None:
+def at_end(stated: ProbeOutput) -> None:
     """Take the last reading, and state what the two, or the samples, show."""
     if "first" in stated.kept:
         loaded.each(stated, _last)
         _call(stated.kept["library"], "nvmlShutdown")
 
 
-def _first(stated: Stated) -> None:
+def _first(stated: ProbeOutput) -> None:
     library = loaded.module("pynvml")
     identity = device()
     if library is None or identity is None:
         return
     library.nvmlInit()  # counted: the shutdown at the end takes back this one alone
     handle = library.nvmlDeviceGetHandleByUUID(identity)
-    reading = Reading(library, handle)
+    reading = DeviceSample(library, handle)
     reading.violated(library, handle)
     stated.kept |= {"library": library, "handle": handle, "first": reading}
     if (seconds := interval()) is not None:
@@ -136,11 +136,11 @@ def device() -> str | None:
     return text if text.startswith(("GPU-", "MIG-")) else f"GPU-{text}"
 
 
-def _last(stated: Stated) -> None:
+def _last(stated: ProbeOutput) -> None:
     library, handle, first = stated.kept["library"], stated.kept["handle"], stated.kept["first"]
     sampler: Sampler | None = stated.kept.get("sampler")
     samples = sampler.stop() if sampler is not None else []
-    last = Reading(library, handle)
+    last = DeviceSample(library, handle)
     last.violated(library, handle)
     held = {
         name: last.violations[name] - before for name, before in first.violations.items() if name in last.violations
@@ -166,7 +166,7 @@ def _last(stated: Stated) -> None:
     stated.evidence("nvml", producer="pynvml", version=None if version is None else str(version), observed=seen)
 
 
-def _medians(stated: Stated, samples: list[Reading]) -> None:
+def _medians(stated: ProbeOutput, samples: list[DeviceSample]) -> None:
     from statistics import median
 
     for leaf, name in (("clock_mhz", "clock_mhz"), ("power_watts", "power_watts")):

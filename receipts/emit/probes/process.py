@@ -11,14 +11,14 @@ from receipts.emit.probes import host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from receipts.emit.stated import Stated
+    from receipts.emit.stated import ProbeOutput
 
 NAME = "process"
 # Version 1 writes the largest number of pages for none.
 _NO_LIMIT = 1 << 60
 
 
-def at_start(stated: Stated) -> None:
+def at_start(stated: ProbeOutput) -> None:
     """Note the memory that the control group allows, and the kills so far."""
     kills = cgroup.oom_kills()
     stated.kept["kills"] = kills
@@ -28,7 +28,7 @@ def at_start(stated: Stated) -> None:
         stated.note(f"its control group may use {limit} bytes of memory ({limit / 2**30:.1f} GiB){counted}")
 
 
-def at_end(stated: Stated) -> None:
+def at_end(stated: ProbeOutput) -> None:
     """Note the most that it used, and kills since the start: those of its own children, or of its neighbours."""
     _, peak = resident_bytes()
     if peak is not None:
@@ -55,14 +55,14 @@ def resident_bytes(process: str = "self") -> tuple[int | None, int | None]:
     return sizes.get("VmRSS:"), sizes.get("VmHWM:")
 
 
-def keep_memory(stated: Stated, phase: str) -> None:
+def keep_memory(stated: ProbeOutput, phase: str) -> None:
     """Keep the process's memory in a phase, for `state_memory`: whether the CPU is the chip is known later."""
     now, peak = resident_bytes()
     row = {"bytes_used": now, "peak_bytes": peak, "step": max(0, stated.steps - 1) if stated.steps else None}
     stated.kept.setdefault("resident", {})[phase] = row
 
 
-def state_memory(stated: Stated) -> None:
+def state_memory(stated: ProbeOutput) -> None:
     """State the process's resident memory as that of the one chip, where a processor computes and nothing else does."""
     sizes = [size for size in (limit_bytes(), host.memory_bytes()) if size is not None]
     if stated.world == 1:

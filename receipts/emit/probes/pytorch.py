@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from receipts.emit.stated import Stated
+    from receipts.emit.stated import ProbeOutput
 
 NAME = "torch"
 # The names of torch.backends.cuda's queries, by the backend that they tell of.
@@ -31,13 +31,13 @@ _ELSEWHERE = ("torch_xla", "torch_npu", "torch_musa", "intel_extension_for_pytor
 _PEAKS = {"peak_bytes": "allocated_bytes.all.peak", "peak_reserved_bytes": "reserved_bytes.all.peak"}
 
 
-def at_start(stated: Stated) -> None:
+def at_start(stated: ProbeOutput) -> None:
     """State versions where torch is there already."""
     if loaded.module("torch") is not None:
         loaded.each(stated, _versions)
 
 
-def at_phase(stated: Stated, phase: str) -> None:
+def at_phase(stated: ProbeOutput, phase: str) -> None:
     """State the allocator's rows, and from the first step on the switches that the job runs with."""
     if loaded.module("torch") is None:
         return
@@ -47,7 +47,7 @@ def at_phase(stated: Stated, phase: str) -> None:
         loaded.each(stated, _switches, _machine)
 
 
-def at_end(stated: Stated) -> None:
+def at_end(stated: ProbeOutput) -> None:
     """State the process group and the allocator's retries, and say what was read."""
     if loaded.module("torch") is not None:
         loaded.each(stated, _retries, _group, _intent)
@@ -58,7 +58,7 @@ def cuda_begun() -> bool:
     return bool(loaded.part("torch.cuda", "_initialized"))
 
 
-def _versions(stated: Stated) -> None:
+def _versions(stated: ProbeOutput) -> None:
     version = loaded.module("torch.version")
     if version is None:
         return
@@ -107,7 +107,7 @@ def devices() -> dict[int, dict[str, Any]]:
     return {device: stats for device, stats in rows.items() if stats.get(_PEAKS["peak_reserved_bytes"])}
 
 
-def _memory(stated: Stated) -> None:
+def _memory(stated: ProbeOutput) -> None:
     process.keep_memory(stated, stated.kept["phase"])
     peaks: dict[tuple[int, str], int] = stated.kept.setdefault("peaks", {})
     properties = loaded.part("torch.cuda", "get_device_properties")
@@ -127,7 +127,7 @@ def _memory(stated: Stated) -> None:
         )
 
 
-def _machine(stated: Stated) -> None:
+def _machine(stated: ProbeOutput) -> None:
     properties = loaded.part("torch.cuda", "get_device_properties")
     used = devices()
     if used and properties is not None:
@@ -154,7 +154,7 @@ def on_cpu() -> bool:
     return not any(loaded.part(name, "_initialized") for name in ("torch.xpu", "torch.mtia"))
 
 
-def _switches(stated: Stated) -> None:
+def _switches(stated: ProbeOutput) -> None:
     torch = vars(loaded.module("torch"))
     for name, call in _asked(torch).items():
         value = loaded.read(stated, name, call)
@@ -211,7 +211,7 @@ def _first(value: Any) -> bool:
     return bool(value[0] if isinstance(value, tuple) else value)
 
 
-def sdpa(stated: Stated) -> list[str] | None:
+def sdpa(stated: ProbeOutput) -> list[str] | None:
     """Backends of scaled_dot_product_attention that may be chosen, which is intent; None where torch cannot say."""
     queries = {name: loaded.part("torch.backends.cuda", query) for name, query in SDPA.items()}
     if queries["math"] is None:
@@ -219,7 +219,7 @@ def sdpa(stated: Stated) -> list[str] | None:
     return [name for name, query in queries.items() if query is not None and loaded.read(stated, f"sdpa {name}", query)]
 
 
-def _retries(stated: Stated) -> None:
+def _retries(stated: ProbeOutput) -> None:
     for device, stats in devices().items():
         where = "" if stated.world > 1 else f".{device}"
         for name in ("num_alloc_retries", "num_ooms"):
@@ -227,7 +227,7 @@ def _retries(stated: Stated) -> None:
                 stated.counter(f"torch.cuda.{name}{where}", stats[name])
 
 
-def _group(stated: Stated) -> None:
+def _group(stated: ProbeOutput) -> None:
     """The default process group, by what it knows of itself: no collective is called."""
     ask = loaded.part("torch.distributed", "is_initialized")
     if ask is None or not ask():
@@ -239,7 +239,7 @@ def _group(stated: Stated) -> None:
         stated.note(f"torch's process group has {world} ranks, and the launcher says {stated.world}")
 
 
-def _intent(stated: Stated) -> None:
+def _intent(stated: ProbeOutput) -> None:
     torch = vars(loaded.module("torch"))
     seen: dict[str, bool | int | float | str] = {}
     for device in list(devices())[:1]:

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from receipts.emit.stated import Stated
+    from receipts.emit.stated import ProbeOutput
 
 NAME = "torch_xla"
 HOST_READ = "aten::_local_scalar_dense"
@@ -21,7 +21,7 @@ _FROM_DEVICE = ("TransferFromDeviceTime", "TransferFromServerTime")
 _COMPILES = ("UncachedCompile", "CompileTime", "EagerOpCompileTime")
 
 
-class Table:
+class MetricsSnapshot:
     """Counters, and samples of metrics, at one moment; ``seconds`` is what compiling took until then."""
 
     __slots__ = ("counts", "seconds")
@@ -56,17 +56,17 @@ class Table:
         """Whether a step, or an operator, was executed at all."""
         return self.eager or any(name in self.counts for name in ("MarkStep", "ExecuteTime", "ExecuteReplicatedTime"))
 
-    def follows(self, before: Table | None) -> bool:
+    def follows(self, before: MetricsSnapshot | None) -> bool:
         """Whether nothing was cleared since."""
         if before is None:
             return True
         return all(self.counts.get(name, 0) >= count for name, count in before.counts.items())
 
     def __repr__(self) -> str:
-        return f"Table({len(self.counts)} counts, {self.compiles} compiles)"
+        return f"MetricsSnapshot({len(self.counts)} counts, {self.compiles} compiles)"
 
 
-def at_phase(stated: Stated, phase: str) -> None:
+def at_phase(stated: ProbeOutput, phase: str) -> None:
     """State memory by device; keep the counters after the first step."""
     if _extension() is None:
         return
@@ -78,23 +78,23 @@ def at_phase(stated: Stated, phase: str) -> None:
         loaded.each(stated, _memory, _mesh)
 
 
-def at_warm(stated: Stated) -> None:
+def at_warm(stated: ProbeOutput) -> None:
     """Keep the counters of the warm-up's end."""
     if _extension() is not None:
         loaded.each(stated, _keep_warm)
 
 
-def at_end(stated: Stated) -> None:
+def at_end(stated: ProbeOutput) -> None:
     """State what the counters show, and the machine."""
     if _extension() is not None and begun():
         loaded.each(stated, _machine, _counts)
 
 
-def table() -> Table:
+def table() -> MetricsSnapshot:
     """The counters as they stand. Reading them waits for nothing."""
     metrics = loaded.module("torch_xla.debug.metrics")
     if metrics is None:
-        return Table({}, 0.0)
+        return MetricsSnapshot({}, 0.0)
     counts: dict[str, int] = {name: int(metrics.counter_value(name) or 0) for name in metrics.counter_names()}
     nanoseconds = 0.0
     for name in metrics.metric_names():
@@ -102,7 +102,7 @@ def table() -> Table:
         if data:
             counts[name] = int(data[0])
             nanoseconds += float(data[1]) if name in ("CompileTime", "EagerOpCompileTime") else 0.0
-    return Table(counts, nanoseconds / 1e9)
+    return MetricsSnapshot(counts, nanoseconds / 1e9)
 
 
 def _extension() -> Any:
@@ -118,15 +118,15 @@ def begun() -> bool:
         return False
 
 
-def _keep_step0(stated: Stated) -> None:
+def _keep_step0(stated: ProbeOutput) -> None:
     stated.kept["step0"] = table(), stated.steps
 
 
-def _keep_warm(stated: Stated) -> None:
+def _keep_warm(stated: ProbeOutput) -> None:
     stated.kept["warm"] = table(), stated.steps
 
 
-def _counts(stated: Stated) -> None:
+def _counts(stated: ProbeOutput) -> None:
     end = table()
     step0, warm = stated.kept.get("step0"), stated.kept.get("warm")
     for before in (step0, warm):
@@ -150,7 +150,7 @@ def _counts(stated: Stated) -> None:
     stated.evidence("torch-xla-metrics", level="kernels", producer="torch_xla", version=_version(), observed=observed)
 
 
-def _late(stated: Stated, end: Table) -> None:
+def _late(stated: ProbeOutput, end: MetricsSnapshot) -> None:
     """Compiles and host reads once the warm-up was over."""
     warm, step0 = stated.kept.get("warm"), stated.kept.get("step0")
     since = warm or step0
@@ -166,7 +166,7 @@ def _late(stated: Stated, end: Table) -> None:
         stated.put("path.witnessed.host_transfers_per_step", round(reads, 6))
 
 
-def _cache(stated: Stated, end: Table) -> None:
+def _cache(stated: ProbeOutput, end: MetricsSnapshot) -> None:
     counts = end.counts
     if not any(name.startswith("PersistentCache") for name in counts):
         stated.put("compile.cache_state", "off")
@@ -180,7 +180,7 @@ def _cache(stated: Stated, end: Table) -> None:
         stated.put("compile.cache_state", "warm" if hits else "cold")
 
 
-def _machine(stated: Stated) -> None:
+def _machine(stated: ProbeOutput) -> None:
     extension, kind = _extension(), ""
     names = list(loaded.read(stated, "the devices", extension._xla_get_all_runtime_devices) or ())
     ask = getattr(extension, "_xla_device_kind", None)
@@ -208,7 +208,7 @@ def _spmd() -> bool | None:
     return None if ask is None else bool(ask())
 
 
-def _memory(stated: Stated) -> None:
+def _memory(stated: ProbeOutput) -> None:
     extension = _extension()
     ask = getattr(extension, "_xla_memory_info", None)
     if _spmd() or ask is None:
@@ -228,7 +228,7 @@ def _memory(stated: Stated) -> None:
             stated.memory_row(phase, device=ordinal, bytes_used=used, bytes_limit=limit, peak_bytes=peak)
 
 
-def _mesh(stated: Stated) -> None:
+def _mesh(stated: ProbeOutput) -> None:
     mesh = loaded.part("torch_xla.distributed.spmd.xla_sharding", "_GLOBAL_MESH")
     names, shape = getattr(mesh, "axis_names", None), getattr(mesh, "mesh_shape", None)
     if mesh is not None and names and shape:

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from receipts.emit.stated import Stated
+    from receipts.emit.stated import ProbeOutput
 
 NAME = "transformer_engine"
 _ATTENTION = (
@@ -35,7 +35,7 @@ RECIPES = {
 }
 
 
-def at_end(stated: Stated) -> None:
+def at_end(stated: ProbeOutput) -> None:
     """State the attention backend of the last selection, and note which modules there are and how they quantise."""
     if loaded.module("transformer_engine") is not None:
         loaded.each(stated, _attention, _modules)
@@ -46,7 +46,7 @@ def _version() -> str | None:
     return None if version is None else str(version)
 
 
-def _attention(stated: Stated) -> None:
+def _attention(stated: ProbeOutput) -> None:
     tables = (loaded.part(name, "_attention_backends") for name in _ATTENTION)
     table: dict[str, Any] = next((table for table in tables if isinstance(table, dict)), {})
     if not table.get("attention_params"):
@@ -83,7 +83,7 @@ def _member(value: Any) -> str:
     return str(getattr(value, "name", value)).rpartition(".")[2]
 
 
-def _modules(stated: Stated) -> None:
+def _modules(stated: ProbeOutput) -> None:
     bases = tuple(base for base in (loaded.part(*_BASES), *(loaded.part(*item) for item in _DOT)) if base is not None)
     counts: dict[str, int] = {}
     recipes: dict[str, int] = {}

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from receipts.emit.stated import Stated
+    from receipts.emit.stated import ProbeOutput
 
 NAME = "wheels"
 MAY_BLOCK = True
@@ -30,7 +30,7 @@ _VENDORED = ("_vendor", "_vendored", "_distutils_hack")
 _INSTALLERS = ("INSTALLER", "RECORD", "REQUESTED", "direct_url.json", "uv_build.json", "uv_cache.json")
 
 
-class Wheel:
+class InstalledWheel:
     """One installed distribution: its name, its version, its metadata's folder, and the root that it stands in."""
 
     __slots__ = ("folder", "name", "root", "version")
@@ -70,17 +70,17 @@ class Wheel:
         return isinstance(info, dict) and info.get("editable") is True
 
     def __repr__(self) -> str:
-        return f"Wheel({self.name!r}, {self.version!r})"
+        return f"InstalledWheel({self.name!r}, {self.version!r})"
 
 
-def at_start(stated: Stated) -> None:
+def at_start(stated: ProbeOutput) -> None:
     """State every installed distribution by its version, and that these are all."""
     for wheel in installed():
         stated.wheel(wheel.name, wheel.version)
     stated.complete("wheels")
 
 
-def at_end(stated: Stated) -> None:
+def at_end(stated: ProbeOutput) -> None:
     """State digests, and which wheels are shadowed."""
     files = imported.files()
     wanted = {imported.relative(name, path): (name, path) for name, path in files.items() if name != "__main__"}
@@ -97,9 +97,9 @@ def at_end(stated: Stated) -> None:
             stated.wheel(wheel.name, wheel.version, digest=listed)
 
 
-def installed() -> list[Wheel]:
+def installed() -> list[InstalledWheel]:
     """Distributions on the interpreter's path, in order of their names; of two of one name the first is in force."""
-    wheels: dict[str, Wheel] = {}
+    wheels: dict[str, InstalledWheel] = {}
     for root in dict.fromkeys(sys.path):
         if os.path.basename(os.path.normpath(root or ".")) in _VENDORED:
             continue
@@ -118,7 +118,7 @@ def version(name: str) -> str | None:
         return None
 
 
-def _in(root: str) -> Iterator[Wheel]:
+def _in(root: str) -> Iterator[InstalledWheel]:
     try:
         names = os.listdir(root)
     except OSError:
@@ -129,7 +129,7 @@ def _in(root: str) -> Iterator[Wheel]:
         folder = os.path.join(root, name)
         head = _head(folder)
         if head.get("Name") and head.get("Version"):
-            yield Wheel(head["Name"], head["Version"], folder, root)
+            yield InstalledWheel(head["Name"], head["Version"], folder, root)
 
 
 def _head(folder: str) -> dict[str, str]:
@@ -167,7 +167,7 @@ def digest(record: list[tuple[str, str]]) -> str | None:
     return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}" if lines else None
 
 
-def _shadow(wheel: Wheel, record: list[tuple[str, str]], wanted: dict[str, tuple[str, str]]) -> dict[str, str]:
+def _shadow(wheel: InstalledWheel, record: list[tuple[str, str]], wanted: dict[str, tuple[str, str]]) -> dict[str, str]:
     """Modules that this wheel holds and that were imported from elsewhere, with their files."""
     shadows = {}
     root = os.path.realpath(wheel.root)
@@ -180,7 +180,7 @@ def _shadow(wheel: Wheel, record: list[tuple[str, str]], wanted: dict[str, tuple
     return shadows
 
 
-def _checkout(wheel: Wheel, own: dict[str, str]) -> dict[str, str]:
+def _checkout(wheel: InstalledWheel, own: dict[str, str]) -> dict[str, str]:
     """Imported modules below the folder that an editable installation points to."""
     places = [os.path.realpath(place) for place in _pointed(wheel)]
     return {
@@ -190,7 +190,7 @@ def _checkout(wheel: Wheel, own: dict[str, str]) -> dict[str, str]:
     }
 
 
-def _pointed(wheel: Wheel) -> list[str]:
+def _pointed(wheel: InstalledWheel) -> list[str]:
     import json
     from urllib.parse import unquote, urlsplit
 
@@ -207,7 +207,7 @@ def _pointed(wheel: Wheel) -> list[str]:
     return places
 
 
-def _digest(stated: Stated, shadow: dict[str, str]) -> str | None:
+def _digest(stated: ProbeOutput, shadow: dict[str, str]) -> str | None:
     try:
         digests = {name: imported.sha256(path) for name, path in shadow.items()}
     except OSError as error:
@@ -216,7 +216,7 @@ def _digest(stated: Stated, shadow: dict[str, str]) -> str | None:
     return f"sha256:{imported.digest(digests)}" if digests else None
 
 
-def _tell(stated: Stated, wheel: Wheel, shadow: dict[str, str]) -> None:
+def _tell(stated: ProbeOutput, wheel: InstalledWheel, shadow: dict[str, str]) -> None:
     if not shadow:
         stated.note(f"{wheel.name} {wheel.version} is installed from a checkout, and nothing of it was imported")
         return

@@ -9,28 +9,28 @@ from __future__ import annotations
 
 from receipts.ingest.evidence.read import FileEvidence, read
 from receipts.ingest.evidence.reading import (
+    AllocationFailure,
     CompileCounts,
-    Failure,
     MemoryRow,
+    Observation,
     Place,
     Reading,
     Remark,
-    Seen,
-    Stated,
+    StatedValue,
     Timing,
 )
 from receipts.ingest.evidence.steps import Steps
 
 __all__ = [
+    "AllocationFailure",
     "CompileCounts",
-    "Failure",
     "FileEvidence",
     "MemoryRow",
+    "Observation",
     "Place",
     "Reading",
     "Remark",
-    "Seen",
-    "Stated",
+    "StatedValue",
     "Steps",
     "Timing",
     "read",

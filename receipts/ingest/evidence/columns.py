@@ -19,7 +19,7 @@ _GROUPED: Final = re.compile(rb"(?:[-+]?+\d{1,3}+(?:,\d{3})*+(?:\.\d++)?+ )*+")
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class RecordColumns:
     """Records of one shape in the order of the file: words for each figure, and the lines on which they begin and end.
 
     Where two lines of a source follow each other all along, of two shapes and with figures of different names, they
@@ -83,10 +83,10 @@ class Columns:
                 return [value * factor for value in map(float, text.replace(letter.encode() + b" ", b" ").split())]
         return list(map(_scaled, words)) if _LETTER.search(text) else self.floats(name)
 
-    def part(self, start: int, stop: int) -> Columns:
+    def part(self, start: int, stop: int) -> RecordColumns:
         """Some of the records."""
         figures = {name: words[start:stop] for name, words in self.figures.items()}
-        return Columns(self.lines[start:stop], self.ends[start:stop], figures, self.text)
+        return RecordColumns(self.lines[start:stop], self.ends[start:stop], figures, self.text)
 
     def before(self, line: int) -> int:
         """How many of the records end before a line."""
@@ -110,7 +110,7 @@ def _scaled(word: bytes) -> float:
     return float(word) if factor is None else float(word[:-1]) * factor
 
 
-def in_order(tables: Sequence[Columns]) -> Iterator[Columns]:
+def in_order(tables: Sequence[RecordColumns]) -> Iterator[RecordColumns]:
     """The records of several shapes in the order of their lines: runs of one kind, or of two that alternate."""
     tables = _alike(tables)
     if len(tables) == 1:
@@ -132,15 +132,15 @@ def in_order(tables: Sequence[Columns]) -> Iterator[Columns]:
             start = stop
 
 
-def _alike(tables: Sequence[Columns]) -> Sequence[Columns]:
+def _alike(tables: Sequence[RecordColumns]) -> Sequence[RecordColumns]:
     """Shapes with figures of the same names as one."""
-    kinds: dict[frozenset[str], list[Columns]] = {}
+    kinds: dict[frozenset[str], list[RecordColumns]] = {}
     for table in tables:
         kinds.setdefault(frozenset(table.names), []).append(table)
     return [kind[0] if len(kind) == 1 else _merged(kind) for kind in kinds.values()]
 
 
-def _merged(tables: Sequence[Columns]) -> Columns:
+def _merged(tables: Sequence[RecordColumns]) -> RecordColumns:
     lines = [line for table in tables for line in table.lines]
     order = sorted(range(len(lines)), key=lines.__getitem__)
     figures = {}
@@ -148,7 +148,7 @@ def _merged(tables: Sequence[Columns]) -> Columns:
         words = [word for table in tables for word in table.figures[name]]
         figures[name] = [words[at] for at in order]
     lines.sort()
-    return Columns(lines, lines, figures, tables[0].text)
+    return RecordColumns(lines, lines, figures, tables[0].text)
 
 
 def _run(order: Sequence[tuple[int, int, int]], start: int, stride: int) -> int:
@@ -159,6 +159,6 @@ def _run(order: Sequence[tuple[int, int, int]], start: int, stride: int) -> int:
     return stop
 
 
-def _joined(first: Columns, at: int, second: Columns, to: int, count: int) -> Columns:
+def _joined(first: RecordColumns, at: int, second: RecordColumns, to: int, count: int) -> RecordColumns:
     one, other = first.part(at, at + count), second.part(to, to + count)
-    return Columns(one.lines, other.ends, {**one.figures, **other.figures}, f"{one.text}\n{other.text}")
+    return RecordColumns(one.lines, other.ends, {**one.figures, **other.figures}, f"{one.text}\n{other.text}")

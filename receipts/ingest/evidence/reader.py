@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from receipts.ingest.evidence.columns import Columns
+from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source
 
@@ -50,7 +50,7 @@ class LineReader:
         """
         return {}
 
-    def many(self, columns: Columns) -> bool:
+    def many(self, columns: RecordColumns) -> bool:
         """Take records of a shape that `spans` described. False, and nothing taken, where one needs `line`.
 
         What it leaves in the reading must be what `line` leaves for the same lines.

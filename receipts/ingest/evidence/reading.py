@@ -41,7 +41,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedValue:
     """The value of a receipt's leaf, with the words it was printed in."""
 
     value: Any
@@ -50,7 +50,7 @@ class Stated:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Observation:
     """One observation of the path: ``leaf`` of `path.witnessed` (attention, gemm, …), and what it was.
 
     ``level`` says how much it proves: an argument is intent, a backend's own line is backend, a kernel, an optimised
@@ -91,7 +91,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class AllocationFailure:
     """One failed allocation (or what looks like one): the leaves of the receipt's `failure`, bytes and words.
 
     ``is_oom`` is None where the text may come from memory or from another error (a library that cannot make its
@@ -124,7 +124,7 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class CompileSpan:
     """Compiles in a stretch of a run: after ``after`` steps had ended, and before ``before`` had (None: not shown).
 
     ``why`` is the cause in the words of the file.
@@ -150,7 +150,7 @@ class Report:
 
 
 @dataclass(slots=True)
-class Compiled:
+class CompileEvent:
     """One compile, and why; empty where the file does not say."""
 
     why: str = ""
@@ -168,7 +168,7 @@ class CompileCounts:
     """
 
     compiles: int | None = None
-    spans: list[Span] | None = None
+    spans: list[CompileSpan] | None = None
     steps: int | None = None
     after_warmup: int | None = None
     cache_hits: int | None = None
@@ -179,7 +179,7 @@ class CompileCounts:
     argument_bytes: int | None = None
     output_bytes: int | None = None
     temp_bytes: int | None = None
-    unplaced: list[Compiled] = field(default_factory=list)
+    unplaced: list[CompileEvent] = field(default_factory=list)
     versions: int | None = None
 
 
@@ -198,7 +198,7 @@ class Reading:
     version: str | None = None
     records: int = 0
     steps: Steps = field(default_factory=Steps)
-    stated: dict[str, Stated] = field(default_factory=dict)
+    stated: dict[str, StatedValue] = field(default_factory=dict)
     disputed: set[str] = field(default_factory=set)
     not_steady: dict[int, Reason] = field(default_factory=dict)
     diverged: bool | None = None
@@ -208,7 +208,7 @@ class Reading:
     compile: CompileCounts = field(default_factory=CompileCounts)
     counters: dict[str, int] = field(default_factory=dict)
     timings: dict[str, Timing] = field(default_factory=dict)
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[Observation] = field(default_factory=list)
     fallbacks: dict[str, int] | None = None
     host_transfers: int | None = None
     steps_covered: int | None = None
@@ -220,7 +220,7 @@ class Reading:
     queries: set[tuple[int, int]] = field(default_factory=set)
     host: str = ""
     causes: dict[str, dict[str, int]] = field(default_factory=dict)
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[AllocationFailure] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
 
     def state(self, path: str, value: Any, text: str = "", line: int = 0, record: str = "") -> None:
@@ -228,7 +228,7 @@ class Reading:
         place = Place(line, record)
         earlier = self.stated.get(path)
         if earlier is None:
-            self.stated[path] = Stated(value, (text or str(value))[:MAX_TEXT], place)
+            self.stated[path] = StatedValue(value, (text or str(value))[:MAX_TEXT], place)
         elif earlier.value != value:
             self.disputed.add(path)
             self.remark(
@@ -241,9 +241,9 @@ class Reading:
         """Note an observation of the path; the same one on the same rank is counted, with its first place."""
         for at, seen in enumerate(self.seen):
             if (seen.leaf, seen.value, seen.level, seen.rank) == (leaf, value, level, rank):
-                self.seen[at] = Seen(leaf, value, level, seen.place, seen.count + count, rank)
+                self.seen[at] = Observation(leaf, value, level, seen.place, seen.count + count, rank)
                 return
-        self.seen.append(Seen(leaf, value, level, Place(line), count, rank))
+        self.seen.append(Observation(leaf, value, level, Place(line), count, rank))
 
     def count(self, name: str, more: int = 1) -> None:
         """Add to a counter."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
-from receipts.ingest.evidence.columns import Columns
+from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.steps import ABSENT
 
 
@@ -26,7 +26,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LineRecord:
     """One record on a line: where it begins and ends, and where the words of its figures are, by label."""
 
     start: int
@@ -36,7 +36,7 @@ class Record:
 
 
 @dataclass(slots=True)
-class Rows:
+class RecordRows:
     """Records of one shape. ``text`` is one of their lines: the others differ from it in numbers alone.
 
     ``counts`` are the whole numbers of their heads; ``figures`` are by field in SI units, `ABSENT` where not printed.
@@ -46,14 +46,14 @@ class Rows:
     lines: Sequence[int]
     counts: dict[str, list[int]]
     figures: dict[str, list[float]]
-    columns: Columns
+    columns: RecordColumns
 
-    def __iter__(self) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[RecordRows]:
         """One record after the other."""
         for at, (step, line) in enumerate(zip(self.steps, self.lines, strict=True)):
             counts = {name: [column[at]] for name, column in self.counts.items()}
             figures = {name: [column[at]] for name, column in self.figures.items() if column[at] != ABSENT}
-            yield Rows([step], [line], counts, figures, self.columns)
+            yield RecordRows([step], [line], counts, figures, self.columns)
 
     @property
     def text(self) -> str:

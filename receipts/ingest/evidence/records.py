@@ -15,11 +15,11 @@ from itertools import repeat
 from math import inf, isfinite
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence.columns import Columns
+from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.numbers import number, scaled
 from receipts.ingest.evidence.reader import LineReader, Spans
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading, Reason
-from receipts.ingest.evidence.record import Form, Record, Rows
+from receipts.ingest.evidence.record import Form, LineRecord, RecordRows
 from receipts.ingest.evidence.steps import ABSENT, FIELDS
 from receipts.ingest.evidence.vocabulary import Label
 from receipts.ingest.evidence.wrapped import Pieces
@@ -88,7 +88,7 @@ class RecordReader(LineReader):
         """The figure that a word is."""
         return scaled(word) if self.letters else number(word)
 
-    def rows(self, rows: Rows) -> None:
+    def rows(self, rows: RecordRows) -> None:
         """Take records, one or many."""
         self.put(rows)
 
@@ -126,7 +126,7 @@ class RecordReader(LineReader):
             return {}
         return records[0].spans if self.complete(records[0].spans) else {}
 
-    def many(self, columns: Columns) -> bool:
+    def many(self, columns: RecordColumns) -> bool:
         """Take records of a shape that `spans` described; False, and nothing taken, where a word is no number."""
         try:
             rows = self._rows(columns, columns.scaled if self.letters else columns.floats)
@@ -151,7 +151,7 @@ class RecordReader(LineReader):
 
     # What a reader calls.
 
-    def put(self, rows: Rows) -> None:
+    def put(self, rows: RecordRows) -> None:
         """Record steps with their figures, as far as these are fields of `Steps`."""
         steps = rows.steps
         if not steps:
@@ -177,9 +177,9 @@ class RecordReader(LineReader):
     def step(self, step: int, figures: Mapping[str, float], line: int) -> None:
         """Take a record that stands in no line of a `Form`, such as a table's row."""
         values = {field: [value] for field, value in figures.items()}
-        self.rows(Rows([step], [line], {}, values, Columns((line,), (line,), {})))
+        self.rows(RecordRows([step], [line], {}, values, RecordColumns((line,), (line,), {})))
 
-    def judge(self, rows: Rows) -> None:
+    def judge(self, rows: RecordRows) -> None:
         """Note whether losses and gradient norms show divergence, and where first."""
         losses, norms = rows.figures.get("loss", ()), rows.figures.get("grad_norm", ())
         if isfinite(sum(losses)) and isfinite(sum(norms)):
@@ -193,7 +193,7 @@ class RecordReader(LineReader):
                 what = "a gradient norm of NaN" if isfinite(loss) else "a loss that is not finite"
                 self.reading.remark("note", f"step {step} prints {what}", line)
 
-    def keep_memory(self, rows: Rows) -> None:
+    def keep_memory(self, rows: RecordRows) -> None:
         """Keep the row with the largest peak of what the records print of memory, in bytes."""
         peaks = rows.figures.get("peak_bytes") or rows.figures.get("peak_reserved_bytes") or ()
         for at, peak in enumerate(peaks):
@@ -215,7 +215,7 @@ class RecordReader(LineReader):
         back = steps.begun if self.goes_back_at_start else ()
         yield from (step for step in sorted({first, *self.starts, *back}) if step in steps)
 
-    def find(self, text: str) -> list[Record]:
+    def find(self, text: str) -> list[LineRecord]:
         """The records on a line, in order; each reaches up to the next one's head."""
         heads = sorted(
             ((head, form) for form in self.forms for head in form.head.finditer(text)), key=lambda item: item[0].start()
@@ -229,7 +229,7 @@ class RecordReader(LineReader):
             for label, span in self.cells(text, head.end(), stop, form):
                 spans.setdefault(label, span)
             whole = form.end is None or form.end.search(text, head.start(), stop) is not None
-            records.append(Record(head.start(), stop, spans, whole))
+            records.append(LineRecord(head.start(), stop, spans, whole))
             before = head.end()
         return records
 
@@ -242,15 +242,15 @@ class RecordReader(LineReader):
                 if self.label(label) is not None and self.parse(cell["word"]) is not None:
                     yield label, cell.span("word")
 
-    def _one(self, text: str, record: Record, number: int) -> None:
+    def _one(self, text: str, record: LineRecord, number: int) -> None:
         if not self.complete(record.spans):
             return
         words = {label: (text[start:stop].encode(),) for label, (start, stop) in record.spans.items()}
-        columns = Columns((number,), (number,), words, text[: record.stop])
+        columns = RecordColumns((number,), (number,), words, text[: record.stop])
         self._width = len(words) if record.whole else self._width
         self.rows(self._rows(columns, lambda label: [self.parse(columns.words(label)[0].decode()) or 0.0]))
 
-    def _rows(self, columns: Columns, read: Callable[[str], list[float]]) -> Rows:
+    def _rows(self, columns: RecordColumns, read: Callable[[str], list[float]]) -> RecordRows:
         counts: dict[str, list[int]] = {}
         figures: dict[str, list[float]] = {}
         for name in sorted(columns.names, key=self._preference):
@@ -260,7 +260,7 @@ class RecordReader(LineReader):
             elif known.field not in figures:
                 values = read(name)
                 figures[known.field] = values if known.divisor == 1.0 else [value / known.divisor for value in values]
-        return Rows(counts.pop(STEP, []), columns.lines, counts, figures, columns)
+        return RecordRows(counts.pop(STEP, []), columns.lines, counts, figures, columns)
 
     def _preference(self, label: str) -> int:
         """Of several labels of one field the one that is first in the table stands, and then the first on the line."""

@@ -13,7 +13,7 @@ from functools import cache
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from receipts.ingest.evidence.columns import Columns
+from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.packed import plain, unpacked
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Place, Reading, Remark
@@ -224,7 +224,7 @@ class _Scanner:
         self._give(raw, number, 1 << index)
         return bool(self._holding >> index & 1)
 
-    def many(self, index: int, columns: Columns) -> bool:
+    def many(self, index: int, columns: RecordColumns) -> bool:
         """Offer records to one reader; whether it took them. One that failed takes whatever comes."""
         if not self._alive >> index & 1:
             return True

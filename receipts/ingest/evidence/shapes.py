@@ -15,7 +15,7 @@ from itertools import compress
 from operator import not_
 from typing import Final
 
-from receipts.ingest.evidence.columns import Columns
+from receipts.ingest.evidence.columns import RecordColumns
 
 # A colour whose escape byte a page dropped, or a tool printed as a caret. Of "[5m30s]" it is a time.
 CODE: Final = re.compile(rb"(?:\^\[)?\[\d{1,2}(?:;\d{1,3})*m(?!\s?\d{1,2}s)|\^\[\[[\d;]*[mK]")
@@ -31,7 +31,7 @@ _BLANKS: Final = re.compile(rb" +\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class LineShape:
     """A pattern of one whole line without its end; its groups are the figures of these names. ``text`` is a line."""
 
     pattern: bytes
@@ -39,7 +39,7 @@ class Shape:
     text: str = ""
 
 
-def learn(raw: bytes, spans: Mapping[str, tuple[int, int]]) -> Shape | None:
+def learn(raw: bytes, spans: Mapping[str, tuple[int, int]]) -> LineShape | None:
     """The shape of a line, whose figures stand at ``spans`` of its text; None where it is no line to learn from.
 
     ``raw`` is the line as it lies in the file, with its colours; the spans count characters of the text without them.
@@ -61,7 +61,7 @@ def learn(raw: bytes, spans: Mapping[str, tuple[int, int]]) -> Shape | None:
     return _assembled(raw, holes, ANSI.sub(b"", body).decode())
 
 
-def _assembled(raw: bytes, holes: list[tuple[int, int, str]], text: str) -> Shape | None:
+def _assembled(raw: bytes, holes: list[tuple[int, int, str]], text: str) -> LineShape | None:
     parts: list[bytes] = []
     at = 0
     for start, stop, name in holes:
@@ -78,13 +78,13 @@ def _assembled(raw: bytes, holes: list[tuple[int, int, str]], text: str) -> Shap
         parts.append(b"(" + figure + b"++)" if name else rb"[\d+\-]" + figure + b"*+")
         at = stop
     names = tuple(name for _, _, name in holes if name)
-    return Shape(b"".join(parts) + re.escape(raw[at:]), names, text) if names else None
+    return LineShape(b"".join(parts) + re.escape(raw[at:]), names, text) if names else None
 
 
 @dataclass(slots=True)
 class _Known:
     reader: int
-    shape: Shape
+    shape: LineShape
     used: int = 1
 
 
@@ -92,7 +92,7 @@ class _Known:
 class Sifted:
     """A piece of a log, taken apart: records by reader, and the other lines with their numbers."""
 
-    tables: dict[int, list[Columns]]
+    tables: dict[int, list[RecordColumns]]
     rest: bytes
     lines: Sequence[int]
 
@@ -107,7 +107,7 @@ class Sieve:
     def __bool__(self) -> bool:
         return bool(self._known)
 
-    def add(self, reader: int, shape: Shape) -> bool:
+    def add(self, reader: int, shape: LineShape) -> bool:
         """Know one more shape of a reader's; the one that is used least makes room. False where it was known."""
         if any(known.reader == reader and known.shape.pattern == shape.pattern for known in self._known):
             return False
@@ -123,7 +123,7 @@ class Sieve:
         columns = list(zip(*self._pattern.findall(piece), strict=True))
         # The last column holds the lines of no shape.
         numbers = range(first, first + len(columns[-1]))
-        by_shape: dict[int, list[Columns]] = {}
+        by_shape: dict[int, list[RecordColumns]] = {}
         others: list[bool] | None = None
         at = 0
         for known in self._known:
@@ -133,13 +133,13 @@ class Sieve:
             count = len(numbers) - words[0].count(b"")
             known.used = known.used // 2 + count
             if count == len(numbers):
-                table = Columns(numbers, numbers, dict(zip(names, words, strict=True)), known.shape.text)
+                table = RecordColumns(numbers, numbers, dict(zip(names, words, strict=True)), known.shape.text)
                 return Sifted({known.reader: [table]}, b"", ())
             if count:
                 hits = list(map(bool, words[0]))
                 lines = list(compress(numbers, hits))
                 taken = {name: list(compress(column, hits)) for name, column in zip(names, words, strict=True)}
-                by_shape.setdefault(known.reader, []).append(Columns(lines, lines, taken, known.shape.text))
+                by_shape.setdefault(known.reader, []).append(RecordColumns(lines, lines, taken, known.shape.text))
                 missed = list(map(not_, hits))
                 others = missed if others is None else [a and b for a, b in zip(others, missed, strict=True)]
         if others is None:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final, Protocol
 
-from receipts.ingest.evidence.columns import Columns, in_order
+from receipts.ingest.evidence.columns import RecordColumns, in_order
 
 # Records are taken one by one where fewer stand together.
 FEW: Final = 4
@@ -18,7 +18,7 @@ class Readers(Protocol):
     def one(self, index: int, raw: bytes, number: int) -> bool:
         """Give one line to one reader; whether it asks for the next."""
 
-    def many(self, index: int, columns: Columns) -> bool:
+    def many(self, index: int, columns: RecordColumns) -> bool:
         """Offer records to one reader; whether it took them."""
 
     def follows(self, index: int) -> bool:
@@ -42,7 +42,7 @@ class Turn:
         self._follows = self._turned = False
         self.taken = 0
 
-    def take(self, index: int, tables: list[Columns], lines: list[int]) -> None:
+    def take(self, index: int, tables: list[RecordColumns], lines: list[int]) -> None:
         """Give one reader its records and the other lines that it wants, in their order."""
         self._seen = 0
         self._others = deque(lines)
@@ -66,7 +66,7 @@ class Turn:
         while self._others and self._others[0] < number:
             self._line(index, self._others.popleft())
 
-    def _records(self, index: int, table: Columns, start: int, stop: int) -> None:
+    def _records(self, index: int, table: RecordColumns, start: int, stop: int) -> None:
         """Give records, all at once where the reader takes them; else in halves, and in the end as lines."""
         start = max(start, table.before(self._seen + 1))
         if self._turned or start >= stop:

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Final
 
-from receipts.ingest.evidence.reading import CompileCounts, Failure, MemoryRow, Place, Reading
+from receipts.ingest.evidence.reading import AllocationFailure, CompileCounts, MemoryRow, Place, Reading
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.shapes import ANSI
 from receipts.ingest.evidence.steps import FIELDS
@@ -62,7 +62,7 @@ def figures(readings: Sequence[Reading]) -> int:
 def _figures(reading: Reading) -> int:
     steps = reading.steps
     failures = (failure for failure in reading.failures if failure.is_oom is not False)
-    rows: list[MemoryRow | Failure | CompileCounts] = [*reading.memory, *failures, reading.compile]
+    rows: list[MemoryRow | AllocationFailure | CompileCounts] = [*reading.memory, *failures, reading.compile]
     return (
         sum(value is not None for name in FIELDS for value in steps.column(name))
         + len(steps)

@@ -11,7 +11,7 @@ _MAX_RECORD: Final = 4_000
 _MARGIN: Final = " \t>#"
 
 
-class Part(Protocol):
+class RecordPart(Protocol):
     """What is looked at of a record: whether it reached its end, and the places of its figures."""
 
     @property
@@ -45,7 +45,7 @@ class Pieces:
         text, self._text, self._count = self._text, "", 0
         return text, self.line
 
-    def join(self, text: str, find: Callable[[str], Sequence[Part]]) -> str | None:
+    def join(self, text: str, find: Callable[[str], Sequence[RecordPart]]) -> str | None:
         """The record with its next piece; None where the line is no piece of it.
 
         A terminal breaks within words and figures, an editor between words: of both ways the one with more figures is
@@ -63,7 +63,7 @@ class Pieces:
         return ways[best]
 
 
-def _figures(text: str, find: Callable[[str], Sequence[Part]]) -> dict[str, str]:
+def _figures(text: str, find: Callable[[str], Sequence[RecordPart]]) -> dict[str, str]:
     records = find(text)
     if not records:
         return {}

@@ -9,7 +9,7 @@ from receipts.publish.lint import cues
 from receipts.publish.lint.cues import Sentence, nearest
 from receipts.publish.lint.quantity import Quantity, si
 from receipts.publish.lint.reading import CARRIED, REACH, metric_near, reading
-from receipts.publish.lint.statement import Draft
+from receipts.publish.lint.statement import StatementDraft
 
 _NAMED = re.compile(rf"(?:{cues.HARDWARE_NAME}|\bSXM\d?|\bPCIe|\bwith|\bhas|\bhave|\bof)[\s-]*$")
 _GPU_AFTER = re.compile(
@@ -54,7 +54,7 @@ def _capacity(quantity: Quantity) -> bool:
     return all(value in known_capacities() for value in quantity.values) and quantity.unit.lower()[0] == "g"
 
 
-def size(sentence: Sentence, before: Sentence, quantity: Quantity) -> Draft | None:
+def size(sentence: Sentence, before: Sentence, quantity: Quantity) -> StatementDraft | None:
     """A size in bytes as a statement on peak memory; None where it is a device's capacity, a file, or about nothing."""
     text, start, end = sentence.text, quantity.start, quantity.end
     used_away, _ = nearest(sentence, start, end, _USED)
@@ -100,7 +100,9 @@ def size(sentence: Sentence, before: Sentence, quantity: Quantity) -> Draft | No
     )
 
 
-def duration(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[Draft]) -> Draft | None:
+def duration(
+    sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[StatementDraft]
+) -> StatementDraft | None:
     """A time as a statement on a step, a latency or a compilation; None where it is a span of anything else.
 
     ``drafts`` are the statements before it in the sentence: a time beside one of them is of the same metric.

@@ -36,7 +36,7 @@ class Cell:
 
 
 @dataclass(slots=True)
-class Block:
+class TextBlock:
     """A paragraph, a heading, or a row of a table.
 
     ``raw`` is the text of all its lines; ``lines`` gives, for each of them, the offset in ``raw``, the line's number
@@ -84,7 +84,7 @@ class _Reader:
         self.fence = ""
         self.raw_tag = ""
         self.comment = False
-        self.block: Block | None = None
+        self.block: TextBlock | None = None
         self.heading = ""
         self.head: tuple[str, ...] = ()
         self.pending: tuple[str, int] | None = None
@@ -96,19 +96,19 @@ class _Reader:
         self.lists = 0
         self.blank = True
 
-    def close(self) -> Iterator[Block]:
+    def close(self) -> Iterator[TextBlock]:
         """The paragraph that is open, if any."""
         if self.block is not None:
             block, self.block = self.block, None
             yield block
 
-    def open(self, kind: Literal["prose", "heading", "row"]) -> Block:
+    def open(self, kind: Literal["prose", "heading", "row"]) -> TextBlock:
         """A new block below the last heading, with the ignore comment that stood before it."""
         ignored, self.pending_ignore = self.pending_ignore, None
-        return Block(kind, heading=self.heading, ignored=ignored)
+        return TextBlock(kind, heading=self.heading, ignored=ignored)
 
 
-def blocks(lines: Iterable[str]) -> Iterator[Block]:
+def blocks(lines: Iterable[str]) -> Iterator[TextBlock]:
     """The blocks of a file, in order. Code, raw HTML, comments and front matter are no blocks."""
     reader = _Reader()
     front = ""
@@ -127,7 +127,7 @@ def blocks(lines: Iterable[str]) -> Iterator[Block]:
     yield from reader.close()
 
 
-def _line(reader: _Reader, line: str, number: int, column: int) -> Iterator[Block]:
+def _line(reader: _Reader, line: str, number: int, column: int) -> Iterator[TextBlock]:
     pending, reader.pending = reader.pending, None
     if pending is not None:
         if _DELIMITER.match(line) and "-" in line and "|" in line:
@@ -185,7 +185,7 @@ def _skipped(reader: _Reader, line: str) -> bool:
     return bool(_DEFINITION.match(line))
 
 
-def _prose(reader: _Reader, line: str, number: int, column: int = 0) -> Iterator[Block]:
+def _prose(reader: _Reader, line: str, number: int, column: int = 0) -> Iterator[TextBlock]:
     alone = IGNORE.fullmatch(line.strip())
     if alone:
         yield from reader.close()
@@ -247,7 +247,7 @@ def cells(line: str) -> list[Cell]:
     return row
 
 
-def _row(reader: _Reader, line: str, number: int, *, head: bool = False) -> Block:
+def _row(reader: _Reader, line: str, number: int, *, head: bool = False) -> TextBlock:
     block = reader.open("row")
     block.cells, block.head, block.table = tuple(cells(line)), () if head else reader.head, reader.table
     block.ignored = block.ignored if block.ignored is not None else reader.table_ignored

@@ -12,7 +12,7 @@ from receipts.base.errors import NotFound
 from receipts.judging.rule import StatementCase
 from receipts.metrics import Metric
 from receipts.publish.lint.expect import ratios, readings
-from receipts.publish.lint.page import Remark
+from receipts.publish.lint.page import PageRemark
 from receipts.publish.lint.recipes import disagreeing
 from receipts.publish.lint.statement import UNREAD, Statement
 from receipts.receipt import Parsed
@@ -38,7 +38,7 @@ SHAPES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class LintResult:
     """What was found of one statement, or of a note to this command. ``code`` is a rule's, empty where all is well."""
 
     state: State
@@ -46,7 +46,7 @@ class Result:
     do: str = ""
     code: str = ""
     statement: Statement | None = None
-    remark: Remark | None = None
+    remark: PageRemark | None = None
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -69,7 +69,7 @@ class Checker:
         self._claims = claims
         self._receipts: dict[str, Parsed] = {}
         self._compared_before: dict[tuple[str, str, str], Comparison] = {}
-        self._judged: dict[str, Result] = {}
+        self._judged: dict[str, LintResult] = {}
         self._ranked: dict[tuple[str, str], set[str]] = {}
 
     @property
@@ -78,16 +78,16 @@ class Checker:
             self._opened = self._open()
         return self._opened
 
-    def check(self, item: Statement | Remark) -> Result:
+    def check(self, item: Statement | PageRemark) -> LintResult:
         """The result for one statement or remark. Raises StoreError where links cannot be followed."""
-        if isinstance(item, Remark):
-            return Result("remark", item.text, item.do, remark=item)
+        if isinstance(item, PageRemark):
+            return LintResult("remark", item.text, item.do, remark=item)
         answer = self._answer(item)
         answer = self._across_lanes(item) or answer
         code = self._rulebook.rules.get(answer.code).code if answer.code else ""  # in which a name may stand
         return replace(answer, code=code, statement=item)
 
-    def _answer(self, item: Statement) -> Result:
+    def _answer(self, item: Statement) -> LintResult:
         from receipts.judging.judge import judge_statement
 
         link = item.link
@@ -96,28 +96,30 @@ class Checker:
         )
         if link is None and not item.ignored and (figure := disagreeing(item)) is not None:
             what = f"the recipe that it links to says {metrics.shown(metrics.get(item.metric), figure.value)}"
-            return Result("refuted", f"{what} ({figure.file})", "quote the recipe, or link to another", "overstated")
+            return LintResult(
+                "refuted", f"{what} ({figure.file})", "quote the recipe, or link to another", "overstated"
+            )
         if link is None:
             for finding in judge_statement(case, self._rulebook.rules):
-                return Result("unreceipted", finding.found, finding.do, finding.code)
-            return Result("ignored", item.ignored)
+                return LintResult("unreceipted", finding.found, finding.do, finding.code)
+            return LintResult("ignored", item.ignored)
         if link.problem:
-            return Result("refuted", f"{link.target} cannot be read", link.problem, "no_receipt")
+            return LintResult("refuted", f"{link.target} cannot be read", link.problem, "no_receipt")
         if link.claim:
             return self._claim(link.claim)
         try:
             sides = [self._receipt(word) for word in link.receipts]
         except NotFound as error:
-            return Result("refuted", str(error), "submit the receipt, or correct the id", "no_receipt")
+            return LintResult("refuted", str(error), "submit the receipt, or correct the id", "no_receipt")
         superseded = self._store.query.facts(sides).superseded
         for side in sides:
             if side.id in superseded:
                 successor, reason = superseded[side.id]
                 do = f"quote {successor[:12]} and its number" if successor else "take the statement out"
-                return Result("stale", f"{side.id[:12]} no longer stands: {reason}", do, "stale")
+                return LintResult("stale", f"{side.id[:12]} no longer stands: {reason}", do, "stale")
         return self._pair(item, sides[0], sides[1]) if len(sides) == 2 else self._single(item, sides[0])
 
-    def _across_lanes(self, item: Statement) -> Result | None:
+    def _across_lanes(self, item: Statement) -> LintResult | None:
         """A refusal of a number that the page ranks beside one of another lane; None where it does not."""
         from receipts.judging.judge import judge_statement
 
@@ -132,7 +134,7 @@ class Checker:
             *(item.metric, tuple(sorted(ranked))),
         )
         for finding in judge_statement(case, self._rulebook.rules):
-            return Result("refuted", finding.found, finding.do, finding.code)
+            return LintResult("refuted", finding.found, finding.do, finding.code)
         return None
 
     def _receipt(self, word: str) -> Parsed:
@@ -140,29 +142,31 @@ class Checker:
             self._receipts[word] = self._store.get(word)
         return self._receipts[word]
 
-    def _single(self, item: Statement, parsed: Parsed) -> Result:
+    def _single(self, item: Statement, parsed: Parsed) -> LintResult:
         if item.kind == "fit":
             return self._fit(item, parsed)
         if item.kind in ("ratio", "change"):
             do = "write receipt:BASELINE..CANDIDATE"
-            return Result("refuted", "a difference is stated, and one receipt is named", do, "no_receipt")
+            return LintResult("refuted", "a difference is stated, and one receipt is named", do, "no_receipt")
         if item.metric in UNREAD:
-            return Result("unproven", f"no receipt carries {item.metric.replace('_seconds', '')} to hold it against")
+            return LintResult(
+                "unproven", f"no receipt carries {item.metric.replace('_seconds', '')} to hold it against"
+            )
         return self._reading(item, parsed, readings(item))
 
-    def _reading(self, item: Statement, parsed: Parsed, expected: tuple[Interval, ...]) -> Result:
+    def _reading(self, item: Statement, parsed: Parsed, expected: tuple[Interval, ...]) -> LintResult:
         metric = metrics.get(item.metric)
         reading = self._rulebook.launch(parsed).read(metric)
         name = parsed.id[:12]
         if reading.value is None:
-            return Result("unproven", f"{name} states no {metric.title}", "link a receipt that carries it")
+            return LintResult("unproven", f"{name} states no {metric.title}", "link a receipt that carries it")
         low, high = min(one.low for one in expected), max(one.high for one in expected)
         shown = metrics.shown(metric, reading.value)
         if not Interval(low, high).contains(reading.value):
-            return Result("refuted", f"{name} reads {shown}", "write what the receipt reads", "overstated")
+            return LintResult("refuted", f"{name} reads {shown}", "write what the receipt reads", "overstated")
         return self._trusted(parsed, metric, reading.source, f"{name} reads {shown}")
 
-    def _trusted(self, parsed: Parsed, metric: Metric, source: str, reading: str) -> Result:
+    def _trusted(self, parsed: Parsed, metric: Metric, source: str, reading: str) -> LintResult:
         """A number that agrees, held against what may be believed: an offence, or a number that is merely quoted."""
         from receipts.judging.judge import judge_receipt
 
@@ -171,61 +175,65 @@ class Checker:
         sparing = self._rulebook.rules.sparing(metric.name)
         for finding in verdict.findings:
             if finding.level == "E" and finding.code not in sparing and finding.spoils(metric.taint):
-                return Result(
+                return LintResult(
                     "refuted", f"{reading}, and is invalid: {finding.code} {finding.found}", finding.do, finding.code
                 )
         if parsed.receipt.run.provenance != "measured":
-            return Result("unproven", f"{reading}, and is {parsed.receipt.run.provenance}, not measured", "measure it")
+            return LintResult(
+                "unproven", f"{reading}, and is {parsed.receipt.run.provenance}, not measured", "measure it"
+            )
         if source in ("stated", "derived") and metric.summary in ("step", "rate", "memory"):
-            return Result("unproven", f"{reading} as stated; what it was taken from was not kept", "keep the steps")
-        return Result("holds", reading)
+            return LintResult("unproven", f"{reading} as stated; what it was taken from was not kept", "keep the steps")
+        return LintResult("holds", reading)
 
-    def _fit(self, item: Statement, parsed: Parsed) -> Result:
+    def _fit(self, item: Statement, parsed: Parsed) -> LintResult:
         outcome, name = parsed.receipt.run.outcome, parsed.id[:12]
         wanted = "ok" if item.direction == "up" else "oom"
         if outcome != wanted:
-            return Result("refuted", f"{name} ended {outcome}", f"link a launch that ended {wanted}", "overstated")
+            return LintResult("refuted", f"{name} ended {outcome}", f"link a launch that ended {wanted}", "overstated")
         path = next(
             (path for word, path in SHAPES if item.unit.lower().replace("micro", "").strip(" -").startswith(word)), ""
         )
         stated = parsed.stated.get(path)
         if item.values and path and stated is not None and stated != item.values[0]:
             shape = f"{path.rpartition('.')[2]} {stated}"
-            return Result("refuted", f"{name} ran with {shape}", "link that shape", "overstated")
+            return LintResult("refuted", f"{name} ran with {shape}", "link that shape", "overstated")
         if item.metric == "peak_bytes" and wanted == "ok":
             limit = readings(item)[0].high
             reading = self._rulebook.launch(parsed).read(metrics.get("peak_bytes"))
             if reading.value is not None and reading.value > limit:
                 shown = metrics.shown(metrics.get("peak_bytes"), reading.value)
-                return Result("refuted", f"{name} peaks at {shown}", "write what the receipt reads", "overstated")
-        return Result("holds", f"{name} ended {outcome}")
+                return LintResult("refuted", f"{name} peaks at {shown}", "write what the receipt reads", "overstated")
+        return LintResult("holds", f"{name} ended {outcome}")
 
-    def _pair(self, item: Statement, a: Parsed, b: Parsed) -> Result:
+    def _pair(self, item: Statement, a: Parsed, b: Parsed) -> LintResult:
         if item.kind == "fit":
             return self._fit(item, b)
         if item.metric in UNREAD:
-            return Result("unproven", f"no receipt carries {item.metric.replace('_seconds', '')} to hold it against")
+            return LintResult(
+                "unproven", f"no receipt carries {item.metric.replace('_seconds', '')} to hold it against"
+            )
         metric = metrics.get(item.metric)
         if item.kind == "reading" and item.unit != "×":
             return self._reading(item, b, readings(item))
         verdict = self._compared(a, b, metric)
         result = next((one for one in verdict.results if one.metric == metric.name), None)
         if result is None or result.a.value is None or result.b.value is None:
-            return Result("unproven", f"{metric.title} is not on both sides", "link receipts that carry it")
+            return LintResult("unproven", f"{metric.title} is not on both sides", "link receipts that carry it")
         mine, theirs = (self._rulebook.launch(one).read(metric).value for one in (a, b))
         agrees, reading = _agrees(item, metric, result, mine, theirs)
         if not agrees:
-            return Result("refuted", reading, "write what the comparison gives", "overstated")
+            return LintResult("refuted", reading, "write what the comparison gives", "overstated")
         if verdict.status == "rejected":
             why = next((f"{one.code} {one.found}" for one in verdict.findings if one.level == "E"), verdict.last_line())
-            return Result(
+            return LintResult(
                 "refuted", f"{reading}, and the comparison is rejected: {why}", "see: receipts compare", "wrong_cause"
             )
         if verdict.status != "accepted":
-            return Result(
+            return LintResult(
                 "unproven", f"{reading}, and the comparison is open: {verdict.last_line()}", "see: receipts compare"
             )
-        return Result("holds", reading)
+        return LintResult("holds", reading)
 
     def _compared(self, a: Parsed, b: Parsed, metric: Metric) -> Comparison:
         """The comparison as `receipts compare` gives it."""
@@ -240,18 +248,18 @@ class Checker:
 
         return Comparisons(self._store, self._rulebook)
 
-    def _claim(self, name: str) -> Result:
+    def _claim(self, name: str) -> LintResult:
         if name not in self._judged:
             from receipts.publish.lint.claims import judge_named
 
             verdict = judge_named(name, self._claims, self._rulebook, lambda: self._store)
             if verdict is None:
-                answer = Result("refuted", f"there is no claim {name!r}", "see: receipts claim list", "no_receipt")
+                answer = LintResult("refuted", f"there is no claim {name!r}", "see: receipts claim list", "no_receipt")
             else:
                 state: State = "holds" if verdict.status == "supported" else verdict.status
                 first = next((one for one in verdict.findings if one.level != "W"), None)
                 reading = f"claim {name} is {verdict.status}" + (f": {first.code} {first.found}" if first else "")
-                answer = Result(
+                answer = LintResult(
                     state, reading, first.do if first else "", first.code if first and state != "holds" else ""
                 )
             self._judged[name] = answer

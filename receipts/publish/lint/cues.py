@@ -173,21 +173,21 @@ _CROSSING = 22
 class Sentence:
     """A sentence whose words and clause boundaries are looked up once; distances count a boundary as several words."""
 
-    __slots__ = ("_boundaries", "_found", "text")
+    __slots__ = ("_boundaries", "_cached", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._boundaries: list[int] | None = None
-        self._found: dict[re.Pattern[str], list[re.Match[str]]] = {}
+        self._cached: dict[re.Pattern[str], list[re.Match[str]]] = {}
 
     def __repr__(self) -> str:
         return f"Sentence({self.text!r})"
 
     def matches(self, words: re.Pattern[str]) -> list[re.Match[str]]:
         """Every match of some words."""
-        cached = self._found.get(words)
+        cached = self._cached.get(words)
         if cached is None:
-            cached = self._found[words] = list(words.finditer(self.text))
+            cached = self._cached[words] = list(words.finditer(self.text))
         return cached
 
     def distance(self, start: int, end: int, other: tuple[int, int]) -> int:

@@ -16,14 +16,14 @@ SKIPPED = ("node_modules", "__pycache__", "site-packages")
 
 
 @dataclass(frozen=True)
-class Page:
+class SourceFile:
     """A file by its name in messages, and how its lines are read; they may be read more than once."""
 
     name: str
     open_lines: Callable[[], Iterable[str]]
 
 
-def pages(words: Sequence[str]) -> Iterator[Page]:
+def pages(words: Sequence[str]) -> Iterator[SourceFile]:
     """Each file once, in the order of the words and of names below a folder. Raises NotFound, UsageError."""
     seen: set[Path] = set()
     for word in words:
@@ -31,7 +31,7 @@ def pages(words: Sequence[str]) -> Iterator[Page]:
             text = sys.stdin.read(LONGEST_INPUT + 1)
             if len(text) > LONGEST_INPUT:
                 raise UsageError(f"standard input: it has more than {LONGEST_INPUT >> 20} MiB; name a file")
-            yield Page("standard input", lambda text=text: io.StringIO(text))  # type: ignore[misc]
+            yield SourceFile("standard input", lambda text=text: io.StringIO(text))  # type: ignore[misc]
             continue
         place = Path(word)
         if not place.exists():
@@ -41,7 +41,7 @@ def pages(words: Sequence[str]) -> Iterator[Page]:
         for path in _below(place) if place.is_dir() else [place]:
             if path.resolve() not in seen:
                 seen.add(path.resolve())
-                yield Page(path.as_posix(), lambda path=path: _lines(path))  # type: ignore[misc]
+                yield SourceFile(path.as_posix(), lambda path=path: _lines(path))  # type: ignore[misc]
 
 
 def _below(folder: Path) -> Iterator[Path]:

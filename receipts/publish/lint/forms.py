@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from receipts.publish.lint.check import Result, State
+from receipts.publish.lint.check import LintResult, State
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS: dict[State, str] = {
@@ -23,28 +23,28 @@ REMARK_RULE = "page-note"
 OPEN_RULE = "unproven"
 
 
-def reported(result: Result) -> bool:
+def reported(result: LintResult) -> bool:
     """Whether a result is worth a line: all but what holds or is ignored."""
     return result.state in LEVELS
 
 
-def rule_of(result: Result) -> str:
+def rule_of(result: LintResult) -> str:
     """The rule's code, or the name of what has none."""
     return result.code or (REMARK_RULE if result.state == "remark" else OPEN_RULE)
 
 
-def message(result: Result) -> str:
+def message(result: LintResult) -> str:
     """What was found, and what to do."""
     words = f"“{result.statement.text}”: " if result.statement and result.state != "unreceipted" else ""
     return f"{words}{result.found}" + (f". To do: {result.do}" if result.do else "")
 
 
-def as_json(results: Sequence[Result], counts: Mapping[State, int]) -> dict[str, Any]:
+def as_json(results: Sequence[LintResult], counts: Mapping[State, int]) -> dict[str, Any]:
     """A document with every statement, also those that hold, and the counts by state."""
     return {"schema_version": "1.0", "counts": counts, "results": [_row(result) for result in results]}
 
 
-def _row(result: Result) -> dict[str, Any]:
+def _row(result: LintResult) -> dict[str, Any]:
     file, line, column = result.place
     row: dict[str, Any] = {"state": result.state, "code": result.code or None, "file": file, "line": line}
     row |= {"column": column, "found": result.found, "do": result.do or None}
@@ -64,7 +64,7 @@ def _row(result: Result) -> dict[str, Any]:
     return row
 
 
-def sarif(results: Iterable[Result], titles: dict[str, str], version: str) -> dict[str, Any]:
+def sarif(results: Iterable[LintResult], titles: dict[str, str], version: str) -> dict[str, Any]:
     """A SARIF log with one run. ``titles`` are the rules' names by code."""
     shown = [result for result in results if reported(result)]
     codes = sorted({rule_of(result) for result in shown})
@@ -84,7 +84,7 @@ def sarif(results: Iterable[Result], titles: dict[str, str], version: str) -> di
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _sarif_result(result: Result, codes: list[str]) -> dict[str, Any]:
+def _sarif_result(result: LintResult, codes: list[str]) -> dict[str, Any]:
     file, line, column = result.place
     region: dict[str, Any] = {"startLine": line, "startColumn": column}
     if result.statement is not None:
@@ -103,7 +103,7 @@ def _uri(file: str) -> str:
     return quote(PurePath(file).as_posix())
 
 
-def github(results: Iterable[Result]) -> Iterator[str]:
+def github(results: Iterable[LintResult]) -> Iterator[str]:
     """GitHub's workflow commands, one line a result."""
     for result in results:
         if reported(result):

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from receipts.publish.lint.statement import Link
+from receipts.publish.lint.statement import NamedReceipt
 
 # Stands for inline code, so that words on both sides of it stay apart.
 CODE = "\ufffc"
@@ -49,7 +49,7 @@ class Text:
     length: int = 0
     starts: list[int] = field(default_factory=list)
     sources: list[int] = field(default_factory=list)
-    links: list[tuple[int, int, Link]] = field(default_factory=list)
+    links: list[tuple[int, int, NamedReceipt]] = field(default_factory=list)
     ignores: list[tuple[int, str]] = field(default_factory=list)
 
     @property
@@ -113,14 +113,18 @@ def _token(token: re.Match[str], base: int, definitions: dict[str, str], text: T
         text.add(" ", at)
 
 
-def read_target(target: str) -> Link | None:
+def read_target(target: str) -> NamedReceipt | None:
     """What a link's target names: receipts, a claim, or nothing of ours. A target that cannot be read says why."""
     kind, separator, rest = target.partition(":")
     if not separator or kind.lower() not in ("receipt", "claim"):
         return None
     if kind.lower() == "claim":
-        return Link(target, claim=rest) if rest else Link(target, problem="it names no claim; write claim:ID")
+        return (
+            NamedReceipt(target, claim=rest)
+            if rest
+            else NamedReceipt(target, problem="it names no claim; write claim:ID")
+        )
     match = _RECEIPTS.match(rest)
     if match is None:
-        return Link(target, problem="write receipt:ID, or receipt:BASELINE..CANDIDATE")
-    return Link(target, receipts=tuple(item for item in (match["a"], match["b"]) if item))
+        return NamedReceipt(target, problem="write receipt:ID, or receipt:BASELINE..CANDIDATE")
+    return NamedReceipt(target, receipts=tuple(item for item in (match["a"], match["b"]) if item))

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from receipts.publish.lint import cues
-from receipts.publish.lint.blocks import Block, blocks, definitions
+from receipts.publish.lint.blocks import TextBlock, blocks, definitions
 from receipts.publish.lint.inline import Text, read
 from receipts.publish.lint.prose import statements
 from receipts.publish.lint.quantity import quantities
-from receipts.publish.lint.ranking import Ranking
-from receipts.publish.lint.statement import Draft, Link, Statement
+from receipts.publish.lint.ranking import RankedOrder
+from receipts.publish.lint.statement import NamedReceipt, Statement, StatementDraft
 from receipts.publish.lint.table import Head, in_row, read_head
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class PageRemark:
     """Something wrong with the page's own notes to this command: an ignore without a reason, a link to no number."""
 
     file: str
@@ -30,25 +30,27 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    draft: Draft
+    draft: StatementDraft
     text: Text
-    link: Link | None = None
+    link: NamedReceipt | None = None
     cell: int = 0
     order: str = ""
 
 
-def page(open_lines: Callable[[], Iterable[str]], file: str) -> Iterator[Statement | Remark]:
+def page(open_lines: Callable[[], Iterable[str]], file: str) -> Iterator[Statement | PageRemark]:
     """Statements and remarks of a file, in order. ``open_lines`` gives its lines, and is called twice.
 
     The first reading only looks for link definitions, which may stand below the links.
     """
     named = definitions(open_lines())
-    ranking = Ranking()
+    ranking = RankedOrder()
     for block in blocks(open_lines()):
         yield from _block(block, file, named, ranking)
 
 
-def _block(block: Block, file: str, named: dict[str, str], ranking: Ranking) -> Iterator[Statement | Remark]:
+def _block(
+    block: TextBlock, file: str, named: dict[str, str], ranking: RankedOrder
+) -> Iterator[Statement | PageRemark]:
     if block.kind == "row":
         readings, texts = _row(block, named)
     else:
@@ -74,7 +76,7 @@ def _head(cells: tuple[str, ...], heading: str) -> Head:
     return read_head(cells, heading)
 
 
-def _row(block: Block, named: dict[str, str]) -> tuple[list[_Found], list[Text]]:
+def _row(block: TextBlock, named: dict[str, str]) -> tuple[list[_Found], list[Text]]:
     texts = [read(cell.raw, named, base=cell.column) for cell in block.cells]
     if not block.head:
         return [], texts
@@ -85,8 +87,8 @@ def _row(block: Block, named: dict[str, str]) -> tuple[list[_Found], list[Text]]
 
 
 def _linked(
-    drafts: list[_Found], text: Text, start: int, end: int, link: Link, block: Block, file: str
-) -> tuple[list[_Found], Remark | None]:
+    drafts: list[_Found], text: Text, start: int, end: int, link: NamedReceipt, block: TextBlock, file: str
+) -> tuple[list[_Found], PageRemark | None]:
     """The statements with a link joined to those that it backs: those it encloses, else the one before it, or the
     whole row. A linked number that nothing marks as performance is taken for one: the link says so."""
     inside = [item for item in drafts if item.text is text and item.draft.start < end and item.draft.end > start]
@@ -102,10 +104,12 @@ def _linked(
     if free:
         return [replace(item, link=link) if item in free else item for item in drafts], None
     line, column = block.place(text.source(start))
-    return drafts, Remark(file, line, column, f"{link.target} backs no number", "put the number into the link's text")
+    return drafts, PageRemark(
+        file, line, column, f"{link.target} backs no number", "put the number into the link's text"
+    )
 
 
-def _forced(text: str, start: int, end: int) -> Draft | None:
+def _forced(text: str, start: int, end: int) -> StatementDraft | None:
     """The statement that a link makes of the number in its text."""
     for quantity in quantities(text[start:end]):
         if quantity.dimension == "none":
@@ -117,7 +121,7 @@ def _forced(text: str, start: int, end: int) -> Draft | None:
         unit = {"percent": "%", "ratio": "×"}.get(quantity.dimension, quantity.unit)
         relative = unit in ("%", "×") and metric not in ("mfu", "utilisation")
         down = quantity.values[0] < 0 or bool(cues.DOWN.search(text[start:end]))
-        return Draft(
+        return StatementDraft(
             start + quantity.start,
             start + quantity.end,
             "change" if quantity.joined == "change" else "ratio" if relative else "reading",
@@ -130,7 +134,7 @@ def _forced(text: str, start: int, end: int) -> Draft | None:
     return None
 
 
-def _ignores(block: Block, texts: list[Text], file: str) -> tuple[dict[int, str], list[Remark]]:
+def _ignores(block: TextBlock, texts: list[Text], file: str) -> tuple[dict[int, str], list[PageRemark]]:
     """Reasons by line; line 0 speaks for the whole block. A comment without a reason ignores nothing."""
     marks = [(block.lines[0][1], 1, block.ignored)] if block.ignored is not None else []
     marks += [(*block.place(offset), reason) for text in texts for offset, reason in text.ignores]
@@ -139,13 +143,13 @@ def _ignores(block: Block, texts: list[Text], file: str) -> tuple[dict[int, str]
     for index, (line, column, reason) in enumerate(marks):
         if not re.search(r"\w", reason or ""):
             do = "say why: <!-- receipts: ignore quoted from the vendor's page -->"
-            remarks.append(Remark(file, line, column, "an ignore comment without a reason", do))
+            remarks.append(PageRemark(file, line, column, "an ignore comment without a reason", do))
             continue
         ignored[0 if index == 0 and block.ignored is not None else line] = reason or ""
     return ignored, remarks
 
 
-def _placed(item: _Found, block: Block, file: str, ignores: dict[int, str]) -> Statement:
+def _placed(item: _Found, block: TextBlock, file: str, ignores: dict[int, str]) -> Statement:
     draft = item.draft
     line, column = block.place(item.text.source(draft.start))
     end_line, end_column = block.place(item.text.source(max(draft.start, draft.end - 1)) + 1)

@@ -9,7 +9,7 @@ from receipts.publish.lint import cues
 from receipts.publish.lint.cues import Sentence, nearest
 from receipts.publish.lint.inline import CODE
 from receipts.publish.lint.quantity import quantities
-from receipts.publish.lint.statement import Direction, Draft
+from receipts.publish.lint.statement import Direction, StatementDraft
 
 _COUNT = {"twice": 2.0, "two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0, "six": 6.0, "eight": 8.0, "ten": 10.0} | {
     "thrice": 3.0,
@@ -85,7 +85,7 @@ _GENERIC = re.compile(
 )
 
 
-def words(sentence: Sentence) -> Iterator[Draft]:
+def words(sentence: Sentence) -> Iterator[StatementDraft]:
     """Factors said in words, next to a metric."""
     if not _FACTOR_WORD.search(sentence.text):
         return
@@ -102,7 +102,7 @@ def words(sentence: Sentence) -> Iterator[Draft]:
             if "long" in match[0]
             else "tokens_per_second"
         )
-        yield Draft(
+        yield StatementDraft(
             match.start(),
             match.end(),
             "ratio",
@@ -120,7 +120,7 @@ def _toward(text: str) -> Direction:
     return "up"
 
 
-def fits(sentence: Sentence) -> Iterator[Draft]:
+def fits(sentence: Sentence) -> Iterator[StatementDraft]:
     """Shapes that fit in memory or do not. Talk of out-of-memory failures that names no shape is no statement."""
     text = sentence.text
     if not _FIT_WORD.search(text):
@@ -154,12 +154,12 @@ def _shape_away(sentence: Sentence, match: re.Match[str]) -> int:
     return min(shape, code, *sizes, 10_000)
 
 
-def _fit(sentence: Sentence, match: re.Match[str], direction: Direction) -> Draft:
+def _fit(sentence: Sentence, match: re.Match[str], direction: Direction) -> StatementDraft:
     """The statement with its limit in bytes, or else with the number of the shape that stands nearest."""
     text = sentence.text
     limit = [item for item in quantities(match[0]) if item.dimension == "bytes"]
     if limit:
-        return Draft(
+        return StatementDraft(
             match.start(), match.end(), "fit", "peak_bytes", limit[0].values, limit[0].unit, direction, limit[0].halves
         )
     end = match.end()
@@ -171,4 +171,4 @@ def _fit(sentence: Sentence, match: re.Match[str], direction: Direction) -> Draf
     away, shape = nearest(sentence, match.start(), match.end(), _QUALIFIED)
     values = (float(shape[1].replace(",", "")),) if shape is not None and away < 60 else ()
     unit = re.split(r"[\s=]?\s?(?:=|of|at|is)?\s?\d", shape[0])[0].strip() if shape is not None and values else ""
-    return Draft(match.start(), end, "fit", "outcome", values, unit, direction, (0.0,) * len(values))
+    return StatementDraft(match.start(), end, "fit", "outcome", values, unit, direction, (0.0,) * len(values))

@@ -15,7 +15,7 @@ from receipts.publish.lint.quantity import Quantity, quantities
 from receipts.publish.lint.rates import bandwidth, labelled, rate, sibling
 from receipts.publish.lint.reading import last_of
 from receipts.publish.lint.relative import relative
-from receipts.publish.lint.statement import Draft
+from receipts.publish.lint.statement import StatementDraft
 
 _TRIGGER = re.compile(
     r"\d|\b(?:twice|thrice|doubl|tripl|quadrupl|halv|half|third|quarter|order|OOM|memory|fit)", re.IGNORECASE
@@ -39,7 +39,7 @@ _KEEPS = re.compile(r"\b(?:keep|leave|reserve)s?\b", re.IGNORECASE)
 _HEADROOM = re.compile(r"[^a-z]{0,8}(?:GB|GiB)?(?: of)? (?:headroom|margin|slack)\b", re.IGNORECASE)
 
 
-def statements(text: str, heading: str = "") -> Iterator[Draft]:
+def statements(text: str, heading: str = "") -> Iterator[StatementDraft]:
     """Every statement of a paragraph, in order. ``heading`` is the title above it, for context."""
     if not _TRIGGER.search(text):
         return
@@ -64,12 +64,12 @@ def sentence_at(text: str, offset: int) -> tuple[int, int]:
     return start, end
 
 
-def in_sentence(text: str, before: str = "") -> tuple[Draft, ...]:
+def in_sentence(text: str, before: str = "") -> tuple[StatementDraft, ...]:
     """Statements of one sentence; ``before`` is the sentence or heading before it.
 
     Each statement looks at all words of its sentence, so that a text without a full stop is read in parts.
     """
-    drafts: list[Draft] = []
+    drafts: list[StatementDraft] = []
     start, before = 0, before[-_LONGEST:]
     while start < len(text):
         end = len(text)
@@ -83,11 +83,11 @@ def in_sentence(text: str, before: str = "") -> tuple[Draft, ...]:
 
 
 @lru_cache(maxsize=4096)  # a page repeats itself: table cells, boilerplate, quoted results
-def _in_part(text: str, before: str) -> tuple[Draft, ...]:
+def _in_part(text: str, before: str) -> tuple[StatementDraft, ...]:
     if text.rstrip(" *_\"')+").endswith("?"):
         return ()
     sentence, earlier = Sentence(text), Sentence(before)
-    drafts: list[Draft] = []
+    drafts: list[StatementDraft] = []
     fitting = list(fits(sentence))
     for quantity in quantities(text):
         if quantity.dimension == "none" and not drafts:
@@ -119,12 +119,14 @@ def hypothetical(text: str, at: int) -> bool:
     return _WOULD_AFTER.match(text, at) is not None
 
 
-def _extended(draft: Draft, text: str) -> Draft:
+def _extended(draft: StatementDraft, text: str) -> StatementDraft:
     tail = _TAIL.match(text, draft.end)
     return replace(draft, end=tail.end()) if tail else draft
 
 
-def _judge(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[Draft]) -> Draft | None:
+def _judge(
+    sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[StatementDraft]
+) -> StatementDraft | None:
     text = sentence.text
     if text[: quantity.start].endswith("=") and quantity.dimension != "percent":
         return None

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from receipts.publish.lint.prose import sentence_at
 
 if TYPE_CHECKING:
-    from receipts.publish.lint.blocks import Block
-    from receipts.publish.lint.statement import Draft
+    from receipts.publish.lint.blocks import TextBlock
+    from receipts.publish.lint.statement import StatementDraft
 
 RANKED: Final = "mfu"
 _LEADS: Final = r"best|worst|top|leads?|leading|wins?|won|winner|fastest|slowest|rank(?:s|ed|ing)?|champion"
@@ -22,13 +22,13 @@ _ORDER: Final = re.compile(
 )
 
 
-class Ranking:
+class RankedOrder:
     """Names the order that a number belongs to, block after block of one file; empty for a number in none."""
 
     def __init__(self) -> None:
         self._orders = 0
 
-    def orders(self, block: Block, drafts: Sequence[tuple[Draft, int]], text: str) -> list[str]:
+    def orders(self, block: TextBlock, drafts: Sequence[tuple[StatementDraft, int]], text: str) -> list[str]:
         """The order of each statement of a block: by its column (of a row), or by the words about it (in ``text``)."""
         if block.kind != "row" and not block.numbered:
             return self._in_prose([draft for draft, _ in drafts], text)
@@ -38,7 +38,7 @@ class Ranking:
             for draft, cell in drafts
         ]
 
-    def _in_prose(self, drafts: Sequence[Draft], text: str) -> list[str]:
+    def _in_prose(self, drafts: Sequence[StatementDraft], text: str) -> list[str]:
         names, last = [], None
         for draft in drafts:
             if draft.metric != RANKED:
@@ -51,7 +51,7 @@ class Ranking:
         return names
 
 
-def _is_ordered(text: str, first: Draft, second: Draft) -> bool:
+def _is_ordered(text: str, first: StatementDraft, second: StatementDraft) -> bool:
     """Whether words about two numbers compare them: between them, in the sentence of the second, or a superlative."""
     start, end = sentence_at(text, second.start)
     before, after = sentence_at(text, first.start)

@@ -10,7 +10,7 @@ from receipts.publish.lint import cues
 from receipts.publish.lint.cues import Sentence, nearest
 from receipts.publish.lint.quantity import Quantity, quantities, si
 from receipts.publish.lint.reading import direction_of, reading
-from receipts.publish.lint.statement import Draft, Kind
+from receipts.publish.lint.statement import Kind, StatementDraft
 
 _SIBLINGS = (
     "tokens_per_second",
@@ -46,7 +46,7 @@ def known_peaks() -> frozenset[float]:
     )
 
 
-def rate(sentence: Sentence, quantity: Quantity) -> Draft | None:
+def rate(sentence: Sentence, quantity: Quantity) -> StatementDraft | None:
     """A rate, FLOP/s, or time a step as a statement; None for a machine's specification or an amount of work."""
     text = sentence.text
     if quantity.dimension == "flops" and _specified(sentence, quantity):
@@ -84,7 +84,7 @@ def _specified(sentence: Sentence, quantity: Quantity) -> bool:
     return away < 40 and away < measured
 
 
-def bandwidth(sentence: Sentence, quantity: Quantity) -> Draft | None:
+def bandwidth(sentence: Sentence, quantity: Quantity) -> StatementDraft | None:
     """Bytes a second as a statement, where the sentence says that they were measured; else None."""
     spec, _ = nearest(sentence, quantity.start, quantity.end, cues.SPECIFICATION)
     measured, _ = nearest(sentence, quantity.start, quantity.end, cues.MEASURED)
@@ -96,7 +96,7 @@ def bandwidth(sentence: Sentence, quantity: Quantity) -> Draft | None:
     return None
 
 
-def sibling(sentence: Sentence, quantity: Quantity, drafts: list[Draft]) -> Draft | None:
+def sibling(sentence: Sentence, quantity: Quantity, drafts: list[StatementDraft]) -> StatementDraft | None:
     """A number without a unit beside one with it: `14.2k tokens a second with it and 9k without`."""
     if not drafts or drafts[-1].metric not in _SIBLINGS or drafts[-1].unit in ("%", "×"):
         return None
@@ -106,12 +106,12 @@ def sibling(sentence: Sentence, quantity: Quantity, drafts: list[Draft]) -> Draf
         return None
     if not 0.2 < quantity.values[0] / (last.values[-1] or 1.0) < 5:
         return None
-    return Draft(
+    return StatementDraft(
         quantity.start, quantity.end, "reading", last.metric, quantity.values, last.unit, "none", quantity.halves
     )
 
 
-def labelled(sentence: Sentence) -> Iterator[Draft]:
+def labelled(sentence: Sentence) -> Iterator[StatementDraft]:
     """Numbers whose unit stands before them: `samples/s went up from 412 to 455`, `MFU: 41.2`."""
     if not _LABEL.search(sentence.text):
         return
@@ -128,4 +128,4 @@ def labelled(sentence: Sentence) -> Iterator[Draft]:
         values = tuple(value for item in numbers for value in item.values)
         halves = tuple(half for item in numbers for half in item.halves)
         kind: Kind = "change" if len(values) > 1 else "reading"
-        yield Draft(start, match.end("numbers"), kind, metric, values, unit, direction_of(match[0]), halves)
+        yield StatementDraft(start, match.end("numbers"), kind, metric, values, unit, direction_of(match[0]), halves)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from receipts.publish.lint import cues
 from receipts.publish.lint.cues import Sentence, nearest
 from receipts.publish.lint.quantity import Quantity
-from receipts.publish.lint.statement import Direction, Draft, Kind
+from receipts.publish.lint.statement import Direction, Kind, StatementDraft
 
 # How far, in characters, a word may stand from the number that it speaks of.
 REACH = 110
@@ -16,7 +16,7 @@ REACH = 110
 CARRIED = 45
 
 
-def reading(quantity: Quantity, metric: str, text: str) -> Draft:
+def reading(quantity: Quantity, metric: str, text: str) -> StatementDraft:
     """A number with a unit as a statement: a reading of the metric, or a change where the words around it say so."""
     near = text[max(0, quantity.start - 45) : quantity.end + 25]
     kind: Kind = "change" if quantity.joined == "change" else "reading"
@@ -30,7 +30,9 @@ def reading(quantity: Quantity, metric: str, text: str) -> Draft:
         text[: quantity.start],
     ):
         kind = "change"
-    return Draft(quantity.start, quantity.end, kind, metric, quantity.values, quantity.unit, direction, quantity.halves)
+    return StatementDraft(
+        quantity.start, quantity.end, kind, metric, quantity.values, quantity.unit, direction, quantity.halves
+    )
 
 
 def direction_of(text: str) -> Direction:

@@ -8,7 +8,7 @@ from receipts.publish.lint import cues
 from receipts.publish.lint.cues import Sentence, nearest
 from receipts.publish.lint.quantity import Quantity
 from receipts.publish.lint.reading import CARRIED, REACH, direction_of, metric_near
-from receipts.publish.lint.statement import Direction, Draft, Kind
+from receipts.publish.lint.statement import Direction, Kind, StatementDraft
 
 _NOUN_OF = re.compile(
     r"\s*of\s+(?:the\s+|its\s+|our\s+|all\s+|a\s+|that\s+|each\s+|every\s+)?([\w-]+(?:\s[\w-]+)?)", re.IGNORECASE
@@ -29,7 +29,9 @@ _COMPARED = re.compile(
 )
 
 
-def relative(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[Draft]) -> Draft | None:
+def relative(
+    sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[StatementDraft]
+) -> StatementDraft | None:
     """A percentage, percentage points or a factor as a statement on a metric; None where it is about something else.
 
     ``drafts`` are the statements before it in the sentence: one right beside it may tell its metric.
@@ -46,10 +48,10 @@ def relative(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: l
     if level and quantity.joined == "change":
         kind = "change"
     direction = _relative_direction(text, quantity, text[max(0, quantity.start - 40) : end + 30])
-    return Draft(quantity.start, end, kind, metric, quantity.values, unit, direction, quantity.halves)
+    return StatementDraft(quantity.start, end, kind, metric, quantity.values, unit, direction, quantity.halves)
 
 
-def _metric(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[Draft]) -> str | None:
+def _metric(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[StatementDraft]) -> str | None:
     """The metric that a percentage or factor is about; None where another quantity stands nearer, or none at all."""
     text, percent = sentence.text, quantity.dimension == "percent"
     metric_away, metric = metric_near(sentence, before, quantity)
@@ -73,7 +75,7 @@ def _metric(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: li
     return metric
 
 
-def _beside(text: str, quantity: Quantity, last: Draft) -> bool:
+def _beside(text: str, quantity: Quantity, last: StatementDraft) -> bool:
     """Whether a number stands right behind a statement, signed or in brackets: `98k tok/s (+13 %)`."""
     signed = quantity.signed or text[quantity.start - 1 : quantity.start] == "("
     return quantity.start - last.end <= 14 and signed

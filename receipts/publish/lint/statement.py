@@ -13,7 +13,7 @@ UNREAD = frozenset({"latency_seconds", "bandwidth", "utilisation", "samples_per_
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class NamedReceipt:
     """A receipt or claim that a page names beside a number.
 
     ``receipts`` holds one id (a reading) or two (baseline, candidate); ``claim`` is empty unless a claim is named.
@@ -48,7 +48,7 @@ class Statement:
     unit: str
     direction: Direction
     halves: tuple[float, ...] = field(default=(), repr=False)
-    link: Link | None = None
+    link: NamedReceipt | None = None
     ignored: str = ""
     order: str = ""
 
@@ -59,7 +59,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class StatementDraft:
     """A statement found in a piece of text, before its place in the file is known. Offsets count in characters."""
 
     start: int

@@ -11,7 +11,7 @@ from receipts.publish.lint import cues
 from receipts.publish.lint.prose import in_sentence
 from receipts.publish.lint.quantity import Quantity, quantities
 from receipts.publish.lint.rates import rate_metric
-from receipts.publish.lint.statement import Draft
+from receipts.publish.lint.statement import StatementDraft
 
 _SPEC_HEAD = re.compile(
     r"\b(?:HBM\w*|VRAM|bandwidth|TDP|(?:BF16|FP8|FP16|dense|sparse|compute|theoretical) ?peak|"
@@ -89,7 +89,7 @@ _SHARE = re.compile(r"^\W*(?:share|%|percent|fraction|part)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnHead:
     """A column as its head describes it: a metric with its unit, a relation (``relative``), a setting, or text."""
 
     head: str
@@ -104,7 +104,7 @@ class Column:
 class Head:
     """A table's head row, read once."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnHead, ...]
     settings: bool
     specification: bool
     topic: str
@@ -125,7 +125,7 @@ def read_head(cells: Sequence[str], heading: str = "") -> Head:
 
 
 @lru_cache(maxsize=1024)
-def _column(head: str) -> Column:
+def _column(head: str) -> ColumnHead:
     match = _HEAD_METRIC.search(head)
     metric = match.lastgroup or "" if match else ""
     if re.search(r"\b(?:size|disk|limit|budget|dataset|checkpoint)\b", head, re.IGNORECASE):
@@ -136,10 +136,10 @@ def _column(head: str) -> Column:
     other = bool(_OTHER_HEAD.search(head)) and not metric
     unit = _UNIT.search(head)
     name = (unit["unit"] or unit["percent"] or "") if unit else ""
-    return Column(head, metric, name, 1e3 if re.search(r"\bk\s?tok|\(k\b|\bk\)", head) else 1.0, relative, other)
+    return ColumnHead(head, metric, name, 1e3 if re.search(r"\bk\s?tok|\(k\b|\bk\)", head) else 1.0, relative, other)
 
 
-def in_row(head: Head, cells: Sequence[str]) -> Iterator[tuple[int, Draft]]:
+def in_row(head: Head, cells: Sequence[str]) -> Iterator[tuple[int, StatementDraft]]:
     """Statements of a row: the index of the cell, and the statement with offsets within the cell."""
     if head.specification:
         return
@@ -149,7 +149,7 @@ def in_row(head: Head, cells: Sequence[str]) -> Iterator[tuple[int, Draft]]:
     )
     label_other = bool(_OTHER_HEAD.search(label) or cues.OTHER.search(label)) and not label_metric
     for index, cell in enumerate(cells):
-        column = head.columns[index] if index < len(head.columns) else Column("", "", "", 1.0, False, False)
+        column = head.columns[index] if index < len(head.columns) else ColumnHead("", "", "", 1.0, False, False)
         if not re.search(r"\d|\b(?:OOM|out of memory|fits?|twice|half|halv|doubl|tripl)", cell, re.IGNORECASE):
             continue
         for draft in _in_cell(head, column, index, cell, label, label_metric, label_other):
@@ -157,8 +157,8 @@ def in_row(head: Head, cells: Sequence[str]) -> Iterator[tuple[int, Draft]]:
 
 
 def _in_cell(
-    head: Head, column: Column, index: int, cell: str, label: str, label_metric: str, label_other: bool
-) -> Iterator[Draft]:
+    head: Head, column: ColumnHead, index: int, cell: str, label: str, label_metric: str, label_other: bool
+) -> Iterator[StatementDraft]:
     outcome = _OUTCOME_CELL.match(cell)
     if outcome and (
         head.performance
@@ -166,7 +166,9 @@ def _in_cell(
         or re.search(r"result|fit|status|outcome|verdict|memory", column.head, re.IGNORECASE)
     ):
         down = not outcome["what"].lower().startswith("fits")
-        yield Draft(outcome.start("what"), outcome.end("what"), "fit", "outcome", (), "", "down" if down else "up")
+        yield StatementDraft(
+            outcome.start("what"), outcome.end("what"), "fit", "outcome", (), "", "down" if down else "up"
+        )
         return
     if column.other and not column.relative:
         yield from (
@@ -202,7 +204,9 @@ def _is_quantity(cell: str) -> bool:
     return first is not None and first.start == 0 and first.end == len(bare) and first.dimension != "none"
 
 
-def _number(head: Head, column: Column, cell: str, label: str, label_metric: str, label_other: bool) -> Draft | None:
+def _number(
+    head: Head, column: ColumnHead, cell: str, label: str, label_metric: str, label_other: bool
+) -> StatementDraft | None:
     quantity = next(quantities(cell), None)
     if quantity is None:
         return None
@@ -241,9 +245,9 @@ def _number(head: Head, column: Column, cell: str, label: str, label_metric: str
     return _draft(quantity, metric, quantity.unit, 1.0)
 
 
-def _draft(quantity: Quantity, metric: str, unit: str, scale: float) -> Draft:
+def _draft(quantity: Quantity, metric: str, unit: str, scale: float) -> StatementDraft:
     direction = ("down" if quantity.values[0] < 0 else "up") if quantity.signed else "none"
-    return Draft(
+    return StatementDraft(
         quantity.start,
         quantity.end,
         "change" if quantity.joined == "change" else "ratio" if quantity.signed and unit == "%" else "reading",

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts.publish.pictures.colours import INK, PAPER
-from receipts.publish.pictures.marks import Mark
+from receipts.publish.pictures.marks import SeriesStyle
 
 if TYPE_CHECKING:
     from matplotlib.backend_bases import GraphicsContextBase
@@ -146,7 +146,7 @@ class Canvas:
         pen = self._pen(edge, 1.0, dash) if edge != "none" else self._pen(INK, 0.0)
         self._shape(Path(corners, codes), pen, to_rgba(fill, alpha) if fill != "none" else None)
 
-    def marks(self, places: Sequence[Place], mark: Mark, *, hollow: bool = False, size: float = 8.0) -> None:
+    def marks(self, places: Sequence[Place], mark: SeriesStyle, *, hollow: bool = False, size: float = 8.0) -> None:
         """A series' mark at each place: filled, or hollow."""
         from matplotlib.colors import to_rgba
         from matplotlib.markers import MarkerStyle

@@ -26,7 +26,7 @@ _AMOUNT: Final = 150.0
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class ForestRow:
     """A change of B against A as a ratio, with its 95 % interval and the δ of its lane.
 
     ``settled`` says that the verdict is proven; otherwise the mark is hollow.
@@ -40,28 +40,28 @@ class Effect:
     settled: bool
 
 
-def picture(effects: Sequence[Effect], *, name: str, title: str) -> str | None:
+def picture(effects: Sequence[ForestRow], *, name: str, title: str) -> str | None:
     """The SVG element of the first `MOST` effects, or None where there are fewer than `FEWEST`."""
     shown = effects[:MOST]
     if len(shown) < FEWEST:
         return None
     height = _TOP + _ROW * len(shown) + BELOW
-    says = "; ".join(f"{item.name}: {_amount(item)}" for item in shown)
-    return inline.svg(partial(_paint, shown), name=name, width=WIDTH, height=height, title=title, says=says)
+    alt = "; ".join(f"{item.name}: {_amount(item)}" for item in shown)
+    return inline.svg(partial(_paint, shown), name=name, width=WIDTH, height=height, title=title, alt=alt)
 
 
 def _percent(ratio: float) -> float:
     return (ratio - 1.0) * 100.0
 
 
-def _amount(item: Effect) -> str:
+def _amount(item: ForestRow) -> str:
     low, middle, high = (
         f"{_percent(value):+.2f}".replace("-", "\u2212") for value in (item.low, item.ratio, item.high)
     )
     return f"{middle} % ({low} to {high})"
 
 
-def _paint(effects: Sequence[Effect], canvas: Canvas) -> None:
+def _paint(effects: Sequence[ForestRow], canvas: Canvas) -> None:
     ends = [_percent(value) for item in effects for value in (item.low, item.high)]
     ends += [_percent(1.0 + sign * item.delta) for item in effects for sign in (-1, 1)]
     ticks = nice(min(0.0, *ends), max(0.0, *ends), 6)
@@ -79,7 +79,7 @@ def _paint(effects: Sequence[Effect], canvas: Canvas) -> None:
     below(canvas, plot, [(tick, tick_label(tick)) for tick in ticks], "change of B against A, %; the band is ±δ")
 
 
-def _row(canvas: Canvas, plot: Panel, item: Effect, top: float) -> None:
+def _row(canvas: Canvas, plot: Panel, item: ForestRow, top: float) -> None:
     y = top + _LINE
     mark = MARKS[0] if item.settled else MARKS[5]
     low, middle, high = (plot.at(_percent(value), 0.0)[0] for value in (item.low, item.ratio, item.high))

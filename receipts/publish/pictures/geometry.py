@@ -19,7 +19,7 @@ _SMALLEST_SHARE = 0.08  # of the bar: narrower parts have their name in the lege
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BarPart:
     """One surface of a bar, in bytes. ``colour`` is its place among categories, the same in every bar."""
 
     name: str
@@ -32,7 +32,7 @@ class Bar:
     """One estimate. ``budget`` and ``measured`` are marks in bytes, or None."""
 
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[BarPart, ...]
     budget: float | None = None
     measured: float | None = None
 
@@ -76,15 +76,15 @@ def text_bar(bar: Bar, width: int, reach: float | None = None) -> list[str]:
     return lines
 
 
-def geometry(bars: Sequence[Bar], *, name: str, title: str, says: str) -> str:
+def geometry(bars: Sequence[Bar], *, name: str, title: str, alt: str) -> str:
     """SVG of one or more bars on one scale, with a legend that gives every surface its bytes."""
     names = list({part.name: part for bar in bars for part in bar.parts if part.bytes > 0}.values())
     height = _TOP + _BETWEEN * len(bars) + 8 + _ROW * (len(names) + 1) + 16
     paint = partial(_paint, bars, names, title)
-    return inline.svg(paint, name=name, width=_WIDTH, height=height, title=title, says=says)
+    return inline.svg(paint, name=name, width=_WIDTH, height=height, title=title, alt=alt)
 
 
-def _paint(bars: Sequence[Bar], names: Sequence[Part], title: str, canvas: Canvas) -> None:
+def _paint(bars: Sequence[Bar], names: Sequence[BarPart], title: str, canvas: Canvas) -> None:
     canvas.label(_EDGE, 22.0, title, bold=True)
     reach = max(bar.reach for bar in bars) or 1.0
     for index, bar in enumerate(bars):

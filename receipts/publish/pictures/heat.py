@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from receipts.base.units import GIB
 from receipts.publish.pictures.colours import Colour, diverging, ramp
-from receipts.publish.pictures.layout import Layout
+from receipts.publish.pictures.layout import ChipLayout
 
 ALIKE: Final = 0.05  # of the largest value: chips that lie closer together than this share one part of the scale
 UNCHANGED: Final = 0.01
@@ -23,14 +23,14 @@ class Heat:
     ``worse`` says which end is dark: ``lower`` for headroom, ``either`` for a change, where 0 is in the middle and red
     is growth, or what is lost where ``relief`` is ``up``.
     ``limits`` are the chips' limits in bytes. ``leaders`` have the worst value, ``missing`` no row, ``doubled`` two,
-    and ``thin`` less headroom than the lane keeps. ``title``, ``about`` and ``says`` are text for people.
+    and ``thin`` less headroom than the lane keeps. ``title``, ``about`` and ``note`` are text for people.
     """
 
-    layout: Layout
+    layout: ChipLayout
     values: Mapping[int, float]
     title: str
     about: str
-    says: tuple[str, ...] = ()
+    note: tuple[str, ...] = ()
     worse: Worse = "higher"
     relief: Literal["down", "up"] = "down"
     limits: Mapping[int, float] | None = None

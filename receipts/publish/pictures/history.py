@@ -31,7 +31,7 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class LevelSegment:
     """The level from launch ``start`` to before ``stop``, from ``first`` to ``last`` where it drifts.
 
     ``name`` stands over its first launch; ``matters`` tells an incident from the rest.
@@ -45,16 +45,16 @@ class Level:
     matters: bool = False
 
 
-def picture(dots: Sequence[Dot], levels: Sequence[Level], *, name: str, title: str, measure: str) -> str | None:
+def picture(dots: Sequence[Dot], levels: Sequence[LevelSegment], *, name: str, title: str, measure: str) -> str | None:
     """The SVG element, or None for fewer than two launches. ``measure`` names the values, with their unit."""
     if len(dots) < FEWEST:
         return None
     paint = partial(_paint, dots, levels, measure)
-    says = "; ".join(f"{item.name or 'level'}: launches {item.start + 1} to {item.stop}" for item in levels)
-    return inline.svg(paint, name=name, width=WIDTH, height=_TOP + _HEIGHT + BELOW, title=title, says=says)
+    alt = "; ".join(f"{item.name or 'level'}: launches {item.start + 1} to {item.stop}" for item in levels)
+    return inline.svg(paint, name=name, width=WIDTH, height=_TOP + _HEIGHT + BELOW, title=title, alt=alt)
 
 
-def _paint(dots: Sequence[Dot], levels: Sequence[Level], measure: str, canvas: Canvas) -> None:
+def _paint(dots: Sequence[Dot], levels: Sequence[LevelSegment], measure: str, canvas: Canvas) -> None:
     ends = [value for item in dots for value in (item.low, item.value, item.high) if value is not None]
     ticks = [value for value in nice(min(ends), max(ends), 5) if value >= 0.0]
     scale = Scale(min(ticks), max(ticks))

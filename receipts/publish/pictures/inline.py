@@ -40,7 +40,7 @@ _SETTINGS: Final[dict[Any, Any]] = {
 _LINKED: Final = re.compile(r"url\(#([^)]+)\)")
 
 
-def svg(paint: Callable[[Canvas], None], *, name: str, width: float, height: float, title: str, says: str) -> str:
+def svg(paint: Callable[[Canvas], None], *, name: str, width: float, height: float, title: str, alt: str) -> str:
     """The SVG element of a drawing that ``paint`` makes, ``width`` by ``height`` of the page's pixels.
 
     ``name`` starts every id in it: letters, digits and hyphens, once on a page. ``title`` and ``says`` are its name and
@@ -64,7 +64,7 @@ def svg(paint: Callable[[Canvas], None], *, name: str, width: float, height: flo
         "aria-describedby": f"{name}-says",
         "stroke-linejoin": "round",
     }
-    for place, (tag, suffix, text) in enumerate((("title", "title", title[:_TITLE]), ("desc", "says", says[:_SAYS]))):
+    for place, (tag, suffix, text) in enumerate((("title", "title", title[:_TITLE]), ("desc", "says", alt[:_SAYS]))):
         element = ElementTree.Element(tag, {"id": f"{name}-{suffix}"})
         element.text, element.tail = printable(text), "\n"
         root.insert(place, element)

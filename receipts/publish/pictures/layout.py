@@ -20,7 +20,7 @@ _SHAPE: Final = re.compile(r"\d{1,6}(?:\s*[x×*]\s*\d{1,6}){0,2}", re.IGNORECASE
 _ROW: Final = 8  # chips in a row where nothing says how they stand; 16 beyond 64 of them
 
 
-class Place(NamedTuple):
+class ChipPlace(NamedTuple):
     """A plane, a row of it, and a column, each from 0."""
 
     plane: int
@@ -28,7 +28,7 @@ class Place(NamedTuple):
     column: int
 
 
-class Layout(NamedTuple):
+class ChipLayout(NamedTuple):
     """Places of chips by ordinal, on ``planes`` of ``rows`` by ``columns``; some places may be empty.
 
     ``row_word`` names a row (``y 0``, ``host 0``), ``says`` is what the picture tells of the arrangement.
@@ -37,9 +37,9 @@ class Layout(NamedTuple):
     planes: int
     rows: int
     columns: int
-    places: Mapping[int, Place]
+    places: Mapping[int, ChipPlace]
     row_word: str
-    says: str
+    note: str
 
     def chips(self, plane: int, row: int) -> list[int]:
         """Ordinals of one row, in the order of columns."""
@@ -54,7 +54,7 @@ def layout(
     hosts: int | None = None,
     physical: str | None = None,
     accelerator: str | None = None,
-) -> Layout:
+) -> ChipLayout:
     """Places for the ordinals given, of which ``count`` took part; ``physical`` is a shape such as ``4x4x4``.
 
     A shape that does not hold ``count`` chips, or ordinals that have gaps, are drawn in the order of ordinals.
@@ -68,12 +68,12 @@ def layout(
     if whole and len(shape) > 1 and prod(shape) == len(ordered):
         return _torus(ordered, shape) if _is_torus(accelerator) else _nested(ordered, shape, hosts)
     if hosts and len(ordered) % hosts == 0:
-        says = f"a row a host: {hosts} × {len(ordered) // hosts} chips" if hosts > 1 else "one host"
-        return _rows(ordered, len(ordered) // hosts, "host", says)
-    says = "how chips stand is not stated: rows in the order of their ordinals"
+        note = f"a row a host: {hosts} × {len(ordered) // hosts} chips" if hosts > 1 else "one host"
+        return _rows(ordered, len(ordered) // hosts, "host", note)
+    note = "how chips stand is not stated: rows in the order of their ordinals"
     if len(shape) > 1:
-        says = f"the shape {physical} does not hold these {len(ordered)} chips: rows in the order of their ordinals"
-    return _rows(ordered, min(len(ordered), _ROW if len(ordered) <= 64 else 2 * _ROW), "row", says)
+        note = f"the shape {physical} does not hold these {len(ordered)} chips: rows in the order of their ordinals"
+    return _rows(ordered, min(len(ordered), _ROW if len(ordered) <= 64 else 2 * _ROW), "row", note)
 
 
 def _shape(physical: str | None) -> tuple[int, ...]:
@@ -86,25 +86,25 @@ def _is_torus(accelerator: str | None) -> bool:
     return known is not None and "torus" in known.fabric
 
 
-def _torus(ordered: Sequence[int], shape: Sequence[int]) -> Layout:
+def _torus(ordered: Sequence[int], shape: Sequence[int]) -> ChipLayout:
     x, y, z = (*shape, 1)[:3]
-    places = {chip: Place(chip // (x * y), chip // x % y, chip % x) for chip in ordered}
+    places = {chip: ChipPlace(chip // (x * y), chip // x % y, chip % x) for chip in ordered}
     planes = ", a plane for each z" if z > 1 else ""
-    return Layout(z, y, x, places, "y", f"{'x'.join(map(str, shape))} torus: x to the right, y down{planes}")
+    return ChipLayout(z, y, x, places, "y", f"{'x'.join(map(str, shape))} torus: x to the right, y down{planes}")
 
 
-def _nested(ordered: Sequence[int], shape: Sequence[int], hosts: int | None) -> Layout:
+def _nested(ordered: Sequence[int], shape: Sequence[int], hosts: int | None) -> ChipLayout:
     columns = shape[-1]
     rows = len(ordered) // columns
     word = "host" if rows == hosts else "row"
-    says = f"a row a host: {rows} × {columns} chips" if word == "host" else f"{'x'.join(map(str, shape))}, row by row"
-    return _rows(ordered, columns, word, says)
+    note = f"a row a host: {rows} × {columns} chips" if word == "host" else f"{'x'.join(map(str, shape))}, row by row"
+    return _rows(ordered, columns, word, note)
 
 
-def _rows(ordered: Sequence[int], columns: int, word: str, says: str) -> Layout:
+def _rows(ordered: Sequence[int], columns: int, word: str, note: str) -> ChipLayout:
     # A host of very many chips is folded, or no page would hold it.
     if columns > 2 * _ROW:
         columns, word = 2 * _ROW, "row"
     columns = max(1, columns)
-    places = {chip: Place(0, index // columns, index % columns) for index, chip in enumerate(ordered)}
-    return Layout(1, -(-len(ordered) // columns), columns, places, word, says)
+    places = {chip: ChipPlace(0, index // columns, index % columns) for index, chip in enumerate(ordered)}
+    return ChipLayout(1, -(-len(ordered) // columns), columns, places, word, note)

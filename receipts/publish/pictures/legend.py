@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from receipts.publish.pictures.canvas import SMALL, Canvas, cut
-from receipts.publish.pictures.marks import MARKS, Mark
+from receipts.publish.pictures.marks import MARKS, SeriesStyle
 
 WIDTH: Final = 420.0  # of a picture: what a phone holds nearly as it is, and a page twice
 LEFT: Final = 56.0
@@ -15,7 +15,7 @@ _LINE: Final = 16.0
 MOST: Final = len(MARKS)  # series that a reader can tell apart
 
 
-def mark_of(index: int) -> Mark:
+def mark_of(index: int) -> SeriesStyle:
     """The mark of the series at this place; no picture has more than `MOST`."""
     return MARKS[index % MOST]
 

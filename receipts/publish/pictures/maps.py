@@ -46,11 +46,11 @@ def picture(maps: Sequence[Heat], *, name: str, title: str) -> str | None:
 def _svg(maps: Sequence[Heat], *, name: str, title: str, width: float, beside: Sequence[str] = ()) -> str:
     texts = [part for text in beside for part in textwrap.wrap(text, int(width / 6))]
     height = sum(_height(item) + _GAP for item in maps) + _LINE * len(texts)
-    says = "; ".join((*map(_says, maps), *beside))
-    return inline.svg(partial(_paint, maps, texts), name=name, width=width, height=height, title=title, says=says)
+    alt = "; ".join((*map(_alt_of, maps), *beside))
+    return inline.svg(partial(_paint, maps, texts), name=name, width=width, height=height, title=title, alt=alt)
 
 
-def _says(item: Heat) -> str:
+def _alt_of(item: Heat) -> str:
     values = ", ".join(f"chip {chip} {item.text(chip)}" for chip in item.layout.places if chip in item.values)
     return f"{item.title}: {values}"
 
@@ -63,7 +63,7 @@ def _sentences(heat: Heat) -> tuple[str, ...]:
         (heat.missing, "dotted: no row"),
         (any(chip not in heat.values for chip in set(heat.layout.places) - heat.missing), "~: not stated"),
     )
-    return (*filter(None, ["; ".join(words for holds, words in marks if holds)]), *heat.says)
+    return (*filter(None, ["; ".join(words for holds, words in marks if holds)]), *heat.note)
 
 
 def _row(item: Heat) -> float:
@@ -84,7 +84,7 @@ def _paint(maps: Sequence[Heat], texts: Sequence[str], canvas: Canvas) -> None:
     top, room = 0.0, canvas.width - 2 * _EDGE
     for item in maps:
         canvas.label(_EDGE, top + 10.0, cut(item.title, room), bold=True)
-        for at, text in enumerate(filter(None, (item.about, item.layout.says))):
+        for at, text in enumerate(filter(None, (item.about, item.layout.note))):
             canvas.label(_EDGE, top + 25.0 + at * _LINE, cut(text, room, SMALL), size=SMALL, colour=FAINT)
         for plane in range(item.layout.planes):
             _plane(canvas, item, plane, top + _head(item) + plane * (item.layout.rows * _row(item) + 6.0))

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from receipts.publish.pictures.colours import FAINT, INK, LINE, PAPER
 
 
-class Mark(NamedTuple):
+class SeriesStyle(NamedTuple):
     """How a series is drawn: its colours on light and on dark ground, and matplotlib's words for marker and dash."""
 
     light: str
@@ -21,14 +21,14 @@ class Mark(NamedTuple):
 
 
 MARKS: Final = (
-    Mark("#0072b2", "#56b4e9", "o", "-"),
-    Mark("#c24e00", "#f08a4b", "s", (0, (5, 2))),
-    Mark("#007a59", "#2fc79a", "^", (0, (1.5, 1.5))),
-    Mark("#a0487a", "#e39ac4", "D", (0, (6, 2, 1.5, 2))),
-    Mark("#7a5c00", "#d9b23c", "v", (0, (9, 3))),
-    Mark("#5c5c5d", "#b4b8bd", "P", (0, (3, 3))),
-    Mark("#4a3fb5", "#a79cf5", "X", (0, (6, 2, 1.5, 2, 1.5, 2))),
-    Mark("#b3261e", "#ff8f86", "p", (0, (2, 4))),
+    SeriesStyle("#0072b2", "#56b4e9", "o", "-"),
+    SeriesStyle("#c24e00", "#f08a4b", "s", (0, (5, 2))),
+    SeriesStyle("#007a59", "#2fc79a", "^", (0, (1.5, 1.5))),
+    SeriesStyle("#a0487a", "#e39ac4", "D", (0, (6, 2, 1.5, 2))),
+    SeriesStyle("#7a5c00", "#d9b23c", "v", (0, (9, 3))),
+    SeriesStyle("#5c5c5d", "#b4b8bd", "P", (0, (3, 3))),
+    SeriesStyle("#4a3fb5", "#a79cf5", "X", (0, (6, 2, 1.5, 2, 1.5, 2))),
+    SeriesStyle("#b3261e", "#ff8f86", "p", (0, (2, 4))),
 )
 # Names that the page's style gives values for its light, dark and printed forms; see reports/parts/colors.css.
 VARIABLES: Final = {

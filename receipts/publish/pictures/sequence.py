@@ -23,7 +23,7 @@ _APART: Final = 7.0  # pixels between series at one length
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SequencePoint:
     """One result. ``rate`` is in tokens a second a chip, ``mfu`` a fraction; None is not known.
 
     ``low`` to ``high`` is the interval of the rate over launches of the same configuration, None where they are few.
@@ -53,7 +53,7 @@ class Point:
         return self.low / self.rate * value, self.high / self.rate * value
 
 
-def shown(points: Sequence[Point]) -> tuple[list[Point], list[str]]:
+def shown(points: Sequence[SequencePoint]) -> tuple[list[SequencePoint], list[str]]:
     """The points that are drawn, and their series: those with most points, accepted first; a mark for each."""
     drawn = [item for item in points if item.length > 0 and (item.rate is not None or item.mfu is not None)]
     names = list(dict.fromkeys(item.series for item in drawn))
@@ -62,7 +62,7 @@ def shown(points: Sequence[Point]) -> tuple[list[Point], list[str]]:
     return [item for item in drawn if item.series in kept], kept
 
 
-def picture(points: Sequence[Point], *, name: str, title: str) -> str | None:
+def picture(points: Sequence[SequencePoint], *, name: str, title: str) -> str | None:
     """The SVG element, or None where there are fewer than three points, or one length. ``name`` starts its ids."""
     drawn, names = shown(points)
     kinds = [kind for kind in _HEIGHTS if any(item.read(kind) is not None for item in drawn)]
@@ -70,10 +70,10 @@ def picture(points: Sequence[Point], *, name: str, title: str) -> str | None:
         return None
     height = sum(_TOP + _HEIGHTS[kind] for kind in kinds) + BELOW + legend.height(names)
     paint = partial(_paint, drawn, names, kinds)
-    return inline.svg(paint, name=name, width=WIDTH, height=height, title=title, says=_says(drawn))
+    return inline.svg(paint, name=name, width=WIDTH, height=height, title=title, alt=_alt_of(drawn))
 
 
-def _says(points: Sequence[Point]) -> str:
+def _alt_of(points: Sequence[SequencePoint]) -> str:
     parts = []
     for item in points:
         numbers = [f"{item.rate:,.0f} tokens/s/chip"] if item.rate is not None else []
@@ -83,7 +83,7 @@ def _says(points: Sequence[Point]) -> str:
     return "; ".join(parts[:24])
 
 
-def _paint(points: Sequence[Point], names: Sequence[str], kinds: Sequence[str], canvas: Canvas) -> None:
+def _paint(points: Sequence[SequencePoint], names: Sequence[str], kinds: Sequence[str], canvas: Canvas) -> None:
     lengths = sorted({item.length for item in points})
     low, high = lengths[0], lengths[-1]
     # Half an octave on both sides, so that no mark stands on an edge.
@@ -100,12 +100,12 @@ def _paint(points: Sequence[Point], names: Sequence[str], kinds: Sequence[str], 
     legend.draw(canvas, names, panel.bottom + BELOW)
 
 
-def _values(item: Point, kind: str) -> list[float]:
+def _values(item: SequencePoint, kind: str) -> list[float]:
     value, interval = item.read(kind), item.interval(kind)
     return [part for part in (value, *(interval or ())) if part is not None]
 
 
-def _series(canvas: Canvas, panel: Panel, points: Sequence[Point], names: Sequence[str], kind: str) -> None:
+def _series(canvas: Canvas, panel: Panel, points: Sequence[SequencePoint], names: Sequence[str], kind: str) -> None:
     for index, name in enumerate(names):
         mark = legend.mark_of(index)
         aside = (index - (len(names) - 1) / 2) * min(_APART, 40.0 / len(names))

@@ -28,7 +28,7 @@ _UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LaunchSteps:
     """One launch: quantiles of its steps in seconds at `SHARES`, of ``kept`` of ``steps`` steps.
 
     ``steady`` says that those kept are its steady segment; otherwise they are all that no flag leaves out.
@@ -46,23 +46,23 @@ class Row:
         return self.quantiles[len(SHARES) // 2]
 
 
-def picture(rows: Sequence[Row], *, name: str, title: str, measure: str = "step time") -> str | None:
+def picture(rows: Sequence[LaunchSteps], *, name: str, title: str, measure: str = "step time") -> str | None:
     """The SVG element, or None where a side has no launch with steps. ``measure`` is what the quantiles are of."""
     if {item.side for item in rows} != {"A", "B"}:
         return None
     ordered = sorted(rows, key=lambda item: item.side)
     height = _TOP + _ROW * len(ordered) + _BETWEEN + BELOW
     return inline.svg(
-        partial(_paint, ordered, measure), name=name, width=WIDTH, height=height, title=title, says=_says(ordered)
+        partial(_paint, ordered, measure), name=name, width=WIDTH, height=height, title=title, alt=_alt_of(ordered)
     )
 
 
-def _unit(rows: Sequence[Row]) -> tuple[float, str]:
+def _unit(rows: Sequence[LaunchSteps]) -> tuple[float, str]:
     least = min(item.median for item in rows)
     return next((unit for unit in _UNITS if least >= unit[0]), _UNITS[-1])
 
 
-def _says(rows: Sequence[Row]) -> str:
+def _alt_of(rows: Sequence[LaunchSteps]) -> str:
     size, unit = _unit(rows)
     parts = []
     for side in ("A", "B"):
@@ -71,7 +71,7 @@ def _says(rows: Sequence[Row]) -> str:
     return "; ".join(parts)
 
 
-def _paint(rows: Sequence[Row], measure: str, canvas: Canvas) -> None:
+def _paint(rows: Sequence[LaunchSteps], measure: str, canvas: Canvas) -> None:
     size, unit = _unit(rows)
     # The outermost twentieths of a launch may lie many times farther out than all others.
     ends = [item.quantiles[index] / size for item in rows for index in (1, -2)]
@@ -92,7 +92,7 @@ def _paint(rows: Sequence[Row], measure: str, canvas: Canvas) -> None:
     below(canvas, plot, [(value, tick_label(value)) for value in marks], f"{measure}, {unit}")
 
 
-def _row(canvas: Canvas, plot: Panel, item: Row, size: float, y: float) -> None:
+def _row(canvas: Canvas, plot: Panel, item: LaunchSteps, size: float, y: float) -> None:
     mark = MARKS[0] if item.side == "A" else MARKS[1]
     values = [value / size for value in item.quantiles]
     inside = [value for value in values if plot.x.low <= value <= plot.x.high]

@@ -28,7 +28,7 @@ _UP, _DOWN, _WHOLE = MARKS[0].light, MARKS[1].light, MARKS[5].light
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WaterfallHop:
     """One hop: its axis, and the log of what B of the hop has over its A; an interval of the log where there is one."""
 
     name: str
@@ -37,28 +37,28 @@ class Step:
     high: float | None = None
 
 
-def picture(steps: Sequence[Step], total: Step, *, metric: str, name: str, title: str) -> str | None:
+def picture(steps: Sequence[WaterfallHop], total: WaterfallHop, *, metric: str, name: str, title: str) -> str | None:
     """The SVG element, or None without a hop. ``total`` is what B has over A; the hops add up to it."""
     if not steps:
         return None
     height = _TOP + _ROW * (len(steps) + 1) + BELOW
-    says = "; ".join(_said(item) for item in (*steps, total))
+    alt = "; ".join(_alt_of(item) for item in (*steps, total))
     paint = partial(_paint, steps, total, metric)
-    return inline.svg(paint, name=name, width=WIDTH, height=height, title=title, says=says)
+    return inline.svg(paint, name=name, width=WIDTH, height=height, title=title, alt=alt)
 
 
 def _percent(log: float) -> str:
     return f"{math.expm1(log) * 100:+.2f} %".replace("-", "−")
 
 
-def _said(item: Step) -> str:
+def _alt_of(item: WaterfallHop) -> str:
     interval = ""
     if item.low is not None and item.high is not None:
         interval = f" ({_percent(item.low)} to {_percent(item.high)})"
     return f"{item.name} {_percent(item.log)}{interval}"
 
 
-def _paint(steps: Sequence[Step], total: Step, metric: str, canvas: Canvas) -> None:
+def _paint(steps: Sequence[WaterfallHop], total: WaterfallHop, metric: str, canvas: Canvas) -> None:
     starts = [math.fsum(item.log for item in steps[:index]) for index in range(len(steps) + 1)]
     bars = [(start, start + item.log, item) for start, item in zip(starts, steps, strict=False)]
     bars.append((0.0, total.log, total))
@@ -82,7 +82,7 @@ def _paint(steps: Sequence[Step], total: Step, metric: str, canvas: Canvas) -> N
     below(canvas, plot, [(mark, _tick(mark)) for mark in marks], f"change of {metric} against A, % (log scale)")
 
 
-def _whiskers(start: float, item: Step) -> tuple[float, ...]:
+def _whiskers(start: float, item: WaterfallHop) -> tuple[float, ...]:
     return () if item.low is None or item.high is None else (start + item.low, start + item.high)
 
 
@@ -97,7 +97,7 @@ def _tick(log: float) -> str:
     return f"{value:+,.6g}".replace("-", "−") if value else "0"
 
 
-def _bar(canvas: Canvas, plot: Panel, item: Step, start: float, stop: float, top: float, whole: bool) -> None:
+def _bar(canvas: Canvas, plot: Panel, item: WaterfallHop, start: float, stop: float, top: float, whole: bool) -> None:
     left, right = sorted((plot.at(start, 0.0)[0], plot.at(stop, 0.0)[0]))
     colour = _WHOLE if whole else _UP if item.log >= 0.0 else _DOWN
     canvas.label(4.0, top - 9.0, cut(item.name, WIDTH - 90.0), bold=whole)

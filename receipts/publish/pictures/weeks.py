@@ -11,7 +11,7 @@ from typing import Final
 from receipts.publish.pictures import inline, legend
 from receipts.publish.pictures.canvas import SMALL, Canvas, extent
 from receipts.publish.pictures.legend import LEFT, RIGHT, WIDTH
-from receipts.publish.pictures.marks import Mark
+from receipts.publish.pictures.marks import SeriesStyle
 from receipts.publish.pictures.panel import BELOW, Panel, Scale, below, frame, tick_label, upward
 
 FEWEST: Final = 3  # weeks: of fewer there is no course to see
@@ -22,7 +22,7 @@ _TOP: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FrontierChange:
     """A receipt that took the frontier in the week at this place of the axis.
 
     ``number`` is how a caption calls it; None where another of its week took the frontier after it. ``who`` is the
@@ -43,15 +43,15 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class FrontierCourse:
     """The frontier of one shape: its changes in the order of time, and the best rate of each week that has one."""
 
     series: str
-    changes: tuple[Change, ...]
+    changes: tuple[FrontierChange, ...]
     best: tuple[tuple[int, float], ...] = ()
 
 
-def picture(courses: Sequence[Course], weeks: Sequence[str], *, name: str, title: str) -> str | None:
+def picture(courses: Sequence[FrontierCourse], weeks: Sequence[str], *, name: str, title: str) -> str | None:
     """The SVG element over these weeks (``2026-W47``), or None where fewer than three of them have a result."""
     kept = [item for item in courses if item.changes][: legend.MOST]
     held = {change.week for item in kept for change in item.changes} | {week for item in kept for week, _ in item.best}
@@ -61,10 +61,10 @@ def picture(courses: Sequence[Course], weeks: Sequence[str], *, name: str, title
     names = [item.series for item in kept]
     height = sum(_TOP + _HEIGHTS[kind] for kind in kinds) + BELOW + legend.height(names)
     paint = partial(_paint, kept, weeks, kinds)
-    return inline.svg(paint, name=name, width=WIDTH, height=height, title=title, says=_says(kept, weeks))
+    return inline.svg(paint, name=name, width=WIDTH, height=height, title=title, alt=_alt_of(kept, weeks))
 
 
-def _says(courses: Sequence[Course], weeks: Sequence[str]) -> str:
+def _alt_of(courses: Sequence[FrontierCourse], weeks: Sequence[str]) -> str:
     parts = []
     for item in courses:
         words = [
@@ -76,7 +76,7 @@ def _says(courses: Sequence[Course], weeks: Sequence[str]) -> str:
     return "; ".join(parts)
 
 
-def _paint(courses: Sequence[Course], weeks: Sequence[str], kinds: Sequence[str], canvas: Canvas) -> None:
+def _paint(courses: Sequence[FrontierCourse], weeks: Sequence[str], kinds: Sequence[str], canvas: Canvas) -> None:
     x, top = Scale(-0.5, len(weeks) - 0.5), 0.0
     for kind in kinds:
         values = [value for item in courses for change in item.changes if (value := change.read(kind)) is not None]
@@ -104,7 +104,7 @@ def _labels(weeks: Sequence[str]) -> list[tuple[float, str]]:
     return labels
 
 
-def _course(canvas: Canvas, panel: Panel, item: Course, mark: Mark, kind: str) -> None:
+def _course(canvas: Canvas, panel: Panel, item: FrontierCourse, mark: SeriesStyle, kind: str) -> None:
     steps: list[tuple[float, float]] = []
     if kind == "rate":
         canvas.marks([panel.at(week, rate) for week, rate in item.best], mark, hollow=True, size=4.0)
@@ -123,7 +123,7 @@ def _course(canvas: Canvas, panel: Panel, item: Course, mark: Mark, kind: str) -
     canvas.marks(places, mark)
 
 
-def _risers(panel: Panel, item: Course) -> Iterator[tuple[float, float]]:
+def _risers(panel: Panel, item: FrontierCourse) -> Iterator[tuple[float, float]]:
     """Places along the upright parts of a course, so close that no number fits between two."""
     for earlier, later in pairwise(item.changes):
         x, top = panel.at(later.week, max(earlier.rate, later.rate))
@@ -131,7 +131,7 @@ def _risers(panel: Panel, item: Course) -> Iterator[tuple[float, float]]:
         yield from ((x, top + step * 8.0) for step in range(1, int((bottom - top) / 8.0) + 1))
 
 
-def _numbers(canvas: Canvas, panel: Panel, courses: Sequence[Course]) -> None:
+def _numbers(canvas: Canvas, panel: Panel, courses: Sequence[FrontierCourse]) -> None:
     """Who took the frontier, over the mark, else left of it, else below; where all are taken the table alone says."""
     changes = [change for item in courses for change in item.changes]
     taken = [(*panel.at(change.week, change.rate), 6.0) for change in changes]

@@ -15,7 +15,7 @@ NARROWEST_CUT = 16
 PADDED = 44  # the widest column that is padded where the width is unlimited
 
 
-class Layout(NamedTuple):
+class TableLayout(NamedTuple):
     """Which columns of a table are shown and how wide; ``dropped`` are the names of the others."""
 
     shown: tuple[int, ...]
@@ -29,7 +29,7 @@ def header(column: Column) -> str:
     return f"{column.name} {column.unit}".strip()
 
 
-def fit(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None) -> Layout | None:
+def fit(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None) -> TableLayout | None:
     """The columns that a width has room for; None if even those that are never dropped do not fit.
 
     A width of None is unlimited: a pipe, whose reader wants every column. Free text is shortened and sentences are
@@ -39,7 +39,7 @@ def fit(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | N
     natural = [max([len(header(item)), *(len(row[at]) for row in rows)]) for at, item in enumerate(columns)]
     if width is None:
         # One long word does not push the columns of every other row aside: it overflows alone.
-        return Layout(tuple(shown), tuple(min(PADDED, size) for size in natural), (), whole=True)
+        return TableLayout(tuple(shown), tuple(min(PADDED, size) for size in natural), (), whole=True)
     least = [_least(item, [row[at] for row in rows], natural[at]) for at, item in enumerate(columns)]
     while sum(least[at] for at in shown) + GAP * (len(shown) - 1) + INDENT > width:
         last = max(shown, key=lambda at: (columns[at].rank, at))
@@ -51,7 +51,7 @@ def fit(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | N
         widest = max((at for at in shown if sizes[at] > least[at]), key=sizes.__getitem__)
         sizes[widest] = max(least[widest], sizes[widest] - over)
     dropped = tuple(header(item) for at, item in enumerate(columns) if at not in sizes)
-    return Layout(tuple(shown), tuple(sizes[at] for at in shown), dropped)
+    return TableLayout(tuple(shown), tuple(sizes[at] for at in shown), dropped)
 
 
 def _least(column: Column, cells: Sequence[str], natural: int) -> int:
@@ -65,7 +65,9 @@ def _least(column: Column, cells: Sequence[str], natural: int) -> int:
     return max(longest, min(natural, NARROWEST_TEXT))
 
 
-def lines(cells: Sequence[str], layout: Layout, columns: Sequence[Column]) -> Iterator[tuple[tuple[str, str], ...]]:
+def lines(
+    cells: Sequence[str], layout: TableLayout, columns: Sequence[Column]
+) -> Iterator[tuple[tuple[str, str], ...]]:
     """A row as lines of padded pieces, each with the text that it holds."""
     parts = [
         [cells[at]] if layout.whole else _cut(cells[at], size) if columns[at].cut else _wrapped(cells[at], size)

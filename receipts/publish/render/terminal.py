@@ -134,7 +134,9 @@ class Terminal:
         for sentence in table.after:
             yield from self.wrapped(sentence, 2, 4)
 
-    def _columns(self, columns: Sequence[Column], rows: Sequence[list[str]], where: layout.Layout) -> Iterator[str]:
+    def _columns(
+        self, columns: Sequence[Column], rows: Sequence[list[str]], where: layout.TableLayout
+    ) -> Iterator[str]:
         heads = [layout.header(column) for column in columns]
         if any(heads[at] for at in where.shown):
             for line in layout.lines(heads, where, columns):

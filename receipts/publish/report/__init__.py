@@ -14,14 +14,14 @@ from receipts.publish.report.pair import pair
 from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.render import render, render_claim, render_first, render_lane, render_pair
-from receipts.publish.report.week import Span, Week, asked, moment
+from receipts.publish.report.week import TimeRange, Week, asked, moment
 
 __all__ = [
     "Basis",
     "ClaimData",
     "PairData",
     "Ref",
-    "Span",
+    "TimeRange",
     "Week",
     "WeekData",
     "asked",

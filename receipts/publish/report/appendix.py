@@ -29,7 +29,7 @@ def ref_of(parsed: Parsed) -> Ref:
     return Ref(parsed.id, parsed.name)
 
 
-class Figures(NamedTuple):
+class ReceiptFigures(NamedTuple):
     """What a reader looks a receipt up for: tokens a second a chip, seconds a step, and the highest peak in bytes."""
 
     rate: float | None = None
@@ -37,19 +37,19 @@ class Figures(NamedTuple):
     peak_bytes: float | None = None
 
     @classmethod
-    def of(cls, launch: Launch) -> Figures:
+    def of(cls, launch: Launch) -> ReceiptFigures:
         """Those of a launch, read from its document."""
         names = ("tokens_per_second_per_chip", "step_seconds", "peak_bytes")
         return cls(*(launch.read(metrics.get(name)).value for name in names))
 
-    def unspoilt(self, verdict: ReceiptVerdict) -> Figures:
+    def unspoilt(self, verdict: ReceiptVerdict) -> ReceiptFigures:
         """Without those that an error spoils."""
         rate, memory = (unspoilt(verdict.path, verdict.tainted, kind) for kind in (Taint.RATE, Taint.MEMORY))
-        return Figures(*(self[:2] if rate else (None, None)), self.peak_bytes if memory else None)
+        return ReceiptFigures(*(self[:2] if rate else (None, None)), self.peak_bytes if memory else None)
 
 
 def described(
-    parsed: Parsed, lane: Lane, verdict: ReceiptVerdict, figures: Figures, facts: Facts | None = None
+    parsed: Parsed, lane: Lane, verdict: ReceiptVerdict, figures: ReceiptFigures, facts: Facts | None = None
 ) -> Described:
     """A receipt as the appendix has it; facts say whether it stands."""
     run = parsed.receipt.run
@@ -79,12 +79,12 @@ def described(
 
 def section(receipts: Sequence[Described]) -> Section:
     """The appendix in words."""
-    says = (
+    intro = (
         "Every receipt that a number of this page is from. Print one with: receipts show ID; its bytes with --raw."
         if receipts
         else "This page is from no receipt."
     )
-    return Section("receipts", "Receipts", sentences=(says,), entries=tuple(map(_entry, receipts)))
+    return Section("receipts", "Receipts", sentences=(intro,), entries=tuple(map(_entry, receipts)))
 
 
 _STATES: Final[Mapping[str, State]] = {"valid": "yes", "invalid": "no"}

@@ -16,7 +16,7 @@ from receipts.judging.verdict import Level
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import ReceiptVerdict
-    from receipts.publish.report.data import Judged, WeekData
+    from receipts.publish.report.data import JudgedPair, WeekData
     from receipts.store import Entry
     from receipts.workflows.export.datasets import Dataset
 
@@ -40,7 +40,7 @@ class Basis(NamedTuple):
     """Receipts in the order in which they ran, and the comparisons of each lane, those too that a page leaves out."""
 
     looked: Sequence[Looked]
-    compared: Mapping[str, Sequence[Judged]]
+    compared: Mapping[str, Sequence[JudgedPair]]
 
 
 @lru_cache(maxsize=1)
@@ -74,9 +74,9 @@ def datasets() -> Mapping[str, Dataset]:
         DatasetField("stated", "bool", "Whether the numbers are as stated, so that no effect follows", True),
         DatasetField("codes", "strings", "Codes of what refuses it or leaves it open", True),
     )
-    says = "Receipts that the report looked at: of the interval, and what these were compared with"
+    intro = "Receipts that the report looked at: of the interval, and what these were compared with"
     return {
-        "receipts": Dataset("receipts", says, (*held, *own)),
+        "receipts": Dataset("receipts", intro, (*held, *own)),
         "comparisons": Dataset(
             "comparisons", "Comparisons of the report, those that its page leaves out as well", pairs
         ),
@@ -122,7 +122,7 @@ def _errors(verdict: ReceiptVerdict) -> list[str]:
     return list(dict.fromkeys(item.code for item in verdict.findings if item.level is Level.ERROR))
 
 
-def _pair(lane: str, item: Judged) -> dict[str, Any]:
+def _pair(lane: str, item: JudgedPair) -> dict[str, Any]:
     names = ("metric", "status", "comparable", "path", "effect", "counted", "unknown", "ratio", "low", "high", "stated")
     row = {name: getattr(item, name) for name in names}
     return {

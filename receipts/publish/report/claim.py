@@ -18,10 +18,10 @@ from receipts.publish.report.lane import answered
 from receipts.publish.report.page import links, rule
 from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.sections import decisions, rules
-from receipts.publish.report.sections.decisions import Decided, decided_of
+from receipts.publish.report.sections.decisions import DecisionRow, decided_of
 from receipts.publish.report.sections.rules import Cited
 from receipts.publish.text import NOTE, number, plain
-from receipts.questions.answers import Answered, answers
+from receipts.questions.answers import AnsweredQuestion, answers
 from receipts.questions.claims.footnote import footnote
 from receipts.questions.claims.judge import judge
 
@@ -57,10 +57,10 @@ class ClaimData:
     added: datetime
     superseded: tuple[str | None, str, str | None] | None
     footnote: str
-    answers: tuple[Answered, ...]
+    answers: tuple[AnsweredQuestion, ...]
     comparison: PairData | None
     past: tuple[Past, ...]
-    decisions: tuple[Decided, ...]
+    decisions: tuple[DecisionRow, ...]
     documents: tuple[str, ...]
     receipts: tuple[Described, ...]
     cited: tuple[Cited, ...]
@@ -87,7 +87,7 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
     judged = {
         item.id: judge_receipt(item, rulebook.lanes.of(item.receipt.run.lane), rulebook.rules, facts) for item in sides
     }
-    rows: tuple[Answered, ...] = ()
+    rows: tuple[AnsweredQuestion, ...] = ()
     if evidence.candidate and compared is None:
         head = evidence.candidate[0]
         lane = rulebook.lanes.of(head.receipt.run.lane)
@@ -113,7 +113,7 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
                 item,
                 rulebook.lanes.of(item.receipt.run.lane),
                 judged[item.id],
-                appendix.Figures.of(rulebook.launch(item)),
+                appendix.ReceiptFigures.of(rulebook.launch(item)),
                 facts,
             )
             for item in sides
@@ -183,14 +183,14 @@ def _why(data: ClaimData) -> Section:
         ))
         for item in verdict.findings
     )  # fmt: skip
-    says = (
+    intro = (
         f"What its receipts say of the number: {verdict.assessment.state}; {plain(verdict.assessment.why, 2 * NOTE)}."
     )
     table = Table("What rules on claims found", columns, rows)
     note = Section(
         "footnote", "Footnote", sentences=tuple(plain(line, MOST_OF_NOTE) for line in data.footnote.splitlines())
     )
-    return Section("why", "Why", sentences=(says,), tables=(table,) if rows else (), sections=(note,))
+    return Section("why", "Why", sentences=(intro,), tables=(table,) if rows else (), sections=(note,))
 
 
 def _place(item: Finding) -> Cell:
@@ -213,7 +213,7 @@ def _stands_on(data: ClaimData) -> Section:
     return Section("sides", "What it stands on", tables=(Table("Its launches; the first answers", columns, rows),))
 
 
-def _decisions(decided: Sequence[Decided]) -> Section:
+def _decisions(decided: Sequence[DecisionRow]) -> Section:
     shown = (decisions.table("Decisions on its receipts", decided),) if decided else ()
     empty = () if decided else ("Nothing was decided on its receipts.",)
     return Section("decisions", "Decisions", sentences=empty, tables=shown)
@@ -221,10 +221,10 @@ def _decisions(decided: Sequence[Decided]) -> Section:
 
 def _documents(data: ClaimData) -> Section:
     rows = tuple(Row(((Code(plain(name)),),)) for name in data.documents)
-    says = (
+    intro = (
         "The claim says so itself, or they quote a receipt that it stands on."
         if rows
         else "No document is known that quotes it."
     )
     table = Table("Documents that quote it", (Column("document"),), rows)
-    return Section("documents", "Quoted in", sentences=(says,), tables=(table,) if rows else ())
+    return Section("documents", "Quoted in", sentences=(intro,), tables=(table,) if rows else ())

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from receipts.base.errors import NotFound, near
 from receipts.judging.judge import VERSION
 from receipts.judging.rulebook import Rulebook
-from receipts.publish.report.appendix import Figures, described
+from receipts.publish.report.appendix import ReceiptFigures, described
 from receipts.publish.report.basis import Basis, Looked
 from receipts.publish.report.best import Frontiers, frontiers, stated
-from receipts.publish.report.data import Counts, Described, LaneWeek, WeekData
+from receipts.publish.report.data import Described, LaneWeek, WeekCounts, WeekData
 from receipts.publish.report.frontier import change, result
 from receipts.publish.report.frontier import cut as cut_results
 from receipts.publish.report.links import Links
@@ -26,7 +26,7 @@ from receipts.publish.report.ref import refs_in
 from receipts.publish.report.replicates import Replicates
 from receipts.publish.report.sections.gathered import gather
 from receipts.publish.report.sections.memory import headroom
-from receipts.publish.report.week import Span, Week
+from receipts.publish.report.week import TimeRange, Week
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store
@@ -40,14 +40,14 @@ AT_ONCE = 500
 
 
 def collect(
-    store: Store, rulebook: Rulebook, week: Week | Span, as_of: datetime, lanes: Sequence[str] = ()
+    store: Store, rulebook: Rulebook, week: Week | TimeRange, as_of: datetime, lanes: Sequence[str] = ()
 ) -> WeekData:
     """The values of a report, as `collect_with_basis` gathers them."""
     return collect_with_basis(store, rulebook, week, as_of, lanes)[0]
 
 
 def collect_with_basis(
-    store: Store, rulebook: Rulebook, week: Week | Span, as_of: datetime, lanes: Sequence[str] = ()
+    store: Store, rulebook: Rulebook, week: Week | TimeRange, as_of: datetime, lanes: Sequence[str] = ()
 ) -> tuple[WeekData, Basis]:
     """Gather an interval as it stood at its end, or at ``as_of`` before that: what ran later is not looked at.
 
@@ -60,7 +60,7 @@ def collect_with_basis(
 
 
 def _collected(
-    store: Store, rulebook: Rulebook, week: Week | Span, as_of: datetime, lanes: Sequence[str]
+    store: Store, rulebook: Rulebook, week: Week | TimeRange, as_of: datetime, lanes: Sequence[str]
 ) -> tuple[WeekData, Basis]:
     reader = ReportReader(store, rulebook, min(as_of, week.until - timedelta(microseconds=1)), lanes, week.since)
     _check_lanes(lanes, rulebook, reader)
@@ -124,9 +124,9 @@ def _last_week(reader: ReportReader) -> str | None:
     return None if newest is None else str(Week.of(newest))
 
 
-def _counts(rows: Sequence[Entry], items: Sequence[Item]) -> Counts:
+def _counts(rows: Sequence[Entry], items: Sequence[Item]) -> WeekCounts:
     status = [item.verdict.status for item in items]
-    return Counts(
+    return WeekCounts(
         submitted=len(rows),
         valid=status.count("valid"),
         open=status.count("open"),
@@ -205,5 +205,5 @@ def _with_receipts(data: WeekData, reader: ReportReader) -> WeekData:
 def _described(item: Item) -> Described:
     row = item.entry
     superseded = None if row.stands else row.superseded_by or ""
-    figures = Figures(row.tokens_per_second_per_chip, row.step_seconds, row.peak_bytes)
+    figures = ReceiptFigures(row.tokens_per_second_per_chip, row.step_seconds, row.peak_bytes)
     return replace(described(item.parsed, item.lane, item.verdict, figures), receipt=item.ref, superseded_by=superseded)

@@ -27,32 +27,32 @@ def column(values: Sequence[Any], kind: Kind, type_: Any) -> Any:
 
 def _numbers(code: str) -> Callable[[Sequence[Any], Any], Any]:
     def build(values: Sequence[Any], type_: Any) -> Any:
-        return _made(type_, values, array(code, (0 if value is None else value for value in values)))
+        return _array(type_, values, array(code, (0 if value is None else value for value in values)))
 
     return build
 
 
 def _moments(values: Sequence[datetime | None], type_: Any) -> Any:
     counted = (0 if value is None else (value - _EPOCH) // _MICROSECOND for value in values)
-    return _made(type_, values, array("q", counted))
+    return _array(type_, values, array("q", counted))
 
 
 def _flags(values: Sequence[bool | None], type_: Any) -> Any:
-    return _made(type_, values, _bits(bool(value) for value in values))
+    return _array(type_, values, _bits(bool(value) for value in values))
 
 
 def _texts(values: Sequence[str | None], type_: Any) -> Any:
     held = [b"" if value is None else value.encode("utf-8", "backslashreplace") for value in values]
-    return _made(type_, values, _offsets(map(len, held)), b"".join(held))
+    return _array(type_, values, _offsets(map(len, held)), b"".join(held))
 
 
 def _lists(values: Sequence[Sequence[str] | None], type_: Any) -> Any:
     inner = _texts([item for value in values if value is not None for item in value], type_.value_type)
     offsets = _offsets(0 if value is None else len(value) for value in values)
-    return _made(type_, values, offsets, children=[inner])
+    return _array(type_, values, offsets, children=[inner])
 
 
-def _made(type_: Any, values: Sequence[Any], *buffers: Any, children: Sequence[Any] | None = None) -> Any:
+def _array(type_: Any, values: Sequence[Any], *buffers: Any, children: Sequence[Any] | None = None) -> Any:
     import pyarrow as pa
 
     present = [value is not None for value in values]

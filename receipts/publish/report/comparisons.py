@@ -16,9 +16,9 @@ from receipts.publish.text import change, plain, span
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
-    from receipts.publish.report.data import Judged, LaneWeek, Moved, Waiting, WeekData
+    from receipts.publish.report.data import AwaitedRule, JudgedPair, LaneWeek, Moved, WeekData
     from receipts.publish.report.picture_data import LanePictures
-    from receipts.publish.report.words import Words
+    from receipts.publish.report.words import TemplateWords
 
 UNMOVED: Cell = ("nothing that is stated",)
 FEW_REASONS = 4
@@ -27,7 +27,7 @@ _CHANGE = heads("metric | change [%] | 95 % interval, unadjusted [%]")
 
 
 def sections(
-    lane: LaneWeek, drawn: LanePictures, rules: RuleSet, words: Words, place: Callable[[str], str]
+    lane: LaneWeek, drawn: LanePictures, rules: RuleSet, words: TemplateWords, place: Callable[[str], str]
 ) -> tuple[Section | str, ...]:
     """The three sections of a lane; ``place`` gives the anchor of a part of it."""
     return (
@@ -58,7 +58,7 @@ def _accepted(lane: LaneWeek, drawn: LanePictures, place: Callable[[str], str]) 
     return Section(anchor, "Accepted comparisons", tables=(table,), figures=figures)
 
 
-def _sides(item: Judged) -> tuple[Cell, Cell, Cell]:
+def _sides(item: JudgedPair) -> tuple[Cell, Cell, Cell]:
     return links(item.a), links(item.b), moved(item.moved) or UNMOVED
 
 
@@ -69,7 +69,7 @@ def moved(items: Sequence[Moved]) -> Cell:
     return joined([*cells, *([(f"{left} more",)] if left > 0 else [])])
 
 
-def _numbers(item: Judged) -> tuple[Cell, Cell, Cell]:
+def _numbers(item: JudgedPair) -> tuple[Cell, Cell, Cell]:
     star = "*" if item.stated and item.ratio is not None else ""
     return (
         (metrics.get(item.metric).title,),
@@ -78,7 +78,7 @@ def _numbers(item: Judged) -> tuple[Cell, Cell, Cell]:
     )
 
 
-def _step_times(shown: Sequence[Judged], drawn: LanePictures, place: Callable[[str], str]) -> tuple[Figure, ...]:
+def _step_times(shown: Sequence[JudgedPair], drawn: LanePictures, place: Callable[[str], str]) -> tuple[Figure, ...]:
     """Pictures of those comparisons that are shown here."""
     ends = {(item.a[0].id, item.b[0].id) for item in shown}
     every = zip(step_times.figures(place("steps"), drawn.compared), drawn.compared, strict=True)
@@ -86,7 +86,7 @@ def _step_times(shown: Sequence[Judged], drawn: LanePictures, place: Callable[[s
 
 
 def _undecided(
-    lane: LaneWeek, drawn: LanePictures, of_unknown: Sequence[str], words: Words, place: Callable[[str], str]
+    lane: LaneWeek, drawn: LanePictures, of_unknown: Sequence[str], words: TemplateWords, place: Callable[[str], str]
 ) -> Section | str:
     anchor, title = place("inconclusive"), "Undecided comparisons"
     if not lane.inconclusive:
@@ -123,7 +123,7 @@ def _more(own: Sequence[Cell], common: Sequence[Cell]) -> Cell:
     return joined((cell for cell in own if cell not in common), "; ") or ("nothing more",)
 
 
-def _settles(item: Judged, of_unknown: Sequence[str]) -> list[Cell]:
+def _settles(item: JudgedPair, of_unknown: Sequence[str]) -> list[Cell]:
     """What an undecided comparison waits for, each in a phrase; the rules on unknown axes share one."""
     parts: list[Cell] = []
     if item.unknown:
@@ -137,7 +137,9 @@ def _settles(item: Judged, of_unknown: Sequence[str]) -> list[Cell]:
     return list(dict.fromkeys(parts)) or [("~",)]
 
 
-def _refused(lane: LaneWeek, of_axes: Sequence[str], words: Words, place: Callable[[str], str]) -> Section | str:
+def _refused(
+    lane: LaneWeek, of_axes: Sequence[str], words: TemplateWords, place: Callable[[str], str]
+) -> Section | str:
     anchor = place("refused")
     if not lane.refused:
         return "refused comparisons"
@@ -148,7 +150,7 @@ def _refused(lane: LaneWeek, of_axes: Sequence[str], words: Words, place: Callab
     return Section(anchor, "Refused comparisons", sentences=(words.text("refused_says"),), tables=(table,))
 
 
-def _why(item: Judged, of_axes: Sequence[str]) -> Cell:
+def _why(item: JudgedPair, of_axes: Sequence[str]) -> Cell:
     parts: list[Cell] = []
     if len(item.counted) > 1:
         axes = ", ".join(map(plain, item.counted))
@@ -161,9 +163,9 @@ def _why(item: Judged, of_axes: Sequence[str]) -> Cell:
     return joined(parts, "; ") or (item.why or "~",)
 
 
-def missing(data: WeekData) -> list[Waiting]:
+def missing(data: WeekData) -> list[AwaitedRule]:
     """What undecided comparisons of all lanes wait for, what most of them wait for first."""
-    lacks: dict[str, Waiting] = {}
+    lacks: dict[str, AwaitedRule] = {}
     for lane in data.lanes:
         for item in lane.waiting:
             held = lacks.get(item.code)

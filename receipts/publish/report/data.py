@@ -17,15 +17,15 @@ from receipts.publish.report.ref import Ref as Ref
 
 if TYPE_CHECKING:
     from receipts.publish.report.picture_data import Drawn
-    from receipts.publish.report.sections.checks import Checked
+    from receipts.publish.report.sections.checks import SelfCheckResult
     from receipts.publish.report.sections.gathered import Gathered
     from receipts.publish.report.sections.memory import Headroom
-    from receipts.publish.report.sections.regime import Work
-    from receipts.questions.answers import Answered
+    from receipts.publish.report.sections.regime import StepWork
+    from receipts.questions.answers import AnsweredQuestion
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class WeekCounts:
     """Receipts that ran in the week. Those superseded since stand apart: they are judged no more."""
 
     submitted: int
@@ -36,7 +36,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FrontierMove:
     """What the interval did to the best of a shape. `state` is *new* where none was valid before, *same*, or *better*.
 
     `was` is the best when the interval began. `ratio` is now over then; where launches of both configurations carry an
@@ -55,7 +55,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class BestResult:
     """The best result of one shape. `shape` is its geometry and the layout that it used, by their digests; `axes` are
     those of the model and `layout` the degrees, both in words. `answers` are the five questions with their answers.
 
@@ -65,7 +65,7 @@ class Result:
     """
 
     receipt: Ref
-    answers: tuple[Answered, ...]
+    answers: tuple[AnsweredQuestion, ...]
     shape: str
     family: str | None
     model: str | None
@@ -82,8 +82,8 @@ class Result:
     in_week: bool
     provenance: str
     open_questions: tuple[str, ...]
-    work: Work
-    change: Change | None
+    work: StepWork
+    change: FrontierMove | None
     launches: int | None
 
     @property
@@ -91,7 +91,7 @@ class Result:
         """Whether one launch reached it, and none repeated it."""
         return self.launches is not None and self.launches < REPEATED
 
-    def names(self, beside: Iterable[Result]) -> tuple[str, ...]:
+    def names(self, beside: Iterable[BestResult]) -> tuple[str, ...]:
         """Family and name; the axes as well where these do not tell it from another shape, or attention is sparse."""
         named = tuple(dict.fromkeys(filter(None, (self.family, self.model))))
         alike = any(
@@ -123,7 +123,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedPair:
     """A comparison of B against A, under the present rules and Holm's adjustment over the report.
 
     `ratio` is B over A of the metric, `low` to `high` its 95 % interval, unadjusted, `delta` the largest change that
@@ -158,7 +158,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class AwaitedRule:
     """What `pairs` of a lane's undecided comparisons wait for: a rule, and what it asks to be done."""
 
     code: str
@@ -167,7 +167,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedPairs:
     """The rule that refuses `pairs` of a lane's comparisons before all others, with what it found of the first.
 
     The code is empty where no rule does. `axes` are those of the first that changed together.
@@ -195,7 +195,7 @@ class Noise:
     launches: int
     largest_spread: float | None
     told_apart: str
-    check: Checked
+    check: SelfCheckResult
     declared: float | None
 
 
@@ -213,22 +213,22 @@ class LaneWeek:
     name: str
     title: str
     version: int
-    counts: Counts
-    frontier: tuple[Result, ...]
+    counts: WeekCounts
+    frontier: tuple[BestResult, ...]
     frontier_more: int
-    peaks: tuple[Result, ...]
+    peaks: tuple[BestResult, ...]
     peaks_more: int
     undecided: int
-    stated: tuple[Result, ...]
+    stated: tuple[BestResult, ...]
     stated_more: int
-    accepted: tuple[Judged, ...]
+    accepted: tuple[JudgedPair, ...]
     accepted_more: int
-    inconclusive: tuple[Judged, ...]
+    inconclusive: tuple[JudgedPair, ...]
     inconclusive_more: int
-    waiting: tuple[Waiting, ...]
-    refused: tuple[Judged, ...]
+    waiting: tuple[AwaitedRule, ...]
+    refused: tuple[JudgedPair, ...]
     refused_more: int
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[RefusedPairs, ...]
     configurations: int
     uncompared: int
     noise: Noise
@@ -280,7 +280,7 @@ class WeekData:
     rules: str
     judge: str
     only_lanes: tuple[str, ...]
-    counts: Counts
+    counts: WeekCounts
     compared: int
     adjusted: int
     lanes: tuple[LaneWeek, ...]

@@ -15,11 +15,11 @@ from receipts.publish.report import comparisons
 from receipts.publish.report.lane import place
 from receipts.publish.report.sections import claims, failures
 from receipts.publish.report.sections.retest import is_gain
-from receipts.publish.report.words import Words
+from receipts.publish.report.words import TemplateWords
 from receipts.publish.text import number, plain
 
 if TYPE_CHECKING:
-    from receipts.publish.report.data import Judged, LaneWeek, Result, WeekData
+    from receipts.publish.report.data import BestResult, JudgedPair, LaneWeek, WeekData
 
 MOST: Final = 3  # sentences of a lane, or of what lanes share, under one topic
 FEW_LANES: Final = 3  # more of them have a sentence each
@@ -29,7 +29,7 @@ SKEWED: Final = 0.05  # of the median chip: from there on the user's own notes l
 Points = tuple[tuple[str, tuple[Cell, ...]], ...]
 
 
-def points(data: WeekData, words: Words) -> Points:
+def points(data: WeekData, words: TemplateWords) -> Points:
     """The sentences by topic; a topic without any is left out."""
     most = MOST if len(data.lanes) <= FEW_LANES else 1
     topics = (
@@ -50,7 +50,7 @@ def points(data: WeekData, words: Words) -> Points:
     return tuple((topic, cells) for topic, cells in shown if cells)
 
 
-def badges(data: WeekData, words: Words) -> tuple[Badge, ...]:
+def badges(data: WeekData, words: TemplateWords) -> tuple[Badge, ...]:
     """The numbers that stand largest."""
     counts = data.counts
     failed = data.sections.failures.launches
@@ -90,17 +90,17 @@ def totals(data: WeekData) -> tuple[int, int, int]:
 # What is fastest
 
 
-def _best(results: Sequence[Result]) -> Result | None:
+def _best(results: Sequence[BestResult]) -> BestResult | None:
     """The repeated one with the highest rate a chip; a single launch where none is repeated."""
     rated = [item for item in results if item.tokens_per_second_per_chip is not None]
     return max(rated, key=lambda item: (not item.is_peak, item.tokens_per_second_per_chip or 0.0), default=None)
 
 
-def _machine(item: Result) -> str:
+def _machine(item: BestResult) -> str:
     return f"{number(item.chips)} × {plain(item.accelerator or '~', NAME)}"
 
 
-def _shape(item: Result, lane: LaneWeek) -> str:
+def _shape(item: BestResult, lane: LaneWeek) -> str:
     beside = (*lane.frontier, *lane.peaks, *lane.stated)
     names = " ".join(plain(name, NAME) for name in item.names(beside)) or "a model not stated"
     return ", ".join([names, f"{number(item.sequence_length)} tokens", _machine(item)])
@@ -110,7 +110,7 @@ def _at(lane: LaneWeek, part: str) -> dict[str, str]:
     return {"lane": lane.name, "place": place(lane.name, part)}
 
 
-def _fastest(data: WeekData, words: Words) -> Iterator[Cell]:
+def _fastest(data: WeekData, words: TemplateWords) -> Iterator[Cell]:
     nothing = []
     for lane in data.lanes:
         proven, reported = _best(lane.frontier), _best(lane.stated)
@@ -128,7 +128,7 @@ def _fastest(data: WeekData, words: Words) -> Iterator[Cell]:
         yield words("nothing_fast", lanes=nothing)
 
 
-def _peak(lane: LaneWeek, proven: Result | None) -> Result | None:
+def _peak(lane: LaneWeek, proven: BestResult | None) -> BestResult | None:
     """The fastest single launch, where it was faster than the best repeated result, or there is none."""
     peak = _best([item for item in (*lane.frontier, *lane.peaks) if item.is_peak])
     if peak is None or proven is None or proven.is_peak:
@@ -136,7 +136,7 @@ def _peak(lane: LaneWeek, proven: Result | None) -> Result | None:
     return peak if (peak.tokens_per_second_per_chip or 0.0) > (proven.tokens_per_second_per_chip or 0.0) else None
 
 
-def _new_best(data: WeekData, words: Words, most: int) -> Iterator[Cell]:
+def _new_best(data: WeekData, words: TemplateWords, most: int) -> Iterator[Cell]:
     still = []
     for lane in data.lanes:
         moved = [item for item in lane.frontier if item.change is not None and item.change.state != "same"]
@@ -153,10 +153,10 @@ def _new_best(data: WeekData, words: Words, most: int) -> Iterator[Cell]:
 # Comparisons
 
 
-def _accepted(data: WeekData, words: Words, most: int) -> Iterator[Cell]:
+def _accepted(data: WeekData, words: TemplateWords, most: int) -> Iterator[Cell]:
     for lane in data.lanes:
         # A change at several shapes is named once, and what changes nothing last.
-        once: dict[tuple[object, ...], Judged] = {}
+        once: dict[tuple[object, ...], JudgedPair] = {}
         for item in lane.accepted:
             once.setdefault((item.effect, *((one.path, one.a, one.b) for one in item.moved)), item)
         shown = sorted(once.values(), key=lambda item: item.effect == "equivalent")[:most]
@@ -169,18 +169,18 @@ def _accepted(data: WeekData, words: Words, most: int) -> Iterator[Cell]:
         yield words("none_accepted", compared=data.compared)
 
 
-def _metric(item: Judged) -> str:
+def _metric(item: JudgedPair) -> str:
     return metrics.get(item.metric).title
 
 
-def _refused(data: WeekData, words: Words) -> Iterator[Cell]:
+def _refused(data: WeekData, words: TemplateWords) -> Iterator[Cell]:
     for lane in data.lanes:
         if lane.refused:
             total = len(lane.refused) + lane.refused_more
             yield words("refused", total=total, refusals=lane.refusals, **_at(lane, "refused"))
 
 
-def _undecided(data: WeekData, words: Words) -> Iterator[Cell]:
+def _undecided(data: WeekData, words: TemplateWords) -> Iterator[Cell]:
     total = totals(data)[2]
     if total:
         waiting = comparisons.missing(data)
@@ -193,7 +193,7 @@ def _undecided(data: WeekData, words: Words) -> Iterator[Cell]:
         yield words("largest", items=shown)
 
 
-def _gains(lane: LaneWeek) -> list[Judged]:
+def _gains(lane: LaneWeek) -> list[JudgedPair]:
     """Undecided changes of one axis that would be gains if they held, the largest first."""
     return [
         item
@@ -205,7 +205,7 @@ def _gains(lane: LaneWeek) -> list[Judged]:
 # What lanes share
 
 
-def _lost(data: WeekData, words: Words) -> Iterator[Cell]:
+def _lost(data: WeekData, words: TemplateWords) -> Iterator[Cell]:
     vanished = data.sections.survival.vanished
     for item in vanished[:MOST]:
         yield words("lost", item=item)
@@ -213,7 +213,7 @@ def _lost(data: WeekData, words: Words) -> Iterator[Cell]:
         yield words("more_lost", count=len(vanished) - MOST)
 
 
-def _path(data: WeekData, words: Words) -> Iterator[Cell]:
+def _path(data: WeekData, words: TemplateWords) -> Iterator[Cell]:
     incidents = data.sections.incidents
     if incidents.found:
         yield words(
@@ -221,7 +221,7 @@ def _path(data: WeekData, words: Words) -> Iterator[Cell]:
         )
 
 
-def _memory(data: WeekData, words: Words) -> Iterator[Cell]:
+def _memory(data: WeekData, words: TemplateWords) -> Iterator[Cell]:
     tight = [item for item in data.headroom if item.left is not None and item.left < item.wanted]
     for item in tight[:1]:
         yield words("tight", item=item, others=len(tight) - 1)
@@ -229,7 +229,7 @@ def _memory(data: WeekData, words: Words) -> Iterator[Cell]:
         yield words("skewed", item=item)
 
 
-def _failed(data: WeekData, words: Words) -> Iterator[Cell]:
+def _failed(data: WeekData, words: TemplateWords) -> Iterator[Cell]:
     failed = data.sections.failures
     if not failed.launches:
         return
@@ -243,7 +243,7 @@ def _failed(data: WeekData, words: Words) -> Iterator[Cell]:
         yield words("repeated", times=times, minutes=f"{seconds / 60:,.1f}" if seconds else "")
 
 
-def _claims(data: WeekData, words: Words) -> Iterator[Cell]:
+def _claims(data: WeekData, words: TemplateWords) -> Iterator[Cell]:
     known = data.sections.claims
     for item in known.stale[:MOST]:
         yield words("stale", item=item)
@@ -254,7 +254,7 @@ def _claims(data: WeekData, words: Words) -> Iterator[Cell]:
         yield words("claims", items=shown, more=len(changed) - len(shown) + known.changed_more)
 
 
-def _decisions(data: WeekData, words: Words) -> Iterator[Cell]:
+def _decisions(data: WeekData, words: TemplateWords) -> Iterator[Cell]:
     decisions = data.sections.decisions
     for item in decisions.made[:MOST]:
         yield words("decided", item=item)
@@ -266,7 +266,7 @@ def _decisions(data: WeekData, words: Words) -> Iterator[Cell]:
 # What to do next, in the order in which it matters: what is wrong, what is unproven, what is untried
 
 
-def _next(data: WeekData, words: Words) -> Iterator[Cell]:
+def _next(data: WeekData, words: TemplateWords) -> Iterator[Cell]:
     for item in [item for item in data.sections.incidents.found if item.level == "E"][:2]:
         yield words("mend", item=item)
     stale = data.sections.claims.stale
@@ -286,7 +286,7 @@ def _next(data: WeekData, words: Words) -> Iterator[Cell]:
         yield words("preflight")
 
 
-def _settle(data: WeekData, words: Words) -> Iterator[Cell]:
+def _settle(data: WeekData, words: TemplateWords) -> Iterator[Cell]:
     """What would settle most undecided comparisons; then the largest of them, and what was refused."""
     for item in comparisons.missing(data)[:1]:
         lane = max(data.lanes, key=lambda lane: len(lane.inconclusive) + lane.inconclusive_more)

@@ -11,7 +11,7 @@ from receipts.axes.shape import described
 from receipts.judging.verdict import Level, Question
 from receipts.metrics.reading import Taint
 from receipts.publish.report.best import Best, rate
-from receipts.publish.report.data import Change, Result
+from receipts.publish.report.data import BestResult, FrontierMove
 from receipts.publish.report.reader import Item
 from receipts.publish.report.sections.regime import work
 from receipts.questions.answers import answers
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 _RATE = "tokens_per_second_per_chip"
 
 
-def result(item: Item, since: datetime | None, change: Change | None = None, launches: int | None = None) -> Result:
+def result(
+    item: Item, since: datetime | None, change: FrontierMove | None = None, launches: int | None = None
+) -> BestResult:
     """A launch as a result, read from its document; what ran from ``since`` on is of the interval.
 
     ``launches`` counts the valid ones of its configuration.
@@ -34,7 +36,7 @@ def result(item: Item, since: datetime | None, change: Change | None = None, lau
     evidence = {finding.code for finding in heavy if finding.question in (Question.PATH, Question.EFFECT)}
     open_codes = evidence or {finding.code for finding in heavy}
     known = described(item.parsed.stated)
-    return Result(
+    return BestResult(
         receipt=item.ref,
         answers=answers(item.parsed, item.lane, item.verdict, item.facts, item.reader.rulebook.rules).states(),
         shape=str(launch.settings.shape),
@@ -76,21 +78,21 @@ def _basis(item: Item) -> str:
     return f"{formula}{each}{over}"
 
 
-def change(best: Best, links: Links) -> Change:
+def change(best: Best, links: Links) -> FrontierMove:
     """What the interval did to the best of a shape."""
     now, before = best.now, best.before
     if before is None:
-        return Change("new", None, None, None, None, None, None, ())
+        return FrontierMove("new", None, None, None, None, None, None, ())
     was = before.entry.tokens_per_second_per_chip
     if not best.moved:
-        return Change("same", before.ref, was, None, None, None, None, ())
+        return FrontierMove("same", before.ref, was, None, None, None, None, ())
     plain = rate(now.entry) / was if was else None
     verdict = links.between(before, now, _RATE)
     if verdict is None:
-        return Change("better", before.ref, was, plain, None, None, None, ())
+        return FrontierMove("better", before.ref, was, plain, None, None, None, ())
     result = next((item for item in verdict.results if item.metric == _RATE), None)
     bounded = result is not None and result.effect.low is not None and result.effect.high is not None
-    return Change(
+    return FrontierMove(
         state="better",
         was=before.ref,
         was_rate=was,

@@ -15,11 +15,11 @@ from receipts.publish.text import change, gib, number, percent, plain, span
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
-    from receipts.publish.report.data import LaneWeek, Result
+    from receipts.publish.report.data import BestResult, LaneWeek
     from receipts.publish.report.picture_data import LanePictures
-    from receipts.publish.report.pictures.over_sequence import Repeated
-    from receipts.publish.report.words import Words
-    from receipts.questions.answers import Answered
+    from receipts.publish.report.pictures.over_sequence import RepeatedResult
+    from receipts.publish.report.words import TemplateWords
+    from receipts.questions.answers import AnsweredQuestion
 
 _NUMBERS = heads("result | rate [tokens/s/chip] | MFU [%] | peak per chip [GiB] | work [tokens a step a chip] | regime")
 MOST_CODES = 12
@@ -30,7 +30,7 @@ def lane_section(
     reached: ceilings.Ceilings,
     drawn: LanePictures,
     rules: RuleSet,
-    words: Words,
+    words: TemplateWords,
     *,
     weeks: bool = True,
 ) -> Section:
@@ -54,7 +54,9 @@ def place(name: str, part: str = "") -> str:
     return f"lane-{slug}-{part}" if part else f"lane-{slug}"
 
 
-def _results(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LanePictures, words: Words, *, weeks: bool) -> Section:
+def _results(
+    lane: LaneWeek, reached: ceilings.Ceilings, drawn: LanePictures, words: TemplateWords, *, weeks: bool
+) -> Section:
     """The proven results and the peaks, and the reported ones below: a row each, with the five answers as columns."""
     anchor = place(lane.name, "frontier")
     every = (*lane.frontier, *lane.peaks, *lane.stated)
@@ -100,20 +102,20 @@ def _results(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LanePictures, wo
     )
 
 
-def _proof(item: Result) -> Mark:
+def _proof(item: BestResult) -> Mark:
     return Mark("open", "peak") if item.is_peak else Mark("yes", "proven")
 
 
-def _fastest_first(results: tuple[Result, ...]) -> list[Result]:
+def _fastest_first(results: tuple[BestResult, ...]) -> list[BestResult]:
     return sorted(results, key=lambda item: -(item.tokens_per_second_per_chip or 0.0))
 
 
-def answered(item: Answered) -> Cell:
+def answered(item: AnsweredQuestion) -> Cell:
     """An answer as a mark with the fact behind it."""
     return (Mark(item.state, item.brief),)
 
 
-def _common(reported: tuple[Result, ...]) -> tuple[str, ...]:
+def _common(reported: tuple[BestResult, ...]) -> tuple[str, ...]:
     """Rules that every reported result of a lane waits for: a notebook's rows lack the same facts one and all."""
     if len(reported) < 2:
         return ()
@@ -128,7 +130,7 @@ def _figures(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LanePictures, *,
     return tuple(item for item in figures if item is not None)
 
 
-def _numbers(item: Result) -> tuple[Cell, ...]:
+def _numbers(item: BestResult) -> tuple[Cell, ...]:
     ref = item.receipt
     return (
         numbered(number(item.tokens_per_second_per_chip), ref),
@@ -139,7 +141,7 @@ def _numbers(item: Result) -> tuple[Cell, ...]:
     )
 
 
-def _receipt(item: Result, beside: Repeated | None, common: tuple[str, ...]) -> Cell:
+def _receipt(item: BestResult, beside: RepeatedResult | None, common: tuple[str, ...]) -> Cell:
     """The receipt, how often its configuration was launched, and what it waits for that others do not."""
     parts: list[Cell] = [link(item.receipt)]
     if not item.in_week:
@@ -154,7 +156,7 @@ def _receipt(item: Result, beside: Repeated | None, common: tuple[str, ...]) -> 
     return joined(parts, " · ")
 
 
-def _alike(beside: Repeated) -> str:
+def _alike(beside: RepeatedResult) -> str:
     """How many launches of its configuration are valid, and where their mean lies."""
     if beside.launches < 2:
         return "one launch, not repeated"
@@ -163,14 +165,14 @@ def _alike(beside: Repeated) -> str:
     return f"{beside.launches} launches, mean {number(beside.low)} to {number(beside.high)} tokens/s/chip (95 %)"
 
 
-def _source(item: Result) -> str:
+def _source(item: BestResult) -> str:
     """How its rate came to be."""
     words = {"steps": "from its steps", "derived": "as stated", "stated": "as stated"}
     source = words.get(item.rate_source, item.rate_source)
     return source if item.provenance == "measured" else f"{item.provenance}, {source}"
 
 
-def _since(item: Result) -> Cell:
+def _since(item: BestResult) -> Cell:
     """The change of the best of its shape since the interval began, with its interval, or why there is none."""
     since = item.change
     if since is None or since.was is None:

@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from receipts.axes import difference
 from receipts.judging.verdict import Comparison
-from receipts.publish.report.neighbours import KINDS, RECENT, Configuration, Configurations, Neighbours, eligible
+from receipts.publish.report.neighbours import KINDS, RECENT, Configurations, LaunchGroup, Neighbours, eligible
 from receipts.publish.report.reader import Item, ReportReader, order
 
 LINKS = 2  # comparisons a configuration of the interval has at most, beside the one with a pin
@@ -19,11 +19,11 @@ Place = tuple[Hashable, str, str, bool]
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class ComparedPair:
     """One comparison with the launches of its sides."""
 
-    a: Configuration
-    b: Configuration
+    a: LaunchGroup
+    b: LaunchGroup
     verdict: Comparison
 
 
@@ -36,14 +36,14 @@ class Links:
         self._every = Configurations(reader)
         self.of_interval = self._every.group(items)
         self._seen: set[frozenset[tuple[Hashable, str]]] = set()
-        self._whole: dict[Place, Configuration] = {}
+        self._whole: dict[Place, LaunchGroup] = {}
         self._by_columns: dict[str, Neighbours] = {}
 
-    def wholes(self, lane: str) -> list[Configuration]:
+    def wholes(self, lane: str) -> list[LaunchGroup]:
         """Configurations of a lane that were read with all of their launches."""
         return [configuration for configuration in self._whole.values() if configuration.head.entry.lane == lane]
 
-    def of(self, configuration: Configuration) -> list[Pair]:
+    def of(self, configuration: LaunchGroup) -> list[ComparedPair]:
         """Comparisons of one configuration: with those one counted axis apart, else the nearest; and with a pin."""
         whole = self._as_whole(configuration)
         others = self._one_axis_away(whole) or self._near_by_columns(whole)
@@ -60,13 +60,13 @@ class Links:
         a, b = (self._as_whole(self._every.of(item.entry)) for item in (one, other))
         return self._judged(a, b, metric) if a.key != b.key else None
 
-    def _as_whole(self, configuration: Configuration) -> Configuration:
+    def _as_whole(self, configuration: LaunchGroup) -> LaunchGroup:
         place = place_of(configuration)
         if place not in self._whole:
             self._whole[place] = self._every.whole(configuration)
         return self._whole[place]
 
-    def _one_axis_away(self, configuration: Configuration) -> list[Configuration]:
+    def _one_axis_away(self, configuration: LaunchGroup) -> list[LaunchGroup]:
         """Configurations that may be one axis away, and of which a launch ran earlier: of every axis in turn."""
         if not self._every.holds(configuration.last):
             return []
@@ -74,7 +74,7 @@ class Links:
         for number, axis in self._reader.stored.near(self._every.ran(configuration.last), TRIED).items():
             by_axis[axis].append(number)
         turns = zip_longest(*(sorted(numbers, reverse=True) for _, numbers in sorted(by_axis.items())))
-        neighbours: list[Configuration] = []
+        neighbours: list[LaunchGroup] = []
         for number in (number for turn in turns for number in turn if number is not None):
             launched = self._every.numbered(number, configuration.last.entry.kind)
             sound = sorted(launched, key=lambda other: other.head.rate_status == "invalid")
@@ -83,7 +83,7 @@ class Links:
                 break
         return neighbours
 
-    def _near_by_columns(self, configuration: Configuration) -> list[Configuration]:
+    def _near_by_columns(self, configuration: LaunchGroup) -> list[LaunchGroup]:
         rows = self._nearest(configuration.last.entry.lane).before(configuration.last.entry)
         own = {item.entry.id for item in configuration.launches}
         groups = self._every.group(self._reader.items(row for row in rows if row.id not in own))
@@ -104,7 +104,7 @@ class Links:
             self._by_columns[lane] = Neighbours(sorted(rows, key=order))
         return self._by_columns[lane]
 
-    def _pin(self, configuration: Configuration) -> Configuration | None:
+    def _pin(self, configuration: LaunchGroup) -> LaunchGroup | None:
         """The pinned configuration of its lane and kind that is nearest to it, where it is pinned to another."""
         row = configuration.last.entry
         pinned = [item for item in self._reader.pins if (item.lane, item.kind) == (row.lane, row.kind)]
@@ -118,7 +118,7 @@ class Links:
         ]
         return min(ranked, key=lambda one: one[:3])[-1] if ranked else None
 
-    def _compared(self, configuration: Configuration, others: Sequence[Configuration]) -> list[Pair]:
+    def _compared(self, configuration: LaunchGroup, others: Sequence[LaunchGroup]) -> list[ComparedPair]:
         lane = tuple(configuration.last.lane.not_applicable)
         ranked = []
         for other in others:
@@ -127,8 +127,8 @@ class Links:
                 unsound = other.last.rate_status == "invalid"
                 ranked.append((len(apart.axes), len(apart.unknown), unsound, other))
         ranked.sort(key=lambda entry: entry[:3])
-        tried: list[Pair] = []
-        linked: list[Pair] = []
+        tried: list[ComparedPair] = []
+        linked: list[ComparedPair] = []
         for *_, other in ranked[:TRIED]:
             if len(linked) >= LINKS:
                 break
@@ -142,20 +142,20 @@ class Links:
         self._seen |= {ran_by(pair.a, pair.b) for pair in linked}
         return linked
 
-    def _is_new(self, one: Configuration, other: Configuration) -> bool:
+    def _is_new(self, one: LaunchGroup, other: LaunchGroup) -> bool:
         return ran_by(one, other) not in self._seen
 
-    def _pair(self, one: Configuration, other: Configuration) -> Pair:
+    def _pair(self, one: LaunchGroup, other: LaunchGroup) -> ComparedPair:
         other = self._as_whole(other)
         a, b = (other, one) if other.order < one.order else (one, other)
         verdict = self._judged(a, b)
-        return Pair(self._counted(a, verdict.a), self._counted(b, verdict.b), verdict)
+        return ComparedPair(self._counted(a, verdict.a), self._counted(b, verdict.b), verdict)
 
-    def _counted(self, configuration: Configuration, ids: Sequence[str]) -> Configuration:
+    def _counted(self, configuration: LaunchGroup, ids: Sequence[str]) -> LaunchGroup:
         """The configuration with the launches that count."""
-        return Configuration(configuration.key, tuple(self._reader.item(self._reader.entry(name)) for name in ids))
+        return LaunchGroup(configuration.key, tuple(self._reader.item(self._reader.entry(name)) for name in ids))
 
-    def _judged(self, a: Configuration, b: Configuration, metric: str | None = None) -> Comparison:
+    def _judged(self, a: LaunchGroup, b: LaunchGroup, metric: str | None = None) -> Comparison:
         """B against A, on the lane's own metric unless another is asked for."""
         if metric is None:
             both = all(side.last.entry.tokens_per_second is not None for side in (a, b))
@@ -165,12 +165,12 @@ class Links:
         return comparisons.verdict(sides, beside=())
 
 
-def ran_by(one: Configuration, other: Configuration) -> frozenset[tuple[Hashable, str]]:
+def ran_by(one: LaunchGroup, other: LaunchGroup) -> frozenset[tuple[Hashable, str]]:
     """What tells a pair of configurations from others, whichever launches of them are looked at."""
     return frozenset({(one.key, one.last.entry.kind), (other.key, other.last.entry.kind)})
 
 
-def place_of(configuration: Configuration) -> Place:
+def place_of(configuration: LaunchGroup) -> Place:
     """What tells a configuration's sound launches from its unsound ones, and from those of others."""
     item = configuration.last
     return configuration.key, item.entry.kind, item.rate_status, item.kept_steps

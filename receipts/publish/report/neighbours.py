@@ -20,7 +20,7 @@ from receipts.questions.replicates import AS_MEASURED
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
-    from receipts.axes.configuration import Configuration as Ran
+    from receipts.axes.configuration import Configuration
     from receipts.store import Entry
 
 WINDOW = 64
@@ -78,7 +78,7 @@ def _apart(a: Entry, b: Entry) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Configuration:
+class LaunchGroup:
     """Sound launches of one configuration in the order in which they ran; or unsound ones. ``key`` names it."""
 
     key: Hashable
@@ -109,9 +109,9 @@ class Configurations:
         self._numbers = {item.entry.id: item.configuration for item in reader.placed}
         self._keys: dict[str, Hashable] = {}
         self._met: dict[Hashable, dict[str, Entry]] = defaultdict(dict)
-        self._made: dict[tuple[int, str], list[Configuration]] = {}
+        self._groups: dict[tuple[int, str], list[LaunchGroup]] = {}
 
-    def ran(self, item: Item) -> Ran:
+    def ran(self, item: Item) -> Configuration:
         """What a launch ran, read from its document."""
         return item.launch.settings.configuration(item.parsed, item.lane)
 
@@ -122,7 +122,7 @@ class Configurations:
             self._held[name] = self._reader.store.query.holds_lane(self.ran(item))
         return self._held[name]
 
-    def group(self, items: Iterable[Item]) -> list[Configuration]:
+    def group(self, items: Iterable[Item]) -> list[LaunchGroup]:
         """Launches by their configurations, in the order of their first launches."""
         groups: dict[tuple[Hashable, ...], list[Item]] = defaultdict(list)
         rows = list(items)
@@ -131,21 +131,21 @@ class Configurations:
             key = self._key(item)
             self._met[key][item.entry.id] = item.entry
             groups[key, *soundness(item)].append(item)
-        configurations = [Configuration(key[0], tuple(group)) for key, group in groups.items()]
+        configurations = [LaunchGroup(key[0], tuple(group)) for key, group in groups.items()]
         return sorted(configurations, key=lambda one: one.order)
 
-    def whole(self, configuration: Configuration) -> Configuration:
+    def whole(self, configuration: LaunchGroup) -> LaunchGroup:
         """The same with its other launches that had run, as far as they were measured alike: the newest of them."""
         return self._alike(
             configuration,
             [one for one in self._launches(configuration) if soundness(one) == soundness(configuration.last)],
         )
 
-    def pool(self, configuration: Configuration) -> list[Parsed]:
+    def pool(self, configuration: LaunchGroup) -> list[Parsed]:
         """All of its launches that had run and were measured alike, sound or not: which count is for others to say."""
         return [item.parsed for item in self._alike(configuration, self._launches(configuration)).launches]
 
-    def _alike(self, configuration: Configuration, others: Iterable[Item]) -> Configuration:
+    def _alike(self, configuration: LaunchGroup, others: Iterable[Item]) -> LaunchGroup:
         newest = configuration.last
         every = {item.entry.id: item for item in (*others, *configuration.launches)}
         ordered = sorted(every.values(), key=lambda item: (item.rate_status != "invalid", order(item.entry)))
@@ -154,22 +154,22 @@ class Configurations:
         alike = [item for item in ordered if _as_measured(item) == measured]
         while (twice := copied_pair([item.parsed for item in alike])) is not None:
             alike = [item for item in alike if item.entry.id != twice[1].id]
-        return Configuration(configuration.key, tuple(alike))
+        return LaunchGroup(configuration.key, tuple(alike))
 
-    def of(self, row: Entry) -> Configuration:
+    def of(self, row: Entry) -> LaunchGroup:
         """The launches that ran what a row ran, as sound as it."""
         return self.group([self._reader.item(row)])[0]
 
-    def numbered(self, number: int, kind: str) -> list[Configuration]:
+    def numbered(self, number: int, kind: str) -> list[LaunchGroup]:
         """The launches of a configuration of the axis index: sound ones, and unsound ones, apart."""
         place = (number, kind)
-        if place not in self._made:
+        if place not in self._groups:
             rows = self._reader.stored.launches(number, kind, self._reader.sought.until, MOST_LAUNCHES)
             self._numbers.update({row.id: number for row in rows})
-            self._made[place] = self.group(self._reader.items(row for row in rows if eligible(row)))
-        return self._made[place]
+            self._groups[place] = self.group(self._reader.items(row for row in rows if eligible(row)))
+        return self._groups[place]
 
-    def _launches(self, configuration: Configuration) -> list[Item]:
+    def _launches(self, configuration: LaunchGroup) -> list[Item]:
         key, kind = configuration.key, configuration.last.entry.kind
         if isinstance(key, int):
             return [item for one in self.numbered(key, kind) for item in one.launches]

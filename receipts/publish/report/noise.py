@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from receipts.axes.lane import Lane
 from receipts.publish.report.data import Noise
-from receipts.publish.report.neighbours import Configuration
+from receipts.publish.report.neighbours import LaunchGroup
 from receipts.publish.report.sections.checks import checked
 
 
-def noise(configurations: Iterable[Configuration], lane: Lane) -> Noise:
+def noise(configurations: Iterable[LaunchGroup], lane: Lane) -> Noise:
     """σ of log step time, pooled over configurations of two and more launches that keep their steps."""
     from receipts.stats.noise import largest_spread, pool, self_check
 

@@ -13,7 +13,7 @@ from receipts.publish.report import appendix
 from receipts.publish.report.data import Described
 from receipts.publish.report.pair_data import PairData, Side
 from receipts.publish.report.pictures import step_times
-from receipts.publish.report.pictures.step_times import Compared
+from receipts.publish.report.pictures.step_times import ComparedSteps
 from receipts.publish.report.sections import rules
 from receipts.publish.report.sections.decisions import decided_of
 from receipts.questions.answers import answers
@@ -64,11 +64,17 @@ def _judged(parsed: Parsed, rulebook: Rulebook, facts: Facts) -> Described:
     lane = rulebook.lanes.of(parsed.receipt.run.lane)
     verdict = judge_receipt(parsed, lane, rulebook.rules, facts)
     return appendix.described(
-        parsed, rulebook.lanes.of(parsed.receipt.run.lane), verdict, appendix.Figures.of(rulebook.launch(parsed)), facts
+        parsed,
+        rulebook.lanes.of(parsed.receipt.run.lane),
+        verdict,
+        appendix.ReceiptFigures.of(rulebook.launch(parsed)),
+        facts,
     )
 
 
-def _timed(left: Sequence[Parsed], right: Sequence[Parsed], verdict: Comparison, rulebook: Rulebook) -> Compared | None:
+def _timed(
+    left: Sequence[Parsed], right: Sequence[Parsed], verdict: Comparison, rulebook: Rulebook
+) -> ComparedSteps | None:
     """Step times of both sides; None where one of them kept no steps."""
     held = []
     for letter, group in (("A", left), ("B", right)):
@@ -79,7 +85,7 @@ def _timed(left: Sequence[Parsed], right: Sequence[Parsed], verdict: Comparison,
     moved = tuple(member.path for item in verdict.difference.changed for member in item.members)
     more = sum(max(0, len(group) - step_times.LAUNCHES) for group in (left, right))
     ends = (appendix.ref_of(left[0]), appendix.ref_of(right[0]))
-    return Compared(*ends, moved[:2], tuple(one for side in held for one in side), more)
+    return ComparedSteps(*ends, moved[:2], tuple(one for side in held for one in side), more)
 
 
 def _side(letter: str, group: Sequence[Parsed], label: str, rulebook: Rulebook, facts: Facts) -> Side:

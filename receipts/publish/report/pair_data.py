@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from receipts.judging.verdict import Comparison
 from receipts.publish.report.data import Described
-from receipts.publish.report.pictures.step_times import Compared
+from receipts.publish.report.pictures.step_times import ComparedSteps
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.sections.decisions import Decided
+from receipts.publish.report.sections.decisions import DecisionRow
 from receipts.publish.report.sections.rules import Cited
-from receipts.questions.answers import Answered
+from receipts.questions.answers import AnsweredQuestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Side:
     lane: str
     status: str
     path: str
-    answers: tuple[Answered, ...]
+    answers: tuple[AnsweredQuestion, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class PairData:
     comparison: Comparison
     witnesses: tuple[Ref, ...]
     memory: tuple[str, ...]
-    decisions: tuple[Decided, ...]
+    decisions: tuple[DecisionRow, ...]
     claims: tuple[str, ...]
     receipts: tuple[Described, ...]
     cited: tuple[Cited, ...]
-    timed: Compared | None
+    timed: ComparedSteps | None

@@ -14,7 +14,7 @@ from receipts.publish.report.page import links
 from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.pictures import step_times
 from receipts.publish.report.sections import decisions, rules
-from receipts.publish.report.sections.decisions import Decided
+from receipts.publish.report.sections.decisions import DecisionRow
 from receipts.publish.text import plain
 
 if TYPE_CHECKING:
@@ -65,13 +65,13 @@ def _sides(data: PairData) -> Section:
         for side in (data.a, data.b)
     )  # fmt: skip
     several = any(len(side.receipts) > 1 for side in (data.a, data.b))
-    says = ("The first launch of a side answers for all: the others differ from it in no axis.",) if several else ()
+    intro = ("The first launch of a side answers for all: the others differ from it in no axis.",) if several else ()
     table = Table("Both sides with their five answers", columns, rows)
     points = (("witnessed by", (links(data.witnesses, 6),)),) if data.witnesses else ()
-    return Section("sides", "The two sides", sentences=says, tables=(table,), points=points)
+    return Section("sides", "The two sides", sentences=intro, tables=(table,), points=points)
 
 
-def _decided(decided: Sequence[Decided], claims: Sequence[str]) -> Section:
+def _decided(decided: Sequence[DecisionRow], claims: Sequence[str]) -> Section:
     stands = (f"Claims that stand on these receipts: {', '.join(map(plain, claims))}.",) if claims else ()
     shown = (decisions.table("What was decided on these receipts", decided),) if decided else ()
     return Section("decisions", "Decisions", sentences=stands, tables=shown)

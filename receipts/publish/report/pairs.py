@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Question, decide
-from receipts.publish.report.data import Judged, Moved, Reason, Ref, Refusal, Waiting
-from receipts.publish.report.links import Links, Pair, place_of
-from receipts.publish.report.neighbours import Configuration
+from receipts.publish.report.data import AwaitedRule, JudgedPair, Moved, Reason, Ref, RefusedPairs
+from receipts.publish.report.links import ComparedPair, Links, place_of
+from receipts.publish.report.neighbours import LaunchGroup
 from receipts.publish.report.reader import Item, order
 from receipts.publish.text import value
 from receipts.questions.deciding import of_pair
@@ -36,8 +36,8 @@ class Pairs:
     ``ran`` are how many configurations of a lane ran in the interval, ``left_out`` how many of them were not compared.
     """
 
-    by_lane: dict[str, list[Judged]]
-    configurations: dict[str, list[Configuration]]
+    by_lane: dict[str, list[JudgedPair]]
+    configurations: dict[str, list[LaunchGroup]]
     ran: dict[str, int]
     left_out: dict[str, int]
     compared: int
@@ -49,11 +49,11 @@ def pairs(links: Links, first: Collection[str] = ()) -> Pairs:
 
     Those come first that hold one of the receipts ``first``, then sound ones of several launches, then the newest.
     """
-    by_lane: dict[str, list[Configuration]] = defaultdict(list)
+    by_lane: dict[str, list[LaunchGroup]] = defaultdict(list)
     for configuration in links.of_interval:
         by_lane[configuration.head.entry.lane].append(configuration)
-    compared: list[Pair] = []
-    read: dict[str, list[Configuration]] = {}
+    compared: list[ComparedPair] = []
+    read: dict[str, list[LaunchGroup]] = {}
     left_out = {}
     for lane, every in sorted(by_lane.items()):
         ranked = sorted(every, key=lambda configuration: _first(configuration, first))
@@ -67,14 +67,14 @@ def pairs(links: Links, first: Collection[str] = ()) -> Pairs:
             *(configuration for configuration in every if place_of(configuration) not in wholes),
         ]
     judged, adjusted = _judged(compared, links.rules)
-    by_status: dict[str, list[Judged]] = defaultdict(list)
+    by_status: dict[str, list[JudgedPair]] = defaultdict(list)
     for pair, item in zip(compared, judged, strict=True):
         by_status[pair.b.head.entry.lane].append(item)
     ran = {lane: len(every) for lane, every in by_lane.items()}
     return Pairs(dict(by_status), read, ran, left_out, len(compared), adjusted)
 
 
-def _first(configuration: Configuration, first: Collection[str]) -> tuple[object, ...]:
+def _first(configuration: LaunchGroup, first: Collection[str]) -> tuple[object, ...]:
     """Where a configuration stands among those of its lane, of which only so many are looked at."""
     sound = ("valid", "open", "invalid").index(configuration.head.rate_status)
     newest = configuration.last.entry
@@ -88,7 +88,7 @@ def _first(configuration: Configuration, first: Collection[str]) -> tuple[object
     )
 
 
-def _judged(compared: Sequence[Pair], rules: RuleSet) -> tuple[list[Judged], int]:
+def _judged(compared: Sequence[ComparedPair], rules: RuleSet) -> tuple[list[JudgedPair], int]:
     """Holm over the comparisons that were not refused; a verdict that does not survive is ambiguous."""
     from receipts.stats.holm import adjust
 
@@ -104,7 +104,7 @@ def _headline(verdict: Comparison) -> MetricResult | None:
     return next((item for item in verdict.results if item.metric == verdict.metric), None)
 
 
-def _summary(pair: Pair, adjusted: Effect | None, rules: RuleSet) -> Judged:
+def _summary(pair: ComparedPair, adjusted: Effect | None, rules: RuleSet) -> JudgedPair:
     verdict, headline = pair.verdict, _headline(pair.verdict)
     effect, why = verdict.effect, headline.effect.why if headline else ""
     if adjusted is not None:
@@ -113,7 +113,7 @@ def _summary(pair: Pair, adjusted: Effect | None, rules: RuleSet) -> Judged:
             effect = adjusted.kind
     status = decide(verdict.comparable, verdict.path, effect)
     waved = {axis for axis, _ in (*verdict.uncounted, *verdict.waivers)}
-    return Judged(
+    return JudgedPair(
         a=_refs(pair.a.launches),
         b=_refs(pair.b.launches),
         metric=verdict.metric,
@@ -177,7 +177,7 @@ def _reason(item: Finding, *, placed: bool) -> Reason:
     return Reason(item.code, item.name, side, f"{text}{where}", item.do)
 
 
-def waiting(judged: Iterable[Judged]) -> tuple[Waiting, ...]:
+def waiting(judged: Iterable[JudgedPair]) -> tuple[AwaitedRule, ...]:
     """What undecided comparisons wait for, what most of them wait for first; each comparison counts once for a rule."""
     asked: Counter[str] = Counter()
     places: Counter[str] = Counter()
@@ -191,12 +191,12 @@ def waiting(judged: Iterable[Judged]) -> tuple[Waiting, ...]:
             for reason in item.reasons:
                 remedies[reason.code][reason.do] += 1
     ordered = sorted(asked.items(), key=lambda one: (-one[1], places[one[0]], one[0]))
-    return tuple(Waiting(code, min(remedies[code].items(), key=_usual)[0], many) for code, many in ordered)
+    return tuple(AwaitedRule(code, min(remedies[code].items(), key=_usual)[0], many) for code, many in ordered)
 
 
-def refusals(judged: Iterable[Judged], rules: RuleSet) -> tuple[Refusal, ...]:
+def refusals(judged: Iterable[JudgedPair], rules: RuleSet) -> tuple[RefusedPairs, ...]:
     """The rules that refuse comparisons, what refuses most of them first."""
-    groups: dict[str, list[tuple[str, Judged]]] = defaultdict(list)
+    groups: dict[str, list[tuple[str, JudgedPair]]] = defaultdict(list)
     of_axes = rules.about(Topic.AXES)
     for item in judged:
         if item.status == "rejected":
@@ -207,11 +207,13 @@ def refusals(judged: Iterable[Judged], rules: RuleSet) -> tuple[Refusal, ...]:
     return tuple(_refusal(code, held[0][1], len(held), of_axes) for code, held in ordered)
 
 
-def _refusal(code: str, first: Judged, pairs: int, of_axes: Sequence[str]) -> Refusal:
+def _refusal(code: str, first: JudgedPair, pairs: int, of_axes: Sequence[str]) -> RefusedPairs:
     reason = next((reason for reason in first.reasons if reason.code == code), None)
     axes = first.counted if code in of_axes else ()
     name = reason.name if reason is not None else "many_axes" if axes else ""
-    return Refusal(code, name, reason.found if reason is not None else first.why, axes, pairs, first.a[0], first.b[0])
+    return RefusedPairs(
+        code, name, reason.found if reason is not None else first.why, axes, pairs, first.a[0], first.b[0]
+    )
 
 
 def _usual(remedy: tuple[str, int]) -> tuple[int, str]:
@@ -219,7 +221,7 @@ def _usual(remedy: tuple[str, int]) -> tuple[int, str]:
     return -remedy[1], remedy[0]
 
 
-def cut(judged: Sequence[Judged], status: str, most: int) -> tuple[tuple[Judged, ...], int]:
+def cut(judged: Sequence[JudgedPair], status: str, most: int) -> tuple[tuple[JudgedPair, ...], int]:
     """Comparisons of one status, the comparable first, then by how far the two are apart; and how many are left.
 
     Refused ones have no number to believe: those with the fewest axes come first.
@@ -230,5 +232,5 @@ def cut(judged: Sequence[Judged], status: str, most: int) -> tuple[tuple[Judged,
     return tuple(kept[:most]), max(0, len(kept) - most)
 
 
-def _size(item: Judged) -> float:
+def _size(item: JudgedPair) -> float:
     return abs(math.log(item.ratio)) if item.ratio else 0.0

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from receipts.publish.report.pictures.chips import Chips, chips
-from receipts.publish.report.pictures.over_sequence import Repeated, repeated
-from receipts.publish.report.pictures.over_weeks import Course, courses
-from receipts.publish.report.pictures.step_times import Compared, compared
+from receipts.publish.report.pictures.over_sequence import RepeatedResult, repeated
+from receipts.publish.report.pictures.over_weeks import ShapeCourse, courses
+from receipts.publish.report.pictures.step_times import ComparedSteps, compared
 from receipts.publish.report.week import Week
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ class LanePictures:
     """What is drawn of one lane beside its tables, up to a week (``2026-W47``)."""
 
     week: str
-    repeated: tuple[Repeated, ...]
-    courses: tuple[Course, ...]
-    compared: tuple[Compared, ...]
+    repeated: tuple[RepeatedResult, ...]
+    courses: tuple[ShapeCourse, ...]
+    compared: tuple[ComparedSteps, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store
-    from receipts.store.query.reports import Placed, Rules, Sought
+    from receipts.store.query.reports import NumberedEntry, Rules, Sought
 
 FAILED = ("oom", "crash", "nan", "hang")
 KEPT = 1000  # launches that are held parsed, some 50 kB each
@@ -128,7 +128,7 @@ class ReportReader:
         self.judged = 0  # receipts that were judged anew
 
     @cached_property
-    def placed(self) -> tuple[Placed, ...]:
+    def placed(self) -> tuple[NumberedEntry, ...]:
         """Rows of the interval with their configurations."""
         return tuple(sorted(self.stored.since(self.since, self.sought), key=lambda item: order(item.entry)))
 

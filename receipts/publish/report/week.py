@@ -75,7 +75,7 @@ def _instead(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeRange:
     """Any interval in UTC, its end left out."""
 
     since: datetime
@@ -96,7 +96,7 @@ def _written(at: datetime) -> str:
     return at.isoformat(timespec="auto" if at.second or at.microsecond else "minutes").replace("+00:00", "Z")
 
 
-def asked(week: str | None, since: str | None, until: str | None, as_of: datetime) -> Week | Span:
+def asked(week: str | None, since: str | None, until: str | None, as_of: datetime) -> Week | TimeRange:
     """The interval of ``--week``, or of ``--since`` and ``--until``; else the week of ``as_of``. Raises UsageError.
 
     A bare date begins with its day, and ends with it: ``--until 2026-11-20`` takes that day in. Until is ``as_of``
@@ -109,7 +109,7 @@ def asked(week: str | None, since: str | None, until: str | None, as_of: datetim
     if since is None:
         raise UsageError(f"--until {until}: name where the interval begins with --since")
     begin = _read("--since", since, "00:00:00")
-    _begun(Span(begin, begin), f"--since {since}", as_of)
+    _begun(TimeRange(begin, begin), f"--since {since}", as_of)
     if until is None:
         end = as_of + timedelta(microseconds=1)
     elif _DAY.match(until.strip()):
@@ -118,10 +118,10 @@ def asked(week: str | None, since: str | None, until: str | None, as_of: datetim
         end = _read("--until", until, "00:00:00")
     if end <= begin:
         raise UsageError(f"--since {since}: the interval ends before it begins; name an earlier moment")
-    return Span(begin, end)
+    return TimeRange(begin, end)
 
 
-_Stretch = TypeVar("_Stretch", Week, Span)
+_Stretch = TypeVar("_Stretch", Week, TimeRange)
 
 
 def _begun(stretch: _Stretch, text: str, as_of: datetime) -> _Stretch:

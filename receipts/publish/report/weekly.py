@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
     from receipts.publish.page import Figure
     from receipts.publish.report.data import WeekData
-    from receipts.publish.report.words import Words
+    from receipts.publish.report.words import TemplateWords
 
 
-def page(data: WeekData, rules: RuleSet, words: Words) -> Page:
+def page(data: WeekData, rules: RuleSet, words: TemplateWords) -> Page:
     """The whole report; ``rules`` are those that it was judged by."""
     parts = data.sections
     frontier, where = _frontier(data)
@@ -64,7 +64,7 @@ def page(data: WeekData, rules: RuleSet, words: Words) -> Page:
     return replace(shown, sections=tuple(sections), foot=foot)
 
 
-def first_screen(data: WeekData, words: Words, nothing: Sequence[str] = ()) -> Page:
+def first_screen(data: WeekData, words: TemplateWords, nothing: Sequence[str] = ()) -> Page:
     """The page down to its first section: what a lead forwards. ``nothing`` is what there is none of."""
     points = first.points(data, words)
     if nothing:
@@ -95,7 +95,7 @@ def _frontier(data: WeekData) -> tuple[tuple[Figure, ...], str | None]:
     return (), None
 
 
-def _method(data: WeekData, words: Words) -> Section:
+def _method(data: WeekData, words: TemplateWords) -> Section:
     """How the report came about: below what it says, since nobody reads it twice."""
     left = sum(lane.uncompared for lane in data.lanes)
     of = sum(lane.configurations for lane in data.lanes)

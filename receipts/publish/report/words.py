@@ -38,7 +38,7 @@ _BEGIN: Final = f"\0{token_hex(8)}-"
 _SLOT: Final = re.compile(f"({_BEGIN}[0-9]+\0)")
 
 
-class Words:
+class TemplateWords:
     """The sentences of one template. Raises ResourceError where it is wrong."""
 
     def __init__(self, name: str, folders: Sequence[Path] = ()) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Step:
+class WalkStep:
     """A configuration that the walk needed: the axes that moved, its outcome, and the effect against the good side."""
 
     moved: tuple[str, ...]
@@ -46,7 +46,7 @@ class Bisected:
     direct: Effect
     sets: tuple[tuple[str, ...], ...]
     inseparable: tuple[tuple[str, ...], ...]
-    steps: tuple[Step, ...]
+    steps: tuple[WalkStep, ...]
     avoided: tuple[tuple[str, str], ...]
     plan: Parsed | None
     launches: int
@@ -180,11 +180,11 @@ class _Bisection:
         have = len(self._stored[number].launches)
         return max(1, (self._effect(number).needed or FEWEST_LAUNCHES) - have)
 
-    def _step(self, number: int) -> Step:
+    def _step(self, number: int) -> WalkStep:
         known = number in self._stored
         effect = self._effect(number) if known else None
         name = self._stored[number].name if known else self._lattice.label(number)
-        return Step(self._lattice.moved(number), self._outcome(number), effect, name)
+        return WalkStep(self._lattice.moved(number), self._outcome(number), effect, name)
 
     def _commits(self) -> tuple[str, str] | None:
         """The commits of both sides, where both state one and they differ."""

@@ -14,7 +14,7 @@ Ask = Callable[[int], Outcome]
 MOST_AXES: Final = 12
 
 
-class Waiting(Exception):
+class OutcomeUnknown(Exception):
     """The walk needs the outcome of a configuration that nobody knows."""
 
     def __init__(self, number: int) -> None:
@@ -50,7 +50,7 @@ def walk(count: int, ask: Ask, known: Callable[[int], bool] = lambda _: False) -
             smallest = search.smallest(left)
             sets.append(smallest)
             left &= ~smallest
-    except Waiting as waiting:
+    except OutcomeUnknown as waiting:
         return Explanation(tuple(sets), tuple(search.inseparable), waiting.number, tuple(search.asked))
     return Explanation(tuple(sets), tuple(search.inseparable), None, tuple(search.asked))
 
@@ -73,7 +73,7 @@ class _Search:
             if answer != "fails":
                 self.asked.append(number)
             if answer == "unknown":
-                raise Waiting(number)
+                raise OutcomeUnknown(number)
             self._outcomes[number] = answer
         return self._outcomes[number]
 

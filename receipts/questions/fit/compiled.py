@@ -15,7 +15,7 @@ from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
     from receipts.estimate.aot import CompiledStep
-    from receipts.ingest.evidence.reading import Failure
+    from receipts.ingest.evidence.reading import AllocationFailure
 
 ACCELERATOR = "tpu-v6e"
 
@@ -25,7 +25,7 @@ class CompilerAnswer:
     """What the compiler said, the failure in it (None where it compiled), and the estimated bytes beside it."""
 
     compiled: CompiledStep
-    failure: Failure | None
+    failure: AllocationFailure | None
     estimated: float
 
     @property
@@ -61,7 +61,7 @@ def options(parsed: Parsed) -> dict[str, str]:
     return chosen
 
 
-def _failure(message: str) -> Failure | None:
+def _failure(message: str) -> AllocationFailure | None:
     if not message:
         return None
     from receipts.ingest.evidence.memory.xla_oom import failures
@@ -88,7 +88,7 @@ def as_json(answer: CompilerAnswer) -> dict[str, Any]:
     }
 
 
-def _leaves(failure: Failure) -> dict[str, Any]:
+def _leaves(failure: AllocationFailure) -> dict[str, Any]:
     leaves = {
         "phase": "compile",
         "class": failure.class_,

@@ -18,7 +18,7 @@ from receipts.store.entries import METRICS
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
     from receipts.receipt import Parsed
-    from receipts.stats.change_points import Change
+    from receipts.stats.change_points import LevelChange
     from receipts.store import Entry, Store
 
 ChangeKind = Literal["step", "drift", "host", "regime"]
@@ -50,7 +50,7 @@ class LineChange:
     """
 
     kind: ChangeKind
-    change: Change
+    change: LevelChange
     last: Point
     first: Point
     moved: tuple[str, ...]
@@ -144,7 +144,7 @@ def _point(item: Entry, lane: Lane, metric: Metric, read: Callable[[str], Parsed
     return Point(item.id, item.name, item.started, item.host, value)
 
 
-def _with_intervals(points: Sequence[Point], adjusted: Sequence[float], steps: Sequence[Change]) -> list[Point]:
+def _with_intervals(points: Sequence[Point], adjusted: Sequence[float], steps: Sequence[LevelChange]) -> list[Point]:
     """The points with intervals from the spread of the launches between changes; drifting ones have none."""
     from receipts.stats.estimate import RatioEstimate, pooled
 
@@ -163,7 +163,7 @@ def _with_intervals(points: Sequence[Point], adjusted: Sequence[float], steps: S
 
 
 def _explained(
-    item: Change, points: Sequence[Point], metric: Metric, lane: Lane, delta: float, read: Callable[[str], Parsed]
+    item: LevelChange, points: Sequence[Point], metric: Metric, lane: Lane, delta: float, read: Callable[[str], Parsed]
 ) -> LineChange:
     """A change with what moved between the launches on its two sides."""
     from receipts.axes.difference import difference
@@ -193,7 +193,7 @@ def _explained(
     )
 
 
-def _other_hosts(points: Sequence[Point], item: Change) -> bool:
+def _other_hosts(points: Sequence[Point], item: LevelChange) -> bool:
     """Whether no host ran on both sides of a step."""
     before = {point.host for point in points[item.start : item.at]}
     after = {point.host for point in points[item.at : item.stop]}

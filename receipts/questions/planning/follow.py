@@ -26,7 +26,7 @@ DECIDED: tuple[Answer, ...] = ("faster", "slower", "equivalent", "supported", "r
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class LookResult:
     """One question: the improvement of B over A, with the interval of its look; ``why`` names the look."""
 
     contrast: Contrast
@@ -44,7 +44,7 @@ class Followed:
     """Every question answered, and the files to run next, in order, to the next look."""
 
     experiment: Experiment
-    answers: tuple[Answered, ...]
+    answers: tuple[LookResult, ...]
     next_runs: tuple[str, ...]
 
     @property
@@ -72,7 +72,7 @@ def follow(store: Store, rulebook: Rulebook, experiment: Experiment) -> Followed
     for name, group in samples.items():
         values = [Launch(item, lane).read(metric).value for item in group]
         logs[name] = [math.log(value) for value in values if value is not None and value > 0.0]
-    answers: dict[str, Answered] = {}
+    answers: dict[str, LookResult] = {}
     waiting = list(experiment.contrasts)
     while waiting:
         looks = experiment.looks
@@ -101,14 +101,14 @@ def _launches(store: Store, experiment: Experiment, arm: str, known: Sequence[st
 
 def answer_of(
     experiment: Experiment, looks: Looks, contrast: Contrast, logs: dict[str, list[float]], better: str
-) -> Answered:
+) -> LookResult:
     """One question by the launches of its two arms."""
     a, b = logs[contrast.a], logs[contrast.b]
     launches = min(len(a), len(b))
     number = looks.at(launches)
     place = within(looks, launches)
     if number is None:
-        return Answered(contrast, "run on", len(a), len(b), None, None, None, place)
+        return LookResult(contrast, "run on", len(a), len(b), None, None, None, place)
     estimate = _improvement(estimated(a, b, experiment), better)
     half = estimate.half_width(looks.confidences[number - 1])
     low, high = math.exp(estimate.log_ratio - half), math.exp(estimate.log_ratio + half)
@@ -120,7 +120,7 @@ def answer_of(
             place += (
                 "; the last look" if last else f"; less than {FUTILE:.0%} chance that more launches would decide it"
             )
-    return Answered(contrast, answer, len(a), len(b), math.exp(estimate.log_ratio), low, high, place)
+    return LookResult(contrast, answer, len(a), len(b), math.exp(estimate.log_ratio), low, high, place)
 
 
 def estimated(a: Sequence[float], b: Sequence[float], experiment: Experiment) -> RatioEstimate:
@@ -178,7 +178,7 @@ def _power_left(contrast: Contrast, now: RatioEstimate, looks: Looks, launches: 
     return max(chance for shift in (-1.0, 0.0, 1.0) for chance in chances(now.log_ratio + shift * now.error))
 
 
-def _next(experiment: Experiment, answers: Sequence[Answered], counts: dict[str, int]) -> tuple[str, ...]:
+def _next(experiment: Experiment, answers: Sequence[LookResult], counts: dict[str, int]) -> tuple[str, ...]:
     """The files that take the open questions to their next look; the controls of open arms run in the same wave."""
     open_arms = {name for item in answers if item.answer == "run on" for name in (item.contrast.a, item.contrast.b)}
     if not open_arms:

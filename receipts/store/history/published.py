@@ -136,7 +136,7 @@ class Published:
     def quote(self, document: str, claims: Sequence[tuple[str, str | None]]) -> None:
         """Write down which receipts a document quotes, each as id and what it says; replaces its earlier reading."""
         at = datetime.now(UTC)
-        rows = [Quote(document, receipt, says, at)._asdict() for receipt, says in claims]
+        rows = [Quote(document, receipt, quoted, at)._asdict() for receipt, quoted in claims]
         nothing = [{"document": document, "receipt": None, "says": None, "at": at}]
         self._database.write(lambda connection: connection.execute(insert(quotes), rows or nothing))
 

@@ -40,7 +40,7 @@ class Scope(NamedTuple):
         return of_now and same and verdict.seq <= sealed
 
 
-class Judged(NamedTuple):
+class LastVerdict(NamedTuple):
     """The last verdict on a receipt, with the receipt's bytes: its document."""
 
     number: int
@@ -50,7 +50,7 @@ class Judged(NamedTuple):
     document: dict[str, Any]
 
 
-class Compared(NamedTuple):
+class LastComparison(NamedTuple):
     """The last verdict on a comparison, by its number."""
 
     number: int
@@ -67,7 +67,7 @@ class _Row(NamedTuple):
     at: datetime
 
 
-def _receipts_after(connection: Connection, after: int, scope: Scope) -> tuple[int | None, list[Judged]]:
+def _receipts_after(connection: Connection, after: int, scope: Scope) -> tuple[int | None, list[LastVerdict]]:
     """Of the next receipts after a number, those whose last verdict is not settled; and the last number.
 
     The number is None where there are no more.
@@ -82,7 +82,7 @@ def _receipts_after(connection: Connection, after: int, scope: Scope) -> tuple[i
     stale = {number: row for number, (row, before) in last.items() if not scope.settled(row, before, sealed)}
     bodies = _documents(connection, list(stale))
     reports = [
-        Judged(row.seq, row.id, row.lane, bodies[row.seq], _json(stale[row.seq]))
+        LastVerdict(row.seq, row.id, row.lane, bodies[row.seq], _json(stale[row.seq]))
         for row in rows
         if row.seq in stale and row.seq in bodies
     ]
@@ -137,7 +137,7 @@ class Stale:
         with self._store.database.reading() as connection:
             return int(connection.execute(query).scalar_one())
 
-    def receipts(self) -> Iterator[list[Judged]]:
+    def receipts(self) -> Iterator[list[LastVerdict]]:
         """Receipts with their last verdicts, where those are not settled, some at a time and maybe none."""
         after: int | None = -1
         while after is not None:
@@ -145,7 +145,7 @@ class Stale:
                 after, reports = _receipts_after(connection, after, self._scope)
             yield reports
 
-    def comparisons(self) -> Iterator[Compared]:
+    def comparisons(self) -> Iterator[LastComparison]:
         """The last verdict on each comparison, where it is not settled, in the order in which they were given.
 
         One comparison is one pair of sides on one metric, with the same waivers and study.
@@ -162,7 +162,7 @@ class Stale:
             with self._store.database.reading() as connection:
                 row = connection.execute(select(verdicts).where(verdicts.c.seq == number)).first()
             if row is not None:  # gone where a receipt of it was purged
-                yield Compared(number, _json(row))
+                yield LastComparison(number, _json(row))
 
     def claims(self) -> list[str]:
         """Ids of claims whose last verdict is not settled."""

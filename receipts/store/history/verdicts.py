@@ -15,12 +15,12 @@ from receipts.base.errors import NotFound
 from receipts.judging.verdict import Comparison, ReceiptVerdict
 from receipts.judging.verdict_json import SCHEMA_VERSION, to_json
 from receipts.store.packing import CODEC, pack, unpack
-from receipts.store.sql.statement import Statement
+from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import receipts, subjects, verdicts
 
 Verdict = ReceiptVerdict | Comparison
-_VERDICT: Final = Statement.insert(verdicts)
-_SUBJECT: Final = Statement.insert(subjects)
+_VERDICT: Final = SqlStatement.insert(verdicts)
+_SUBJECT: Final = SqlStatement.insert(subjects)
 _NAMES: Final = tuple(field.name for field in fields(ReceiptVerdict))
 
 

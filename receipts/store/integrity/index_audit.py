@@ -18,7 +18,7 @@ from receipts.store.sql.lookup import Lookup
 from receipts.store.tables import axes, configurations, facets, placements, signatures
 from receipts.store.write import index
 from receipts.store.write.index import OF_VALUE, Interned, by_sums
-from receipts.store.write.listing import LISTED, Listed, facet
+from receipts.store.write.listing import LISTED, ListingKeys, facet
 
 _ROWS: Final = Lookup(
     [configurations.c.seq],
@@ -27,7 +27,7 @@ _ROWS: Final = Lookup(
 _AXES: Final = Lookup([axes.c.value, axes.c.configuration], [axes.c.value, axes.c.configuration, axes.c.leave_one_out])
 
 
-class Placed(NamedTuple):
+class IndexedConfiguration(NamedTuple):
     """A configuration by its number, and what a receipt that is placed there ran."""
 
     number: int
@@ -47,7 +47,7 @@ class Soundness:
     def __repr__(self) -> str:
         return f"Soundness({len(self._seen)} of {len(self._counts)} looked at)"
 
-    def unsound(self, connection: Connection, placed: Iterable[Placed]) -> list[Placed]:
+    def unsound(self, connection: Connection, placed: Iterable[IndexedConfiguration]) -> list[IndexedConfiguration]:
         """Those of some configurations whose rows are not what was run in them, each the first time that it comes."""
         new = {item.number: item for item in placed if item.number <= self._last and item.number not in self._seen}
         self._seen.update(new)
@@ -61,12 +61,12 @@ class Soundness:
         return [
             item
             for number, item in sorted(new.items())
-            if not self._says(item, rows[number], wanted[number], there, values)
+            if not self._agrees(item, rows[number], wanted[number], there, values)
         ]
 
-    def _says(
+    def _agrees(
         self,
-        item: Placed,
+        item: IndexedConfiguration,
         row: Any,
         wanted: Mapping[tuple[int, int], int | None] | None,
         there: Mapping[tuple[int, int], int | None],
@@ -100,7 +100,9 @@ def _values(connection: Connection, parts: Iterable[AxisPart]) -> dict[AxisPart,
     }
 
 
-def _wanted(item: Placed, values: Mapping[AxisPart, Interned]) -> dict[tuple[int, int], int | None] | None:
+def _wanted(
+    item: IndexedConfiguration, values: Mapping[AxisPart, Interned]
+) -> dict[tuple[int, int], int | None] | None:
     """The rows of `axes` that a configuration has, as value, number and what is left; None where a value is lost."""
     digests = {}
     for part in item.ran.parts.values():
@@ -134,7 +136,7 @@ class Read(NamedTuple):
     number: int
     outcome: str
     ran: Configuration
-    listed: Listed
+    listed: ListingKeys
     signed: Signature | None
 
 
@@ -170,7 +172,7 @@ def amiss(connection: Connection, soundness: Soundness, batch: Sequence[Read]) -
         for number, item in held.items()
         if bytes(rows[number][2]) != item.ran.whole or tuple(rows[number][3:]) != tuple(item.listed.row.values())
     ]
-    placed = [Placed(rows[number][0], item.ran) for number, item in held.items()]
+    placed = [IndexedConfiguration(rows[number][0], item.ran) for number, item in held.items()]
     return Amiss(
         tuple(number for number in numbers if number not in rows),
         tuple(elsewhere),

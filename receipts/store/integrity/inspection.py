@@ -10,12 +10,12 @@ from sqlalchemy import Column, Connection, Select, Table, exists, func, select
 from sqlalchemy.exc import DBAPIError
 
 from receipts.base.errors import StoreError
-from receipts.store.entries import COLUMNS, Answer
+from receipts.store.entries import COLUMNS, VerdictColumns
 from receipts.store.history.sides import Sides, sides_of, sides_of_claims
 from receipts.store.integrity import gaps, index_audit, merkle
 from receipts.store.integrity.damage import as_json, unpacked, words
 from receipts.store.integrity.leaves import KINDS, content
-from receipts.store.integrity.seals import Held, Seal, all_seals, held, last_sealed
+from receipts.store.integrity.seals import Seal, SealRows, all_seals, held, last_sealed
 from receipts.store.sql import engine_of
 from receipts.store.tables import (
     claim_supersessions,
@@ -47,7 +47,7 @@ class Unreadable(NamedTuple):
     why: str
 
 
-class Kept(NamedTuple):
+class ReceiptRecord(NamedTuple):
     """A receipt as it is kept. `columns` are those of its row, `raw` its bytes or why there are none.
 
     `answer` and `rules` are those of its first verdict, None where it has none that can be read.
@@ -59,11 +59,11 @@ class Kept(NamedTuple):
     raw: bytes | None
     why: str
     size: int | None
-    answer: Answer | None
+    answer: VerdictColumns | None
     rules: str | None
 
 
-class Given(NamedTuple):
+class VerdictRecord(NamedTuple):
     """A verdict as it is kept: what its row says, its body or why it cannot be read, and its subjects in order."""
 
     table: str
@@ -102,35 +102,35 @@ class Inspection:
         """How many receipts, verdicts and seals there are."""
         return {table.name: self.count(table) for table in (receipts, verdicts, claim_verdicts, seals, purges)}
 
-    def receipts(self) -> Iterator[Kept | Unreadable]:
+    def receipts(self) -> Iterator[ReceiptRecord | Unreadable]:
         """Every receipt in the order of their numbers."""
         columns = [receipts.c[name] for name in COLUMNS]
         query = select(*columns, documents.c.codec, documents.c.size, documents.c.body)
         query = query.outerjoin(documents, documents.c.receipt == receipts.c.seq)
         yield from self._each(query, receipts.c.seq, self._kept)
 
-    def _kept(self, rows: Sequence[Any]) -> Iterator[Kept]:
+    def _kept(self, rows: Sequence[Any]) -> Iterator[ReceiptRecord]:
         first = self._first_verdicts([row[0] for row in rows])
         for row in rows:
             columns = dict(zip(COLUMNS, row[: len(COLUMNS)], strict=True))
             codec, size, body = row[len(COLUMNS) :]
             raw, why = (None, "its document is not there") if body is None else unpacked(codec, body)
-            yield Kept(row[0], str(columns["id"]), columns, raw, why, size, *first.get(row[0], (None, None)))
+            yield ReceiptRecord(row[0], str(columns["id"]), columns, raw, why, size, *first.get(row[0], (None, None)))
 
-    def _first_verdicts(self, numbers: Sequence[int]) -> dict[int, tuple[Answer, str]]:
+    def _first_verdicts(self, numbers: Sequence[int]) -> dict[int, tuple[VerdictColumns, str]]:
         query = (
             select(subjects.c.receipt, verdicts.c.status, verdicts.c.rules, verdicts.c.codec, verdicts.c.body)
             .join(verdicts, verdicts.c.seq == subjects.c.verdict)
             .where(verdicts.c.kind == "receipt", subjects.c.receipt.in_(numbers))
             .order_by(verdicts.c.seq)
         )
-        first: dict[int, tuple[Answer, str]] = {}
+        first: dict[int, tuple[VerdictColumns, str]] = {}
         for number, status, rules, codec, body in self._connection.execute(query):
             if number not in first:
-                first[number] = Answer.of(status, as_json(codec, body)[0] or {}), rules
+                first[number] = VerdictColumns.of(status, as_json(codec, body)[0] or {}), rules
         return first
 
-    def verdicts(self) -> Iterator[Given | Unreadable]:
+    def verdicts(self) -> Iterator[VerdictRecord | Unreadable]:
         """Every verdict on receipts and comparisons, then every one on claims, in the order of their numbers."""
         for table, related in ((verdicts, sides_of), (claim_verdicts, sides_of_claims)):
             given = partial(_given, table, partial(related, self._connection))
@@ -178,7 +178,7 @@ class Inspection:
         query = select(receipts.c.id).join(purges, purges.c.receipt == receipts.c.id)
         yield from self._connection.execute(query).scalars()
 
-    def seals(self) -> Iterator[Held | Unreadable]:
+    def seals(self) -> Iterator[SealRows | Unreadable]:
         """Every seal with what is there of its rows."""
         for one in list(all_seals(self._connection)):
             if one.what not in KINDS:
@@ -189,7 +189,7 @@ class Inspection:
             except _DAMAGE as error:
                 yield Unreadable("seals", one.seq, words(error))
 
-    def missing(self, one: Held) -> list[int]:
+    def missing(self, one: SealRows) -> list[int]:
         """Numbers of a seal's range that have no row: those that were taken away are among them."""
         there = {item.number for item in one.leaves}
         return [number for number in range(one.seal.first, one.seal.last + 1) if number not in there]
@@ -213,7 +213,7 @@ class Inspection:
         """Whether the engine leaves gaps of its own between numbers."""
         return engine_of(self._connection).numbers_skip
 
-    def proof(self, receipt: str) -> tuple[Seal, list[merkle.Step]] | None:
+    def proof(self, receipt: str) -> tuple[Seal, list[merkle.ProofStep]] | None:
         """The seal that holds a receipt, and the way from its leaf to the root; None where no seal holds it."""
         number = self._connection.execute(select(receipts.c.seq).where(receipts.c.id == receipt)).scalar()
         for one in all_seals(self._connection, self.store, "receipts"):
@@ -270,9 +270,9 @@ class Inspection:
                 yield Unreadable(table, one, words(error))
 
 
-def _given(table: Table, related: Callable[[Sequence[int]], Sides], rows: Sequence[Any]) -> Iterator[Given]:
+def _given(table: Table, related: Callable[[Sequence[int]], Sides], rows: Sequence[Any]) -> Iterator[VerdictRecord]:
     sides = related([row.seq for row in rows])
     for row in rows:
         body, why = as_json(row.codec, row.body)
         values = {name: value for name, value in row._mapping.items() if name != "body"}
-        yield Given(table.name, row.seq, values, body, why, tuple(sides[row.seq]))
+        yield VerdictRecord(table.name, row.seq, values, body, why, tuple(sides[row.seq]))

@@ -105,14 +105,14 @@ SHARED: Final = (
 )
 
 
-class Leaf(NamedTuple):
+class SealedRow(NamedTuple):
     """A row under its number in this store."""
 
     number: int
     digest: bytes
 
 
-def between(connection: Connection, what: str, first: int, last: int, most: int | None = None) -> Iterator[Leaf]:
+def between(connection: Connection, what: str, first: int, last: int, most: int | None = None) -> Iterator[SealedRow]:
     """Leaves of the rows from a number to another, both taken in, ascending; at most so many."""
     kind = KINDS[what]
     while first <= last and most != 0:
@@ -125,7 +125,7 @@ def between(connection: Connection, what: str, first: int, last: int, most: int 
         first, most = rows[-1][0] + 1, None if most is None else most - len(rows)
 
 
-def of(connection: Connection, what: str, numbers: Sequence[int]) -> Iterator[Leaf]:
+def of(connection: Connection, what: str, numbers: Sequence[int]) -> Iterator[SealedRow]:
     """Leaves of the rows of these numbers that are there, ascending."""
     kind, ordered = KINDS[what], sorted(numbers)
     for start in range(0, len(ordered), _AT_ONCE):
@@ -133,7 +133,7 @@ def of(connection: Connection, what: str, numbers: Sequence[int]) -> Iterator[Le
         yield from _leaves(connection, kind, connection.execute(kind.query.where(chosen).order_by(kind.number)).all())
 
 
-def _leaves(connection: Connection, kind: Kind, rows: Sequence[Any]) -> Iterator[Leaf]:
+def _leaves(connection: Connection, kind: Kind, rows: Sequence[Any]) -> Iterator[SealedRow]:
     related = kind.related(connection, [row[0] for row in rows]) if kind.related is not None and rows else {}
     recorded = "actor" in kind.query.selected_columns
     packed = kind.table.c.get("body") is not None and "codec" in kind.table.c
@@ -144,7 +144,7 @@ def _leaves(connection: Connection, kind: Kind, rows: Sequence[Any]) -> Iterator
         if packed:
             *values, codec, body = values
             values += [_digest(codec, body), related.get(number, [])]
-        yield Leaf(number, merkle.leaf(content(kind.name, values)))
+        yield SealedRow(number, merkle.leaf(content(kind.name, values)))
 
 
 def _digest(codec: str, body: bytes) -> str:

@@ -34,24 +34,24 @@ def root(leaves: Iterable[bytes]) -> bytes:
     return top
 
 
-class Step(NamedTuple):
+class ProofStep(NamedTuple):
     """One digest of a proof, and whether it stands left of what is proven."""
 
     left: bool
     digest: bytes
 
 
-def proof(leaves: Sequence[bytes], at: int) -> list[Step]:
+def proof(leaves: Sequence[bytes], at: int) -> list[ProofStep]:
     """What it takes to get from the leaf at a place to the root, lowest first (RFC 6962, 2.1.1)."""
     if len(leaves) < 2:
         return []
     half = 1 << (len(leaves) - 1).bit_length() - 1
     if at < half:
-        return [*proof(leaves[:half], at), Step(False, root(leaves[half:]))]
-    return [*proof(leaves[half:], at - half), Step(True, root(leaves[:half]))]
+        return [*proof(leaves[:half], at), ProofStep(False, root(leaves[half:]))]
+    return [*proof(leaves[half:], at - half), ProofStep(True, root(leaves[:half]))]
 
 
-def follow(start: bytes, steps: Iterable[Step]) -> bytes:
+def follow(start: bytes, steps: Iterable[ProofStep]) -> bytes:
     """The root that a proof leads to from a leaf."""
     for step in steps:
         start = node(step.digest, start) if step.left else node(start, step.digest)

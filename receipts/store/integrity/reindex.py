@@ -29,7 +29,7 @@ from receipts.store.sql import engine_of
 from receipts.store.sql.transactions import connect, driver_errors, reading, write
 from receipts.store.tables import REBUILT, configurations, documents, facets, placements, receipts
 from receipts.store.write import index
-from receipts.store.write.listing import COLUMNS, LISTED, Listed, listed
+from receipts.store.write.listing import COLUMNS, LISTED, ListingKeys, listed
 
 WINDOW: Final = 2000
 BATCH: Final = 100  # receipts whose rows are written in one transaction: a writer beside it waits for no more
@@ -80,11 +80,11 @@ class _Row(NamedTuple):
     had: tuple[Any, ...]
 
 
-class _Made(NamedTuple):
+class _Indexed(NamedTuple):
     row: _Row
     launch: Launch
     configuration: Configuration
-    listed: Listed
+    listed: ListingKeys
 
     @property
     def moved(self) -> bool:
@@ -140,7 +140,7 @@ def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progres
                 write(engine, _clear)
             for rows in _windows(engine):
                 for wanted in _batches([row for row in rows if not _is_current(row, lanes)]):
-                    indexed = list(_made(engine, wanted, lanes, damaged))
+                    indexed = list(_indexed(engine, wanted, lanes, damaged))
                     placed += write(engine, partial(_replace, indexed=indexed))
                 seen += len(rows)
                 if progress is not None:
@@ -201,7 +201,7 @@ def _is_current(row: _Row, lanes: Lanes) -> bool:
     return row.catalogue is not None and row.catalogue == _catalogue(lanes, row.lane)
 
 
-def _made(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]) -> Iterator[_Made]:
+def _indexed(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]) -> Iterator[_Indexed]:
     """What receipts ran, read from their documents outside of any transaction that writes."""
     query = select(documents.c.receipt, documents.c.codec, documents.c.body).where(
         documents.c.receipt.in_([row.seq for row in rows])
@@ -219,10 +219,10 @@ def _made(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]
             continue
         launch = Launch(parsed, lanes.of(parsed.receipt.run.lane), session.settings(parsed))
         ran = launch.settings.configuration(parsed, launch.lane)
-        yield _Made(row, launch, ran, listed(row.columns, parsed))
+        yield _Indexed(row, launch, ran, listed(row.columns, parsed))
 
 
-def _replace(connection: Connection, indexed: Sequence[_Made]) -> int:
+def _replace(connection: Connection, indexed: Sequence[_Indexed]) -> int:
     """Write placements and signatures of one batch anew; gives how many placements were not right already."""
     moved = [item for item in indexed if item.moved]
     # A configuration may become empty, even of receipts that lay nowhere when they were read: another may have placed
@@ -232,7 +232,7 @@ def _replace(connection: Connection, indexed: Sequence[_Made]) -> int:
     there = set(connection.execute(query).scalars())
     moved = [item for item in moved if item.row.seq in there]
     index.forget(connection, [item.row.seq for item in moved])
-    index.add(connection, [index.Placed(item.row.seq, item.configuration, item.listed) for item in moved])
+    index.add(connection, [index.IndexedReceipt(item.row.seq, item.configuration, item.listed) for item in moved])
     index.name(connection, [item.listed for item in indexed if item.row.seq in there])
     signatures.forget(connection, sorted(there))
     for item in indexed:

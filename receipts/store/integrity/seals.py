@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, func, insert, select
 
 from receipts.store.integrity import leaves, merkle
-from receipts.store.integrity.leaves import KINDS, Leaf
+from receipts.store.integrity.leaves import KINDS, SealedRow
 from receipts.store.schema import own_id
 from receipts.store.sql import engine_of
 from receipts.store.tables import erased, origins, seals
@@ -40,11 +40,11 @@ class Seal(NamedTuple):
     at: datetime
 
 
-class Held(NamedTuple):
+class SealRows(NamedTuple):
     """What is there of a seal's rows, in its store's numbers, with those whose digest a purge left."""
 
     seal: Seal
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[SealedRow, ...]
     erased: int
 
     @property
@@ -76,7 +76,7 @@ def seal(connection: Connection, at: datetime, most: int = MOST) -> list[Seal]:
     return written
 
 
-def _write(connection: Connection, store: str, what: str, rows: Sequence[Leaf], at: datetime) -> Seal:
+def _write(connection: Connection, store: str, what: str, rows: Sequence[SealedRow], at: datetime) -> Seal:
     root = merkle.root(item.digest for item in rows).hex()
     one = Seal(0, store, what, rows[0].number, rows[-1].number, len(rows), root, at)
     values = {name: value for name, value in one._asdict().items() if name != "seq"}
@@ -107,7 +107,7 @@ def last_at(connection: Connection) -> datetime | None:
     return at
 
 
-def _unsealed(connection: Connection, store: str, what: str, most: int) -> list[Leaf]:
+def _unsealed(connection: Connection, store: str, what: str, most: int) -> list[SealedRow]:
     last = last_sealed(connection, store, what)
     again = sorted(_given_again(connection, store, what))
     rows = list(leaves.of(connection, what, again[:most]))
@@ -151,11 +151,11 @@ def _present(connection: Connection, one: Seal) -> list[int]:
     return list(connection.execute(query).scalars())
 
 
-def _erased(connection: Connection, one: Seal) -> list[Leaf]:
+def _erased(connection: Connection, one: Seal) -> list[SealedRow]:
     query = select(erased.c.number, erased.c.leaf).where(
         erased.c.store == one.store, erased.c.what == one.what, erased.c.seal == one.root
     )
-    return [Leaf(number, _bytes(digest)) for number, digest in connection.execute(query)]
+    return [SealedRow(number, _bytes(digest)) for number, digest in connection.execute(query)]
 
 
 def _bytes(digest: str) -> bytes:
@@ -165,7 +165,7 @@ def _bytes(digest: str) -> bytes:
         return digest.encode()  # no digest: it will not give the root
 
 
-def held(connection: Connection, one: Seal, own: str | None) -> Held:
+def held(connection: Connection, one: Seal, own: str | None) -> SealRows:
     """What is there of a seal's rows. ``own`` is this store's id, None where its row is gone.
 
     Another's rows are found by their origins.
@@ -177,10 +177,10 @@ def held(connection: Connection, one: Seal, own: str | None) -> Held:
             hashes = hashes[: max(0, one.held - len(gone))]
     else:
         hashes = _of_another(connection, one)
-    return Held(one, tuple(sorted([*hashes, *gone])), len(gone))
+    return SealRows(one, tuple(sorted([*hashes, *gone])), len(gone))
 
 
-def _of_another(connection: Connection, one: Seal) -> list[Leaf]:
+def _of_another(connection: Connection, one: Seal) -> list[SealedRow]:
     query = select(origins.c.here, origins.c.number).where(
         origins.c.store == one.store, origins.c.what == one.what, origins.c.number.between(one.first, one.last)
     )
@@ -188,7 +188,7 @@ def _of_another(connection: Connection, one: Seal) -> list[Leaf]:
     for here, there in connection.execute(query):
         numbers.setdefault(here, []).append(there)
     return [
-        Leaf(number, item.digest)
+        SealedRow(number, item.digest)
         for item in leaves.of(connection, one.what, list(numbers))
         for number in numbers[item.number]
     ]

@@ -21,7 +21,7 @@ from sqlalchemy import (
     tuple_,
 )
 
-from receipts.axes.settings import Settings
+from receipts.axes.settings import LaunchSettings
 from receipts.axes.shape import ShapeKey
 from receipts.base.actor import same_principal
 from receipts.base.errors import StoreError
@@ -36,17 +36,17 @@ from receipts.store.query.contexts import varied
 from receipts.store.query.shapes import spread
 from receipts.store.query.signatures import earlier
 from receipts.store.sql import engine_of
-from receipts.store.sql.statement import Ask, Row, Statement
+from receipts.store.sql.statement import Ask, Row, SqlStatement
 from receipts.store.tables import receipts, supersessions
 
 FAILED: Final = ("oom", "crash", "hang", "nan")
-SettingsOf = Callable[[Parsed], Settings]
+SettingsOf = Callable[[Parsed], LaunchSettings]
 # A few launches make a ceiling; how many more had its shape changes nothing, and counting them takes time.
 MOST_COUNTED: Final = 10
 
 
 def facts_of_new(
-    connection: Connection, group: Sequence[Parsed], actor: str, settings: SettingsOf = Settings
+    connection: Connection, group: Sequence[Parsed], actor: str, settings: SettingsOf = LaunchSettings
 ) -> list[Facts]:
     """Facts for judging each of several receipts that are coming in from an actor.
 
@@ -102,7 +102,7 @@ class _Known(NamedTuple):
 
 
 def _asked(
-    connection: Connection, group: Sequence[Parsed], settings: SettingsOf = Settings, *, end: bool = False
+    connection: Connection, group: Sequence[Parsed], settings: SettingsOf = LaunchSettings, *, end: bool = False
 ) -> _Known:
     """Ask for all that facts are made of, in one round trip, which ends the transaction where nothing else is asked."""
     decided = {item.id: settings(item) for item in group}
@@ -251,8 +251,8 @@ def _all_shapes() -> Select[Any]:
     return select(*walk.c, _launches_of(walk))
 
 
-_NEXT_SHAPE: Final = Statement(_next_shape())
-_ALL_SHAPES: Final = Statement(_all_shapes())
+_NEXT_SHAPE: Final = SqlStatement(_next_shape())
+_ALL_SHAPES: Final = SqlStatement(_all_shapes())
 
 
 def _sustained(kind: Kind, rows: Iterable[Row]) -> Iterator[ReachedShape]:

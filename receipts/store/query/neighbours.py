@@ -16,7 +16,7 @@ from receipts.receipt import Parsed
 from receipts.store.entries import Entry, cut, entries_of, safe, standing
 from receipts.store.query import samples
 from receipts.store.sql.lookup import Lookup
-from receipts.store.sql.statement import Statement
+from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import axes, axis_values, configurations, placements, receipts
 from receipts.store.write.index import EARLY_OF_AXIS, OF_VALUE, unpacked
 
@@ -210,7 +210,7 @@ def _gaps() -> Select[Any]:
     return select(and_(*alone, or_(placed, empty)).label("holds"))
 
 
-_GAPS: Final = Statement(_gaps())
+_GAPS: Final = SqlStatement(_gaps())
 
 
 def holds_lane(connection: Connection, lane: str, catalogue: int) -> bool:
@@ -222,8 +222,8 @@ def holds_lane(connection: Connection, lane: str, catalogue: int) -> bool:
 _LANE, _CATALOGUE = configurations.c.lane, configurations.c.catalogue
 _NEXT: Final = select(_LANE, _CATALOGUE).order_by(_LANE, _CATALOGUE).limit(1)
 # Two, since SQLite looks only the first column of a pair up: it would step over every row of the lane.
-_IN_LANE: Final = Statement(_NEXT.where(bindparam("lane") == _LANE, bindparam("catalogue") < _CATALOGUE))
-_NEXT_LANE: Final = Statement(_NEXT.where(bindparam("lane") < _LANE))
+_IN_LANE: Final = SqlStatement(_NEXT.where(bindparam("lane") == _LANE, bindparam("catalogue") < _CATALOGUE))
+_NEXT_LANE: Final = SqlStatement(_NEXT.where(bindparam("lane") < _LANE))
 
 
 def catalogues(connection: Connection) -> Iterator[tuple[str, int]]:

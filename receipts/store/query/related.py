@@ -25,19 +25,19 @@ from sqlalchemy import (
     true,
 )
 
-from receipts.axes.settings import Settings
+from receipts.axes.settings import LaunchSettings
 from receipts.judging.facts import exact_start
 from receipts.receipt import Parsed
 from receipts.store.entries import safe, standing
 from receipts.store.query.signatures import ask_earlier, earlier_of
 from receipts.store.sql.postgres import unnested
-from receipts.store.sql.statement import Ask, Row, Statement
+from receipts.store.sql.statement import Ask, Row, SqlStatement
 from receipts.store.tables import documents, receipts
 
 About = Literal["witnesses", "failures", "resumed", "at_once"]
 
 
-class Question(NamedTuple):
+class KinQuery(NamedTuple):
     """What a store is asked of the kin of receipts of these ids. ``placed``: each row begins with the place of its own.
 
     Of its witnesses, or whom it witnesses, of the launch that it resumed, and of launches ``at_once`` with it come ids,
@@ -89,11 +89,11 @@ def _naming(own: ColumnElement[Any], launch: ColumnElement[Any], *given: TableVa
     return _documents(own, receipts.c.witness_for.in_((own, launch)), standing(), given=given)
 
 
-WITNESSES: Final = Statement(_naming(bindparam("id"), bindparam("launch")))
+WITNESSES: Final = SqlStatement(_naming(bindparam("id"), bindparam("launch")))
 _TARGET: Final = or_(receipts.c.id == bindparam("target"), and_(receipts.c.launch == bindparam("target"), standing()))
-WITNESSED: Final = Statement(_documents(bindparam("id"), _TARGET))
+WITNESSED: Final = SqlStatement(_documents(bindparam("id"), _TARGET))
 _OWN: Final = select(_LATER.c.seq).where(_LATER.c.id == bindparam("id")).scalar_subquery()
-AT_ONCE: Final = Statement(
+AT_ONCE: Final = SqlStatement(
     _documents(
         bindparam("id"),
         receipts.c.started == bindparam("started"),
@@ -105,7 +105,7 @@ AT_ONCE: Final = Statement(
 )
 
 
-def questions(group: Sequence[Parsed], settings: Mapping[str, Settings], *, together: bool) -> Iterator[Question]:
+def questions(group: Sequence[Parsed], settings: Mapping[str, LaunchSettings], *, together: bool) -> Iterator[KinQuery]:
     """What to ask of the kin of some receipts, where that is anything; ``together`` of PostgreSQL alone.
 
     ``settings`` are those of the receipts, by id.
@@ -116,45 +116,45 @@ def questions(group: Sequence[Parsed], settings: Mapping[str, Settings], *, toge
     for item in {item.id: item for item in group}.values():  # one that comes twice has its failures once
         target = item.receipt.run.witness_for
         if target is not None:
-            yield Question((WITNESSED, {"target": safe(target), "id": item.id}), [item.id], "witnesses")
+            yield KinQuery((WITNESSED, {"target": safe(target), "id": item.id}), [item.id], "witnesses")
         else:
             plain.append(item)
         run = item.receipt.run
         if run.resumed_from is not None:
-            yield Question((WITNESSED, {"target": safe(run.resumed_from), "id": item.id}), [item.id], "resumed")
+            yield KinQuery((WITNESSED, {"target": safe(run.resumed_from), "id": item.id}), [item.id], "resumed")
         if exact_start(item):
             instant = {"started": run.started, "host": safe(run.host), "launch": safe(run.launch), "id": item.id}
-            yield Question((AT_ONCE, instant), [item.id], "at_once")
+            yield KinQuery((AT_ONCE, instant), [item.id], "at_once")
         asked = ask_earlier(item, settings[item.id])
         signed += [(item.id, asked)] if asked is not None else []
     if not together:
         for item in plain:
             names = {"id": item.id, "launch": safe(item.receipt.run.launch)}
-            yield Question((WITNESSES, names), [item.id], "witnesses")
+            yield KinQuery((WITNESSES, names), [item.id], "witnesses")
         for name, asked in signed:
-            yield Question(asked, [name], "failures")
+            yield KinQuery(asked, [name], "failures")
         return
     if plain:
         ids = [item.id for item in plain]
         every = {"id": ids, "launch": [safe(item.receipt.run.launch) for item in plain]}
-        yield Question((_witnesses_of_many(), every), ids, "witnesses", placed=True)
+        yield KinQuery((_witnesses_of_many(), every), ids, "witnesses", placed=True)
     if signed:
         given = {name: [one[name] for _, (_, one) in signed] for name in signed[0][1][1]}
-        yield Question((_earlier_of_many(), given), [name for name, _ in signed], "failures", placed=True)
+        yield KinQuery((_earlier_of_many(), given), [name for name, _ in signed], "failures", placed=True)
 
 
 @cache
-def _witnesses_of_many() -> Statement:
+def _witnesses_of_many() -> SqlStatement:
     asked = unnested({"id": String(), "launch": String()})
     return _of_each(asked, _naming(asked.c.id, asked.c.launch, asked))
 
 
 @cache
-def _earlier_of_many() -> Statement:
+def _earlier_of_many() -> SqlStatement:
     asked = unnested({"signature": String(), "launch": String(), "started": DateTime(timezone=True)})
     return _of_each(asked, earlier_of(asked.c.signature, asked.c.launch, asked.c.started))
 
 
-def _of_each(asked: TableValuedAlias, query: Select[Any]) -> Statement:
+def _of_each(asked: TableValuedAlias, query: Select[Any]) -> SqlStatement:
     each = query.correlate(asked).lateral("found")
-    return Statement(select(asked.c.place, *each.c).select_from(asked.join(each, true())))
+    return SqlStatement(select(asked.c.place, *each.c).select_from(asked.join(each, true())))

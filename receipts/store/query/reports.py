@@ -32,7 +32,7 @@ from receipts.store.query import samples
 from receipts.store.query.conditions import Condition
 from receipts.store.query.lists import Filters, find
 from receipts.store.sql.lookup import Lookup, distinct_texts
-from receipts.store.sql.statement import Statement
+from receipts.store.sql.statement import SqlStatement
 from receipts.store.store import Store
 from receipts.store.tables import documents, placements, receipts, subjects, verdicts
 
@@ -50,7 +50,7 @@ _OF_ID: Final = Lookup([receipts.c.id], [receipts.c.id, receipts.c.seq])
 _OF_LAUNCH: Final = Lookup([receipts.c.launch], [receipts.c.launch, receipts.c.seq], where=standing())
 _DOCUMENTS: Final = Lookup([documents.c.receipt], [documents.c.receipt, documents.c.codec, documents.c.body])
 
-_LAUNCHES: Final = Statement(
+_LAUNCHES: Final = SqlStatement(
     entries()
     .join(placements, placements.c.receipt == receipts.c.seq)
     .where(
@@ -66,7 +66,7 @@ _LAUNCHES: Final = Statement(
 )
 
 
-class Placed(NamedTuple):
+class NumberedEntry(NamedTuple):
     """A receipt with the number of its configuration; None where the axis index does not hold it."""
 
     entry: Entry
@@ -107,7 +107,7 @@ class Ran:
     def __repr__(self) -> str:
         return f"Ran({self._store!r})"
 
-    def since(self, since: datetime | None, sought: Sought) -> list[Placed]:
+    def since(self, since: datetime | None, sought: Sought) -> list[NumberedEntry]:
         """What ran from a moment on, or ever, superseded receipts among it; in no order."""
         query = (
             entries()
@@ -119,7 +119,7 @@ class Ran:
             query = query.where(since <= RAN)
         with self._store.database.reading() as connection:
             rows = connection.execute(query.execution_options(yield_per=1000))
-            return [Placed(entry_of(row[:-1]), row[-1]) for row in rows]
+            return [NumberedEntry(entry_of(row[:-1]), row[-1]) for row in rows]
 
     def newest(self, sought: Sought) -> datetime | None:
         """When the last of them ran."""

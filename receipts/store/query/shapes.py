@@ -14,7 +14,7 @@ from receipts.metrics.reading import Taint
 from receipts.store.entries import cut, safe, standing
 from receipts.store.query import samples
 from receipts.store.sql import engine_of
-from receipts.store.sql.statement import Statement
+from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import receipts
 
 _KEY: Final = ShapeKey._fields
@@ -24,7 +24,7 @@ _LOOKED_AT: Final = 50
 FEWEST: Final = 3  # launches below which days and hosts make no difference
 
 
-class Reached(NamedTuple):
+class ShapeOutcomes(NamedTuple):
     """One shape of a lane with how its launches ended. A part that is None was not stated.
 
     ``outcome`` is ``ok`` or ``oom``; ``launches`` ended so, on so many ``days`` (UTC) and ``hosts`` that are stated.
@@ -49,7 +49,7 @@ class Reached(NamedTuple):
 
 def reached(
     connection: Connection, lane: str, since: datetime | None = None, until: datetime | None = None
-) -> list[Reached]:
+) -> list[ShapeOutcomes]:
     """Every shape that measured training of a lane sustained, or ran out of memory at; what no longer stands is out.
 
     What is no sample of the rate was no good launch, and its failure is a failure all the same. ``since`` and
@@ -86,13 +86,13 @@ def reached(
         receipts.c.seq.in_([row[-1] for row in rows])
     )
     known = {seq: (name, at) for seq, name, at in connection.execute(newest)}
-    return [Reached._make([ShapeKey(*row[:2]), *row[2:-1], *known[row[-1]]]) for row in rows]
+    return [ShapeOutcomes._make([ShapeKey(*row[:2]), *row[2:-1], *known[row[-1]]]) for row in rows]
 
 
-def _ends(direction: Any) -> Statement:
+def _ends(direction: Any) -> SqlStatement:
     """Launches of a shape that count, from one end of the index that covers the order."""
     order = ("tainted", "accelerator", "global_batch", "path_answer", "started")
-    return Statement(
+    return SqlStatement(
         select(receipts.c.started, receipts.c.host)
         .where(
             receipts.c.lane == bindparam("lane"),

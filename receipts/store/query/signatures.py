@@ -9,13 +9,13 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, literal, or_, select
 
-from receipts.axes.settings import Settings
+from receipts.axes.settings import LaunchSettings
 from receipts.axes.signature import Signature, unstated
 from receipts.judging.facts import EarlierFailure
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.store.entries import safe, standing
-from receipts.store.sql.statement import Ask, Row, Statement
+from receipts.store.sql.statement import Ask, Row, SqlStatement
 from receipts.store.tables import receipts, signatures
 
 # A crash or a hang that comes back is as dear as memory that runs out; a loss that diverged says nothing of fitting.
@@ -56,15 +56,15 @@ _COLUMNS: Final = (
     *(receipts.c[name] for name in ("provenance", "started")),
     *(signatures.c[name] for name in ("signature", "micro_batch", "sequence_length", "extras")),
 )
-INSERT: Final = Statement.insert(signatures)
-_FORGET: Final = Statement(delete(signatures).where(signatures.c.receipt == bindparam("gone")))
+INSERT: Final = SqlStatement.insert(signatures)
+_FORGET: Final = SqlStatement(delete(signatures).where(signatures.c.receipt == bindparam("gone")))
 
 
 _NEWEST: Final = (signatures.c.receipt.desc(),)
 
 
-def _look(*conditions: ColumnElement[bool], order: tuple[Any, ...] = _NEWEST) -> Statement:
-    return Statement(_looking(*conditions, order=order))
+def _look(*conditions: ColumnElement[bool], order: tuple[Any, ...] = _NEWEST) -> SqlStatement:
+    return SqlStatement(_looking(*conditions, order=order))
 
 
 def _looking(*conditions: ColumnElement[bool], order: tuple[Any, ...] = _NEWEST) -> Select[Any]:
@@ -100,7 +100,7 @@ def earlier_of(signature: Any, launch: Any, started: Any) -> Select[Any]:
     )
 
 
-_EARLIER: Final = Statement(
+_EARLIER: Final = SqlStatement(
     earlier_of(bindparam("signature"), bindparam("launch"), bindparam("started", type_=receipts.c.started.type))
 )
 _SMALLER: Final = _look(
@@ -173,11 +173,11 @@ def larger_worked(connection: Connection, signature: Signature) -> list[Known]:
 
 def failed_before(connection: Connection, parsed: Parsed) -> list[EarlierFailure]:
     """Launches of this signature that failed before it started, the newest first; none where `signed` gives none."""
-    asked = ask_earlier(parsed, Settings(parsed))
+    asked = ask_earlier(parsed, LaunchSettings(parsed))
     return earlier(asked[0].all(connection, asked[1])) if asked is not None else []
 
 
-def ask_earlier(parsed: Parsed, settings: Settings) -> Ask | None:
+def ask_earlier(parsed: Parsed, settings: LaunchSettings) -> Ask | None:
     """What to ask a store for the launches that `earlier` reads; None where `signed` gives none."""
     run = parsed.receipt.run
     if run.kind != "training" or unstated(parsed):
@@ -191,7 +191,7 @@ def earlier(rows: Iterable[Row]) -> list[EarlierFailure]:
     return [EarlierFailure(item.id, item.outcome, item.phase, item.class_, item.started) for item in failures]
 
 
-def _known(connection: Connection, statement: Statement, signature: Signature) -> list[Known]:
+def _known(connection: Connection, statement: SqlStatement, signature: Signature) -> list[Known]:
     return [_row(row) for row in statement.all(connection, signature._asdict())]
 
 

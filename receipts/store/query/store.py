@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.axes.configuration import Configuration
-from receipts.axes.settings import Settings
+from receipts.axes.settings import LaunchSettings
 from receipts.axes.signature import Signature
 from receipts.judging.facts import EarlierFailure, Facts
 from receipts.receipt import Parsed
@@ -22,7 +22,7 @@ from receipts.store.query import shapes as shapes_module
 from receipts.store.query import signatures as signatures_module
 from receipts.store.query.facts import SettingsOf
 from receipts.store.query.neighbours import Neighbour
-from receipts.store.query.shapes import Reached
+from receipts.store.query.shapes import ShapeOutcomes
 from receipts.store.query.signatures import Known
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Queries:
             every = [group] if isinstance(group, Parsed) else group
             return self._with_kept(facts_module.facts(connection, every), every)
 
-    def facts_of_new(self, group: Sequence[Parsed], settings: SettingsOf = Settings) -> list[Facts]:
+    def facts_of_new(self, group: Sequence[Parsed], settings: SettingsOf = LaunchSettings) -> list[Facts]:
         """Facts for judging receipts that are about to be submitted, one for each; fewer questions than `facts`."""
         with self._database.at_once() as connection:
             known = facts_module.facts_of_new(connection, group, self._database.actor(connection), settings)
@@ -76,7 +76,7 @@ class Queries:
             larger = signatures_module.larger_worked(connection, signature)
             return larger, signatures_module.smaller_failed(connection, signature)
 
-    def reached(self, lane: str, since: datetime | None = None, until: datetime | None = None) -> list[Reached]:
+    def reached(self, lane: str, since: datetime | None = None, until: datetime | None = None) -> list[ShapeOutcomes]:
         """Shapes that measured training of a lane sustained or ran out of memory at, whole or in part unstated."""
         with self._database.reading() as connection:
             return shapes_module.reached(connection, lane, since, until)

@@ -29,7 +29,7 @@ from sqlalchemy.exc import DBAPIError
 
 from receipts.store.sql import triggers
 from receipts.store.sql.arrays import Array, written
-from receipts.store.sql.statement import Ask, Row, Rows, Statement, driver_of, run
+from receipts.store.sql.statement import Ask, Row, Rows, SqlStatement, driver_of, run
 
 if TYPE_CHECKING:
     from receipts.store.sql.lookup import Insertion, Lookup
@@ -39,8 +39,8 @@ COPIED: Final = 20
 _IDLE: Final = 0  # libpq's PQTRANS_IDLE: no transaction has begun
 # Any number will do, so long as every version of the program takes the same one; schema.py takes another.
 _KEY: Final = 0x7265636569707475
-_ALONE: Final = Statement(select(func.pg_advisory_xact_lock(_KEY)))
-_TOGETHER: Final = Statement(select(func.pg_advisory_xact_lock_shared(_KEY)))
+_ALONE: Final = SqlStatement(select(func.pg_advisory_xact_lock(_KEY)))
+_TOGETHER: Final = SqlStatement(select(func.pg_advisory_xact_lock_shared(_KEY)))
 _ARRAYS: Final = ((SmallInteger, "smallint"), (String, "text"), (LargeBinary, "bytea"))
 
 
@@ -59,7 +59,7 @@ class Postgres:
         return target == any_(bindparam(None, values, type_=Array(_plain(target))))
 
     def among_named(self, target: ColumnElement[Any], name: str) -> ColumnElement[bool]:
-        """The same of values that a `Statement` is given under a name, by `values`."""
+        """The same of values that a `SqlStatement` is given under a name, by `values`."""
         return target == any_(bindparam(name, type_=Array(_plain(target))))
 
     def values(self, some: Sequence[Any]) -> Any:
@@ -101,7 +101,7 @@ class Postgres:
                     driver.execute(one.sql, one.bound(row))
             driver.execute("COMMIT")  # and not `commit`, which waits for an answer of its own
 
-    def _copy(self, connection: Connection, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
+    def _copy(self, connection: Connection, statement: SqlStatement, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert many rows; triggers and constraints hold as they do of an insert."""
         assert isinstance(statement.declared, Insert)
         sql = f"COPY {statement.declared.table} ({', '.join(statement.parameters)}) FROM STDIN"
@@ -119,11 +119,11 @@ class Postgres:
             kinds = {f"key{at}": _plain(column) for at, column in enumerate(lookup.key)}
             asked = unnested(kinds)
             each = lookup.of(list(asked.c)[:-1]).correlate(asked).lateral("found")
-            lookup.prepared["postgresql"] = Statement(select(*each.c).select_from(asked.join(each, true())))
+            lookup.prepared["postgresql"] = SqlStatement(select(*each.c).select_from(asked.join(each, true())))
         given: dict[str, Any] = {f"key{at}": column for at, column in enumerate(zip(*keys, strict=True))}
         if lookup.limited:
             given["most"] = limit
-        statement: Statement = lookup.prepared["postgresql"]
+        statement: SqlStatement = lookup.prepared["postgresql"]
         return statement.all(connection, given)
 
     def insert_new(self, connection: Connection, into: Insertion, rows: Sequence[Sequence[Any]]) -> None:
@@ -242,7 +242,7 @@ def unnested(kinds: Mapping[str, Any]) -> Any:
     return rows.render_derived()
 
 
-def _is_plain_insert(statement: Statement) -> bool:
+def _is_plain_insert(statement: SqlStatement) -> bool:
     return isinstance(statement.declared, Insert) and statement.declared.select is None
 
 
@@ -252,11 +252,11 @@ def _plain(column: ColumnElement[Any]) -> Any:
 
 
 @cache
-def _numbers(tables: Sequence[str]) -> Statement:
+def _numbers(tables: Sequence[str]) -> SqlStatement:
     # A sequence's name is asked for once, and not for every number.
     sequences = (select(func.pg_get_serial_sequence(name, "seq")).scalar_subquery() for name in tables)
     count = bindparam("count", type_=Integer())
-    return Statement(select(*map(func.nextval, sequences)).select_from(func.generate_series(1, count)))
+    return SqlStatement(select(*map(func.nextval, sequences)).select_from(func.generate_series(1, count)))
 
 
 def _inserting(into: Insertion) -> str:

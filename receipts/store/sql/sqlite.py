@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, Index, Integer, bindpa
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from receipts.store.sql import triggers
-from receipts.store.sql.statement import Ask, Row, Rows, Statement, driver_of, run, run_each
+from receipts.store.sql.statement import Ask, Row, Rows, SqlStatement, driver_of, run, run_each
 
 if TYPE_CHECKING:
     from receipts.store.sql.lookup import Insertion, Lookup
@@ -39,7 +39,7 @@ class Sqlite:
         return self._in(target, json.dumps(values))
 
     def among_named(self, target: ColumnElement[Any], name: str) -> ColumnElement[bool]:
-        """The same of values that a `Statement` is given under a name, by `values`."""
+        """The same of values that a `SqlStatement` is given under a name, by `values`."""
         return self._in(target, bindparam(name))
 
     def _in(self, target: ColumnElement[Any], text: Any) -> ColumnElement[bool]:
@@ -77,7 +77,7 @@ class Sqlite:
         names = [f"key{at}" for at in range(len(lookup.key))]
         if "sqlite" not in lookup.prepared:
             binds = [bindparam(name, type_=column.type) for name, column in zip(names, lookup.key, strict=True)]
-            lookup.prepared["sqlite"] = Statement(lookup.of(binds)).compiled(connection.dialect)
+            lookup.prepared["sqlite"] = SqlStatement(lookup.of(binds)).compiled(connection.dialect)
         compiled = lookup.prepared["sqlite"]
         places = [compiled.order.index(name) for name in names]
         fixed: Mapping[str, Any] = {**compiled.constants, "most": limit}
@@ -199,10 +199,10 @@ class Sqlite:
 
 
 @cache
-def _numbers(tables: Sequence[Any]) -> Statement:
+def _numbers(tables: Sequence[Any]) -> SqlStatement:
     last = (select(func.coalesce(func.max(table.c.seq), 0)).scalar_subquery() for table in tables)
     step = func.json_each(bindparam("steps")).table_valued(column("value", Integer))
-    return Statement(select(*(number + step.c.value for number in last)))
+    return SqlStatement(select(*(number + step.c.value for number in last)))
 
 
 def is_busy(error: DBAPIError) -> bool:

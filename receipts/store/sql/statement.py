@@ -21,7 +21,7 @@ Convert = Callable[[Any], Any]
 Row = tuple[Any, ...]
 
 
-class Compiled(NamedTuple):
+class CompiledSql(NamedTuple):
     """A statement in one dialect. ``order`` is None where its parameters go by name."""
 
     sql: str
@@ -54,7 +54,7 @@ class Compiled(NamedTuple):
 Declared = Select[Any] | CompoundSelect[Any] | Insert | Delete
 
 
-class Statement:
+class SqlStatement:
     """A query, the insert of one row, or a deletion, under its parameters' names.
 
     It may be declared for each engine: by a function that is called with a `Sqlite` or a `Postgres`.
@@ -63,10 +63,10 @@ class Statement:
     def __init__(self, declared: Declared | Callable[[Any], Declared], parameters: Iterable[str] = ()) -> None:
         self.declared = declared
         self.parameters = list(parameters)
-        self._compiled: dict[str, Compiled] = {}
+        self._compiled: dict[str, CompiledSql] = {}
 
     @classmethod
-    def insert(cls, table: Table, *, numbered: bool = False) -> Statement:
+    def insert(cls, table: Table, *, numbered: bool = False) -> SqlStatement:
         """The insert of a row that gives every column; a number that the store counts only where it is ``numbered``."""
         given = [column.key for column in table.columns if numbered or column is not table.autoincrement_column]
         return cls(insert(table), given)
@@ -91,7 +91,7 @@ class Statement:
         number: int = cursor.fetchone()[0] if self.compiled(connection.dialect).number_returned else cursor.lastrowid
         return number
 
-    def compiled(self, dialect: Dialect) -> Compiled:
+    def compiled(self, dialect: Dialect) -> CompiledSql:
         """The statement in a dialect."""
         statement = self._compiled.get(dialect.name)
         if statement is None:
@@ -106,7 +106,7 @@ class Statement:
 
         return self.declared(engine_of_name(dialect.name))
 
-    def _compile(self, dialect: Dialect) -> Compiled:
+    def _compile(self, dialect: Dialect) -> CompiledSql:
         declared = self.declared_for(dialect)
         compiled = declared.compile(dialect=dialect, column_keys=self.parameters or None)
         assert isinstance(compiled, SQLCompiler)
@@ -118,7 +118,7 @@ class Statement:
             None if isinstance(kind, Float) else _dialects(kind, dialect).result_processor(dialect, None)
             for kind in columns
         ]
-        return Compiled(
+        return CompiledSql(
             sql=str(compiled),
             order=compiled.positiontup,
             # What is always given need not be put in and overwritten.
@@ -156,5 +156,5 @@ def driver_of(connection: Connection, sql: str) -> Iterator[Any]:
         raise DBAPIError.instance(sql, None, error, errors, dialect=connection.dialect) from error
 
 
-Ask = tuple[Statement, Mapping[str, Any]]
-Rows = tuple[Statement, Sequence[Mapping[str, Any]]]
+Ask = tuple[SqlStatement, Mapping[str, Any]]
+Rows = tuple[SqlStatement, Sequence[Mapping[str, Any]]]

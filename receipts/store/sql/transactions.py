@@ -228,7 +228,7 @@ _SQLITE = {
 def _sentence(error: DBAPIError, address: Address) -> str:
     text = " ".join(str(error.orig).split())
     if address.file:
-        return next((says for part, says in _SQLITE.items() if part in text), text)
+        return next((sentence for part, sentence in _SQLITE.items() if part in text), text)
     state = getattr(error.orig, "sqlstate", None)
     if state == _LOCKED:
         what = f"another session has held the store for more than {BUSY_SECONDS} s"

@@ -78,35 +78,35 @@ metadata = MetaData(
 )
 
 
-def key(says: str) -> Column[int]:
-    return Column("seq", Number, primary_key=True, autoincrement=True, comment=says)
+def key(comment: str) -> Column[int]:
+    return Column("seq", Number, primary_key=True, autoincrement=True, comment=comment)
 
 
-def part_of(name: str, table: str, says: str, *, cascade: bool = False) -> Column[int]:
+def part_of(name: str, table: str, comment: str, *, cascade: bool = False) -> Column[int]:
     """The number of a row of another table, as the key of rows that belong to it; ``cascade`` deletes them with it."""
     other = ForeignKey(f"{table}.seq", ondelete="CASCADE" if cascade else None)
-    return Column(name, Number, other, primary_key=True, autoincrement=False, comment=says)
+    return Column(name, Number, other, primary_key=True, autoincrement=False, comment=comment)
 
 
-def packed(says: str) -> tuple[Column[str], Column[bytes]]:
-    body = Column("body", LargeBinary, nullable=False, comment=f"{says}, packed")
+def packed(comment: str) -> tuple[Column[str], Column[bytes]]:
+    body = Column("body", LargeBinary, nullable=False, comment=f"{comment}, packed")
     return words("codec", "How body is packed: zlib", required=True), body
 
 
-def words(name: str, says: str, *, required: bool = False) -> Column[str]:
-    return Column(name, Words, nullable=not required, comment=says)
+def words(name: str, comment: str, *, required: bool = False) -> Column[str]:
+    return Column(name, Words, nullable=not required, comment=comment)
 
 
-def number(name: str, says: str, *, required: bool = False) -> Column[int]:
-    return Column(name, BigInteger, nullable=not required, comment=says)
+def number(name: str, comment: str, *, required: bool = False) -> Column[int]:
+    return Column(name, BigInteger, nullable=not required, comment=comment)
 
 
-def measure(name: str, says: str) -> Column[float]:
-    return Column(name, Double, nullable=True, comment=says)
+def measure(name: str, comment: str) -> Column[float]:
+    return Column(name, Double, nullable=True, comment=comment)
 
 
-def moment(name: str, says: str, *, required: bool = True) -> Column[datetime]:
-    return Column(name, Utc, nullable=not required, comment=says)
+def moment(name: str, comment: str, *, required: bool = True) -> Column[datetime]:
+    return Column(name, Utc, nullable=not required, comment=comment)
 
 
 def actor() -> Column[str]:
@@ -118,12 +118,12 @@ def actor() -> Column[str]:
 def _column_with_comment(element: Any, compiler: Any, **kw: Any) -> str:
     """SQLite keeps no comments but the text of CREATE TABLE, so that `.schema` shows them there."""
     text: str = compiler.visit_create_column(element, **kw)
-    says = element.element.comment
-    return f"{text} /* {says} */" if text and says else text
+    comment = element.element.comment
+    return f"{text} /* {comment} */" if text and comment else text
 
 
 @compiles(CreateTable, "sqlite")
 def _table_with_comment(element: Any, compiler: Any, **kw: Any) -> str:
     text: str = compiler.visit_create_table(element, **kw)
-    says = element.element.comment
-    return text.replace("(", f"( /* {says} */", 1) if says else text
+    comment = element.element.comment
+    return text.replace("(", f"( /* {comment} */", 1) if comment else text

@@ -43,7 +43,7 @@ class Identity(NamedTuple):
     revision: str
 
 
-class Place(NamedTuple):
+class ExportPlace(NamedTuple):
     """A receipt by number and id, with what decides where an export puts it. Times in UTC."""
 
     seq: int
@@ -60,7 +60,7 @@ class Whole(NamedTuple):
     superseded: tuple[str | None, str, datetime] | None
 
 
-class StoredVerdict(NamedTuple):
+class VerdictRow(NamedTuple):
     """A verdict as it is stored: `document` is its JSON, `subjects` are sides and ids in the verdict's order.
 
     `about` is the claim's id in a verdict on a claim, else None; `metric` stands in a comparison alone.
@@ -90,15 +90,15 @@ class Snapshot:
         row = self._connection.execute(select(stores)).one()
         return Identity(row.id, row.created_at, row.made_by, HEAD)
 
-    def places(self, filters: Filters | None = None) -> Iterator[Place]:
+    def places(self, filters: Filters | None = None) -> Iterator[ExportPlace]:
         """Receipts that meet the filters, standing or not unless told otherwise, in the order they were taken in."""
         if filters is not None:
             for entry in find_rows(self._connection, filters._replace(order="stored")):
-                yield Place(entry.seq, entry.id, entry.lane, entry.finished or entry.started)
+                yield ExportPlace(entry.seq, entry.id, entry.lane, entry.finished or entry.started)
             return
         columns = (receipts.c.seq, receipts.c.id, receipts.c.lane, receipts.c.finished, receipts.c.started)
         for row in self._stream(select(*columns).order_by(receipts.c.seq)):
-            yield Place(row.seq, row.id, row.lane, row.finished or row.started)
+            yield ExportPlace(row.seq, row.id, row.lane, row.finished or row.started)
 
     def receipts(self, numbers: Sequence[int]) -> list[Whole]:
         """Receipts by their numbers, in the order of the numbers, at most a few hundred at once."""
@@ -117,26 +117,26 @@ class Snapshot:
             for row in rows
         ]
 
-    def verdicts(self, numbers: Sequence[int]) -> Iterator[StoredVerdict]:
+    def verdicts(self, numbers: Sequence[int]) -> Iterator[VerdictRow]:
         """Verdicts on receipts of these numbers, each alone, oldest first."""
         spoken = select(subjects.c.verdict).where(subjects.c.receipt.in_(numbers))
         query = select(verdicts).where(verdicts.c.seq.in_(spoken), verdicts.c.kind == "receipt")
         yield from self._verdicts(self._connection.execute(query.order_by(verdicts.c.seq)).all())
 
-    def comparisons(self) -> Iterator[StoredVerdict]:
+    def comparisons(self) -> Iterator[VerdictRow]:
         """Every verdict on several receipts, oldest first."""
         query = select(verdicts).where(verdicts.c.kind != "receipt").order_by(verdicts.c.seq)
         for rows in self._chunks(query):
             yield from self._verdicts(rows)
 
-    def claim_verdicts(self) -> Iterator[StoredVerdict]:
+    def claim_verdicts(self) -> Iterator[VerdictRow]:
         """Every verdict on a claim, oldest first."""
         for rows in self._chunks(select(claim_verdicts).order_by(claim_verdicts.c.seq)):
             of = sides_of_claims(self._connection, [row.seq for row in rows])
             for row in rows:
                 document = unpack(row.codec, row.body, f"verdict {row.seq} on claim {row.claim}")
                 sides = tuple(of[row.seq])
-                yield StoredVerdict(
+                yield VerdictRow(
                     row.seq, "claim", row.status, None, row.claim, row.rules, row.judge, row.at, document, sides
                 )
 
@@ -147,11 +147,11 @@ class Snapshot:
         for row in self._stream(select(table).order_by(*table.primary_key.columns)):
             yield dict(zip(names, row, strict=True))
 
-    def _verdicts(self, rows: Sequence[Any]) -> Iterator[StoredVerdict]:
+    def _verdicts(self, rows: Sequence[Any]) -> Iterator[VerdictRow]:
         of = sides_of(self._connection, [row.seq for row in rows])
         for row in rows:
             document = unpack(row.codec, row.body, f"verdict {row.seq}")
-            yield StoredVerdict(
+            yield VerdictRow(
                 *(row.seq, row.kind, row.status, row.metric, None, row.rules, row.judge, row.judged_at),
                 document,
                 tuple(of[row.seq]),

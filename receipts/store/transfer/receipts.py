@@ -15,13 +15,13 @@ from sqlalchemy import Connection, insert, select
 
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
-from receipts.store.entries import Answer, promoted
+from receipts.store.entries import VerdictColumns, promoted
 from receipts.store.packing import CODEC, pack
 from receipts.store.query import signatures
 from receipts.store.tables import documents, purges, receipts, supersessions
 from receipts.store.transfer.origins import Judgement, come_from, insert_rows, judge, to_add
 from receipts.store.write import index
-from receipts.store.write.existing import Neighbour, World, ask_around, replaced_by, replacing, rival
+from receipts.store.write.existing import RelatedReceipt, World, ask_around, replaced_by, replacing, rival
 from receipts.store.write.listing import listed
 
 ERASED: Final = "superseded by a receipt that was purged"
@@ -62,7 +62,7 @@ class Fate(NamedTuple):
     why: str = ""
 
 
-class Taken(NamedTuple):
+class IntakeResult(NamedTuple):
     """What became of a batch: of each receipt, and how many verdicts and supersessions are new."""
 
     fates: tuple[Fate, ...]
@@ -74,7 +74,7 @@ def arrival(
     launch: Launch,
     number: int,
     generation: int,
-    answer: Answer,
+    answer: VerdictColumns,
     at: datetime,
     actor: str | None,
     judgements: Iterable[Judgement],
@@ -93,7 +93,7 @@ def take(
     statements: Mapping[str, Sequence[Saying]],
     *,
     whole: bool = True,
-) -> Taken:
+) -> IntakeResult:
     """Take in a batch of receipts of the store of that id. ``statements`` is all that it says of standing, by receipt.
 
     A receipt whose launch has another one here that stands is refused, and nothing of it is written. Of a store that
@@ -114,7 +114,7 @@ def take(
         index.add(
             connection,
             [
-                index.Placed(
+                index.IndexedReceipt(
                     numbers[item.parsed.id],
                     item.launch.settings.configuration(item.parsed, item.launch.lane),
                     listed(here.rows[item.parsed.id], item.parsed),
@@ -129,7 +129,7 @@ def take(
     sayings = here.say(store, [item.parsed.id for item in held])
     judged = [verdict for item in held for verdict in item.verdicts]
     known = [numbers[item.parsed.id] for item, fate in zip(batch, fates, strict=True) if fate.what == "known"]
-    return Taken(tuple(fates), judge(connection, store, judged, numbers, known), sayings)
+    return IntakeResult(tuple(fates), judge(connection, store, judged, numbers, known), sayings)
 
 
 class _Here:
@@ -149,7 +149,7 @@ class _Here:
         self.rows: dict[str, dict[str, Any]] = {}
         self._extra: list[Saying] = []
         statement, given = ask_around(connection, [item.row for item in batch])
-        around = [Neighbour(*row) for row in statement.all(connection, given)]
+        around = [RelatedReceipt(*row) for row in statement.all(connection, given)]
         self._about = [one.id for one in around if statements.get(one.id)]
         self._world = World(one._replace(superseded=0) if statements.get(one.id) else one for one in around)
         ids = {item.parsed.id for item in batch}
@@ -172,7 +172,11 @@ class _Here:
         return Fate(own, "new")
 
     def _let_in(
-        self, item: Arrival, around: Sequence[Neighbour], replaced: Sequence[Neighbour], later: Sequence[Neighbour]
+        self,
+        item: Arrival,
+        around: Sequence[RelatedReceipt],
+        replaced: Sequence[RelatedReceipt],
+        later: Sequence[RelatedReceipt],
     ) -> None:
         row, own = item.row, item.parsed.id
         taken = {other.generation for other in around if other.launch == row["launch"]}
@@ -185,7 +189,7 @@ class _Here:
         for other in replaced:
             self._world.no_longer_stands(other.id)
         self._world.add(
-            Neighbour(
+            RelatedReceipt(
                 *(own, row["launch"], generation, row["supersedes"], row["supersedes_reason"]),
                 *(row["submitted_at"], row["status"], actor, 0 if later or own in self._fallen else None),
             )

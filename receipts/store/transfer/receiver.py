@@ -12,7 +12,7 @@ from receipts.store.transfer import receipts as intake
 from receipts.store.transfer import rows as intake_rows
 from receipts.store.transfer import sealed
 from receipts.store.transfer.origins import Came, Judgement, take_verdicts
-from receipts.store.transfer.receipts import Arrival, Saying, Taken
+from receipts.store.transfer.receipts import Arrival, IntakeResult, Saying
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ class Taking:
         self._whole = whole
         self._other = other
 
-    def receipts(self, batch: Sequence[Arrival], statements: Mapping[str, Sequence[Saying]]) -> Taken:
+    def receipts(self, batch: Sequence[Arrival], statements: Mapping[str, Sequence[Saying]]) -> IntakeResult:
         """Receipts with the verdicts on each alone; see `intake.take`."""
         return self._write(
             lambda connection: intake.take(connection, self._other, batch, statements, whole=self._whole)

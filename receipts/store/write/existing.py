@@ -18,11 +18,11 @@ from sqlalchemy import (
 
 from receipts.axes.configuration import Configuration
 from receipts.store.sql import engine_of
-from receipts.store.sql.statement import Ask, Statement
+from receipts.store.sql.statement import Ask, SqlStatement
 from receipts.store.tables import configurations, purges, receipts, supersessions, verdicts
 
 
-class Neighbour(NamedTuple):
+class RelatedReceipt(NamedTuple):
     """A stored receipt that can decide what becomes of another; `superseded` is None where it stands."""
 
     id: str
@@ -46,7 +46,7 @@ def _neighbours(
     """All that can decide what becomes of receipts: themselves, their launches, whom they replace, and whoever said
     that they replace them before they came."""
     return union_all(
-        select(*(receipts.c[name] for name in Neighbour._fields[:-1]), _superseded.label("superseded")).where(
+        select(*(receipts.c[name] for name in RelatedReceipt._fields[:-1]), _superseded.label("superseded")).where(
             or_(ids, *others)
         ),
         select(
@@ -63,7 +63,7 @@ def _neighbours(
     )
 
 
-_AROUND: Final = Statement(
+_AROUND: Final = SqlStatement(
     lambda engine: _neighbours(
         engine.among_named(receipts.c.id, "ids"),
         engine.among_named(receipts.c.launch, "launches"),
@@ -71,12 +71,12 @@ _AROUND: Final = Statement(
         erased=engine.among_named(purges.c.receipt, "new"),
     )
 )
-_CONFIGURED: Final = Statement(
+_CONFIGURED: Final = SqlStatement(
     lambda engine: select(configurations.c.whole, configurations.c.seq).where(
         engine.among_named(configurations.c.digest, "digests")
     )
 )
-_HELD: Final = Statement(
+_HELD: Final = SqlStatement(
     lambda engine: select(
         *(receipts.c[name] for name in ("id", "label", "status", "submitted_at")), _superseded.label("superseded")
     ).where(engine.among_named(receipts.c.id, "ids"))
@@ -86,18 +86,18 @@ _HELD: Final = Statement(
 class World:
     """What is stored around some receipts, and, as they are decided one by one, those of them that came before."""
 
-    def __init__(self, neighbours: Iterable[Neighbour]) -> None:
-        self._by_id: dict[str, Neighbour] = {}
+    def __init__(self, neighbours: Iterable[RelatedReceipt]) -> None:
+        self._by_id: dict[str, RelatedReceipt] = {}
         self._by_launch: dict[str, list[str]] = {}
         self._by_target: dict[str, list[str]] = {}
-        self.purged: dict[str, Neighbour] = {}
+        self.purged: dict[str, RelatedReceipt] = {}
         for one in neighbours:
             if one.status == PURGED:
                 self.purged[one.id] = one
             elif one.id not in self._by_id:
                 self.add(one)
 
-    def add(self, one: Neighbour) -> None:
+    def add(self, one: RelatedReceipt) -> None:
         """Take in a receipt, which those that are decided after it meet."""
         self._by_id[one.id] = one
         self._by_launch.setdefault(one.launch, []).append(one.id)
@@ -108,11 +108,11 @@ class World:
         """Take note that a receipt was superseded or retracted."""
         self._by_id[receipt_id] = self._by_id[receipt_id]._replace(superseded=0)
 
-    def get(self, receipt_id: str) -> Neighbour | None:
+    def get(self, receipt_id: str) -> RelatedReceipt | None:
         """The receipt of an id; None where it is not stored."""
         return self._by_id.get(receipt_id)
 
-    def around(self, row: Mapping[str, Any]) -> list[Neighbour]:
+    def around(self, row: Mapping[str, Any]) -> list[RelatedReceipt]:
         """Receipts of this launch or of the one that it names, the one whose id it names, and who names this one."""
         launch, target = row["launch"], row["supersedes"]
         ids = dict.fromkeys(self._by_launch.get(launch, ()))
@@ -122,19 +122,21 @@ class World:
         return [self._by_id[name] for name in ids if name in self._by_id]
 
 
-def replaced_by(row: Mapping[str, Any], around: Sequence[Neighbour]) -> list[Neighbour]:
+def replaced_by(row: Mapping[str, Any], around: Sequence[RelatedReceipt]) -> list[RelatedReceipt]:
     """Those around a receipt that it replaces: of its launch, the one of the id that it names, or those that stand."""
     target, launch = row["supersedes"], row["launch"]
     own = (other for other in around if other.launch == launch)
     return [other for other in own if target == other.id or (target == launch and other.superseded is None)]
 
 
-def replacing(row: Mapping[str, Any], around: Sequence[Neighbour]) -> list[Neighbour]:
+def replacing(row: Mapping[str, Any], around: Sequence[RelatedReceipt]) -> list[RelatedReceipt]:
     """Receipts of its launch that came earlier and said that they replace this one by its id."""
     return [other for other in around if other.supersedes == row["id"] and other.launch == row["launch"]]
 
 
-def rival(row: Mapping[str, Any], around: Sequence[Neighbour], replaced: Sequence[Neighbour]) -> Neighbour | None:
+def rival(
+    row: Mapping[str, Any], around: Sequence[RelatedReceipt], replaced: Sequence[RelatedReceipt]
+) -> RelatedReceipt | None:
     """The receipt of its launch that would stand beside this one: a launch has at most one that stands."""
     gone = {other.id for other in replaced}
     stand = (other for other in around if other.launch == row["launch"] and other.superseded is None)
@@ -164,7 +166,7 @@ def around(connection: Connection, rows: Sequence[Mapping[str, Any]], configured
     # Numbers are given out before anything is written, so that every row can be written at once.
     *_, existing, placed, numbers = engine.together(connection, [*engine.asks_locked(alone=replaces), *asks])
     return Around(
-        World(Neighbour(*row) for row in existing), {bytes(whole): seq for whole, seq in placed}, iter(numbers)
+        World(RelatedReceipt(*row) for row in existing), {bytes(whole): seq for whole, seq in placed}, iter(numbers)
     )
 
 
@@ -177,7 +179,7 @@ def ask_around(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Ask
     return _AROUND, {name: values(some) for name, some in names.items()}
 
 
-class Held(NamedTuple):
+class KnownReceipt(NamedTuple):
     """A stored receipt as one is told of who brings its bytes again. ``at`` is when it was stored, in UTC."""
 
     id: str
@@ -192,8 +194,8 @@ class Held(NamedTuple):
         return self.label or self.id[:12]
 
 
-def held(connection: Connection, ids: Sequence[str]) -> dict[str, Held]:
+def held(connection: Connection, ids: Sequence[str]) -> dict[str, KnownReceipt]:
     """Those of some ids that are stored; of PostgreSQL in one round trip."""
     engine = engine_of(connection)
     (rows,) = engine.together(connection, [(_HELD, {"ids": engine.values(list(ids))})], end=True)
-    return {one.id: one for one in map(Held._make, rows)}
+    return {one.id: one for one in map(KnownReceipt._make, rows)}

@@ -17,10 +17,10 @@ from receipts.axes.configuration import AxisPart, Configuration
 from receipts.axes.effective import OPEN_MAPS
 from receipts.store.entries import cut, safe
 from receipts.store.sql.lookup import Insertion, Lookup
-from receipts.store.sql.statement import Statement
+from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import axes, axis_values, configurations, facets, placements, receipts
 from receipts.store.write import listing as listed
-from receipts.store.write.listing import LISTED, Listed
+from receipts.store.write.listing import LISTED, ListingKeys
 
 _OF_DIGEST: Final = Lookup(
     [configurations.c.digest], [configurations.c[name] for name in ("seq", "digest", "twin", "whole")]
@@ -33,7 +33,7 @@ EARLY_OF_AXIS: Final = Lookup(
     [axis_values.c.axis], [axis_values.c.axis, axis_values.c.digest], where=axis_values.c.early == 1
 )
 _PLACES: Final = Lookup([placements.c.receipt], [placements.c.configuration, placements.c.facet])
-_OLDEST: Final = Statement(
+_OLDEST: Final = SqlStatement(
     select(receipts.c.seq, placements.c.receipt)
     .outerjoin(placements, placements.c.receipt == receipts.c.seq)
     .order_by(receipts.c.seq)
@@ -41,16 +41,16 @@ _OLDEST: Final = Statement(
 )
 _INHABITED: Final = Lookup([placements.c.configuration], [placements.c.configuration], newest=placements.c.receipt)
 _MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.seq, configurations.c.members])
-_UNPLACE: Final = Statement(delete(placements).where(placements.c.receipt == bindparam("receipt")))
+_UNPLACE: Final = SqlStatement(delete(placements).where(placements.c.receipt == bindparam("receipt")))
 # What another row still has stays.
-_DROP_FACET: Final = Statement(
+_DROP_FACET: Final = SqlStatement(
     delete(facets).where(facets.c.digest == bindparam("gone"), ~exists().where(placements.c.facet == facets.c.digest))
 )
-_DROP_AXIS: Final = Statement(
+_DROP_AXIS: Final = SqlStatement(
     delete(axes).where(axes.c.value == bindparam("of"), axes.c.configuration == bindparam("configured"))
 )
-_DROP_CONFIGURATION: Final = Statement(delete(configurations).where(configurations.c.seq == bindparam("gone")))
-_DROP_VALUE: Final = Statement(
+_DROP_CONFIGURATION: Final = SqlStatement(delete(configurations).where(configurations.c.seq == bindparam("gone")))
+_DROP_VALUE: Final = SqlStatement(
     delete(axis_values).where(
         axis_values.c.seq == bindparam("gone"), ~exists().where(axes.c.value == axis_values.c.seq)
     )
@@ -82,15 +82,15 @@ class Interned(NamedTuple):
     early: bool
 
 
-class Placed(NamedTuple):
+class IndexedReceipt(NamedTuple):
     """A receipt, by its number, what it ran and what it is listed by."""
 
     seq: int
     configuration: Configuration
-    listed: Listed
+    listed: ListingKeys
 
 
-def add(connection: Connection, placed: Sequence[Placed]) -> None:
+def add(connection: Connection, placed: Sequence[IndexedReceipt]) -> None:
     """Write down what new receipts ran, in the transaction that stores them."""
     name(connection, [item.listed for item in placed])
     known = numbers(connection, [item.configuration for item in placed])
@@ -98,7 +98,7 @@ def add(connection: Connection, placed: Sequence[Placed]) -> None:
     _NEW_PLACEMENTS.put(connection, rows)
 
 
-def name(connection: Connection, several: Sequence[Listed]) -> None:
+def name(connection: Connection, several: Sequence[ListingKeys]) -> None:
     """Write the facets down that receipts are listed by."""
     for facet in sorted({item.facet for item in several}):
         listed.INSERT.run(connection, facet._asdict())

@@ -17,7 +17,7 @@ from sqlalchemy import bindparam, exists, insert, select
 
 from receipts.receipt import Parsed
 from receipts.store.entries import cut
-from receipts.store.sql.statement import Statement
+from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import facets
 
 # Columns of `receipts` with few values; a facet's text has them in this order.
@@ -40,7 +40,7 @@ class Facet(NamedTuple):
     value: str
 
 
-class Listed(NamedTuple):
+class ListingKeys(NamedTuple):
     """What one receipt is listed by. ``at`` is `run.started` in microseconds since 1970; texts are cut for an index."""
 
     at: int
@@ -55,10 +55,10 @@ class Listed(NamedTuple):
         return {**self._asdict(), "facet": self.facet.digest}
 
 
-def listed(row: Mapping[str, Any], parsed: Parsed) -> Listed:
+def listed(row: Mapping[str, Any], parsed: Parsed) -> ListingKeys:
     """What a receipt is listed by, from its row of `receipts` and from the document, which alone has the commit."""
     revision = parsed.stated.get(COMMIT)
-    return Listed(
+    return ListingKeys(
         at=instant(row["started"]),
         facet=facet(tuple(row[name] for name in OF_FACET)),
         host=cut(row["host"]),
@@ -80,7 +80,7 @@ def facet(values: tuple[str | None, ...]) -> Facet:
 
 
 # Two writers of one new facet meet at its key, and whoever comes second begins again.
-INSERT: Final = Statement(
+INSERT: Final = SqlStatement(
     insert(facets).from_select(
         ["digest", "value"],
         select(bindparam("digest", type_=facets.c.digest.type), bindparam("value", type_=facets.c.value.type)).where(

@@ -17,17 +17,17 @@ from receipts.base.actor import same_principal
 from receipts.base.errors import ConflictError
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
-from receipts.store.entries import Answer, promoted
+from receipts.store.entries import VerdictColumns, promoted
 from receipts.store.history.verdicts import row_of
 from receipts.store.packing import CODEC, pack
 from receipts.store.query import signatures
 from receipts.store.sql import engine_of
-from receipts.store.sql.statement import Rows, Statement
+from receipts.store.sql.statement import Rows, SqlStatement
 from receipts.store.tables import documents, placements, receipts, subjects, supersessions, verdicts
 from receipts.store.write import index
 from receipts.store.write import listing as listed
-from receipts.store.write.existing import Neighbour, World, around, replaced_by, replacing, rival
-from receipts.store.write.listing import Listed
+from receipts.store.write.existing import RelatedReceipt, World, around, replaced_by, replacing, rival
+from receipts.store.write.listing import ListingKeys
 
 __all__ = ["Prepared", "Submitted", "prepare", "take"]
 
@@ -61,14 +61,14 @@ class Prepared(NamedTuple):
     body: bytes
     verdict: dict[str, Any]
     configuration: Configuration
-    listed: Listed
+    listed: ListingKeys
     signature: Signature | None = None
 
 
 def prepare(launch: Launch, verdict: ReceiptVerdict) -> Prepared:
     """Pack a receipt's bytes and lift its columns."""
     parsed, now = launch.parsed, datetime.now(UTC)
-    row = promoted(launch, Answer.by(verdict), now)
+    row = promoted(launch, VerdictColumns.by(verdict), now)
     return Prepared(
         source=parsed.source,
         row=row,
@@ -81,12 +81,12 @@ def prepare(launch: Launch, verdict: ReceiptVerdict) -> Prepared:
     )
 
 
-_RECEIPT: Final = Statement.insert(receipts, numbered=True)
-_DOCUMENT: Final = Statement.insert(documents)
-_VERDICT: Final = Statement.insert(verdicts, numbered=True)
-_SUBJECT: Final = Statement.insert(subjects)
-_SUPERSESSION: Final = Statement.insert(supersessions)
-_PLACEMENT: Final = Statement.insert(placements)
+_RECEIPT: Final = SqlStatement.insert(receipts, numbered=True)
+_DOCUMENT: Final = SqlStatement.insert(documents)
+_VERDICT: Final = SqlStatement.insert(verdicts, numbered=True)
+_SUBJECT: Final = SqlStatement.insert(subjects)
+_SUPERSESSION: Final = SqlStatement.insert(supersessions)
+_PLACEMENT: Final = SqlStatement.insert(placements)
 
 
 def take(
@@ -155,7 +155,7 @@ def _decide(
     for other in replaced:
         world.no_longer_stands(other.id)
     world.add(
-        Neighbour(
+        RelatedReceipt(
             *(row["id"], row["launch"], generation, row["supersedes"], row["supersedes_reason"]),
             *(row["submitted_at"], row["status"], actor, 0 if later else None),
         )
@@ -180,14 +180,14 @@ def _refuse_purged(world: World, item: Prepared) -> None:
         )
 
 
-def _of_others(neighbours: Sequence[Neighbour], item: Prepared) -> tuple[str, ...]:
+def _of_others(neighbours: Sequence[RelatedReceipt], item: Prepared) -> tuple[str, ...]:
     """Receipts of other launches that it says that it replaces: that is for a person to decide."""
     target, launch = item.row["supersedes"], item.row["launch"]
     others = (other for other in neighbours if other.launch != launch and other.superseded is None)
     return tuple(other.id for other in others if target in (other.id, other.launch))
 
 
-def _refuse_anothers(replaced: Sequence[Neighbour], item: Prepared, actor: str) -> None:
+def _refuse_anothers(replaced: Sequence[RelatedReceipt], item: Prepared, actor: str) -> None:
     """A document alone takes nobody else's receipt away: that is for a person to decide."""
     for other in replaced:
         if other.superseded is None and not same_principal(other.actor, actor):
@@ -197,7 +197,7 @@ def _refuse_anothers(replaced: Sequence[Neighbour], item: Prepared, actor: str) 
             )
 
 
-def _refuse_second(neighbours: Sequence[Neighbour], item: Prepared, replaced: Sequence[Neighbour]) -> None:
+def _refuse_second(neighbours: Sequence[RelatedReceipt], item: Prepared, replaced: Sequence[RelatedReceipt]) -> None:
     """A launch has at most one receipt that stands; one that comes superseded already is no second."""
     other = rival(item.row, neighbours, replaced)
     if other is not None:
@@ -210,7 +210,7 @@ def _refuse_second(neighbours: Sequence[Neighbour], item: Prepared, replaced: Se
         )
 
 
-def _by(other: Neighbour) -> str:
+def _by(other: RelatedReceipt) -> str:
     return f"which {other.actor} submitted, " if other.actor else ""
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from receipts.base.errors import InputError, ReceiptsError
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse_again
-from receipts.store.entries import Answer, promoted
+from receipts.store.entries import VerdictColumns, promoted
 from receipts.store.integrity.index_audit import Read
 from receipts.store.integrity.inspection import Unreadable
 from receipts.store.query.samples import kinds_of
@@ -21,7 +21,7 @@ from receipts.workflows.audit.seals import Drift
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
-    from receipts.store.integrity.inspection import Given, Inspection, Kept
+    from receipts.store.integrity.inspection import Inspection, ReceiptRecord, VerdictRecord
 
 # What the registries and formulas of the version that took a receipt in had a say in.
 _BY_VERSION: Final = (
@@ -52,7 +52,7 @@ class Indexed:
         self._names: dict[int, str] = {}
         self._unsound: dict[str, list[str]] = {name: [] for name in _INDEX}
 
-    def add(self, kept: Kept, launch: Launch) -> None:
+    def add(self, kept: ReceiptRecord, launch: Launch) -> None:
         """A receipt whose document was read, to be looked up with others."""
         parsed = launch.parsed
         ran, signature = launch.settings.configuration(parsed, launch.lane), signed(launch)
@@ -84,7 +84,7 @@ def _counted_names(items: Sequence[str]) -> str:
     return f"{len(items):,} ({', '.join(items[:SHOWN])}{more})"
 
 
-def receipt(kept: Kept | Unreadable, rulebook: Rulebook, drift: Drift, indexed: Indexed) -> Iterator[Fault]:
+def receipt(kept: ReceiptRecord | Unreadable, rulebook: Rulebook, drift: Drift, indexed: Indexed) -> Iterator[Fault]:
     if isinstance(kept, Unreadable):
         yield unreadable(kept)
         return
@@ -123,10 +123,10 @@ def receipt(kept: Kept | Unreadable, rulebook: Rulebook, drift: Drift, indexed: 
             yield Fault("column", where, f"{problem}: the row was edited", RESTORE)
 
 
-def _promoted(launch: Launch, kept: Kept) -> dict[str, Any]:
+def _promoted(launch: Launch, kept: ReceiptRecord) -> dict[str, Any]:
     """The columns that follow from the bytes, and from the verdict that was given with them."""
     row = kept.columns
-    answer = kept.answer or Answer(
+    answer = kept.answer or VerdictColumns(
         row["status"], row["path_answer"], kinds_of(row["tainted"]), kinds_of(row["undecided"])
     )
     return promoted(launch, answer, row["submitted_at"])
@@ -144,7 +144,7 @@ def _value_text(value: Any) -> str:
     return "not stated" if value is None else str(value)
 
 
-def verdict(given: Given | Unreadable) -> Iterator[Fault]:
+def verdict(given: VerdictRecord | Unreadable) -> Iterator[Fault]:
     if isinstance(given, Unreadable):
         yield unreadable(given)
         return
@@ -163,7 +163,7 @@ def verdict(given: Given | Unreadable) -> Iterator[Fault]:
         yield Fault("reference", where, problem, RESTORE)
 
 
-def _sides(given: Given) -> list[tuple[str, str | None]]:
+def _sides(given: VerdictRecord) -> list[tuple[str, str | None]]:
     assert given.body is not None
     if given.table == "claim_verdicts":
         names = {"baseline": "baseline", "candidate": "candidate"}

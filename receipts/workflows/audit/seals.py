@@ -12,7 +12,7 @@ from receipts.workflows.audit.fault import RESTORE, SHOWN, Fault, unreadable
 
 if TYPE_CHECKING:
     from receipts.store.integrity.inspection import Inspection
-    from receipts.store.integrity.seals import Held
+    from receipts.store.integrity.seals import SealRows
 
 _DELETED: Final = "deleted without a purge, or left out when a store came from PostgreSQL"
 
@@ -38,7 +38,7 @@ def references(inspection: Inspection) -> Iterator[Fault]:
         yield Fault("tombstone", f"receipt {receipt[:12]}", "it was purged and is here", do)
 
 
-def seals(inspection: Inspection, every: Sequence[Held | Unreadable], expected: Sequence[str]) -> Iterator[Fault]:
+def seals(inspection: Inspection, every: Sequence[SealRows | Unreadable], expected: Sequence[str]) -> Iterator[Fault]:
     roots = set()
     for item in every:
         if isinstance(item, Unreadable):
@@ -55,7 +55,7 @@ def seals(inspection: Inspection, every: Sequence[Held | Unreadable], expected: 
             yield Fault("seal", f"root {root[:16]}", problem, RESTORE)
 
 
-def _broken(inspection: Inspection, item: Held) -> str:
+def _broken(inspection: Inspection, item: SealRows) -> str:
     one = item.seal
     if len(item.leaves) < one.held:
         gone = inspection.missing(item)
@@ -77,7 +77,7 @@ def gaps(inspection: Inspection) -> Iterator[Fault]:
         yield Fault("gap", table, f"{problem}: {why}", f"{RESTORE}; or seal what is here: receipts audit --seal")
 
 
-def drifted(drift: Drift, held: Sequence[Held | Unreadable]) -> tuple[list[Fault], tuple[str, ...]]:
+def drifted(drift: Drift, held: Sequence[SealRows | Unreadable]) -> tuple[list[Fault], tuple[str, ...]]:
     """Columns that another version may have written: edited where their seal is broken, else no fault."""
     seals = [item for item in held if not isinstance(item, Unreadable) and item.seal.what == "columns"]
     broken = [range(item.seal.first, item.seal.last + 1) for item in seals if not item.whole]

@@ -92,7 +92,7 @@ class About:
         }
 
 
-class Writer(Protocol):
+class RowWriter(Protocol):
     """What takes rows in."""
 
     def add(self, name: str, rows: Sequence[Row], partition: Partition | None = None) -> None:
@@ -178,7 +178,7 @@ class _Work:
         """Rows written, by dataset."""
         return {name: self._count[name] for name in ORDER if name in self._count}
 
-    def write(self, writer: Writer, *, by_folder: bool) -> None:
+    def write(self, writer: RowWriter, *, by_folder: bool) -> None:
         """Every dataset, in `ORDER`."""
         self._count.update(dict.fromkeys(ORDER, 0))
         places = self._places(by_folder)
@@ -191,13 +191,13 @@ class _Work:
         for name in ("decisions", "quotes", "incidents", "envelopes", "erased", "origins", "seals"):
             self._plain(writer, name)
 
-    def write_receipts(self, writer: Writer) -> None:
+    def write_receipts(self, writer: RowWriter) -> None:
         """Receipts and nothing else."""
         self._count["receipts"] = 0
         self._all_receipts(writer, self._places(by_folder=False))
         self._count.pop("verdicts", None)
 
-    def _all_receipts(self, writer: Writer, places: Mapping[Partition, array[int]]) -> None:
+    def _all_receipts(self, writer: RowWriter, places: Mapping[Partition, array[int]]) -> None:
         total = sum(len(numbers) for numbers in places.values())
         done = 0
         for partition in sorted(places):
@@ -222,7 +222,7 @@ class _Work:
                 self._chosen.add(bytes.fromhex(place.id))
         return places
 
-    def _receipts(self, writer: Writer, numbers: Sequence[int], partition: Partition) -> None:
+    def _receipts(self, writer: RowWriter, numbers: Sequence[int], partition: Partition) -> None:
         row_verdicts = list(self._state.verdicts(numbers))
         last = last_of(row_verdicts)
         rows = [receipt_row(whole, last.get(whole.entry.id)) for whole in self._state.receipts(numbers)]
@@ -233,7 +233,7 @@ class _Work:
             writer.add(name, part, partition)
             self._count[name] += len(part)
 
-    def _claims(self, writer: Writer) -> None:
+    def _claims(self, writer: RowWriter) -> None:
         """Claims; of a part of the store those alone whose verdicts stand on receipts of that part."""
         wanted: set[str] | None = None
         if not self._asked.whole:
@@ -255,7 +255,7 @@ class _Work:
             claims = claims | new
         return claims
 
-    def _plain(self, writer: Writer, name: str, column: str = "receipt", wanted: set[str] | None = None) -> None:
+    def _plain(self, writer: RowWriter, name: str, column: str = "receipt", wanted: set[str] | None = None) -> None:
         if name in ("seals", "erased", "origins") and not self._asked.whole:
             return  # a seal over rows of which some are left out can hold no more
         rows = map(plain_row, self._state.rows(name))
@@ -263,7 +263,7 @@ class _Work:
             rows = (row for row in rows if row[column] in wanted)  # type: ignore[assignment]  # an iterator of rows, too
         self._add(writer, name, rows, all_of=wanted is not None or name in ("purges", "claims", "claim_supersessions"))
 
-    def _add(self, writer: Writer, name: str, rows: Iterable[Row], *, all_of: bool = False) -> None:
+    def _add(self, writer: RowWriter, name: str, rows: Iterable[Row], *, all_of: bool = False) -> None:
         for chunk in _chunks(rows if all_of or self._asked.whole else filter(self._speaks, rows)):
             writer.add(name, chunk)
             self._count[name] += len(chunk)

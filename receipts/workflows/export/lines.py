@@ -14,7 +14,7 @@ from receipts.axes.effective import effective, flag_text
 from receipts.receipt import Document, parse_again
 
 if TYPE_CHECKING:
-    from receipts.store.transfer.export import StoredVerdict, Whole
+    from receipts.store.transfer.export import VerdictRow, Whole
 
 Row = dict[str, Any]
 # What Hive escapes in the name of a folder, and with it Spark; every reader of such folders reads it back.
@@ -54,7 +54,7 @@ def _safe(name: str) -> str:
     return f"{re.sub('%.?$', '', cut)}~{sha256(name.encode()).hexdigest()[:8]}"
 
 
-def receipt_row(whole: Whole, last: StoredVerdict | None) -> Row:
+def receipt_row(whole: Whole, last: VerdictRow | None) -> Row:
     """A receipt's row; ``last`` is the last verdict on it."""
     entry, verdicts = whole.entry, whole.superseded
     row = entry._asdict()
@@ -90,9 +90,9 @@ def _text(value: Any) -> str:
     return flag_text(value)
 
 
-def last_of(verdicts: Iterable[StoredVerdict]) -> dict[str, StoredVerdict]:
+def last_of(verdicts: Iterable[VerdictRow]) -> dict[str, VerdictRow]:
     """The last verdict on each receipt, by its time: what came from another store may be older than what is here."""
-    last: dict[str, StoredVerdict] = {}
+    last: dict[str, VerdictRow] = {}
     for item in verdicts:
         receipt = item.subjects[0][1]
         if receipt not in last or (item.at, item.seq) >= (last[receipt].at, last[receipt].seq):
@@ -100,7 +100,7 @@ def last_of(verdicts: Iterable[StoredVerdict]) -> dict[str, StoredVerdict]:
     return last
 
 
-def verdict_row(verdict: StoredVerdict) -> Row:
+def verdict_row(verdict: VerdictRow) -> Row:
     """A row of `verdicts`."""
     judged = orjson.loads(verdict.document)
     return {
@@ -114,7 +114,7 @@ def verdict_row(verdict: StoredVerdict) -> Row:
     }
 
 
-def comparison_row(verdict: StoredVerdict) -> Row:
+def comparison_row(verdict: VerdictRow) -> Row:
     """A row of `comparisons`."""
     judged = orjson.loads(verdict.document)
     return {
@@ -130,7 +130,7 @@ def comparison_row(verdict: StoredVerdict) -> Row:
     }
 
 
-def claim_verdict_row(verdict: StoredVerdict) -> Row:
+def claim_verdict_row(verdict: VerdictRow) -> Row:
     """A row of `claim_verdicts`."""
     return {
         "number": verdict.seq,
@@ -161,11 +161,11 @@ def _codes(judged: Mapping[str, Any]) -> list[str]:
     return [item["code"] for item in judged["findings"]]
 
 
-def _subjects(verdict: StoredVerdict) -> list[Row]:
+def _subjects(verdict: VerdictRow) -> list[Row]:
     return [{"side": side, "receipt": receipt} for side, receipt in verdict.subjects]
 
 
-def _given(verdict: StoredVerdict) -> Row:
+def _given(verdict: VerdictRow) -> Row:
     return {
         "rules": verdict.rules,
         "judge": verdict.judge,

@@ -165,7 +165,7 @@ class _StoreImport:
 
     def _arrival(self, row: Row, judgements: Sequence[Judgement]) -> Arrival | None:
         """A row as a receipt on its way in; None where it is refused, which is remembered."""
-        from receipts.store.entries import Answer
+        from receipts.store.entries import VerdictColumns
         from receipts.store.transfer.receipts import arrival
 
         document = Document(row["document"].encode(), row["id"][:12])
@@ -179,7 +179,7 @@ class _StoreImport:
             self._refuse(f"{row['id'][:12]}: {row['status']!r} is no status of a receipt")
             return None
         first = min(judgements, key=lambda item: item.number)
-        answer = Answer.of(first.status, orjson.loads(first.document))
+        answer = VerdictColumns.of(first.status, orjson.loads(first.document))
         if (row["status"], row["path_answer"]) != answer[:2]:
             was = f"its row says {row['status']}, path {row['path_answer']}"
             self._refuse(f"{row['id'][:12]}: {was}, and the verdict that it was stored with something else")

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from receipts.workflows.run.attempt import Attempt, Folder
-from receipts.workflows.run.child import Ended, Limits, run
+from receipts.workflows.run.attempt import Attempt, AttemptFolder
+from receipts.workflows.run.child import ChildLimits, Ended, run
 from receipts.workflows.run.complete import complete
 from receipts.workflows.run.loop import RunOutcome, RunStep, RunTools, walk
 from receipts.workflows.run.retry import may_retry
-from receipts.workflows.run.words import Words
+from receipts.workflows.run.words import CommandWords
 
 __all__ = [
     "Attempt",
+    "AttemptFolder",
+    "ChildLimits",
+    "CommandWords",
     "Ended",
-    "Folder",
-    "Limits",
     "RunOutcome",
     "RunStep",
     "RunTools",
-    "Words",
     "complete",
     "may_retry",
     "run",

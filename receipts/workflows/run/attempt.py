@@ -44,7 +44,7 @@ class Attempt:
     stored: bool = False
 
 
-class Folder:
+class AttemptFolder:
     """Where one walk down a ladder keeps its plans, logs, receipts and state."""
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +57,7 @@ class Folder:
         self.over = False
 
     def __repr__(self) -> str:
-        return f"Folder({str(self.path)!r}, {len(self.attempts)} attempts)"
+        return f"AttemptFolder({str(self.path)!r}, {len(self.attempts)} attempts)"
 
     def of(self, attempt: Attempt) -> Path:
         """The folder of one attempt."""

@@ -26,7 +26,7 @@ CHUNK: Final = 1 << 16
 _PASSED_ON: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Limits(NamedTuple):
+class ChildLimits(NamedTuple):
     """When a child is ended: after ``silence`` seconds without a line, ``grace`` seconds to go before it is killed.
 
     ``stop`` is asked now and then, and gives a reason to end it, or None.
@@ -48,7 +48,7 @@ def run(
     words: Sequence[str],
     environment: Mapping[str, str],
     log: Path,
-    limits: Limits,
+    limits: ChildLimits,
     began: Callable[[int], None],
     show: bool = True,
 ) -> Ended:
@@ -82,7 +82,7 @@ def _code(log: Path) -> Path:
     return log.with_suffix(".exit")
 
 
-def _watch(child: subprocess.Popen[bytes], log: Path, limits: Limits, show: bool) -> Ended:
+def _watch(child: subprocess.Popen[bytes], log: Path, limits: ChildLimits, show: bool) -> Ended:
     by: str | None = None
     killing: float | None = None
     with log.open("rb") as stream, _passing(child.pid) as received:
@@ -113,7 +113,7 @@ def _names(received: Sequence[int]) -> str | None:
     return signal.Signals(received[0]).name if received else None
 
 
-def _reason(limits: Limits, silent: float) -> str | None:
+def _reason(limits: ChildLimits, silent: float) -> str | None:
     if limits.silence is not None and silent > limits.silence:
         return "silence"
     return limits.stop() if limits.stop is not None else None

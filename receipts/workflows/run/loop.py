@@ -17,11 +17,11 @@ from receipts.questions.plan import before_run, parse_plan, plan_of
 from receipts.questions.preflight import PreflightAnswer, PreflightEvidence, Rung, next_rung
 from receipts.receipt import Document, Parsed, Role, parse
 from receipts.receipt.catalogue import find
-from receipts.workflows.run.attempt import Attempt, Folder
+from receipts.workflows.run.attempt import Attempt, AttemptFolder
 from receipts.workflows.run.child import Ended, exit_code
 from receipts.workflows.run.complete import Tree, complete, step_down
 from receipts.workflows.run.retry import Retry, may_retry
-from receipts.workflows.run.words import Words
+from receipts.workflows.run.words import CommandWords
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,9 @@ class RunOutcome(NamedTuple):
     code: int
 
 
-def walk(plan: Parsed, lane: Lane, folder: Folder, words: Words, tools: RunTools, most: int | None) -> RunOutcome:
+def walk(
+    plan: Parsed, lane: Lane, folder: AttemptFolder, words: CommandWords, tools: RunTools, most: int | None
+) -> RunOutcome:
     """Launch the plan, or go on where a walk was cut off, and step down the ladder while memory is what runs out."""
     asking = _asking(plan, words, tools)
     if not folder.attempts:
@@ -82,7 +84,7 @@ def walk(plan: Parsed, lane: Lane, folder: Folder, words: Words, tools: RunTools
             return _over(folder, attempt.number)
 
 
-def _over(folder: Folder, number: int | None) -> RunOutcome:
+def _over(folder: AttemptFolder, number: int | None) -> RunOutcome:
     folder.over = True
     folder.save()
     if number is None:
@@ -108,7 +110,7 @@ def _new(number: int, launch: str, rung: Rung | None) -> Attempt:
     return Attempt(number, launch, rung.name if rung else None, rung.reason if rung else None)
 
 
-def _asking(plan: Parsed, words: Words, tools: RunTools) -> Callable[[Parsed], PreflightAnswer]:
+def _asking(plan: Parsed, words: CommandWords, tools: RunTools) -> Callable[[Parsed], PreflightAnswer]:
     """The preflight, which also knows what the command cannot be told."""
 
     # A recorder states a flag with where it was read; a rung states its value alone.
@@ -128,8 +130,8 @@ def _asking(plan: Parsed, words: Words, tools: RunTools) -> Callable[[Parsed], P
 def _attempt(
     plan: Parsed,
     lane: Lane,
-    folder: Folder,
-    words: Words,
+    folder: AttemptFolder,
+    words: CommandWords,
     tools: RunTools,
     ask: Callable[[Parsed], PreflightAnswer],
     most: int | None,
@@ -159,7 +161,7 @@ def _after(attempt: Attempt) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{attempt.launch} and then"))
 
 
-def _document(plan: Parsed, attempt: Attempt, folder: Folder, tools: RunTools) -> Tree:
+def _document(plan: Parsed, attempt: Attempt, folder: AttemptFolder, tools: RunTools) -> Tree:
     """The attempt's document: as it was written before, where a runner was killed behind that."""
     place = folder.receipt(attempt)
     if place.exists():
@@ -168,7 +170,7 @@ def _document(plan: Parsed, attempt: Attempt, folder: Folder, tools: RunTools) -
     return complete(tools.gather(attempt), plan, attempt, folder.command, tools.host)
 
 
-def _ended(folder: Folder, tools: RunTools) -> Attempt:
+def _ended(folder: AttemptFolder, tools: RunTools) -> Attempt:
     """The attempt with how its command ended, run now unless it had been before."""
     attempt = folder.attempts[-1]
     if attempt.started is None:
@@ -193,7 +195,7 @@ def _parsed(tree: Tree, tools: RunTools) -> tuple[Parsed | None, str | None]:
 
 
 def _keep(
-    receipt: Parsed | None, tree: Tree, attempt: Attempt, folder: Folder, tools: RunTools
+    receipt: Parsed | None, tree: Tree, attempt: Attempt, folder: AttemptFolder, tools: RunTools
 ) -> tuple[Attempt, str | None]:
     """Write the receipt into the attempt's folder and into the store."""
     raw = receipt.raw if receipt is not None else tools.encode(tree)

@@ -16,7 +16,7 @@ from receipts.base import files
 from receipts.base.errors import StoreError, UsageError
 from receipts.base.files import read_small
 from receipts.base.json_text import parse_json
-from receipts.workflows.run.attempt import STATE, Attempt, Folder
+from receipts.workflows.run.attempt import STATE, Attempt, AttemptFolder
 from receipts.workflows.run.child import Ended
 
 POLL: Final = 0.2
@@ -30,15 +30,15 @@ class Mesh(NamedTuple):
     nodes: int = 1
     patience: float = 300.0
 
-    def log(self, folder: Folder, attempt: Attempt) -> Path:
+    def log(self, folder: AttemptFolder, attempt: Attempt) -> Path:
         """Where this node's command prints to."""
         return folder.log(attempt) if self.rank == 0 else folder.of(attempt) / f"log.node-{self.rank}.txt"
 
-    def report(self, folder: Folder, attempt: Attempt, ended: Ended) -> None:
+    def report(self, folder: AttemptFolder, attempt: Attempt, ended: Ended) -> None:
         """Write down how this node's command ended."""
         files.write(_report(folder, attempt, self.rank), json.dumps(ended._asdict()), over=True)
 
-    def failed(self, folder: Folder, attempt: Attempt) -> Callable[[], str | None]:
+    def failed(self, folder: AttemptFolder, attempt: Attempt) -> Callable[[], str | None]:
         """What a running node asks: whether another one has failed."""
 
         def ask() -> str | None:
@@ -48,7 +48,7 @@ class Mesh(NamedTuple):
 
         return ask if self.nodes > 1 else (lambda: None)
 
-    def together(self, folder: Folder, attempt: Attempt, own: Ended) -> tuple[Ended, list[int]]:
+    def together(self, folder: AttemptFolder, attempt: Attempt, own: Ended) -> tuple[Ended, list[int]]:
         """How the attempt ended on all nodes, and the nodes that never said so."""
         until = time.monotonic() + self.patience
         reports: dict[int, Ended] = {self.rank: own}
@@ -65,7 +65,7 @@ class Mesh(NamedTuple):
         return worst, sorted(set(range(self.nodes)) - reports.keys())
 
 
-def follow(folder: Folder, launch: Callable[[Attempt], Ended], mesh: Mesh) -> int:
+def follow(folder: AttemptFolder, launch: Callable[[Attempt], Ended], mesh: Mesh) -> int:
     """Run what node 0 writes down, until it says that it is over; gives the exit code of the last attempt here.
 
     Raises StoreError where node 0 is not heard of.
@@ -95,11 +95,11 @@ def placed(rank: int, nodes: int) -> None:
         raise UsageError(f"--node-rank {rank} of --nodes {nodes}: ranks count from 0 to {max(nodes, 1) - 1}")
 
 
-def _report(folder: Folder, attempt: Attempt, rank: int) -> Path:
+def _report(folder: AttemptFolder, attempt: Attempt, rank: int) -> Path:
     return folder.of(attempt) / f"node-{rank}.json"
 
 
-def _read(folder: Folder, attempt: Attempt, rank: int) -> Ended | None:
+def _read(folder: AttemptFolder, attempt: Attempt, rank: int) -> Ended | None:
     report = _json(_report(folder, attempt, rank))
     return Ended(report["exit_code"], report["by"]) if report is not None else None
 

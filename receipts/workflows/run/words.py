@@ -20,7 +20,7 @@ _PLACE: Final = re.compile(r"\{([a-z_]+(?:\.[A-Za-z0-9_.\-]+)?)\}")
 PLAN, FOLDER = "plan", "dir"
 
 
-class Words:
+class CommandWords:
     """The words of a command as they were typed."""
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -34,7 +34,7 @@ class Words:
         self.reads_plan = PLAN in named
 
     def __repr__(self) -> str:
-        return f"Words({list(self.words)!r})"
+        return f"CommandWords({list(self.words)!r})"
 
     def filled(self, plan: Parsed, places: Mapping[str, Path]) -> list[str]:
         """The words for one attempt. Raises InputError with every leaf that the plan does not state or that is none."""

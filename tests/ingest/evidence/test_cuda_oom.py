@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.memory.classify import Figures, classify, first_cause
+from receipts.ingest.evidence.memory.classify import OomFigures, classify, first_cause
 from receipts.ingest.evidence.memory.oom import OomReader
-from receipts.ingest.evidence.reading import Failure, Place, Reading
+from receipts.ingest.evidence.reading import AllocationFailure, Place, Reading
 from receipts.ingest.evidence.scan import scan
 
 GIB = 1 << 30
@@ -25,12 +25,12 @@ def reading(text: str) -> Reading | None:
     return found[0] if found else None
 
 
-def failures(text: str) -> list[Failure]:
+def failures(text: str) -> list[AllocationFailure]:
     found = reading(text)
     return found.failures if found else []
 
 
-def only(text: str) -> Failure:
+def only(text: str) -> AllocationFailure:
     found = failures(text)
     assert len(found) == 1, found
     return found[0]
@@ -142,27 +142,33 @@ def test_the_asynchronous_allocator_prints_a_table() -> None:
 @pytest.mark.parametrize(
     ("figures", "expected"),
     [
-        (Figures(requested=20 * GIB, capacity=16 * GIB, free=15 * GIB), "oversized_request"),
-        (Figures(requested=6 * GIB, capacity=16 * GIB, allowed=4 * GIB, free=9 * GIB), "oversized_request"),
-        (Figures(endless=True), "oversized_request"),
-        (Figures(requested=2 * GIB, capacity=16 * GIB, free=1 * GIB, unallocated=3 * GIB), "fragmentation"),
-        (Figures(requested=GIB, capacity=16 * GIB, free=0, processes=(9 * GIB,)), "foreign_process"),
+        (OomFigures(requested=20 * GIB, capacity=16 * GIB, free=15 * GIB), "oversized_request"),
+        (OomFigures(requested=6 * GIB, capacity=16 * GIB, allowed=4 * GIB, free=9 * GIB), "oversized_request"),
+        (OomFigures(endless=True), "oversized_request"),
+        (OomFigures(requested=2 * GIB, capacity=16 * GIB, free=1 * GIB, unallocated=3 * GIB), "fragmentation"),
+        (OomFigures(requested=GIB, capacity=16 * GIB, free=0, processes=(9 * GIB,)), "foreign_process"),
         (
-            Figures(requested=GIB, capacity=16 * GIB, free=0, allocated=14 * GIB, unallocated=0, processes=(15 * GIB,)),
+            OomFigures(
+                requested=GIB, capacity=16 * GIB, free=0, allocated=14 * GIB, unallocated=0, processes=(15 * GIB,)
+            ),
             "capacity",
         ),
         (
-            Figures(requested=GIB, capacity=80 * GIB, free=0, this_process=79 * GIB, allocated=60 * GIB, unallocated=0),
+            OomFigures(
+                requested=GIB, capacity=80 * GIB, free=0, this_process=79 * GIB, allocated=60 * GIB, unallocated=0
+            ),
             "outside_allocator",
         ),
         (
-            Figures(requested=GIB, capacity=80 * GIB, free=0, this_process=79 * GIB, allocated=78 * GIB, unallocated=0),
+            OomFigures(
+                requested=GIB, capacity=80 * GIB, free=0, this_process=79 * GIB, allocated=78 * GIB, unallocated=0
+            ),
             "capacity",
         ),
-        (Figures(), "capacity"),
+        (OomFigures(), "capacity"),
     ],
 )
-def test_the_class_follows_from_the_figures(figures: Figures, expected: str) -> None:
+def test_the_class_follows_from_the_figures(figures: OomFigures, expected: str) -> None:
     assert classify(figures) == expected
 
 
@@ -235,8 +241,8 @@ def test_a_bare_exit_code_is_no_out_of_memory() -> None:
 
 
 def test_the_first_certain_failure_began_it() -> None:
-    def failure(line: int, is_oom: bool | None, fatal: bool = True) -> Failure:
-        return Failure(Place(line), is_oom, "capacity", fatal=fatal)
+    def failure(line: int, is_oom: bool | None, fatal: bool = True) -> AllocationFailure:
+        return AllocationFailure(Place(line), is_oom, "capacity", fatal=fatal)
 
     ordered = [failure(1, False), failure(2, None), failure(3, True, fatal=False), failure(9, True), failure(5, True)]
     found = first_cause(ordered)
@@ -250,7 +256,7 @@ def test_a_megabyte_of_opening_words_is_read() -> None:
 
 
 def test_memory_that_is_neither_free_nor_this_process_is_anothers() -> None:
-    figures = Figures(
+    figures = OomFigures(
         requested=112 * MIB, capacity=40 * GIB, free=119 * MIB, this_process=8 * GIB, allocated=7 * GIB, unallocated=MIB
     )
     assert classify(figures) == "foreign_process"

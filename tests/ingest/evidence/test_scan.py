@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 from receipts.ingest.evidence import read
-from receipts.ingest.evidence.columns import Columns, in_order
+from receipts.ingest.evidence.columns import RecordColumns, in_order
 from receipts.ingest.evidence.reader import LineReader, Spans
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import DEFECT, scan
@@ -42,7 +42,7 @@ class Many(Counts):
     def spans(self, text: str) -> Spans:
         return {"count": (text.index(": ") + 2, len(text.rstrip()))} if "count: " in text else {}
 
-    def many(self, columns: Columns) -> bool:
+    def many(self, columns: RecordColumns) -> bool:
         for line, word in zip(columns.lines, columns.words("count"), strict=True):
             self.reading.remark("note", f"many {word.decode()}", line)
         return True
@@ -60,7 +60,7 @@ class Raises(Counts):
 class RaisesAtMany(Many):
     source: ClassVar[str] = "raises at many"
 
-    def many(self, columns: Columns) -> bool:
+    def many(self, columns: RecordColumns) -> bool:
         raise IndexError
 
 
@@ -164,8 +164,8 @@ def test_lines_that_no_shape_is_learnt_from(raw: bytes, spans: dict[str, tuple[i
     assert learn(raw, spans) is None
 
 
-def table(lines: list[int], *names: str) -> Columns:
-    return Columns(lines, lines, {name: [str(line).encode() for line in lines] for name in names})
+def table(lines: list[int], *names: str) -> RecordColumns:
+    return RecordColumns(lines, lines, {name: [str(line).encode() for line in lines] for name in names})
 
 
 def test_two_kinds_of_lines_that_alternate_are_one_record() -> None:
@@ -192,18 +192,18 @@ def test_shapes_with_figures_of_the_same_names_are_one_kind() -> None:
 )
 def test_figures_are_numbers_as_logs_print_them(words: list[bytes], expected: list[float]) -> None:
 
-    assert Columns(range(len(words)), range(len(words)), {"x": words}).floats("x") == expected
+    assert RecordColumns(range(len(words)), range(len(words)), {"x": words}).floats("x") == expected
 
 
 @pytest.mark.parametrize("word", [b"1,2", b"12,34", b"0.", b"abc", b"1.2.3", b"true", b"1 2"])
 def test_what_is_no_number_is_left_to_the_reader(word: bytes) -> None:
     with pytest.raises(ValueError, match=r"x|convert"):
-        Columns([1, 2], [1, 2], {"x": [b"1", word]}).floats("x")
+        RecordColumns([1, 2], [1, 2], {"x": [b"1", word]}).floats("x")
 
 
 def test_a_figure_with_a_letter_of_a_thousand_is_scaled() -> None:
     words = {"same": [b"8.14M", b"9M"], "other": [b"999K", b"1.02M"], "none": [b"1.5", b"nan"]}
-    columns = Columns([1, 2], [1, 2], words)
+    columns = RecordColumns([1, 2], [1, 2], words)
     assert columns.scaled("same") == pytest.approx([8.14e6, 9e6])
     assert columns.scaled("other") == pytest.approx([999e3, 1.02e6])
     assert columns.scaled("none")[0] == 1.5

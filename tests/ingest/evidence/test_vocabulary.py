@@ -18,7 +18,7 @@ from receipts.ingest.evidence.frameworks.megatron import configuration
 from receipts.ingest.evidence.steps import FIELDS
 
 if TYPE_CHECKING:
-    from receipts.emit.stated import Stated
+    from receipts.emit.stated import ProbeOutput
 
 FOLDER = Path(vocabulary.__file__).parent
 TABLES = sorted(place.stem for place in FOLDER.glob("*.toml"))
@@ -59,7 +59,7 @@ def test_the_recorder_and_the_reader_of_logs_state_the_same_leaves_of_the_same_a
     reading = Reading("megatron")
     configuration.state(reading, {name: (str(value), 1) for name, value in given.items()})
     recorded: dict[str, Any] = {}
-    probe.state(cast("Stated", _Stated(recorded)), probe.Arguments(types.SimpleNamespace(**given)))
+    probe.state(cast("ProbeOutput", _Stated(recorded)), probe.MegatronArguments(types.SimpleNamespace(**given)))
     logged = {path: stated.value for path, stated in reading.stated.items() if not path.startswith("model.kv_heads")}
     assert {path: recorded.get(path) for path in logged if path in table("megatron")["arguments"]} == {
         path: value for path, value in logged.items() if path in table("megatron")["arguments"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from receipts.ingest.evidence.memory.oom import OomReader
-from receipts.ingest.evidence.reading import Failure, Reading
+from receipts.ingest.evidence.reading import AllocationFailure, Reading
 from receipts.ingest.evidence.scan import scan
 
 GIB = 1 << 30
@@ -50,7 +50,7 @@ def reading(text: str) -> Reading | None:
     return found[0] if found else None
 
 
-def only(text: str) -> Failure:
+def only(text: str) -> AllocationFailure:
     found = reading(text)
     assert found is not None
     assert len(found.failures) == 1, found.failures

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from receipts.base.units import GIB
-from receipts.ingest.evidence.reading import Failure
+from receipts.ingest.evidence.reading import AllocationFailure
 
 # A CUDA context, cuBLAS' and NCCL's usual buffers take below this; more is somebody's memory.
 USUAL_OUTSIDE: Final = 2 * GIB
@@ -16,7 +16,7 @@ LARGE_FOREIGN: Final = 0.10
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class OomFigures:
     """What a message says, in bytes; None where it is not printed. ``processes`` are those it names by number.
 
     ``unallocated`` is what the allocator keeps without a live tensor in it.
@@ -45,7 +45,7 @@ class Figures:
         return None if over else self.this_process
 
 
-def classify(figures: Figures) -> str:
+def classify(figures: OomFigures) -> str:
     """The class of a failed allocation, by the first rule that holds.
 
     A request above the device; enough kept but unusable (fragmentation); another process; memory outside the
@@ -71,7 +71,7 @@ def classify(figures: Figures) -> str:
     return "capacity"
 
 
-def _foreign(figures: Figures) -> int:
+def _foreign(figures: OomFigures) -> int:
     """Bytes that other processes hold: those that the message names, or what is neither free nor this process's.
 
     Inside a container the own process is printed under the host's number; it is the one whose memory is what the
@@ -89,13 +89,13 @@ def _foreign(figures: Figures) -> int:
     return max(sum(others), unnamed)
 
 
-def _outside(figures: Figures) -> int:
+def _outside(figures: OomFigures) -> int:
     if figures.used is None or figures.allocated is None:
         return 0
     return figures.used - figures.allocated - (figures.unallocated or 0)
 
 
-def first_cause(failures: Iterable[Failure]) -> Failure | None:
+def first_cause(failures: Iterable[AllocationFailure]) -> AllocationFailure | None:
     """The failure that started it: of many ranks' and of what follows from it, the first one that ended the run.
 
     One that is certain goes before one that may be something else, one that ended the run before one that did not.

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence.memory.classify import Figures, classify
+from receipts.ingest.evidence.memory.classify import OomFigures, classify
 from receipts.ingest.evidence.memory.sizes import SIZE, size
-from receipts.ingest.evidence.reading import MAX_TEXT, Failure, Place
+from receipts.ingest.evidence.reading import MAX_TEXT, AllocationFailure, Place
 
 _DEVICE: Final = r"(?:GPU|XPU|NPU|MLU)"
 _START = re.compile(
@@ -65,7 +65,7 @@ def ended(text: str) -> bool:
     return _END.search(text) is not None
 
 
-def failures(text: str) -> list[Failure]:
+def failures(text: str) -> list[AllocationFailure]:
     """The failed allocations that a text holds, without their place; ``text`` has single blanks for any white space."""
     starts = list(_START.finditer(text))
     stops = [*(match.start() for match in starts), len(text)][1:]
@@ -84,14 +84,14 @@ def notes(text: str) -> list[str]:
     return lines
 
 
-def _failure(text: str, match: re.Match[str], stop: int) -> Failure | None:
+def _failure(text: str, match: re.Match[str], stop: int) -> AllocationFailure | None:
     message = text[match.start() : min(stop, match.start() + 8000)]
     values = {name: _first(message, wordings) for name, wordings in _FIGURES.items()}
     figures = _figures(message, values)
     if values["requested"] is None and not figures.endless and not _EXCEPTION.match(text[: match.start()][-160:]):
         return None
     chip = _CHIP.search(message)
-    return Failure(
+    return AllocationFailure(
         place=Place(),
         is_oom=True,
         class_=classify(figures),
@@ -105,13 +105,13 @@ def _failure(text: str, match: re.Match[str], stop: int) -> Failure | None:
     )
 
 
-def _figures(message: str, values: dict[str, int | None]) -> Figures:
+def _figures(message: str, values: dict[str, int | None]) -> OomFigures:
     unallocated = values["unallocated"]
     reserved, allocated = values["reserved"], values["allocated"]
     if unallocated is None and reserved is not None and allocated is not None:
         unallocated = max(0, reserved - allocated)
     others = (size(process[1]) for process in _PROCESS.finditer(message))
-    return Figures(
+    return OomFigures(
         requested=values["requested"],
         capacity=values["capacity"],
         free=values["free"],

@@ -43,7 +43,7 @@ _IDLE: Final = frozenset({"gpu_idle", "none", "active", "supported", "applicatio
 
 
 @dataclass(slots=True)
-class Memory:
+class PeakMemory:
     """The most that was seen used on a GPU, in bytes, and the line that shows it."""
 
     used: int | None = None
@@ -67,7 +67,7 @@ class Monitor:
         self.rows = 0
         self.names: dict[int, str] = {}
         self.driver = ""
-        self.memory: dict[int, Memory] = {}
+        self.memory: dict[int, PeakMemory] = {}
 
     @classmethod
     def begins(cls, text: str) -> Monitor | None:
@@ -152,7 +152,7 @@ class Monitor:
         if name := values.get("name"):
             self.names[gpu] = name[:80]
         self.driver = self.driver or values.get("driver", "")[:40]
-        memory = self.memory.setdefault(gpu, Memory())
+        memory = self.memory.setdefault(gpu, PeakMemory())
         used, total = _bytes(values.get("used")), _bytes(values.get("total"))
         memory.total = total if total is not None else memory.total
         if used is not None and used >= (memory.used or 0):

@@ -16,7 +16,7 @@ from receipts.ingest.evidence.memory.oom_text import BEGIN, MIDDLE, failures, fl
 from receipts.ingest.evidence.memory.prefix import Frame, frame, spoken
 from receipts.ingest.evidence.memory.sizes import count
 from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Failure, Place, Reading
+from receipts.ingest.evidence.reading import AllocationFailure, Place, Reading
 
 MAX_FAILURES: Final = 2000
 MAX_SPEAKERS: Final = 1024
@@ -160,7 +160,7 @@ class OomReader(LineReader):
                 )
             )
 
-    def _keep(self, failure: Failure) -> None:
+    def _keep(self, failure: AllocationFailure) -> None:
         """Keep a failure once. A pool's rounded line and the exact one that follows it are one failure."""
         kept = self.reading.failures
         last = kept[-1] if kept else None
@@ -224,14 +224,14 @@ def _within(block: _Block, begins: re.Match[str], middle: re.Match[str] | None, 
     return len(block.lines) <= OPENING_LINES and not cuda_oom.starts(body) and not read(block.lines)[0]
 
 
-def _identity(failure: Failure) -> tuple[object, ...]:
+def _identity(failure: AllocationFailure) -> tuple[object, ...]:
     """What makes two records one failure: an exception is printed when it is raised, chained and reported."""
     figures = (failure.requested_bytes, failure.used_bytes, failure.free_bytes, failure.limit_bytes)
     words = failure.message if not any(item is not None for item in figures) else ""
     return (failure.class_, failure.rank, failure.chip, *figures, words)
 
 
-def _same_pool(last: Failure, new: Failure) -> bool:
+def _same_pool(last: AllocationFailure, new: AllocationFailure) -> bool:
     """Whether ``last`` is the pool's line (rounded to two decimals) of the exact failure ``new``."""
     if "Allocator (" not in last.message or new.class_ != "runtime_alloc" or "Allocator (" in new.message:
         return False
@@ -241,17 +241,17 @@ def _same_pool(last: Failure, new: Failure) -> bool:
     return abs(requested - new.requested_bytes) <= 0.006 * max(requested, 1)
 
 
-def _same_nccl(last: Failure, new: Failure) -> bool:
+def _same_nccl(last: AllocationFailure, new: AllocationFailure) -> bool:
     """Whether NCCL's second warning tells the bytes of the first one."""
     both = last.class_ == new.class_ == "outside_allocator" and "NCCL" in new.message and last.chip == new.chip
     return both and last.requested_bytes is None and new.requested_bytes is not None
 
 
-def _exited(code: int, number: int, words: str) -> Failure:
+def _exited(code: int, number: int, words: str) -> AllocationFailure:
     """A bare exit code. The host's kernel kills with signal 9 for want of memory, and others do for other reasons."""
     killed = code in (-9, 137)
     class_ = "host" if killed else "not_oom"
-    return Failure(Place(number), None if killed else False, class_, message=words, fatal=killed)
+    return AllocationFailure(Place(number), None if killed else False, class_, message=words, fatal=killed)
 
 
 READERS = (OomReader,)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from receipts.ingest.evidence.memory import cuda_oom, other_oom, xla_oom
-from receipts.ingest.evidence.reading import Failure
+from receipts.ingest.evidence.reading import AllocationFailure
 
 MAX_TEXT: Final = 1 << 15
 # A new message; whatever was open of the same rank ends here.
@@ -46,7 +46,7 @@ def pieces(body: str) -> Iterable[str]:
     return [body[at:stop] for at, stop in zip([0, *starts[1:]], [*starts[1:], len(body)], strict=True)]
 
 
-def read(lines: list[str]) -> tuple[list[Failure], str]:
+def read(lines: list[str]) -> tuple[list[AllocationFailure], str]:
     """The failures of a message's lines, and its text on one line.
 
     Lines are joined by a blank, as one wraps by hand, or without, as a terminal wraps inside a word; the text that
@@ -66,12 +66,12 @@ def flat(text: str) -> str:
     return " ".join(text.replace("\\n", " ").replace("\\t", " ").replace("`", "").replace("**", "").split())
 
 
-def failures(text: str) -> list[Failure]:
+def failures(text: str) -> list[AllocationFailure]:
     """The failures that a text holds, or what says that it holds none."""
     refusals = cuda_oom.failures(text) + xla_oom.failures(text)
     return refusals or other_oom.failures(text) or other_oom.no_failures(text)
 
 
-def _figures(failure: Failure) -> int:
+def _figures(failure: AllocationFailure) -> int:
     figures = (failure.requested_bytes, failure.used_bytes, failure.free_bytes, failure.limit_bytes)
     return 1 + sum(item is not None for item in figures)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from receipts.ingest.evidence.memory.sizes import SIZE, count, size
-from receipts.ingest.evidence.reading import MAX_TEXT, Failure, Place
+from receipts.ingest.evidence.reading import MAX_TEXT, AllocationFailure, Place
 
 # What CUDA's runtime and driver say of themselves, to whoever asked: torch, Transformer Engine, userbuffers, others.
 _RUNTIME = re.compile(
@@ -68,16 +68,16 @@ _NO_FAILURE: Final = (
 )
 
 
-def failures(text: str) -> list[Failure]:
+def failures(text: str) -> list[AllocationFailure]:
     """The failures of CUDA, its libraries and the host that a text holds, without place."""
     return [*_cuda(text), *_paddle(text), *_host(text)]
 
 
-def no_failures(text: str) -> list[Failure]:
+def no_failures(text: str) -> list[AllocationFailure]:
     """What looks like a failed allocation in a text and is none."""
     matches = [match for pattern in _NO_FAILURE if (match := pattern.search(text)) is not None]
     return [
-        Failure(
+        AllocationFailure(
             Place(),
             is_oom=False,
             class_="not_oom",
@@ -89,11 +89,11 @@ def no_failures(text: str) -> list[Failure]:
     ]
 
 
-def _cuda(text: str) -> Iterator[Failure]:
+def _cuda(text: str) -> Iterator[AllocationFailure]:
     nccl = list(_NCCL.finditer(text))
     for match in nccl:
         device = _NCCL_DEVICE.search(text, max(0, match.start() - 200), match.end())
-        yield Failure(
+        yield AllocationFailure(
             Place(),
             is_oom=True,
             class_="outside_allocator",
@@ -104,7 +104,7 @@ def _cuda(text: str) -> Iterator[Failure]:
         )
     for match in _HANDLE.finditer(text):
         call = _HANDLE_CALL.search(text, match.end(), match.end() + 120)
-        yield Failure(
+        yield AllocationFailure(
             Place(),
             is_oom=None,
             class_="outside_allocator",
@@ -113,16 +113,16 @@ def _cuda(text: str) -> Iterator[Failure]:
         )
     masked = _MASKED.search(text)
     if masked is not None:
-        yield Failure(Place(), is_oom=True, class_="capacity", message=_message(text, masked))
+        yield AllocationFailure(Place(), is_oom=True, class_="capacity", message=_message(text, masked))
     runtime = _RUNTIME.search(text)
     if runtime is not None and not nccl:
-        yield Failure(Place(), is_oom=True, class_="outside_allocator", message=_message(text, runtime))
+        yield AllocationFailure(Place(), is_oom=True, class_="outside_allocator", message=_message(text, runtime))
 
 
-def _paddle(text: str) -> Iterator[Failure]:
+def _paddle(text: str) -> Iterator[AllocationFailure]:
     for match in _PADDLE.finditer(text):
         requested, used, free = (size(match[group]) for group in (2, 3, 4))
-        yield Failure(
+        yield AllocationFailure(
             Place(),
             is_oom=True,
             class_="capacity",
@@ -134,11 +134,13 @@ def _paddle(text: str) -> Iterator[Failure]:
         )
 
 
-def _host(text: str) -> Iterator[Failure]:
+def _host(text: str) -> Iterator[AllocationFailure]:
     match = _HOST.search(text)
     if match is not None:
         requested = count(match["bytes"]) or size(match[2])
-        yield Failure(Place(), is_oom=True, class_="host", requested_bytes=requested, message=_message(text, match))
+        yield AllocationFailure(
+            Place(), is_oom=True, class_="host", requested_bytes=requested, message=_message(text, match)
+        )
 
 
 def _message(text: str, match: re.Match[str]) -> str:

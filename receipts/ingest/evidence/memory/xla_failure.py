@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence.reading import MAX_TEXT, Failure, Place
+from receipts.ingest.evidence.reading import MAX_TEXT, AllocationFailure, Place
 
 # Batch, heads, queries, keys; a folded batch leaves three.
 _SHAPE = re.compile(r"\b(?:bf16|f16|f32)\[(\d{1,9}(?:,\d{1,9}){3,4})\]")
@@ -57,10 +57,10 @@ def refused(
     phase: str | None = None,
     chip: int | None = None,
     fatal: bool = True,
-) -> Failure:
+) -> AllocationFailure:
     """A failure of one class, whose message begins at a place of the text; sizes are in bytes."""
     device = _TPU.search(text[max(0, at - 200) : at + 2000])
-    return Failure(
+    return AllocationFailure(
         place=Place(),
         is_oom=True,
         class_=class_,

@@ -8,7 +8,7 @@ from typing import Final
 
 from receipts.ingest.evidence.memory.sizes import SIZE, count, size
 from receipts.ingest.evidence.memory.xla_failure import NAME, STEP, largest, named, refused
-from receipts.ingest.evidence.reading import Failure
+from receipts.ingest.evidence.reading import AllocationFailure
 
 _POOL = re.compile(
     rf"Out of memory while trying to allocate (?:(\d{{1,20}}) bytes|{SIZE})(?:\.? ?\[executable_name={NAME})?"
@@ -30,7 +30,7 @@ _PROGRAM = re.compile(r"\[executable_name='([^']{1,200})'")
 _GPU_TOTAL = re.compile(rf"total allocation: {SIZE}")
 
 
-def _pool(text: str) -> Iterator[Failure]:
+def _pool(text: str) -> Iterator[AllocationFailure]:
     """The GPU client's pool: ``Out of memory while trying to allocate 17196646400 bytes.``, ``73.30GiB``."""
     for match in _POOL.finditer(text):
         total = _GPU_TOTAL.search(text, match.end())
@@ -50,7 +50,7 @@ def _pool(text: str) -> Iterator[Failure]:
         yield refused(text, match.start(), "runtime_alloc", requested=requested, chip=chip)
 
 
-def _driver(text: str) -> Iterator[Failure]:
+def _driver(text: str) -> Iterator[AllocationFailure]:
     """What the driver refuses: a pool's growth, which is tried again with less, an asynchronous pool, a module."""
     for match in _DRIVER.finditer(text):
         yield refused(text, match.start(), "runtime_alloc", requested=count(match[2]), chip=_gpu(text), fatal=False)
@@ -73,7 +73,7 @@ def _driver(text: str) -> Iterator[Failure]:
         yield refused(text, match.start(), "host", requested=count(match[1] or match[2]))
 
 
-def _bfc(text: str) -> Iterator[Failure]:
+def _bfc(text: str) -> Iterator[AllocationFailure]:
     """The pool's own line before the failure; a caller that can do with less says that it is none."""
     for match in _BFC.finditer(text):
         if "not a failure" in text[match.end() : match.end() + 300]:

@@ -13,7 +13,7 @@ from typing import Final
 from receipts.ingest.evidence.memory import xla_gpu_oom
 from receipts.ingest.evidence.memory.sizes import SIZE, count, size
 from receipts.ingest.evidence.memory.xla_failure import NAME, OPERATOR, STEP, largest, named, refused
-from receipts.ingest.evidence.reading import Failure
+from receipts.ingest.evidence.reading import AllocationFailure
 
 # hbm is the chip's memory; the others are on the chip. sflag are the scalar core's flags, cmem is v4's common memory,
 # spmem and tilespmem are SparseCore's.
@@ -72,7 +72,7 @@ def _space(name: str) -> str:
     return _SPACES.get(name.lower(), "compile_hbm")
 
 
-def _memory_space(text: str) -> Iterator[Failure]:
+def _memory_space(text: str) -> Iterator[AllocationFailure]:
     """``Ran out of memory in memory space hbm. Used X of Y hbm``, its scoped forms, and the middle sentence alone."""
     starts = [match.start() for match in _RAN_OUT.finditer(text)]
     if not starts:
@@ -100,7 +100,7 @@ def _memory_space(text: str) -> Iterator[Failure]:
         )
 
 
-def _one_allocation(text: str) -> Iterator[Failure]:
+def _one_allocation(text: str) -> Iterator[AllocationFailure]:
     """``Allocation (size=N) would exceed memory (size=M) :: #allocation10 [shape = …, space=hbm, …, tag = '…']``."""
     for match in _ALLOCATION.finditer(text):
         rest = text[match.end() : match.end() + 1000]
@@ -115,7 +115,7 @@ def _one_allocation(text: str) -> Iterator[Failure]:
         )
 
 
-def _total(text: str) -> Iterator[Failure]:
+def _total(text: str) -> Iterator[AllocationFailure]:
     """The one line of libtpu 0.0.42. It says *temporaries* even where the arguments are what does not fit."""
     for match in _TOTAL.finditer(text):
         yield refused(text, match.start(), _space(match["space"]), used=size(match[2]), limit=size(match[3]))
@@ -125,7 +125,7 @@ def _total(text: str) -> Iterator[Failure]:
         yield refused(text, match.start(), "compile_hbm", used=used, limit=size(match[3]))
 
 
-def _placed(text: str) -> Iterator[Failure]:
+def _placed(text: str) -> Iterator[AllocationFailure]:
     """A program that cannot be loaded (E0101), or a buffer that finds no place (E0100)."""
     for match in _PLACED.finditer(text):
         what, name = match["what"] or "", match[2]
@@ -146,7 +146,7 @@ def _placed(text: str) -> Iterator[Failure]:
         )
 
 
-def failures(text: str) -> list[Failure]:
+def failures(text: str) -> list[AllocationFailure]:
     """The failures that a text holds, in its order and without place; single blanks stand for any white space."""
     refusals = [
         item for form in (_memory_space, _one_allocation, _total, _placed, *xla_gpu_oom.FORMS) for item in form(text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from receipts.ingest.evidence.reading import Compiled, Reading, Span
+from receipts.ingest.evidence.reading import CompileEvent, CompileSpan, Reading
 from receipts.ingest.evidence.step_lines import step_of
 
 MAX_EVENTS: Final = 10_000
@@ -25,7 +25,7 @@ class CompileOrder:
     def __init__(self) -> None:
         # Numbers of printed steps, ascending, and compiles, each with how many of those had been printed.
         self._steps: list[int] = []
-        self._built: list[tuple[int, Compiled]] = []
+        self._built: list[tuple[int, CompileEvent]] = []
         self._strange = 0
         self.follows = True
 
@@ -40,9 +40,9 @@ class CompileOrder:
             self._steps.append(step)
         self.follows = len(self._steps) < MAX_STEPS
 
-    def compiled(self, why: str = "") -> Compiled:
+    def compiled(self, why: str = "") -> CompileEvent:
         """A program was compiled; ``why`` is empty for the first of its function, and may be filled in later."""
-        event = Compiled(why)
+        event = CompileEvent(why)
         if len(self._built) < MAX_EVENTS:
             self._built.append((len(self._steps), event))
         self.follows = self._strange < MAX_STRANGE
@@ -67,9 +67,9 @@ class CompileOrder:
         compile_.steps, compile_.spans = ended[-1], []
         for printed, event in self._built:
             if printed < len(self._steps):
-                compile_.spans.append(Span(1, ended[printed], ended[printed + 1], event.why))
+                compile_.spans.append(CompileSpan(1, ended[printed], ended[printed + 1], event.why))
             elif every > 1:
-                compile_.spans.append(Span(1, why=event.why))
+                compile_.spans.append(CompileSpan(1, why=event.why))
         return True
 
 

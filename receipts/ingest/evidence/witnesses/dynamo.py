@@ -12,7 +12,7 @@ from collections import Counter
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Compiled, Reading, Span
+from receipts.ingest.evidence.reading import CompileEvent, CompileSpan, Reading
 from receipts.ingest.evidence.step_lines import STEPS
 from receipts.ingest.evidence.witnesses.compile_order import CompileOrder, place
 from receipts.ingest.evidence.witnesses.dynamo_counters import UNNAMED, read_counters
@@ -79,7 +79,7 @@ class DynamoReader(LineReader):
         self._order = CompileOrder()
         self._versions: Counter[str] = Counter()
         # What the lines below a message are to explain: a compile, or a break by its place.
-        self._compile: tuple[Compiled, str, str] | None = None
+        self._compile: tuple[CompileEvent, str, str] | None = None
         self._at = ""
         self._why: dict[str, str] = {}
 
@@ -148,7 +148,7 @@ class DynamoReader(LineReader):
                 reading.blame(leaf, f"{why} ({at})" if why else f"a graph break at {at}", count)
         if self._recompiles and self._order.place(reading) and reading.compile.spans is not None:
             # The first compile of each function is not logged.
-            reading.compile.spans.append(Span(1))
+            reading.compile.spans.append(CompileSpan(1))
         reading.compile.versions = max(self._versions.values()) - bool(self._limit) if self._versions else None
         self._tell()
         return reading

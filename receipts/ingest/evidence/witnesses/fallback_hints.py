@@ -83,7 +83,7 @@ class FallbackHintsReader(LineReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: set[str] = set()
+        self._noted: set[str] = set()
 
     def line(self, text: str, number: int) -> bool:
         text = text[:2000]
@@ -94,8 +94,8 @@ class FallbackHintsReader(LineReader):
             self.reading.records += 1
             if hint.leaf:
                 self.reading.see(hint.leaf, hint.value, "backend", number, count=repeated(text))
-            if match[0] not in self._told and len(self._told) < MAX_HINTS:
-                self._told.add(match[0])
+            if match[0] not in self._noted and len(self._noted) < MAX_HINTS:
+                self._noted.add(match[0])
                 self.reading.remark("note", match[0].strip()[:300], number)
             break
         return False

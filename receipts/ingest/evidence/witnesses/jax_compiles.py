@@ -68,7 +68,7 @@ class JaxCompiles(LineReader):
         # By program: why it was traced last, and the types that it took last.
         self._why: dict[str, str] = {}
         self._types: dict[str, tuple[str, ...]] = {}
-        self._told: set[str] = set()
+        self._noted: set[str] = set()
 
     def line(self, text: str, number: int) -> bool:
         """One message, or a line of the reasons under a tracing cache miss."""
@@ -210,10 +210,10 @@ class JaxCompiles(LineReader):
         block, self._block = self._block, None
         if block is None or not (why := block.again):
             return
-        new = alike(why) not in self._told
-        self._told.add(alike(why))
+        new = alike(why) not in self._noted
+        self._noted.add(alike(why))
         self._keep(self._why, _key(f"jit({why.partition(':')[0].partition(' is defined anew')[0]})"), why)
-        if new and len(self._told) <= MAX_MISSES:
+        if new and len(self._noted) <= MAX_MISSES:
             self.reading.remark("note", f"traced again at {block.place}: {' '.join(block.reasons)}"[:400], block.line)
 
     def _signature(self, text: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from receipts.ingest.evidence.json_bounds import json_document
 from receipts.ingest.evidence.reader import FileReader
-from receipts.ingest.evidence.reading import Reading, Span
+from receipts.ingest.evidence.reading import CompileSpan, Reading
 from receipts.ingest.evidence.stream import Source
 
 MAX_NAMES: Final = 1_000
@@ -46,11 +46,11 @@ class _Events:
             self.seconds += seconds
 
     @property
-    def spans(self) -> list[Span]:
+    def spans(self) -> list[CompileSpan]:
         """Compiles by step. Steps that are counted from 0 are known to be where something is built in step 0."""
         early = 0 if 0 in self.built else 1
         return [
-            Span(count, max(step - early, 0), step + 1, self.names.get(step, ""))
+            CompileSpan(count, max(step - early, 0), step + 1, self.names.get(step, ""))
             for step, count in sorted(self.built.items())
             if count > 0
         ]

@@ -16,7 +16,7 @@ _WIDEST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class TableColumns:
     """Where each column begins and ends, and what its head says."""
 
     names: tuple[str, ...]
@@ -35,7 +35,7 @@ class Columns:
         return by_name
 
 
-def columns(head: str, dashes: str) -> Columns | None:
+def columns(head: str, dashes: str) -> TableColumns | None:
     """The columns of a table whose head stands over a line of dashes; None where the two do not fit together.
 
     A head may reach beyond its column: heads are told apart by two blanks and taken in their order.
@@ -44,7 +44,7 @@ def columns(head: str, dashes: str) -> Columns | None:
         return None
     spans = tuple(match.span() for match in _DASHES.finditer(dashes))
     names = tuple(name for name in _GAP.split(head.strip()) if name)
-    return Columns(names, spans) if names and len(names) == len(spans) else None
+    return TableColumns(names, spans) if names and len(names) == len(spans) else None
 
 
 def seconds(cell: str, unit: str = "s") -> float | None:

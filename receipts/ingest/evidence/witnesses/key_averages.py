@@ -13,7 +13,7 @@ from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.witnesses.kernels import OTHER, classify
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
-from receipts.ingest.evidence.witnesses.kernels_table import Columns, columns, count, seconds
+from receipts.ingest.evidence.witnesses.kernels_table import TableColumns, columns, count, seconds
 
 _CALLS: Final = "# of Calls"
 _DEVICE: Final = ("Self CUDA", "Self XPU", "Self PrivateUse1", "Self device")
@@ -30,7 +30,7 @@ class KeyAveragesReader(LineReader):
         super().__init__()
         self._histogram = Histogram()
         self._head = ""
-        self._columns: Columns | None = None
+        self._columns: TableColumns | None = None
         self._first = 0
         self._rows = 0
 

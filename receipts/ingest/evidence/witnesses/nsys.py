@@ -14,7 +14,7 @@ from receipts.ingest.evidence.reader import FileReader, LineReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
-from receipts.ingest.evidence.witnesses.kernels_table import Columns, columns, count, seconds
+from receipts.ingest.evidence.witnesses.kernels_table import TableColumns, columns, count, seconds
 from receipts.ingest.evidence.witnesses.nsys_database import read_database
 
 _TOTAL = re.compile(r"Total Time \((?P<unit>ns|us|µs|ms|s|sec)\)")
@@ -35,7 +35,7 @@ class NsysStatsReader(LineReader):
         self._histogram = Histogram()
         self._head = ""
         self._unit = "ns"
-        self._columns: Columns | None = None
+        self._columns: TableColumns | None = None
         self._names: list[str] = []
         self._first = 0
         self._rows = 0

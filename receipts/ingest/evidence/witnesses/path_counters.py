@@ -22,7 +22,7 @@ _LONGEST: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class PathCounter:
+class PrintedCounter:
     """One counter as it was printed last."""
 
     name: str
@@ -41,7 +41,7 @@ class PathCountersReader(LineReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: dict[tuple[str, int | None], PathCounter] = {}
+        self._counters: dict[tuple[str, int | None], PrintedCounter] = {}
 
     def line(self, text: str, number: int) -> bool:
         begin = text.find("{")
@@ -58,8 +58,8 @@ class PathCountersReader(LineReader):
 
     def finish(self) -> Reading | None:
         reading = self.reading
-        totals: dict[str, list[PathCounter]] = {}
-        for counter in self._found.values():
+        totals: dict[str, list[PrintedCounter]] = {}
+        for counter in self._counters.values():
             totals.setdefault(counter.name, []).append(counter)
         rows = []
         for name, counters in totals.items():
@@ -72,7 +72,7 @@ class PathCountersReader(LineReader):
                 reading.remark("contradiction", what, lowest.line)
         if rows:
             reading.state(
-                "measurement.path_counters", rows, f"{len(rows)} counters", min(c.line for c in self._found.values())
+                "measurement.path_counters", rows, f"{len(rows)} counters", min(c.line for c in self._counters.values())
             )
         return super().finish()
 
@@ -83,9 +83,9 @@ class PathCountersReader(LineReader):
         if not isinstance(name, str) or not 0 < len(name) <= 200 or count is None or (alone and "expected" not in item):
             return
         rank = _whole(item.get("rank"))
-        if (name, rank) in self._found or len(self._found) < MAX_COUNTERS:
+        if (name, rank) in self._counters or len(self._counters) < MAX_COUNTERS:
             expected, steps, layers = (_whole(item.get(key)) for key in ("expected", "steps", "layers"))
-            self._found[name, rank] = PathCounter(name, count, expected, steps, layers, number)
+            self._counters[name, rank] = PrintedCounter(name, count, expected, steps, layers, number)
             self.reading.records += 1
 
 
@@ -93,7 +93,7 @@ def _whole(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value < _LARGEST else None
 
 
-def _row(counter: PathCounter) -> dict[str, str | int]:
+def _row(counter: PrintedCounter) -> dict[str, str | int]:
     values = {"expected": counter.expected, "steps": counter.steps, "layers": counter.layers}
     stated = {key: value for key, value in values.items() if value is not None}
     return {"name": counter.name, "count": counter.count, **stated}

@@ -16,7 +16,7 @@ SIZES: Final = {
 
 
 @dataclass(slots=True)
-class Block:
+class DebugBlock:
     """A block as it grows; sizes are in GiB."""
 
     kind: Kind
@@ -72,6 +72,6 @@ def ended_by(cause: str) -> str | None:
     return None
 
 
-def filled(block: Block) -> bool:
+def filled(block: DebugBlock) -> bool:
     """Whether a block says anything."""
     return bool(block.cause or block.hash or block.sizes)

@@ -12,8 +12,8 @@ import re
 from typing import Final
 
 from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import TRANSFERS, Reading, Report, Span
-from receipts.ingest.evidence.witnesses.pt_xla_block import SIZES, Block, ended_by, filled, kind_of, short
+from receipts.ingest.evidence.reading import TRANSFERS, CompileSpan, Reading, Report
+from receipts.ingest.evidence.witnesses.pt_xla_block import SIZES, DebugBlock, ended_by, filled, kind_of, short
 from receipts.ingest.evidence.witnesses.torch_xla_metrics_table import HOST_READ
 
 MAX_HASHES: Final = 100_000
@@ -50,7 +50,7 @@ class PtXlaDebug(LineReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._block: Block | None = None
+        self._block: DebugBlock | None = None
         self._hashes: set[str] = set()
         self._executed: dict[str, int] = {}
         self._compiled: dict[str, int] = {}
@@ -60,7 +60,7 @@ class PtXlaDebug(LineReader):
         self._steps = 0
         self._counts = dict.fromkeys(("compilations", "executions", "unexpected_executions", "reads"), 0)
         # Compiles with the steps that had ended before them, and reads, each with its place; what a place met first.
-        self._built: list[tuple[Span, str]] = []
+        self._built: list[tuple[CompileSpan, str]] = []
         self._too_many = False
         self._at_reads: dict[str, int] = {}
         self._met: dict[str, int] = {}
@@ -109,7 +109,7 @@ class PtXlaDebug(LineReader):
         if known or max(self._compiled.values(), default=0) >= MIN_ENDS:
             compile_.steps = self._steps or max(self._compiled.values())
             compile_.spans = [
-                span if known else Span(1, span.after, why=span.why)
+                span if known else CompileSpan(1, span.after, why=span.why)
                 for span, where in self._built
                 if not (known and self._after_all(where))
             ]
@@ -152,11 +152,11 @@ class PtXlaDebug(LineReader):
             # A rule opens a block, and the same one closes it.
             if block is None or block.kind != kind or block.line == number or filled(block):
                 self._end()
-                self._block = Block(kind_of(kind), number)
+                self._block = DebugBlock(kind_of(kind), number)
             return
         if block is None or block.kind != kind:
             self._end()
-            block = self._block = Block(kind_of(kind), number)
+            block = self._block = DebugBlock(kind_of(kind), number)
         if block.wants_cause:
             block.cause, block.wants_cause = rest.replace("`", "").strip(), False
         elif rest.endswith(("Compilation Cause", "Execution Cause")):
@@ -192,7 +192,7 @@ class PtXlaDebug(LineReader):
                 # Of the places in a step, one that comes later is met in a step whose end others have told already.
                 after = max(before, self._steps - 1)
                 why = f"another program for {block.cause} in {short(block.own[0])}" if block.own else ""
-                self._built.append((Span(1, after, after + 1 + (before < self._steps - 1), why), block.where))
+                self._built.append((CompileSpan(1, after, after + 1 + (before < self._steps - 1), why), block.where))
         elif block.kind == "Execution":
             self._counts["executions"] += 1
             self._counts["reads"] += block.reads
@@ -212,14 +212,14 @@ class PtXlaDebug(LineReader):
         if len(self._met) < 2 * MAX_PLACES:
             self._met.setdefault(where, self._steps)
 
-    def _compile(self, block: Block) -> int:
+    def _compile(self, block: DebugBlock) -> int:
         """How often this place compiled before."""
         count = self._compiled.get(block.where, 0)
         if count or len(self._compiled) < MAX_PLACES:
             self._compiled[block.where] = count + 1
         return count
 
-    def _execute(self, block: Block) -> None:
+    def _execute(self, block: DebugBlock) -> None:
         """A place that ends a step is met once a step; a step that is cut in two has two such places."""
         if block.where not in self._executed and len(self._executed) >= MAX_PLACES:
             return
@@ -227,7 +227,7 @@ class PtXlaDebug(LineReader):
         if not block.reads and "clear the pending graph" not in block.cause:
             self._steps = max(self._steps, count)
 
-    def _post(self, block: Block) -> None:
+    def _post(self, block: DebugBlock) -> None:
         """The compiler's sizes; the largest program's stand, which is the step's."""
         compile_ = self.reading.compile
         total = sum(block.sizes.get(name, 0.0) for name in SIZES)

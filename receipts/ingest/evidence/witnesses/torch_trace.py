@@ -18,7 +18,7 @@ from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import BROKEN, HEAD, Source
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
 from receipts.ingest.evidence.witnesses.torch_trace_binding import Binding
-from receipts.ingest.evidence.witnesses.torch_trace_head import BLOCK, Body, device_arch, no_device, state_head
+from receipts.ingest.evidence.witnesses.torch_trace_head import BLOCK, TraceBody, device_arch, no_device, state_head
 from receipts.ingest.evidence.witnesses.torch_trace_host import Host
 from receipts.ingest.evidence.witnesses.torch_trace_timeline import Timeline
 
@@ -48,7 +48,7 @@ class TorchTraceReader(FileReader):
     def read(self, source: Source) -> list[Reading]:
         trace = _Trace(Reading(self.source))
         with source.open() as stream:
-            body = Body(stream, source)
+            body = TraceBody(stream, source)
             trace.events(body)
         trace.finish(body)
         return [trace.reading] if trace.reading.records else []
@@ -78,7 +78,7 @@ class _Trace:
         self.error = ""
         self.arch: int | None = None
 
-    def events(self, body: Body) -> None:
+    def events(self, body: TraceBody) -> None:
         head = state_head(self.reading, body)
         self.arch, self.no_device = device_arch(head), no_device(head)
         self.binding.base, self.binding.host = head.get("baseTimeNanoseconds"), head.get("host_name")
@@ -93,7 +93,7 @@ class _Trace:
             if not body.closed or seen < body.marks:
                 self.error = f"{error}".partition("\n")[0][:120]
 
-    def finish(self, body: Body) -> None:
+    def finish(self, body: TraceBody) -> None:
         reading = self.reading
         reading.complete = not self.error and not body.source.broken and body.closed
         if not reading.complete and reading.records:

@@ -20,7 +20,7 @@ _NAME: Final = b'"traceName"'
 _TRAILING = re.compile(rb"[\s,]+\Z")
 
 
-class Body:
+class TraceBody:
     """The events of a trace as a file of their own, which a parser of JSON takes.
 
     Writers make mistakes outside the events (a missing value, a backslash in a file name): what stands before them is
@@ -72,7 +72,7 @@ class Body:
         self.closed = _NAME in self._tail or text.endswith(b"]" if self.path == "item" else b"}")
 
 
-def state_head(reading: Reading, body: Body) -> dict[str, Any]:
+def state_head(reading: Reading, body: TraceBody) -> dict[str, Any]:
     """State the devices, ranks and versions that stand before the events; the head as a document, empty if unread."""
     head = _document(body.head)
     devices = [item for item in _list(head.get("deviceProperties")) if isinstance(item, dict)]

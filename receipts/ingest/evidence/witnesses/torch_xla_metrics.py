@@ -17,7 +17,7 @@ from typing import Final
 from receipts.base.units import BINARY, CLOCK
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Reading, Timing
-from receipts.ingest.evidence.witnesses.torch_xla_metrics_table import Table, describe
+from receipts.ingest.evidence.witnesses.torch_xla_metrics_table import MetricsReport, describe
 
 # Nanoseconds.
 _UNITS: Final = {unit: round(factor * 1e9) for unit, factor in CLOCK.items()}
@@ -78,8 +78,8 @@ class TorchXlaMetrics(LineReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._table = Table()
-        self._part: Table | None = None
+        self._table = MetricsReport()
+        self._part: MetricsReport | None = None
         self._kind = self._name = ""
         self._samples: int | None = None
         self._has: set[str] = set()
@@ -121,7 +121,7 @@ class TorchXlaMetrics(LineReader):
         if self._part is not None and name in (self._part.counters if kind == "Counter" else self._part.samples):
             self._end_report()
         if self._part is None:
-            self._part = Table()
+            self._part = MetricsReport()
         self._kind, self._name = kind, name
         self._samples, self._has = None, set()
 
@@ -139,7 +139,7 @@ class TorchXlaMetrics(LineReader):
         elif self._kind == "Metric" and name in ("Accumulator", "Counter") and self._samples is not None:
             self._accumulate(part, value)
 
-    def _accumulate(self, part: Table, value: str) -> None:
+    def _accumulate(self, part: MetricsReport, value: str) -> None:
         assert self._samples is not None
         if (spent := seconds(value)) is not None:
             part.timings[self._name] = Timing(self._samples, spent)

@@ -15,7 +15,7 @@ from receipts.ingest.evidence.json_bounds import json_document
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading, Timing
 from receipts.ingest.evidence.stream import Source
-from receipts.ingest.evidence.witnesses.torch_xla_metrics_table import HOST_READ, Table, describe
+from receipts.ingest.evidence.witnesses.torch_xla_metrics_table import HOST_READ, MetricsReport, describe
 
 _COUNTERS: Final = re.compile(rb'^\s*\{\s*"(?:counters|metrics)"\s*:\s*\{')
 _KNOWN: Final = re.compile(
@@ -50,8 +50,8 @@ class TorchXlaMetricsJson(FileReader):
         return [reading]
 
 
-def _table(document: Mapping[str, Any]) -> Table:
-    table = Table()
+def _table(document: Mapping[str, Any]) -> MetricsReport:
+    table = MetricsReport()
     counters, metrics = document.get("counters"), document.get("metrics")
     if isinstance(counters, dict):
         table.counters = {name: count for name, count in counters.items() if _is_count(count)}

@@ -23,7 +23,7 @@ SHORT: Final = frozenset(
 
 
 @dataclass(slots=True)
-class Table:
+class MetricsReport:
     """Counters and timers of one report; ``samples`` holds the sample counts of every metric, timer or not."""
 
     counters: dict[str, int] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Table:
     samples: dict[str, int] = field(default_factory=dict)
     cut: bool = False
 
-    def update(self, later: Table) -> bool:
+    def update(self, later: MetricsReport) -> bool:
         """Take over a later report of the process; True where the table was cleared in between."""
         mine, other = {**self.counters, **self.samples}, {**later.counters, **later.samples}
         cleared = any(other[name] < mine[name] for name in other.keys() & mine.keys())
@@ -97,7 +97,7 @@ class Table:
         return Report(steps, compiles, self.host_reads, max(1, -(-self.executions // max(steps, 1))))
 
 
-def describe(table: Table, reading: Reading, line: int) -> None:
+def describe(table: MetricsReport, reading: Reading, line: int) -> None:
     """Put into the reading what the table proves."""
     reading.counters = dict(table.counters)
     reading.timings = dict(table.timings)
@@ -124,7 +124,7 @@ def describe(table: Table, reading: Reading, line: int) -> None:
     _remarks(table, reading, line)
 
 
-def _compile(table: Table) -> CompileCounts:
+def _compile(table: MetricsReport) -> CompileCounts:
     counts = table.counters
     timing = table.timings.get("CompileTime") or table.timings.get("EagerOpCompileTime")
     cached = any(name.startswith("PersistentCache") for name in (*counts, *table.samples))
@@ -139,7 +139,7 @@ def _compile(table: Table) -> CompileCounts:
     )
 
 
-def _remarks(table: Table, reading: Reading, line: int) -> None:
+def _remarks(table: MetricsReport, reading: Reading, line: int) -> None:
     counts = table.counters
     if table.cleared:
         what = f"{table.executions} executions and no compile: the table was cleared, or cut; totals are unknown"

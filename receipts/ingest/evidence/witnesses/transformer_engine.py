@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Failure, Place, Reading
+from receipts.ingest.evidence.reading import AllocationFailure, Place, Reading
 from receipts.ingest.evidence.witnesses.te_config import state_config
 from receipts.ingest.evidence.witnesses.te_prefix import is_source, rank_of, repeated, repeated_before
 
@@ -75,24 +75,24 @@ class TransformerEngineReader(LineReader):
         self._config = ""
         self._config_line = 0
         self._config_lines = 0
-        self._told: list[tuple[str, int | None, str]] = []
+        self._choices: list[tuple[str, int | None, str]] = []
 
     def line(self, text: str, number: int) -> bool:
         if self._config:
             if not _begins_record(text):
                 return self._more_config(text, number)
             self._end_config()
-        if self._told and (times := repeated_before(text)) is not None:
-            for name, rank, kind in self._told:
+        if self._choices and (times := repeated_before(text)) is not None:
+            for name, rank, kind in self._choices:
                 self._counts[name, rank][kind] += times - 1
-        self._told = []
+        self._choices = []
         begin = text.find(_CONFIG)
         if begin >= 0 and not is_source(text, begin):
             self._config_line, self._config_lines = number, 0
             return self._more_config(text[begin + len(_CONFIG) - 1 :], number)
         self._selections(text, number)
         self._remarks(text, number)
-        return bool(self._told)
+        return bool(self._choices)
 
     def finish(self) -> Reading | None:
         if self._config:
@@ -132,7 +132,7 @@ class TransformerEngineReader(LineReader):
             rank = None
         self._counts.setdefault((name, rank), Counter())[kind] += repeated(text)
         self._first.setdefault((name, rank), number)
-        self._told.append((name, rank, kind))
+        self._choices.append((name, rank, kind))
         self.reading.records += 1
 
     def _detail(self, name: str, what: str | None, detail: str | None, number: int) -> None:
@@ -210,7 +210,7 @@ class TransformerEngineReader(LineReader):
     def _no_backend(self, number: int, rank: int | None) -> None:
         self.reading.records += 1
         if not any(failure.message == _NO_BACKEND for failure in self.reading.failures):
-            failure = Failure(Place(number), is_oom=False, class_="not_oom", message=_NO_BACKEND, rank=rank)
+            failure = AllocationFailure(Place(number), is_oom=False, class_="not_oom", message=_NO_BACKEND, rank=rank)
             self.reading.failures.append(failure)
         self._note("no attention backend takes the inputs, and the run ended there", number)
 
@@ -239,7 +239,7 @@ class TransformerEngineReader(LineReader):
         if whole is not None:
             self._config = ""
             self._rest(text, number)
-            return bool(self._told)
+            return bool(self._choices)
         if len(self._config) > MAX_CONFIG or self._config_lines > MAX_CONFIG_LINES:
             self._end_config()
             return False

@@ -137,11 +137,11 @@ def _figure(anchor: str, launches: Sequence[Chips]) -> Figure:
 def _caption(title: str, launches: Sequence[Chips]) -> Cell:
     thin = " Red with !: less is left than the lane wants." if any(item.heat.thin for item in launches) else ""
     outlined = " Outlined: the fullest." if any(item.heat.leaders for item in launches) else ""
-    says = (
+    caption = (
         f"{title} in the phase in which its launch is tightest; the darker, the nearer to its limit.{thin}{outlined} "
     )
     named = [part for item in launches for part in (*link(item.receipt), "; ")]
-    return (says, *named[:-1], ".")
+    return (caption, *named[:-1], ".")
 
 
 def _table(title: str, launches: Iterable[Chips]) -> Table:

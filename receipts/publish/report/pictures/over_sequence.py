@@ -14,7 +14,7 @@ from receipts.publish.text import number, plain
 
 if TYPE_CHECKING:
     from receipts.publish.pictures.sequence import Grade
-    from receipts.publish.report.data import LaneWeek, Result
+    from receipts.publish.report.data import BestResult, LaneWeek
     from receipts.publish.report.reader import ReportReader
     from receipts.publish.report.replicates import Replicates
     from receipts.publish.report.sections.ceilings import Ceilings
@@ -25,7 +25,7 @@ LONGEST: Final = 64  # signs of a series' name
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class RepeatedResult:
     """Launches of one result's configuration: how many are valid and kept steps, and a 95 % interval of their rate.
 
     The interval is that of the geometric mean, in tokens a second a chip, by Student's t on logs; None for fewer than
@@ -40,16 +40,16 @@ class Repeated:
     high: float | None
 
 
-def repeated(reader: ReportReader, results: Sequence[Result], replicates: Replicates) -> tuple[Repeated, ...]:
+def repeated(reader: ReportReader, results: Sequence[BestResult], replicates: Replicates) -> tuple[RepeatedResult, ...]:
     """The launches beside each of these results."""
     ids = [item.receipt.id for item in results]
     rows = {row.id: row for row in reader.stored.entries(ids)} if ids else {}
     return tuple(_repeated(rows[name], replicates.rates(rows[name])) for name in ids if name in rows)
 
 
-def _repeated(row: Entry, rates: Sequence[float]) -> Repeated:
+def _repeated(row: Entry, rates: Sequence[float]) -> RepeatedResult:
     low, high = interval(rates)
-    return Repeated(row.id, row.micro_batch, row.depth, len(rates), low, high)
+    return RepeatedResult(row.id, row.micro_batch, row.depth, len(rates), low, high)
 
 
 def interval(rates: Sequence[float]) -> tuple[float | None, float | None]:
@@ -65,7 +65,7 @@ def interval(rates: Sequence[float]) -> tuple[float | None, float | None]:
     return math.exp(mean - half), math.exp(mean + half)
 
 
-def figure(anchor: str, lane: LaneWeek, repeated: Iterable[Repeated], reached: Ceilings) -> Figure | None:
+def figure(anchor: str, lane: LaneWeek, repeated: Iterable[RepeatedResult], reached: Ceilings) -> Figure | None:
     """The picture of a lane; None where there is too little to draw: what stands in its tables says it all."""
     beside = {item.receipt: item for item in repeated}
     grades = _grades(reached)
@@ -85,7 +85,7 @@ def figure(anchor: str, lane: LaneWeek, repeated: Iterable[Repeated], reached: C
     return Figure(anchor, _caption(title, left, shown), draw, _table(title, lane, beside))
 
 
-def _caption(title: str, left: int, shown: Sequence[sequence.Point]) -> Cell:
+def _caption(title: str, left: int, shown: Sequence[sequence.SequencePoint]) -> Cell:
     """How the picture is read, of what it shows alone."""
     grades = {item.grade for item in shown}
     parts = (
@@ -122,13 +122,13 @@ def _grades(reached: Ceilings) -> Mapping[_Shape, Grade]:
 
 
 def _point(
-    item: Result, name: str, accepted: bool, beside: Repeated | None, grades: Mapping[_Shape, Grade]
-) -> sequence.Point | None:
+    item: BestResult, name: str, accepted: bool, beside: RepeatedResult | None, grades: Mapping[_Shape, Grade]
+) -> sequence.SequencePoint | None:
     if item.sequence_length is None:
         return None
     whole = (beside.micro_batch, beside.depth) if beside is not None else (None, None)
     shape = (item.shape, item.chips, item.sequence_length, *whole)
-    return sequence.Point(
+    return sequence.SequencePoint(
         series=name,
         length=item.sequence_length,
         rate=item.tokens_per_second_per_chip,
@@ -140,7 +140,7 @@ def _point(
     )
 
 
-def series(item: Result, beside: Iterable[Result]) -> str:
+def series(item: BestResult, beside: Iterable[BestResult]) -> str:
     """What a series is called: what is never folded into one; the start of its digest where words do not tell."""
     named = [plain(part, LONGEST) for part in item.names(beside)] or ["model not stated"]
     machine = f"{number(item.chips)} × {plain(item.accelerator, LONGEST) if item.accelerator else '~'}"
@@ -148,7 +148,7 @@ def series(item: Result, beside: Iterable[Result]) -> str:
     return " · ".join([*named, machine, *([item.shape[:4]] if len(alike) > 1 else [])])
 
 
-def _table(title: str, lane: LaneWeek, beside: Mapping[str, Repeated]) -> Table | None:
+def _table(title: str, lane: LaneWeek, beside: Mapping[str, RepeatedResult]) -> Table | None:
     """Intervals of the frontier; everything else stands in the tables that the section has."""
     columns = heads(
         "receipt | sequence [tokens] | best [tokens/s/chip] | 95 % interval of the mean [tokens/s/chip] | #launches"

@@ -17,7 +17,7 @@ from receipts.publish.report.week import Week
 from receipts.publish.text import number, percent, plain
 
 if TYPE_CHECKING:
-    from receipts.publish.report.data import Result
+    from receipts.publish.report.data import BestResult
     from receipts.publish.report.reader import Item, ReportReader
     from receipts.store import Entry
 
@@ -27,7 +27,7 @@ NAMED: Final = 12  # changes that a caption leads to; the table has them all
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class FrontierRecord:
     """A receipt that took the frontier: when it ran, its rate in tokens a second a chip, and its MFU.
 
     `before` says that it did so before the weeks that are shown, and that it held when they began.
@@ -41,18 +41,18 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class ShapeCourse:
     """One shape: the receipts that took its frontier in the order of time, and the best rate of each week.
 
     What took it is valid under the present rules; the weeks' best were valid when they came in.
     """
 
     name: str
-    taken: tuple[Taken, ...]
+    taken: tuple[FrontierRecord, ...]
     best: tuple[tuple[str, float], ...]
 
 
-def courses(reader: ReportReader, lane: str, results: Sequence[Result], end: datetime) -> tuple[Course, ...]:
+def courses(reader: ReportReader, lane: str, results: Sequence[BestResult], end: datetime) -> tuple[ShapeCourse, ...]:
     """The courses of a lane's shapes over the weeks before ``end``, those that moved in the last of them first."""
     from receipts.store.query.daily_best import days
     from receipts.store.query.reports import SHAPE
@@ -68,7 +68,7 @@ def courses(reader: ReportReader, lane: str, results: Sequence[Result], end: dat
         taken = _taken(daily.before, daily.days, reader.items)
         if taken:
             name = f"{series(item, chosen)} · {number(item.sequence_length)} tokens"
-            lines.append(Course(name, taken=tuple(taken), best=tuple(_best(daily.days))))
+            lines.append(ShapeCourse(name, taken=tuple(taken), best=tuple(_best(daily.days))))
     return tuple(lines)
 
 
@@ -78,9 +78,9 @@ def _week(row: Entry) -> str:
 
 def _taken(
     before: Sequence[Entry], rows: Sequence[Entry], judge: Callable[[Iterable[Entry]], list[Item]]
-) -> list[Taken]:
+) -> list[FrontierRecord]:
     """Receipts that were better than all before them. Only those that would be are judged."""
-    records: list[Taken] = []
+    records: list[FrontierRecord] = []
     highest = 0.0
     for group, earlier in ((before, True), *((day, False) for day in _by_day(rows))):
         for row in group:
@@ -91,7 +91,7 @@ def _taken(
             if item.rate_status == "valid":
                 highest = rate
                 mfu = None if _spoilt(item) else row.mfu
-                records.append(Taken(item.ref, _week(row), rate, mfu, earlier))
+                records.append(FrontierRecord(item.ref, _week(row), rate, mfu, earlier))
                 break
     return records
 
@@ -118,7 +118,7 @@ def _best(rows: Sequence[Entry]) -> list[tuple[str, float]]:
     return sorted(rates.items())
 
 
-def figure(anchor: str, lane: str, lines: Sequence[Course], last: str) -> Figure | None:
+def figure(anchor: str, lane: str, lines: Sequence[ShapeCourse], last: str) -> Figure | None:
     """The picture of a lane up to a week; None where fewer than three weeks have a result."""
     if not lines:
         return None
@@ -129,10 +129,10 @@ def figure(anchor: str, lane: str, lines: Sequence[Course], last: str) -> Figure
     def draw(name: str) -> str | None:
         places = {week: index for index, week in enumerate(shown)}
         series = [
-            drawing.Course(
+            drawing.FrontierCourse(
                 course.name,
                 tuple(
-                    drawing.Change(
+                    drawing.FrontierChange(
                         index,
                         0 if taken.before else places[taken.week],
                         taken.rate,
@@ -154,7 +154,7 @@ def figure(anchor: str, lane: str, lines: Sequence[Course], last: str) -> Figure
     return Figure(anchor, _caption(title, numbered_ones), draw, _table(title, numbered_ones))
 
 
-def _weeks(lines: Sequence[Course], last: str) -> list[str]:
+def _weeks(lines: Sequence[ShapeCourse], last: str) -> list[str]:
     """Every week from the first that has a result to the last of the report."""
     held = [week for course in lines for week, _ in course.best]
     first, end = Week.parse(min([*held, last])), Week.parse(last)
@@ -162,9 +162,9 @@ def _weeks(lines: Sequence[Course], last: str) -> list[str]:
     return [str(Week.of(first.since + timedelta(weeks=index))) for index in range(length)]
 
 
-def _numbered(lines: Sequence[Course]) -> list[tuple[int | None, Course, Taken]]:
+def _numbered(lines: Sequence[ShapeCourse]) -> list[tuple[int | None, ShapeCourse, FrontierRecord]]:
     """What took the frontier, shape by shape; a number for what had it when its week was over."""
-    rows: list[tuple[int | None, Course, Taken]] = []
+    rows: list[tuple[int | None, ShapeCourse, FrontierRecord]] = []
     numbers = count(1)
     for course in lines:
         for taken, later in zip_longest(course.taken, course.taken[1:]):
@@ -173,8 +173,8 @@ def _numbered(lines: Sequence[Course]) -> list[tuple[int | None, Course, Taken]]
     return rows
 
 
-def _caption(title: str, every: Sequence[tuple[int | None, Course, Taken]]) -> Cell:
-    says = (
+def _caption(title: str, every: Sequence[tuple[int | None, ShapeCourse, FrontierRecord]]) -> Cell:
+    caption = (
         f"{title}: the best proven result so far of each shape. A number names the receipt that had the frontier when "
         "its week was over; marks without one had it for a while. A small hollow mark is the best of a week that did "
         "not take it. "
@@ -182,10 +182,10 @@ def _caption(title: str, every: Sequence[tuple[int | None, Course, Taken]]) -> C
     numbered = [(index, taken) for index, _, taken in every if index is not None]
     named = joined((f"{index} ", *link(taken.receipt)[:1]) for index, taken in numbered[:NAMED])
     left = len(numbered) - NAMED
-    return (says, *named, f" and {left} more in the table." if left > 0 else ".")
+    return (caption, *named, f" and {left} more in the table." if left > 0 else ".")
 
 
-def _table(title: str, every: Sequence[tuple[int | None, Course, Taken]]) -> Table:
+def _table(title: str, every: Sequence[tuple[int | None, ShapeCourse, FrontierRecord]]) -> Table:
     columns = heads("#no. | week | shape | rate [tokens/s/chip] | MFU [%] | receipt")
     rows = tuple(
         Row((

@@ -15,7 +15,7 @@ from receipts.publish.text import number, plain
 if TYPE_CHECKING:
     from receipts.metrics import Launch
     from receipts.publish.pictures.steps import Side
-    from receipts.publish.report.data import Judged
+    from receipts.publish.report.data import JudgedPair
     from receipts.publish.report.reader import ReportReader
 
 MOST: Final = 2  # comparisons of a lane
@@ -39,15 +39,15 @@ class Timed:
     steady: bool
     tokens: int | None
 
-    def row(self, tokens: int | None) -> drawing.Row:
+    def row(self, tokens: int | None) -> drawing.LaunchSteps:
         """As it is drawn: time of a step, or of so many tokens."""
         scale = tokens / self.tokens if tokens and self.tokens else 1.0
         spread = tuple(value * scale for value in self.quantiles)
-        return drawing.Row(self.side, spread, self.kept, self.steps, self.steady)
+        return drawing.LaunchSteps(self.side, spread, self.kept, self.steps, self.steady)
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedSteps:
     """A comparison with its launches. `more` launches are left out."""
 
     a: Ref
@@ -68,9 +68,9 @@ class Compared:
         return f"time of {self.per:,} tokens" if self.per else "step time"
 
 
-def compared(reader: ReportReader, judged: Sequence[Judged]) -> tuple[Compared, ...]:
+def compared(reader: ReportReader, judged: Sequence[JudgedPair]) -> tuple[ComparedSteps, ...]:
     """The first of these comparisons whose sides both kept their steps."""
-    pairs: list[Compared] = []
+    pairs: list[ComparedSteps] = []
     for item in judged:
         if len(pairs) == MOST:
             break
@@ -80,7 +80,9 @@ def compared(reader: ReportReader, judged: Sequence[Judged]) -> tuple[Compared, 
         held = [one for side, refs in sides for one in _timed(reader, side, refs[:LAUNCHES])]
         if {one.side for one in held} == {"A", "B"}:
             left = sum(max(0, len(refs) - LAUNCHES) for _, refs in sides)
-            pairs.append(Compared(item.a[0], item.b[0], tuple(one.path for one in item.moved[:2]), tuple(held), left))
+            pairs.append(
+                ComparedSteps(item.a[0], item.b[0], tuple(one.path for one in item.moved[:2]), tuple(held), left)
+            )
     return tuple(pairs)
 
 
@@ -110,12 +112,12 @@ def _of(launch: Launch) -> tuple[tuple[float, ...], int, int, bool, int | None] 
     return spread, len(ordered), len(launch.durations), steady, launch.tokens_per_step
 
 
-def figures(anchor: str, compared: Sequence[Compared]) -> tuple[Figure, ...]:
+def figures(anchor: str, compared: Sequence[ComparedSteps]) -> tuple[Figure, ...]:
     """A picture for each comparison; the first says how they are read."""
     return tuple(_figure(f"{anchor}-{index}", item, first=index == 1) for index, item in enumerate(compared, 1))
 
 
-def _figure(anchor: str, item: Compared, *, first: bool) -> Figure:
+def _figure(anchor: str, item: ComparedSteps, *, first: bool) -> Figure:
     moved = f", {plain(' and '.join(item.changed))}" if item.changed else ""
     title = f"{item.measure.capitalize()} by launch: {plain(item.a.name)} (A) and {plain(item.b.name)} (B){moved}"
 
@@ -127,19 +129,19 @@ def _figure(anchor: str, item: Compared, *, first: bool) -> Figure:
     return Figure(anchor, _caption(item, moved, first=first), draw, _table(title, item))
 
 
-def _caption(item: Compared, moved: str, *, first: bool) -> Cell:
+def _caption(item: ComparedSteps, moved: str, *, first: bool) -> Cell:
     reading = (
         " A row a launch, of the steps of its steady segment: the mark is the median, the box the middle half, the "
         "line 5 to 95 %, each tick a twentieth of the steps."
     )
-    says = f" (B).{reading if first else ''}"
+    caption = f" (B).{reading if first else ''}"
     open_ones = " A question mark: no steady segment." if any(not one.steady for one in item.launches) else ""
     left = f" And {item.more} more launches." if item.more else ""
     ends = (f"{item.measure.capitalize()} by launch: ", *link(item.a), " (A) and ", *link(item.b))
-    return (*ends, f"{says}{open_ones}{left}{f' Changed: {moved[2:]}.' if moved else ''}")
+    return (*ends, f"{caption}{open_ones}{left}{f' Changed: {moved[2:]}.' if moved else ''}")
 
 
-def _table(title: str, item: Compared) -> Table:
+def _table(title: str, item: ComparedSteps) -> Table:
     columns = heads(
         "side | launch | median step [s] | 5 % [s] | 95 % [s] | #steps kept | #of | steady | #tokens a step"
     )

@@ -39,7 +39,7 @@ class Beyond:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class CeilingShape:
     """A shape that no larger one of its grade or better holds; `failed_here` launches ran out of memory at it.
 
     `shape` is the geometry and the layout by their digests, `model` and `layout` are in words.
@@ -71,7 +71,7 @@ class Reached:
 class Ceilings:
     """What a lane sustained. `more` were left out, `shapeless` launches state no whole shape."""
 
-    reached: tuple[Reached, ...]
+    reached: tuple[CeilingShape, ...]
     more: int
     shapeless: int
 
@@ -104,9 +104,9 @@ def _ids(row: tuple[Frontier, Ceiling | None, tuple[Cause, ...]]) -> Iterator[st
 
 def _reached(
     group: Frontier, item: Ceiling | None, failures: tuple[Cause, ...], known: Description, names: dict[str, str]
-) -> Reached:
+) -> CeilingShape:
     length, micro, depth = item.size if item is not None else (None, None, None)
-    return Reached(
+    return CeilingShape(
         grade=item.grade if item is not None else "failed",
         shape=str(group.key),
         **known._asdict(),
@@ -138,18 +138,18 @@ def section(anchor: str, lane: str, data: Ceilings) -> Section:
     if others:
         grades = {item.grade: _GRADES.get(item.grade, item.grade) for item in others}
         tables.append(_table(f"{plain(lane)}: {', '.join(grades.values())}", others, data.more))
-    says = "The largest shapes that measured training sustained, whatever else the launches had. A peak is no ceiling."
+    intro = "The largest shapes that measured training sustained, whatever else the launches had. A peak is no ceiling."
     if not data.reached:
-        says = "No measured training launch of this lane that states its shape sustained one, or ran out of memory."
+        intro = "No measured training launch of this lane that states its shape sustained one, or ran out of memory."
     elif not validated:
-        says = f"{says} None is validated yet."
+        intro = f"{intro} None is validated yet."
     several = _many(data.shapeless, "launch", "es")
     shape = "chips, sequence length, micro batch, depth"
     left = (f"Without a whole shape ({shape}): {several}.",) if data.shapeless else ()
-    return Section(anchor, "Ceilings", sentences=(says, *left), tables=tuple(tables))
+    return Section(anchor, "Ceilings", sentences=(intro, *left), tables=tuple(tables))
 
 
-def _table(caption: str, reached: Iterable[Reached], left_out: int = 0) -> Table:
+def _table(caption: str, reached: Iterable[CeilingShape], left_out: int = 0) -> Table:
     columns = heads(
         "grade | family | model | layout | #chips | sequence [tokens] | #micro batch | #depth | launches"
         " | last | out of memory beyond it"
@@ -158,7 +158,7 @@ def _table(caption: str, reached: Iterable[Reached], left_out: int = 0) -> Table
     return Table(caption, columns, rows, more(left_out, "shapes"))
 
 
-def _cells(item: Reached) -> tuple[Cell, ...]:
+def _cells(item: CeilingShape) -> tuple[Cell, ...]:
     machine = f" × {item.accelerator}" if item.accelerator else ""
     hosts = f" · {_many(item.hosts, 'host')}" if item.hosts else ""
     times = f"{_many(item.launches, 'launch', 'es')} · {_many(item.days, 'day')}{hosts}" if item.launches else "none"
@@ -175,7 +175,7 @@ def _cells(item: Reached) -> tuple[Cell, ...]:
     )
 
 
-def _failures(item: Reached) -> Cell:
+def _failures(item: CeilingShape) -> Cell:
     cells: list[Cell] = []
     if item.failed_here:
         cells.append((f"{_many(item.failed_here, 'launch', 'es')} at this very shape",))

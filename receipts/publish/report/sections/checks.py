@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class SelfCheckResult:
     """Pairs of equal launches, and how many of their intervals exclude the ratio 1.
 
     About 5 % should, as often faster as slower; `alarm` says that one side is in excess of what chance gives.
@@ -33,9 +33,9 @@ class Checked:
         return self.excluded_one / self.pairs if self.pairs else None
 
 
-def checked(check: SelfCheck) -> Checked:
+def checked(check: SelfCheck) -> SelfCheckResult:
     """A self-check as a value of the report."""
-    return Checked(check.pairs, check.excluded_one, check.faster, check.slower, check.alarm)
+    return SelfCheckResult(check.pairs, check.excluded_one, check.faster, check.slower, check.alarm)
 
 
 def _all(lanes: Sequence[LaneWeek]) -> SelfCheck:
@@ -47,7 +47,7 @@ def _all(lanes: Sequence[LaneWeek]) -> SelfCheck:
 
 def section(lanes: Sequence[LaneWeek]) -> Section | str:
     """Noise floors and the self-check in words."""
-    says = (
+    intro = (
         "Launches that differ in nothing (A/A pairs) should be told apart once in twenty times, as often faster as "
         "slower. More often shows a floor that is too small, or a machine that drifts. Nothing here is adjusted."
     )
@@ -59,7 +59,7 @@ def section(lanes: Sequence[LaneWeek]) -> Section | str:
         return "noise floors"
     rows = tuple(Row(_cells(lane)) for lane in lanes)
     table = Table("Noise floors and A/A pairs by lane", columns, rows)
-    return Section("checks", "Noise and self-check", sentences=(says, _sum(lanes)), tables=(table,))
+    return Section("checks", "Noise and self-check", sentences=(intro, _sum(lanes)), tables=(table,))
 
 
 def _sum(lanes: Sequence[LaneWeek]) -> str:

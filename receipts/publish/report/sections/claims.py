@@ -85,7 +85,7 @@ class Claims:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedClaims:
     """The claims of a store with what the present rules say of them, fetched once for all sections."""
 
     claims: tuple[ClaimNow, ...]
@@ -95,7 +95,7 @@ class Judged:
 
 def judge_all(
     store: Store, rulebook: Rulebook, chronicle: Chronicle, until: datetime, lanes: Sequence[str] = ()
-) -> Judged:
+) -> JudgedClaims:
     """Every claim that stands or was replaced in the stretch, judged under the present rules, the newest first."""
     from receipts.questions.claims import judge
     from receipts.questions.claims.gather import gather
@@ -118,7 +118,7 @@ def judge_all(
         quoting.setdefault(quote.receipt, []).append(quote.document)
     about = _About(chronicle, {item.claim: item for item in chronicle.verdicts}, quoting, refs, rulebook.rules)
     claims = tuple(_now(item, quoted_in, verdict, about) for item, quoted_in, verdict in judged)
-    return Judged(claims, {verdict.claim: verdict for _, _, verdict in judged}, len(kept) - len(recent))
+    return JudgedClaims(claims, {verdict.claim: verdict for _, _, verdict in judged}, len(kept) - len(recent))
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def _reasons(verdict: ClaimVerdict, rules: RuleSet) -> Iterator[Why]:
     yield from list(dict.fromkeys(reasons))[:MOST_REASONS]
 
 
-def claims(judged: Judged) -> Claims:
+def claims(judged: JudgedClaims) -> Claims:
     """What a report says of them."""
     changed = [item for item in judged.claims if item.changed]
     stale = [item for item in judged.claims if item.status == "stale" and item.replaced is None]
@@ -271,8 +271,8 @@ def _stale(claims: Claims) -> Section | str:
         for item in claims.stale
     )  # fmt: skip
     table = Table("Stale claims and the documents that quote them", columns, rows, more(claims.stale_more, "claims"))
-    says = "Mend the documents, or say what replaces the claim: receipts claim supersede ID --by ID --reason …"
-    return listed("claims-stale", "Stale", "stale claims", table, says)
+    intro = "Mend the documents, or say what replaces the claim: receipts claim supersede ID --by ID --reason …"
+    return listed("claims-stale", "Stale", "stale claims", table, intro)
 
 
 def _documents(item: ClaimNow) -> Cell:

@@ -20,7 +20,7 @@ MOST = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecisionRow:
     """A decision. `receipt` is None where the receipt is not in the store; `revised` by a later one of the stretch."""
 
     id: str
@@ -33,23 +33,23 @@ class Decided:
     actor: str | None = None
 
 
-def decided_of(item: Decision, ref: Ref | None, lane: str | None = None, *, revised: bool = False) -> Decided:
+def decided_of(item: Decision, ref: Ref | None, lane: str | None = None, *, revised: bool = False) -> DecisionRow:
     """A decision of the store, as a page shows it."""
-    return Decided(item.receipt, ref, lane, item.decision, item.reason, item.at, revised, item.actor)
+    return DecisionRow(item.receipt, ref, lane, item.decision, item.reason, item.at, revised, item.actor)
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
     """The decisions of a stretch, the newest first. `more` were left out."""
 
-    made: tuple[Decided, ...]
+    made: tuple[DecisionRow, ...]
     more: int
 
 
 def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()) -> Decisions:
     """These decisions, of some lanes or of all."""
     seen: set[str] = set()
-    decided: list[Decided] = []
+    decided: list[DecisionRow] = []
     for item in reversed(taken):
         try:
             entry = store.entry(item.receipt)
@@ -70,13 +70,13 @@ def section(data: Decisions) -> Section | str:
     return listed("decisions", "Decisions", "decisions", shown)
 
 
-def table(caption: str, decisions: Iterable[Decided], after: tuple[str, ...] = ()) -> Table:
+def table(caption: str, decisions: Iterable[DecisionRow], after: tuple[str, ...] = ()) -> Table:
     """Decisions, one a row, as every page shows them."""
     columns = heads("receipt | decision | reason | when, UTC | who")
     return Table(caption, columns, tuple(Row(_cells(item)) for item in decisions), after)
 
 
-def _cells(item: Decided) -> tuple[Cell, ...]:
+def _cells(item: DecisionRow) -> tuple[Cell, ...]:
     lane = f" ({plain(item.lane)})" if item.lane else ""
     return (
         (*link(item.receipt), lane) if item.receipt else (Code(item.id[:12]), " purged"),

@@ -15,7 +15,7 @@ from receipts.publish.report.reader import FAILED, Item, ReportReader, ref_of
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.cost import Cost, cost, spent
 from receipts.publish.text import NOTE, UNKNOWN, amount, plain
-from receipts.receipt.memory import Failure as StatedFailure
+from receipts.receipt.memory import Failure
 
 MOST = 40  # causes
 MOST_READ = 400  # failed launches whose messages are read; the others are grouped by their shape
@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailureCause:
     """One cause: launches of a lane that ran out of memory at one shape, or that ended otherwise with one message.
 
     `models` are patterns with their depth, `software` the wheels that decide most and the lineage that they make,
@@ -64,7 +64,7 @@ class Failures:
     """Causes by how many launches they ended. `more` causes were left out, `launches` failed in all."""
 
     launches: int
-    causes: tuple[Failure, ...]
+    causes: tuple[FailureCause, ...]
     more: int
     cost: Cost
 
@@ -93,7 +93,7 @@ def _text(item: Item) -> str:
     return " · ".join(part for part in (failure.operator, failure.message) if part) if failure is not None else ""
 
 
-def _failure(reader: ReportReader, items: Sequence[Item]) -> Failure:
+def _failure(reader: ReportReader, items: Sequence[Item]) -> FailureCause:
     rows = [item.entry for item in items]
     shown = items[:MOST_READ]
     stated = [item.parsed.receipt.failure for item in shown]
@@ -102,7 +102,7 @@ def _failure(reader: ReportReader, items: Sequence[Item]) -> Failure:
     earlier = map(ref_of, reader.failed_before(rows[0], MOST_EARLIER))
     own = {row.id for row in rows}
     chips = {item.chip for item in known if item.chip is not None}
-    return Failure(
+    return FailureCause(
         lane=rows[0].lane,
         outcome=rows[0].outcome,
         accelerator=_same([row.accelerator for row in rows]),
@@ -147,7 +147,7 @@ def _software(item: Item) -> str:
     return "; ".join(filter(None, (", ".join(versions), str(lineage or ""))))
 
 
-def _attempts(failure: StatedFailure) -> Iterator[str]:
+def _attempts(failure: Failure) -> Iterator[str]:
     """What was tried after it."""
     for attempt in failure.ladder or ():
         why = f" ({attempt.reason})" if attempt.reason else ""
@@ -159,7 +159,7 @@ def _same(values: Sequence[_T | None]) -> _T | None:
     return values[0] if len(set(values)) == 1 else None
 
 
-def named(item: Failure) -> str:
+def named(item: FailureCause) -> str:
     """A cause in a phrase: how it ended, and at which shape or with which message."""
     outcome = {"oom": "OOM", "nan": "NaN"}.get(item.outcome, item.outcome)
     if item.texts and item.outcome != "oom":
@@ -186,7 +186,7 @@ def section(known: Failures) -> Section | str:
     return listed("failures", "Failures", "failed launches", table)
 
 
-def _cells(item: Failure) -> tuple[Cell, ...]:
+def _cells(item: FailureCause) -> tuple[Cell, ...]:
     how = [*item.phases, *item.classes]
     texts = joined(((plain(text, NOTE),) for text in item.texts), "; ") or (UNKNOWN,)
     again: Cell = ("; failed before with this signature: ", *joined(map(link, item.earlier))) if item.earlier else ()

@@ -23,7 +23,7 @@ _ORDER = {Level.ERROR: 0, Level.OPEN: 1, Level.SHOWN: 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class OffenseSeen:
     """What a rule found at a place, of so many launches."""
 
     at: str
@@ -33,7 +33,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Incident:
+class RuleOffenses:
     """A rule with the launches that offend it: each counts once, whatever was found of it.
 
     `level` is the heaviest, and `do` its remedy; `seen_more` findings and `receipts_more` launches are left out.
@@ -44,7 +44,7 @@ class Incident:
     level: str
     do: str
     launches: int
-    seen: tuple[Seen, ...]
+    seen: tuple[OffenseSeen, ...]
     seen_more: int
     receipts: tuple[Ref, ...]
     receipts_more: int
@@ -55,7 +55,7 @@ class Incident:
 class Incidents:
     """Incidents, errors first, then by launches. `more` rules were left out."""
 
-    found: tuple[Incident, ...]
+    found: tuple[RuleOffenses, ...]
     more: int
 
 
@@ -87,7 +87,7 @@ def _is_unstated(finding: Finding) -> bool:
     return all(part.endswith(" not stated") for part in finding.found.split("; "))
 
 
-def _incident(group: Sequence[tuple[Finding, Item]]) -> Incident:
+def _incident(group: Sequence[tuple[Finding, Item]]) -> RuleOffenses:
     heaviest = min((finding for finding, _ in group), key=lambda item: _ORDER[item.level])
     launches = {item.entry.id: item for _, item in group}
     # Of the same finding at the same place a launch counts once.
@@ -95,13 +95,13 @@ def _incident(group: Sequence[tuple[Finding, Item]]) -> Incident:
     seen = Counter(place[:3] for place in places)
     ordered = sorted(seen.items(), key=lambda one: (-one[1], one[0]))
     refs = [item.ref for item in launches.values()]
-    return Incident(
+    return RuleOffenses(
         code=heaviest.code,
         name=heaviest.name,
         level=heaviest.level.value,
         do=heaviest.do,
         launches=len(refs),
-        seen=tuple(Seen(*place, many) for place, many in ordered[:MOST_SEEN]),
+        seen=tuple(OffenseSeen(*place, many) for place, many in ordered[:MOST_SEEN]),
         seen_more=max(0, len(ordered) - MOST_SEEN),
         receipts=tuple(refs[:MOST_NAMED]),
         receipts_more=max(0, len(refs) - MOST_NAMED),
@@ -117,7 +117,7 @@ def section(shown: Incidents) -> Section | str:
     return listed("incidents", "Path incidents", "path incidents", table)
 
 
-def _cells(item: Incident) -> tuple[Cell, ...]:
+def _cells(item: RuleOffenses) -> tuple[Cell, ...]:
     several = len(item.seen) > 1
     places: list[Cell] = [
         (Code(plain(one.at)), f" {plain(one.found, NOTE)}{f' ({one.launches:,} ×)' if several else ''}")

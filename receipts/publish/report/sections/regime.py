@@ -21,7 +21,7 @@ HEAVY: Final = 0.20  # share of a step from which exposed communication is what 
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class StepWork:
     """What a chip had to do in a step, and what it waited for.
 
     `exposed` is the share of a step that is communication which nothing hides, `left` the share of its limit that the
@@ -38,7 +38,7 @@ class Work:
     missing: tuple[str, ...]
 
 
-def work(item: Item) -> Work:
+def work(item: Item) -> StepWork:
     """The work and the regime of one launch."""
     steady, exposed, left = _steady(item), _exposed(item), _left(item)
     wanted = item.lane.headroom
@@ -59,7 +59,7 @@ def work(item: Item) -> Work:
     missing = tuple(name for name, value in facts.items() if value is None)
     if not parts and not missing:
         parts.append("enough work")
-    return Work(tokens, exposed, left, wanted, steady, tuple(parts), missing)
+    return StepWork(tokens, exposed, left, wanted, steady, tuple(parts), missing)
 
 
 def _steady(item: Item) -> bool | None:
@@ -94,6 +94,6 @@ def _tokens(item: Item) -> float | None:
     return tokens / chips if tokens is not None and chips else None
 
 
-def tokens(work_done: Work) -> str:
+def tokens(work_done: StepWork) -> str:
     """Tokens a step a chip."""
     return number(work_done.tokens_per_chip)

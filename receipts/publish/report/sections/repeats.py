@@ -24,7 +24,7 @@ NAMED = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class RepeatedFailure:
     """A signature that failed in the week and had failed before: `again` are the launches of the week that knew.
 
     `first` failed first, `times` is how often it failed until the end of the week. The cost is that of `again`:
@@ -56,7 +56,7 @@ class Repeated:
 class Repeats:
     """Failures that were known, the dearest first. `more` were left out."""
 
-    found: tuple[Repeated, ...]
+    found: tuple[RepeatedFailure, ...]
     more: int
 
 
@@ -72,7 +72,7 @@ def repeats(store: Store, failed: Iterable[Entry], until: datetime) -> Repeats:
     return Repeats(tuple(rows[:MOST]), max(0, len(rows) - MOST))
 
 
-def _repeated(members: Sequence[Alike], week: set[str]) -> Repeated | None:
+def _repeated(members: Sequence[Alike], week: set[str]) -> RepeatedFailure | None:
     first, *later = members
     again = [item for item in later if item.id in week and item.started > first.started]
     if not again:
@@ -85,7 +85,7 @@ def _repeated(members: Sequence[Alike], week: set[str]) -> Repeated | None:
     ]
     last = again[-1]
     kind = (last.class_ or last.outcome).replace("_", " ")
-    return Repeated(
+    return RepeatedFailure(
         signature=last.signature,
         lane=last.lane,
         kind=f"{kind} in {last.phase.replace('_', ' ')}" if last.phase else kind,
@@ -115,14 +115,14 @@ def section(data: Repeats, rules: RuleSet) -> Section | str:
     rows = tuple(Row((why, *_cells(item))) for item in data.found)
     table = Table("Failures that were known, the dearest first", columns, rows, more(data.more, "signatures"))
     total = sum(item.seconds or 0.0 for item in data.found)
-    says = (
+    intro = (
         f"Code, hardware, model, parallelism, batch and features were those of a launch that had failed. What these "
         f"repeats took: {minutes(total)} minutes. Ask receipts preflight PLAN before a launch."
     )
-    return listed("repeats", "Known failures", "known failures", table, says)
+    return listed("repeats", "Known failures", "known failures", table, intro)
 
 
-def _cells(item: Repeated) -> tuple[Cell, ...]:
+def _cells(item: RepeatedFailure) -> tuple[Cell, ...]:
     basis = [
         f"{minutes(item.compile_seconds)} compiling ({item.compiled})" if item.compiled else "",
         f"{minutes(item.failed_seconds)} to the failure ({item.timed})" if item.timed else "",

@@ -81,19 +81,19 @@ class Retests:
         self._store = reader.store
         self._until = until
         self._indexed: dict[str, bool] = {}
-        self._told: dict[tuple[str, ...], Tried | None] = {}
+        self._tried: dict[tuple[str, ...], Tried | None] = {}
 
     @property
     def looked_for(self) -> int:
         """How many changes were looked for, each once."""
-        return len(self._told)
+        return len(self._tried)
 
     def at_target(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
         """The newest trial of a change at one of the lane's targets."""
         key = ("at target", lane.name, metric, repr(change))
-        if key not in self._told:
-            self._told[key] = self._at_target(change, like, lane, metric)
-        return self._told[key]
+        if key not in self._tried:
+            self._tried[key] = self._at_target(change, like, lane, metric)
+        return self._tried[key]
 
     def _at_target(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
         """The newest that can be compared, else the newest: one that recompiled says nothing of the change."""
@@ -113,9 +113,9 @@ class Retests:
     def elsewhere(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
         """The newest trial of a change away from the lane's targets that was a gain."""
         key = ("elsewhere", lane.name, metric, repr(change))
-        if key not in self._told:
-            self._told[key] = self._elsewhere(change, like, lane, metric)
-        return self._told[key]
+        if key not in self._tried:
+            self._tried[key] = self._elsewhere(change, like, lane, metric)
+        return self._tried[key]
 
     def _elsewhere(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
         rows = self._rows(change, "b", like, lane, [Condition("outcome", "=", "ok")])

@@ -61,8 +61,8 @@ def section(known: Iterable[Cited], codes: Iterable[str]) -> Section:
     by_code = {item.code: item for item in known}
     wanted = sorted(set(codes))
     entries = tuple(_entry(code, by_code.get(code)) for code in wanted)
-    says = "What the codes of this page mean. A rule's whole page: receipts rules CODE."
-    return Section("rules", "Rules", sentences=(says if wanted else "This page cites no rule.",), entries=entries)
+    intro = "What the codes of this page mean. A rule's whole page: receipts rules CODE."
+    return Section("rules", "Rules", sentences=(intro if wanted else "This page cites no rule.",), entries=entries)
 
 
 def _entry(code: str, item: Cited | None) -> Entry:

@@ -16,10 +16,9 @@ from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level
 from receipts.publish.page import Cell, Code, Row, Section, Table, heads
 from receipts.publish.report.comparisons import moved
-from receipts.publish.report.data import Judged, LaneWeek, Moved, Ref
+from receipts.publish.report.data import JudgedPair, LaneWeek, Moved, Ref
 from receipts.publish.report.page import folded, joined, links, listed, more, rule
-from receipts.publish.report.sections.claims import ClaimNow
-from receipts.publish.report.sections.claims import Judged as JudgedClaims
+from receipts.publish.report.sections.claims import ClaimNow, JudgedClaims
 from receipts.publish.report.sections.retest import Retests, Tried, change_of, is_gain
 from receipts.publish.text import NOTE, UNKNOWN, change, plain, span
 
@@ -122,7 +121,7 @@ def _claimed(gain: Gain, judged: JudgedClaims) -> Gain:
     return replace(gain, claim=next(named, None))
 
 
-def _is_local(reader: ReportReader, pair: Judged, lane: Lane) -> bool | None:
+def _is_local(reader: ReportReader, pair: JudgedPair, lane: Lane) -> bool | None:
     """True for a gain beside the targets, False for what is no gain at one, None for all else."""
     there = target_of(reader.launch(reader.entry(pair.b[0].id)).parsed, lane) is not None
     gain = pair.status != "rejected" and is_gain(pair.metric, pair.effect, pair.ratio)
@@ -132,7 +131,7 @@ def _is_local(reader: ReportReader, pair: Judged, lane: Lane) -> bool | None:
     return False if there and not gain and known and len(pair.counted) == 1 else None
 
 
-def _from_gain(reader: ReportReader, pair: Judged, lane: Lane, retests: Retests) -> Gain | None:
+def _from_gain(reader: ReportReader, pair: JudgedPair, lane: Lane, retests: Retests) -> Gain | None:
     base, candidate = _sides(reader.store, pair)
     changed = change_of(difference(base, candidate, tuple(lane.not_applicable)))
     if not changed:
@@ -142,7 +141,7 @@ def _from_gain(reader: ReportReader, pair: Judged, lane: Lane, retests: Retests)
     return _gain(lane, pair, _stated(candidate, pair), trial, *_fate(there))
 
 
-def _from_loss(reader: ReportReader, pair: Judged, lane: Lane, retests: Retests) -> Gain | None:
+def _from_loss(reader: ReportReader, pair: JudgedPair, lane: Lane, retests: Retests) -> Gain | None:
     base, candidate = _sides(reader.store, pair)
     changed = change_of(difference(base, candidate, tuple(lane.not_applicable)))
     local = retests.elsewhere(changed, candidate, lane, pair.metric) if changed else None
@@ -152,13 +151,13 @@ def _from_loss(reader: ReportReader, pair: Judged, lane: Lane, retests: Retests)
     return _gain(lane, pair, _trial(reader, local), _stated(candidate, pair), "vanished", rules)
 
 
-def _sides(store: Store, pair: Judged) -> tuple[Parsed, Parsed]:
+def _sides(store: Store, pair: JudgedPair) -> tuple[Parsed, Parsed]:
     return store.parsed(pair.a[0].id), store.parsed(pair.b[0].id)
 
 
 def _gain(
     lane: Lane,
-    pair: Judged,
+    pair: JudgedPair,
     local: Trial,
     there: Trial | None,
     fate: str,
@@ -194,7 +193,7 @@ def _fate(there: Tried | None) -> tuple[str, tuple[tuple[str, str], ...]]:
     return "vanished", rules
 
 
-def _stated(candidate: Parsed, pair: Judged) -> Trial:
+def _stated(candidate: Parsed, pair: JudgedPair) -> Trial:
     return Trial(pair.a, pair.b, _shape(candidate), pair.ratio, pair.low, pair.high, pair.effect, pair.status)
 
 
@@ -230,13 +229,13 @@ def section(data: Survival, rules: RuleSet) -> Section | str:
     ))  # fmt: skip
     if not inner and not data.untried:
         return "gains lost or waiting for a target"
-    says = (
+    intro = (
         "A gain counts where the lane trains. Gains at other shapes were looked for at the lane's targets, "
         "by the same change of the same values, and what is no gain there was looked for elsewhere. Each trial stands "
         "alone: nothing here is adjusted."
     )
     left = (f"{data.untried} more comparisons were not looked for elsewhere.",) if data.untried else ()
-    return Section("survival", "What did not survive", sentences=(says, *left), sections=tuple(inner))
+    return Section("survival", "What did not survive", sentences=(intro, *left), sections=tuple(inner))
 
 
 def _gains(anchor: str, title: str, gains: Sequence[Gain], target: Sequence[str]) -> Section | str:

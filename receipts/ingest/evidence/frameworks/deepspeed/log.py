@@ -13,14 +13,14 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.columns import Columns
+from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.frameworks.deepspeed.configuration import DeepSpeedConfig, batch_size
 from receipts.ingest.evidence.frameworks.deepspeed.memory import DeepSpeedMemory
 from receipts.ingest.evidence.frameworks.deepspeed.reports import Collectives, EngineTimers, profile, timers
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.rows import rising
 from receipts.ingest.evidence.steps import ABSENT, Steps
@@ -94,7 +94,7 @@ class DeepSpeed(RecordReader):
         fields = {known.field if (known := self.label(name)) else name for name in names}
         return not fields.isdisjoint(_ANY) or fields >= _PIPELINE
 
-    def many(self, columns: Columns) -> bool:
+    def many(self, columns: RecordColumns) -> bool:
         """Take records; one by one where an overflow may be of the first, or where two lines name two steps."""
         if self._overflow_at is not None or ("reported" in columns and "step" in columns):
             pair = [columns.figures.get(name) for name in ("reported", "step")]
@@ -102,7 +102,7 @@ class DeepSpeed(RecordReader):
                 return False
         return super().many(columns)
 
-    def rows(self, rows: Rows) -> None:
+    def rows(self, rows: RecordRows) -> None:
         """Take records of a form, or of a report and a throughput line in turn."""
         self._config.close()
         self.taken += len(rows.lines)
@@ -196,7 +196,7 @@ class DeepSpeed(RecordReader):
             self.reading.counters["skipped_steps"] = skipped
         self._put([step for step in steps if step], {})
 
-    def _throughput(self, rows: Rows) -> None:
+    def _throughput(self, rows: RecordRows) -> None:
         rates, batch = rows.figures["samples_per_second"], self._samples()
         rows.steps = rows.steps or self._older(rows.counts.get("micro") or rows.counts.get("plain") or ())
         if not rows.steps:

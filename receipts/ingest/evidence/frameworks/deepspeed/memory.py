@@ -12,7 +12,7 @@ from typing import Final
 from receipts.base.units import BINARY
 from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
-from receipts.ingest.evidence.record import Rows
+from receipts.ingest.evidence.record import RecordRows
 from receipts.ingest.evidence.steps import ABSENT
 
 _USAGE = re.compile(r"(?<!\w)(Max_MA|Max_CA|MA|CA)\s+([\d.]{1,20})\s*([MG])B")
@@ -37,7 +37,7 @@ class DeepSpeedMemory:
         self._places: dict[str, int] = {}
         self._sizes: list[float] = []
 
-    def timer(self, rows: Rows) -> None:
+    def timer(self, rows: RecordRows) -> None:
         """What throughput lines print: the last use, and the largest peak."""
         columns = [rows.figures.get(name, ()) for name in ("bytes_used", "peak_bytes")]
         if not any(columns):
@@ -48,7 +48,7 @@ class DeepSpeedMemory:
                 self._keep(self._timer, "bytes_used", sizes[0], int(line), last=True)
                 self._keep(self._timer, "peak_bytes", sizes[1], int(line))
 
-    def pipeline(self, rows: Rows) -> None:
+    def pipeline(self, rows: RecordRows) -> None:
         """The peaks that a fork of the pipeline engine prints with its steps."""
         for name in ("peak_bytes", "peak_reserved_bytes"):
             for line, size in zip(rows.lines, rows.figures.get(name, ()), strict=False):

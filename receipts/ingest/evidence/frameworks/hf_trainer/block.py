@@ -14,7 +14,7 @@ _WITHIN: Final = re.compile(r"[\w.-][\w.]|\d-")
 _MAX_LINES: Final = 80
 
 
-class Block:
+class DictBlock:
     """The lines of one dictionary; true while one is open. ``line`` is where it began."""
 
     def __init__(self) -> None:

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.columns import Columns
+from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.frameworks.hf_trainer.banner import Banner
-from receipts.ingest.evidence.frameworks.hf_trainer.block import Block
+from receipts.ingest.evidence.frameworks.hf_trainer.block import DictBlock
 from receipts.ingest.evidence.frameworks.hf_trainer.history import TrainerRecords
 from receipts.ingest.evidence.frameworks.hf_trainer.places import BAR, HINT, Places
 from receipts.ingest.evidence.frameworks.hf_trainer.profile import ProfileEvents
@@ -25,7 +25,7 @@ from receipts.ingest.evidence.numbers import FIGURE, judged
 from receipts.ingest.evidence.numbers import number as parse
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Form, Record, Rows
+from receipts.ingest.evidence.record import Form, LineRecord, RecordRows
 from receipts.ingest.evidence.records import STEP, RecordReader
 from receipts.ingest.evidence.steps import ABSENT
 
@@ -60,7 +60,7 @@ class HfTrainer(RecordReader):
         self._echoed = False
         self._places = Places()
         self._steps = StepTable()
-        self._block = Block()
+        self._block = DictBlock()
         self._events = ProfileEvents(self.reading)
         self._metrics = MetricTable()
         self._hidden = self.bare = False
@@ -90,7 +90,7 @@ class HfTrainer(RecordReader):
         """Whether the Trainer (or one of its forks) wrote it."""
         return "loss" in names and (self.bare or not _SIGNS.isdisjoint(names))
 
-    def find(self, text: str) -> list[Record]:
+    def find(self, text: str) -> list[LineRecord]:
         """The records of a line, each with the step that it has, or that stands before it."""
         at, records = 0, super().find(text)
         for record in records:
@@ -114,11 +114,11 @@ class HfTrainer(RecordReader):
             return {}
         return {name: span for name, span in super().spans(text).items() if name not in _SIGNS}
 
-    def many(self, columns: Columns) -> bool:
+    def many(self, columns: RecordColumns) -> bool:
         """Take records that no line above them gives a step."""
         return (STEP in columns or (self.follows and self._places.alone(columns.lines[0]))) and super().many(columns)
 
-    def rows(self, rows: Rows) -> None:
+    def rows(self, rows: RecordRows) -> None:
         """Take records; what stands below the last one may give it a step."""
         echo = _ECHOED in rows.counts
         figures = {name: column[-1] for name, column in rows.figures.items()}
@@ -142,7 +142,7 @@ class HfTrainer(RecordReader):
         else:
             self._places.hint(rest, rows.lines[-1])
 
-    def put(self, rows: Rows) -> None:
+    def put(self, rows: RecordRows) -> None:
         """Record steps, without the losses that the Trainer's filter made."""
         rows.figures["loss"] = self._filtered(rows.values("loss"), rows.values("grad_norm"), rows.lines)
         super().put(rows)
@@ -238,7 +238,7 @@ class HfTrainer(RecordReader):
 
     def _put_one(self, step: int, figures: Mapping[str, float], line: int) -> None:
         columns = {name: [value] for name, value in figures.items()}
-        self.put(Rows([step], [line], {}, columns, Columns((line,), (line,), {})))
+        self.put(RecordRows([step], [line], {}, columns, RecordColumns((line,), (line,), {})))
 
     def _settle(self, step: int | None) -> None:
         """Give the record that waits its step, or none."""

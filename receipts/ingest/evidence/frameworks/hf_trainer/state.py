@@ -37,7 +37,7 @@ class TrainerState(FileReader):
 
     def read(self, source: Source) -> list[Reading]:
         """One reading, whatever the length of the history."""
-        history = History()
+        history = StateHistory()
         rest, line = "", 1
         for chunk in source.chunks():
             text = rest + chunk.decode("utf-8", "replace")
@@ -45,7 +45,7 @@ class TrainerState(FileReader):
         return [history.finish(rest)]
 
 
-class History:
+class StateHistory:
     """The objects of a history, one after the other, and the scalars around them."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.numbers import FIGURE, number
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
-from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.steps import ABSENT, Steps
 
@@ -71,7 +71,7 @@ class LlmC(RecordReader):
         """Other programs print such a beginning, but no z-scores."""
         return "z)|" in text
 
-    def rows(self, rows: Rows) -> None:
+    def rows(self, rows: RecordRows) -> None:
         """Take records; what main.log counts from 0 gives way to the console's own numbers."""
         if "trl" in rows.columns:
             if not self._console:

@@ -21,7 +21,7 @@ _CELL: Final = rf"(?<![\w/.(-])(?P<label>[A-Za-z][\w/.-]{{0,80}})['\"]?(?: ?[:=]
 _METRIC: Final = r"^\s{1,20}(?P<label>[A-Za-z][^=:]{1,100}?)\s?[=:]\s?(?P<word>\S{1,40})\s*$"
 
 
-class Loop(RecordReader):
+class LoopLog(RecordReader):
     """Reads the lines of one loop. ``mean``: its figures are means over the steps since the last record."""
 
     mean: ClassVar[bool]
@@ -35,11 +35,11 @@ class Loop(RecordReader):
         return reading
 
 
-class BlockLoop(BlockReader, Loop):
+class BlockLoop(BlockReader, LoopLog):
     """Reads the heads and metrics of one loop."""
 
 
-def reader(name: str) -> type[Loop]:
+def reader(name: str) -> type[LoopLog]:
     """The reader of the loop that a table describes."""
     record: dict[str, Any] = vocabulary.table(name)["record"]
     settings: dict[str, Any] = {
@@ -53,7 +53,7 @@ def reader(name: str) -> type[Loop]:
     if record.get("below"):
         return type(name, (BlockLoop,), settings | {"head": head, "metric": re.compile(_METRIC)})
     cells = re.compile(record.get("cells", _CELL).replace("FIGURE", FIGURE), re.IGNORECASE)
-    return type(name, (Loop,), settings | {"forms": (Form(head, (cells,)),)})
+    return type(name, (LoopLog,), settings | {"forms": (Form(head, (cells,)),)})
 
 
 READERS = tuple(map(reader, vocabulary.loops()))

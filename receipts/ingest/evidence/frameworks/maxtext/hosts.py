@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence.record import Rows
+from receipts.ingest.evidence.record import RecordRows
 from receipts.ingest.evidence.steps import ABSENT, Steps
 
 _RAY: Final = re.compile(r"\(\S{1,80} pid=(\d{1,10})(?:, ip=([\d.:a-f]{1,45}))?\)")
@@ -29,7 +29,7 @@ class Hosts:
             self._workers[workers[-1]] = len(self._workers)
         return self._workers.get(workers[-1])
 
-    def copy(self, row: Rows, steps: Steps, last: int) -> int | None:
+    def copy(self, row: RecordRows, steps: Steps, last: int) -> int | None:
         """The rank of a record that repeats step and loss of one of the last few; None for the first one."""
         step, loss = row.steps[0], row.figures.get("loss", [ABSENT])[0]
         recent = last - _RECENT < step <= last

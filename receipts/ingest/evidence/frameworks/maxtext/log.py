@@ -18,11 +18,11 @@ from receipts.ingest.evidence.frameworks.maxtext import system as maxtext_system
 from receipts.ingest.evidence.frameworks.maxtext.hosts import Hosts
 from receipts.ingest.evidence.frameworks.maxtext.memory import MemoryLines
 from receipts.ingest.evidence.frameworks.maxtext.steady import Events, not_steady
-from receipts.ingest.evidence.frameworks.maxtext.table import Table
+from receipts.ingest.evidence.frameworks.maxtext.table import RateTable
 from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading, Reason
-from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RANK, RecordReader
 from receipts.ingest.evidence.rows import rising
 
@@ -86,7 +86,7 @@ class MaxText(RecordReader):
         self._weights: float | None = None
         self._hold = 0
         self._want = ""
-        self._table: Table | None = None
+        self._table: RateTable | None = None
         self._hosts = Hosts()
         self._last_step = -1
         self._captured = False
@@ -101,7 +101,7 @@ class MaxText(RecordReader):
         """Whether a table goes on, or what a line announced has not come."""
         return self._hold > 0 or self._table is not None
 
-    def rows(self, rows: Rows) -> None:
+    def rows(self, rows: RecordRows) -> None:
         """Take records; one that repeats step and loss of the last few is another host's."""
         self._weights = rows.figures.pop("total_weights", [self._weights])[-1]
         before = rows.text[: rows.text.rfind("step:")][-_PREFIX:]
@@ -202,7 +202,7 @@ class MaxText(RecordReader):
         elif "tuning params for model are" in text:
             self._config.add_dictionary(text[:65536], number)
             self._note()
-        elif (table := Table.of(text) if "|" in text and "TFLOP/s" in text else None) is not None:
+        elif (table := RateTable.of(text) if "|" in text and "TFLOP/s" in text else None) is not None:
             self._table = table
         else:
             self._aside(text, number)

@@ -15,7 +15,7 @@ from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.frameworks.maxtext.steady import Events, not_steady
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.vocabulary import Label
 
@@ -49,7 +49,7 @@ class MaxTextMetrics(RecordReader):
         self._events = Events()
         self._validation: tuple[float, int] | None = None
 
-    def rows(self, rows: Rows) -> None:
+    def rows(self, rows: RecordRows) -> None:
         """Take steps, or evaluations, which are none."""
         tera = rows.figures.pop("tflops", [0.0])[0]
         losses = rows.figures.pop("validation", None)

@@ -28,7 +28,7 @@ _NOTES: Final = ("note", "notes", "comment", "comments", "remark", "remarks")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StepRow:
     """One step of a table; ``reason`` is what its note says of it."""
 
     step: int
@@ -37,7 +37,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Table:
+class RateTable:
     """A table whose head names a step, a rate a device, and more. ``columns`` are fields by position."""
 
     columns: dict[int, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Table:
     note: int | None = None
 
     @classmethod
-    def of(cls, text: str) -> Table | None:
+    def of(cls, text: str) -> RateTable | None:
         """The table that this head begins, or None."""
         names = [_BLANKS.sub("", cell.lower()) for cell in _cells(text)]
         columns = {at: _COLUMNS[name] for at, name in enumerate(names) if name in _COLUMNS}
@@ -53,7 +53,7 @@ class Table:
             return None
         return cls(columns, names.index("step"), next((at for at, name in enumerate(names) if name in _NOTES), None))
 
-    def row(self, text: str) -> Row | None:
+    def row(self, text: str) -> StepRow | None:
         """One row; None for the rule under the head and for rows without a step."""
         cells = _cells(text)
         step = number(cells[self.step]) if self.step < len(cells) else None
@@ -61,7 +61,7 @@ class Table:
             return None
         figures = {name: _figure(name, cells[at]) for at, name in self.columns.items() if at < len(cells)}
         note = cells[self.note].lower() if self.note is not None and self.note < len(cells) else ""
-        return Row(int(step), {name: value for name, value in figures.items() if value is not None}, _reason(note))
+        return StepRow(int(step), {name: value for name, value in figures.items() if value is not None}, _reason(note))
 
 
 def _figure(name: str, cell: str) -> float | None:

@@ -17,7 +17,7 @@ _SECTION: Final = re.compile(r" *\[([a-z_]{2,40})\](?: Non-default values\b.*)?:
 _DEFAULT: Final = re.compile(r"\s{2,}\(Mcore default: .*\)$")
 
 
-class Block:
+class NestedDump:
     """Collects one dump. ``values`` maps dotted keys to text and line; ``open`` is whether more is wanted."""
 
     __slots__ = ("_foreign", "_lines", "_prefix", "_stack", "open", "values")

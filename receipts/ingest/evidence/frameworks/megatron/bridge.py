@@ -13,10 +13,10 @@ from itertools import repeat
 from typing import Final
 
 from receipts.ingest.evidence.frameworks.megatron import configuration as megatron_config
-from receipts.ingest.evidence.frameworks.megatron.block import Block
+from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.frameworks.megatron.line import FIRST_RANK
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Rows
+from receipts.ingest.evidence.record import RecordRows
 from receipts.ingest.evidence.steps import ABSENT, MAX_STEPS
 
 # Two decimals of seconds, and the last digit of the milliseconds.
@@ -102,7 +102,7 @@ class StepTimes:
         elif reading.steps.get(step, _RATE) is None:
             reading.steps.add(step, {_RATE: rate})
 
-    def of_rows(self, reading: Reading, rows: Rows, times: list[tuple[float, float]] | None) -> list[float]:
+    def of_rows(self, reading: Reading, rows: RecordRows, times: list[tuple[float, float]] | None) -> list[float]:
         """TFLOP/s by step times of the first rank; those that the record prints stand."""
         seconds = rows.values("step_seconds")
         if times is None and not len(self):
@@ -138,7 +138,7 @@ class StepTimes:
             reading.remark("note", "steps are numbered by the order of their times; the log names none")
 
 
-def configure(reading: Reading, block: Block) -> None:
+def configure(reading: Reading, block: NestedDump) -> None:
     """State what a configuration dump of Megatron-Bridge gives, by the arguments' names."""
     section = block.leaf(*_SECTIONS)
     renamed = {_NAMES.get(name, name): value for name, value in section.items()}

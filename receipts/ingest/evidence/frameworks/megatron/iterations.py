@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Rows
+from receipts.ingest.evidence.record import RecordRows
 from receipts.ingest.evidence.steps import ABSENT
 
 _BEGUN: Final = "Completed Stage: Warm Up"
@@ -54,7 +54,7 @@ class Divergence:
         self._silent: list[tuple[int, int, int]] = []
         self._spoilt: list[tuple[int, str, int]] = []
 
-    def take(self, rows: Rows, skipped: list[float] | None, nans: list[float]) -> None:
+    def take(self, rows: RecordRows, skipped: list[float] | None, nans: list[float]) -> None:
         """Take records with their counts of skipped and of NaN iterations; None where they print no skipped ones."""
         losses, norms = rows.figures.get("loss"), rows.figures.get("grad_norm", [])
         if losses is None:

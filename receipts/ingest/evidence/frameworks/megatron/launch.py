@@ -84,26 +84,26 @@ def start(reading: Reading, text: str, line: int) -> None:
 class Elastic:
     """The layout that torchrun states at its start: processes a node, and nodes where their number is fixed."""
 
-    __slots__ = ("_found", "_line")
+    __slots__ = ("_degrees", "_line")
 
     def __init__(self) -> None:
-        self._found: dict[str, int] = {}
+        self._degrees: dict[str, int] = {}
         self._line = 0
 
     def take(self, text: str, line: int) -> None:
         """Read one line of torchrun's launch configuration."""
         match = _ELASTIC.search(text)
         if match:
-            self._found.setdefault(match[1], int(match[2]))
+            self._degrees.setdefault(match[1], int(match[2]))
             self._line = self._line or line
 
     def state(self, reading: Reading) -> None:
         """State hosts and chips where nothing else did."""
-        hosts = self._found.get("max_nodes")
-        if hosts is None or hosts != self._found.get("min_nodes", hosts) or hosts < 1:
+        hosts = self._degrees.get("max_nodes")
+        if hosts is None or hosts != self._degrees.get("min_nodes", hosts) or hosts < 1:
             return
         if "hardware.hosts" not in reading.stated:
             reading.state("hardware.hosts", hosts, f"max_nodes: {hosts}", self._line)
-        each = self._found.get("nproc_per_node")
+        each = self._degrees.get("nproc_per_node")
         if each and "hardware.chips" not in reading.stated:
             reading.state("hardware.chips", hosts * each, f"nproc_per_node: {each}, max_nodes: {hosts}", self._line)

@@ -14,12 +14,12 @@ from typing import ClassVar, Final
 
 from receipts.ingest.evidence import steady, vocabulary
 from receipts.ingest.evidence.frameworks.megatron import bridge, configuration, launch, line, memory
-from receipts.ingest.evidence.frameworks.megatron.block import Block
+from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.frameworks.megatron.dump import BEGIN, Dump
 from receipts.ingest.evidence.frameworks.megatron.iterations import Divergence, Profiler
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Record, Rows
+from receipts.ingest.evidence.record import LineRecord, RecordRows
 from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.rows import rising
 from receipts.ingest.evidence.vocabulary import Label
@@ -54,11 +54,11 @@ class Megatron(RecordReader):
     def __init__(self) -> None:
         super().__init__()
         self._dump = Dump()
-        self._block = Block()
+        self._block = NestedDump()
         self._times = bridge.StepTimes()
         self._profiler = Profiler()
         self._divergence = Divergence(self.reading)
-        self._parameters = memory.Parameters()
+        self._parameters = memory.ParameterCounts()
         self._elastic = launch.Elastic()
         self._last: int | None = None
         self._carrying: set[int] = set()
@@ -87,7 +87,7 @@ class Megatron(RecordReader):
         fields = [known.field for name in names if (known := self.label(name)) is not None]
         return "step_seconds" in fields or len(fields) > 1 or "first_rank_seconds" in fields or "iterations" in names
 
-    def find(self, text: str) -> list[Record]:
+    def find(self, text: str) -> list[LineRecord]:
         """The records on a line; a last cell that was cut has no figure."""
         records = super().find(text)
         for record in records:
@@ -102,7 +102,7 @@ class Megatron(RecordReader):
         """Whether a dump of arguments or a configuration goes on."""
         return self._dump.open or self._block.open
 
-    def rows(self, rows: Rows) -> None:
+    def rows(self, rows: RecordRows) -> None:
         """Take iterations, step times, both in turn, or one rank's memory."""
         if "iterations" in rows.counts:
             start = [head.start() for head in memory.MEMORY.head.finditer(rows.text)][-1]
@@ -123,7 +123,7 @@ class Megatron(RecordReader):
         else:
             self._iterations(rows, pairs)
 
-    def _iterations(self, rows: Rows, times: list[tuple[float, float]] | None) -> None:
+    def _iterations(self, rows: RecordRows, times: list[tuple[float, float]] | None) -> None:
         """Take iterations whose numbers rise."""
         self._look(rows)
         figures, steps = rows.figures, rows.steps
@@ -144,7 +144,7 @@ class Megatron(RecordReader):
         self._last = steps[-1]
         self.put(rows)
 
-    def _look(self, rows: Rows) -> None:
+    def _look(self, rows: RecordRows) -> None:
         """What the words of a record show of the program that printed it."""
         head = line.ITERATION.head.search(rows.text)
         at = head.start() if head else 0
@@ -194,7 +194,7 @@ class Megatron(RecordReader):
         """None: `steady` marks them by the times, too."""
         return iter(())
 
-    def judge(self, rows: Rows) -> None:
+    def judge(self, rows: RecordRows) -> None:
         """Left to `Divergence`, which knows of skipped iterations."""
 
     def other(self, text: str, number: int) -> None:

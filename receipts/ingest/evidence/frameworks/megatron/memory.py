@@ -76,7 +76,7 @@ def footprints(reading: Reading, text: str) -> None:
         reading.predicted.setdefault(surface, round(float(value) * MIB))
 
 
-class Parameters:
+class ParameterCounts:
     """Parameter counts as printed: by model-parallel rank, or the rounded total of the theoretical report."""
 
     __slots__ = ("_line", "_rounded", "_shards")

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import steady as megatron_steady
-from receipts.ingest.evidence.frameworks.megatron.block import Block
+from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.frameworks.mlperf.progress import Blocks, Mark, Work
 from receipts.ingest.evidence.frameworks.mlperf.records import MllogRecord, figure, integer, objects, record_of
 from receipts.ingest.evidence.frameworks.mlperf.settings import state_launch, state_setting
@@ -40,7 +40,7 @@ class Mlperf(LineReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._block = Block()
+        self._block = NestedDump()
         self._work = Work(None, None, by_tokens=False)
         self._blocks = Blocks()
         self._starts: set[int] = set()

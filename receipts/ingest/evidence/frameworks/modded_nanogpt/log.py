@@ -18,7 +18,7 @@ from receipts.ingest.evidence.frameworks.modded_nanogpt.program import PrintedPr
 from receipts.ingest.evidence.numbers import FIGURE, number
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
-from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.steps import ABSENT
 
@@ -81,7 +81,7 @@ class ModdedNanogpt(RecordReader):
         """The places of a record's figures, on a line with nothing else."""
         return {} if "peak " in text else super().spans(text)
 
-    def rows(self, rows: Rows) -> None:
+    def rows(self, rows: RecordRows) -> None:
         """Take records: a step's time is the difference to the record before it."""
         clock = rows.figures.pop("clock")
         validation = rows.figures.pop("validation", None)
@@ -100,7 +100,7 @@ class ModdedNanogpt(RecordReader):
         rows.keep(kept)
         self._put(rows, rows.figures.pop("clock"))
 
-    def _put(self, rows: Rows, clock: list[float]) -> None:
+    def _put(self, rows: RecordRows, clock: list[float]) -> None:
         if not rows.steps:
             return
         gone = list(map(sub, rows.steps, [self._last[0], *rows.steps]))

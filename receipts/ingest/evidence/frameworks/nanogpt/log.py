@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.numbers import FIGURE
-from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.vocabulary import Label
 
@@ -57,7 +57,7 @@ class PlainLoop(RecordReader):
         """What a label means, in any case."""
         return self.labels.get(word.lower())
 
-    def rows(self, rows: Rows) -> None:
+    def rows(self, rows: RecordRows) -> None:
         """Take records; the peak by which nanoGPT divides is said once."""
         if not self._divided and "mfu" in rows.figures and "iter " in rows.text and max(rows.figures["mfu"]) > 0:
             self._divided = True

@@ -19,7 +19,7 @@ from receipts.ingest.evidence.frameworks.nanotron.configuration import NanotronC
 from receipts.ingest.evidence.numbers import FIGURE, scaled
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
-from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.steps import ABSENT
 
@@ -85,7 +85,7 @@ class Nanotron(RecordReader):
         """Whether a printed configuration goes on."""
         return bool(self._config.inside)
 
-    def rows(self, rows: Rows) -> None:
+    def rows(self, rows: RecordRows) -> None:
         """Take records; the batch counts samples or tokens, which the rates tell."""
         if self._config.inside:
             # Lines were left out of the printed configuration: its brackets never close.
@@ -155,7 +155,7 @@ class Nanotron(RecordReader):
             self._samples.add(round(batch))
         return batch
 
-    def _ratios(self, rows: Rows) -> None:
+    def _ratios(self, rows: RecordRows) -> None:
         """Narrow down the number of chips by the two rates of a record."""
         room = max(0, _ENOUGH - self.taken)
         rates = zip(rows.values("tokens_per_second")[:room], rows.values("tokens_per_second_per_chip"), strict=False)
@@ -165,7 +165,7 @@ class Nanotron(RecordReader):
                 ratio = rate / per_chip
                 self._chips = (max(low, ratio / _ROUNDING**2), min(high, ratio * _ROUNDING**2))
 
-    def _cuda(self, rows: Rows) -> None:
+    def _cuda(self, rows: RecordRows) -> None:
         for step, line, size in zip(rows.steps, rows.lines, rows.figures.pop("bytes_used", ()), strict=False):
             if 0 <= size < 1e16:
                 self._peaks["bytes_used"] = round(size)

@@ -12,11 +12,11 @@ from typing import Final
 
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.frameworks.megatron import configuration as megatron_config
-from receipts.ingest.evidence.frameworks.megatron.block import Block
+from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.reading import Reading
 
 
-def configure(reading: Reading, block: Block) -> None:
+def configure(reading: Reading, block: NestedDump) -> None:
     """State what NeMo 1's experiment configuration gives: `trainer`, `model`, and the adapters under it."""
     section = block.leaf("model", "trainer")
     for name, (text, line) in block.values.items():
@@ -40,7 +40,7 @@ def configure(reading: Reading, block: Block) -> None:
             reading.state("numerics.adapters.rank", int(rank[0]), f"adapter_dim: {rank[0]}", rank[1])
 
 
-def _machine(reading: Reading, block: Block) -> None:
+def _machine(reading: Reading, block: NestedDump) -> None:
     each, hosts = (block.values.get(f"trainer.{name}", ("", 0)) for name in ("devices", "num_nodes"))
     if not (hosts[0].isdigit() and len(hosts[0]) < 8 and int(hosts[0])):
         return
@@ -60,10 +60,10 @@ _MAX_EXAMPLES: Final = 16
 class Formula:
     """Reads the worked examples that follow the formula's words."""
 
-    __slots__ = ("_found", "_left", "open")
+    __slots__ = ("_left", "_records", "open")
 
     def __init__(self) -> None:
-        self._found: list[tuple[int, int, float, float, str, int]] = []
+        self._records: list[tuple[int, int, float, float, str, int]] = []
         self._left = 0
         self.open = False
 
@@ -76,15 +76,15 @@ class Formula:
         """Take a line after the words; False once an example was read or none came."""
         self._left -= 1
         match = _EXAMPLE.search(text)
-        if match is not None and len(self._found) < _MAX_EXAMPLES:
+        if match is not None and len(self._records) < _MAX_EXAMPLES:
             rate = float(match[4].replace(",", ""))
-            self._found.append((int(match[1]), int(match[2]), float(match[3]), rate, match[0], line))
+            self._records.append((int(match[1]), int(match[2]), float(match[3]), rate, match[0], line))
         self.open = match is None and self._left > 0
         return self.open
 
     def state(self, reading: Reading) -> None:
         """State the sequence length, and the rate of the step that an example is about."""
-        for length, batch, seconds, rate, text, line in self._found:
+        for length, batch, seconds, rate, text, line in self._records:
             if length < 1 or seconds <= 0 or abs(length * batch / seconds - rate) > 1:
                 continue
             for step in reading.steps.numbers():
@@ -124,7 +124,7 @@ _NAMES: Final = (
 _MODEL_ARGUMENTS: Final = re.compile(rf"\b({'|'.join(_NAMES)})[=:] ?(\w{{1,20}})\b")
 
 
-class Layout:
+class LayoutLines:
     """States what the lines say at once, and the arguments of the printed objects at the end."""
 
     def __init__(self, reading: Reading) -> None:

@@ -12,13 +12,13 @@ from itertools import pairwise
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence import steady, vocabulary
-from receipts.ingest.evidence.frameworks.megatron.block import Block
+from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.frameworks.megatron.launch import Elastic
-from receipts.ingest.evidence.frameworks.megatron.memory import MAX_ROWS, Parameters
-from receipts.ingest.evidence.frameworks.nemo.layout import Formula, Layout, configure
+from receipts.ingest.evidence.frameworks.megatron.memory import MAX_ROWS, ParameterCounts
+from receipts.ingest.evidence.frameworks.nemo.layout import Formula, LayoutLines, configure
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
-from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RecordReader
 
 _MEMORY: Final[tuple[str, ...]] = ("bytes_used", "peak_bytes", "peak_reserved_bytes")
@@ -52,11 +52,11 @@ class Nemo(RecordReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._block = Block()
+        self._block = NestedDump()
         self._elastic = Elastic()
-        self._parameters = Parameters()
+        self._parameters = ParameterCounts()
         self._formula = Formula()
-        self._layout = Layout(self.reading)
+        self._layout = LayoutLines(self.reading)
         self._epoch = self._base = 0
         self._last = -1
         self._highest: MemoryRow | None = None
@@ -65,7 +65,7 @@ class Nemo(RecordReader):
         """Whether a configuration dump or the README's formula goes on."""
         return self._block.open or self._formula.open
 
-    def rows(self, rows: Rows) -> None:
+    def rows(self, rows: RecordRows) -> None:
         """Take records; the first form names epoch and iteration, the second a count of its own."""
         rows.steps = rows.steps or self._steps(rows)
         figures = rows.figures
@@ -108,7 +108,7 @@ class Nemo(RecordReader):
         steady.mark(reading, starts)
         return reading
 
-    def _steps(self, rows: Rows) -> list[int]:
+    def _steps(self, rows: RecordRows) -> list[int]:
         """The global step; where it is not printed it follows from the samples, or from the iterations of epochs."""
         counts, numbers, consumed = rows.counts, rows.values("number"), rows.values("consumed")
         exact = "global_step" not in rows.columns or b"e" not in b" ".join(rows.columns.words("global_step"))

@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.steps import ABSENT
 
@@ -52,7 +52,7 @@ class T5X(RecordReader):
         """Whether a record has a known label: any may be left out."""
         return any(self.label(name) is not None for name in names)
 
-    def rows(self, rows: Rows) -> None:
+    def rows(self, rows: RecordRows) -> None:
         """Take records that print the same figures."""
         reading, figures = self.reading, rows.figures
         for compiled in filter(math.isfinite, figures.pop("compile_seconds", ())):

@@ -24,7 +24,7 @@ _TABLES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Metric(Label):
+class Tag(Label):
     """What a name means: a field of a step, the divisor to its unit, or one over it where ``inverse``."""
 
     inverse: bool = False
@@ -47,17 +47,17 @@ class Dialect:
     framework: str
     source: str
     signs: tuple[str, ...]
-    metrics: Mapping[str, Metric]
-    memory: Mapping[str, Metric]
+    metrics: Mapping[str, Tag]
+    memory: Mapping[str, Tag]
     validation: tuple[str, ...]
     step: tuple[str, ...]
     mean: bool
 
 
-def _metric(entry: Any) -> Metric:
+def _metric(entry: Any) -> Tag:
     if isinstance(entry, dict):
-        return Metric(**entry)
-    return Metric(entry) if isinstance(entry, str) else Metric(*entry)
+        return Tag(**entry)
+    return Tag(entry) if isinstance(entry, str) else Tag(*entry)
 
 
 def _dialect(name: str) -> Dialect:

@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Form, Rows
+from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RANK, RecordReader
 
 _CELL: Final = re.compile(rf"(?<!\w)(?P<label>Loss|Rate|Throughput)=\s{{0,4}}(?P<word>{FIGURE})(?=[\s|,]|$)", re.I)
@@ -47,7 +47,7 @@ class TorchXlaScript(RecordReader):
         self._highest, self._previous, self._stride = -1, -1, 1
         self._rates = self._traced = False
 
-    def rows(self, rows: Rows) -> None:
+    def rows(self, rows: RecordRows) -> None:
         """Take records; torchprime's own step time begins when the trace has ended."""
         figures = rows.figures
         trace, rest = figures.pop("trace", None), figures.pop("rest", None)

@@ -14,7 +14,7 @@ _FOLDED = re.compile(r"\s*['\"}\]]")
 _MAX_LINES: Final = 4000
 
 
-class Block:
+class ConfigBlock:
     """The lines of one document, until its brackets close."""
 
     def __init__(self) -> None:

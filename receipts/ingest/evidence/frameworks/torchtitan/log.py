@@ -13,13 +13,13 @@ from itertools import pairwise
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.frameworks.torchtitan.block import RANK, Block
+from receipts.ingest.evidence.frameworks.torchtitan.block import RANK, ConfigBlock
 from receipts.ingest.evidence.frameworks.torchtitan.configuration import TorchtitanConfig
 from receipts.ingest.evidence.literal import balanced
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading, Reason
-from receipts.ingest.evidence.record import Form, Record, Rows
+from receipts.ingest.evidence.record import Form, LineRecord, RecordRows
 from receipts.ingest.evidence.records import RANK as RANKS
 from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.steps import ABSENT, Steps
@@ -70,7 +70,7 @@ class Torchtitan(RecordReader):
         super().__init__()
         self._config = TorchtitanConfig(self.reading)
         self._stated = 0
-        self._block = Block()
+        self._block = ConfigBlock()
         self._wrapped_trainer = False
         self._peak: dict[int | None, tuple[float, int, int]] = {}
         self._disturbed: dict[int | None, Reason] = {}
@@ -91,7 +91,7 @@ class Torchtitan(RecordReader):
         """What a label means, in any case."""
         return self.labels.get(word) or self.labels.get(word.lower())
 
-    def find(self, text: str) -> list[Record]:
+    def find(self, text: str) -> list[LineRecord]:
         """The records on a line, but for those of an evaluation."""
         if "step" not in text and "Step" not in text and "STEP" not in text:
             return []
@@ -102,7 +102,7 @@ class Torchtitan(RecordReader):
         """Whether a printed configuration, or a line that a page wrapped, goes on."""
         return self._block.open or self._wrapped_trainer
 
-    def rows(self, rows: Rows) -> None:
+    def rows(self, rows: RecordRows) -> None:
         """Take records; a step's time follows from the tokens of a step and the rate of a chip."""
         if self._block.open:
             self._document()
@@ -156,7 +156,7 @@ class Torchtitan(RecordReader):
             self._step_tokens = self._config.step_tokens_per_chip()
         return self._step_tokens
 
-    def _memories(self, sizes: list[float], ranks: list[int | None], rows: Rows) -> None:
+    def _memories(self, sizes: list[float], ranks: list[int | None], rows: RecordRows) -> None:
         """Keep each rank's highest peak, where it was printed first."""
         printed = list(zip(ranks, sizes, strict=True))
         places = dict(zip(reversed(printed), range(len(printed) - 1, -1, -1), strict=True))

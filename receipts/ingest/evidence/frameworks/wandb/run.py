@@ -114,7 +114,7 @@ class RunFile(FileReader):
         return [reading]
 
 
-class Settings(FileReader):
+class ConfigFile(FileReader):
     """Reads ``config.yaml`` of a run's folder: ``name: {desc: …, value: …}`` and W&B's own ``_wandb``."""
 
     source: ClassVar[str] = "wandb"
@@ -219,4 +219,4 @@ def _machine(reading: Reading, python: Any, chip: Any, cuda: Any) -> None:
         reading.state("hardware.accelerator", accelerator.key, chip)
 
 
-READERS = (RunFile, Settings, Metadata)
+READERS = (RunFile, ConfigFile, Metadata)
