@@ -401,8 +401,8 @@ def test_reindexing_leaves_nothing_of_what_is_purged_meanwhile(
         store.purge(entry.id, "a password")
         return made
 
-    read_documents = reindex_module._made
-    monkeypatch.setattr(reindex_module, "_made", purged)
+    read_documents = reindex_module._indexed
+    monkeypatch.setattr(reindex_module, "_indexed", purged)
     reindex(address(made_url), LANES, everything=True)
     assert "hunter2" not in "".join(values(store))
 
