@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -88,6 +89,7 @@ class Lane:
     witness: tuple[str, ...] = ()
     evidence: EvidenceLevel = "backend"
     grade: Grade = "typed"
+    grade_since: date | None = None
     never_witnessed: bool = False
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     waivable: Mapping[str, str] = field(default_factory=dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from datetime import date
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, get_args
@@ -173,6 +174,8 @@ def _value(key: str, value: Any, wanted: str, path: Path) -> Any:
         raise refuse("a number")
     if wanted == "str" and not isinstance(value, str):
         raise refuse("a text")
+    if wanted.startswith("date") and type(value) is not date:
+        raise refuse("a day, as 2026-11-23")
     return value
 
 

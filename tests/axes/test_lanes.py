@@ -85,6 +85,11 @@ def test_every_posture_is_permitted_or_forbidden_with_a_reason(name: str) -> Non
     assert all(lane.forbidden_postures.values())
 
 
+def test_every_shipped_lane_whose_path_can_be_seen_asks_for_what_a_reader_read_of_it() -> None:
+    wanted = {lane.name: lane.grade for lane in map(SHIPPED.get, NAMES) if lane.grade_since is not None}
+    assert wanted == dict.fromkeys(EVERY - {UNLISTED, "mlperf-closed"}, "evidenced")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_shipped_lineage_says_where_it_comes_from(name: str) -> None:
     lane = SHIPPED.get(name)
@@ -180,6 +185,7 @@ def test_the_lane_on_the_page_loads(tmp_path: Path, checkout: Path) -> None:
         ("[[targets]]\nname = 'x'\ndevices = 4", ["targets", "devices"]),
         ("postures = ['eager']\nforbidden_postures.eager = 'no'", ["forbidden_postures: eager is permitted too"]),
         ("source = 3", ["source must be a text"]),
+        ('grade_since = "2026-11-23"', ["grade_since must be a day", "2026-11-23"]),
     ],
 )
 def test_a_fault_is_told_with_file_and_key(tmp_path: Path, text: str, words: list[str]) -> None:

@@ -3,12 +3,14 @@
 *Why.* A receipt that somebody typed reads like one that the recorder wrote, and a job that states its own path sounds
 like a profile that shows it. A lane may ask for more than the document's word.
 
-*Rejected.* On a lane with `grade = "evidenced"`: a receipt that no program wrote; one that was edited after its program
-wrote it; one whose path the job stated and no reader read from a file.
+*Rejected.* On a lane with `grade = "evidenced"`, as all shipped lanes of accelerators and processors have: a receipt
+that no program wrote; one that was edited after its program wrote it; one whose path the job stated and no reader read
+from a file.
 
 *Accepted.* The grade follows from what the receipt holds, and is at least the one that the lane asks for. A lane that
-asks for none accepts every grade, and every verdict shows it. `receipts submit run.json --evidence DIR` reads the files
-and raises the grade.
+asks for none accepts every grade, and every verdict shows it. A lane asks nothing of a launch that failed or was not
+measured (it has no result to accept), nor of one that started before the lane's `grade_since`: receipts of that time
+could not know. `receipts submit run.json --evidence DIR` reads the files and raises the grade.
 """
 
 from __future__ import annotations
@@ -19,11 +21,21 @@ from receipts.axes.lane import Grade
 from receipts.judging.grade import GRADES
 from receipts.judging.rule import ALL, PATH, Case, I, Offense, Topic, rule
 
+# What raises a grade, by what it is.
+_DO = {
+    "typed": "make the receipt from the run's own files: receipts ingest LOG TRACE -o run.json; or submit the document "
+    "as its program wrote it: receipts submit run.json --evidence DIR",
+    "recorded": "read what shows the path (trace, log, compiled program): receipts submit run.json --evidence DIR",
+    "evidenced": "keep the files in the store: receipts submit run.json --evidence DIR",
+}
+
 
 def _asked(case: Case) -> Grade:
     """The grade that the lane asks for, or the caller, whichever is higher."""
-    wanted: tuple[Grade, ...] = (case.lane.grade, case.facts.grade if case.facts is not None else "typed")
-    return max(wanted, key=GRADES.index)
+    caller: Grade = case.facts.grade if case.facts is not None else "typed"
+    run, since = case.receipt.run, case.lane.grade_since
+    asked = run.outcome == "ok" and run.provenance == "measured" and (since is None or run.started.date() >= since)
+    return max(caller, case.lane.grade, key=GRADES.index) if asked else caller
 
 
 @rule("R316", "below_grade", I, question=PATH, taints=(ALL,), about=Topic.EVIDENCE)
@@ -33,8 +45,8 @@ def below_grade(case: Case) -> Iterator[Offense]:
     wanted = _asked(case)
     if GRADES.index(grade.grade) < GRADES.index(wanted):
         yield Offense(
-            at="evidence" if grade.grade != GRADES[0] else "run.recorded",
+            at="evidence" if grade.grade != "typed" else "run.recorded",
             found=f"grade {grade.grade}: {grade.why}",
             expected=f"grade {wanted}, which lane {case.lane.name} or the caller asks for",
-            do="submit the receipt as its program wrote it, with the files: receipts submit run.json --evidence DIR",
+            do=_DO[grade.grade],
         )
