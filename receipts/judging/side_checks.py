@@ -105,6 +105,6 @@ def check_distinct(a: Sequence[Parsed], b: Sequence[Parsed]) -> None:
         same = copied_pair(side)
         if same is not None:
             raise UsageError(
-                f"{same[0].name} and {same[1].name} have the same step times to the last digit, so they are one launch "
-                f"recorded twice; {STEPS_ARE_NO_LAUNCHES}"
+                f"{same[0].name} and {same[1].name} have the same step times to the last digit, whatever their "
+                f"order, so they are one launch recorded twice; {STEPS_ARE_NO_LAUNCHES}"
             )

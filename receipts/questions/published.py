@@ -86,8 +86,7 @@ def submissions(launches: Iterable[Parsed], lane: Lane) -> list[SubmissionSpread
     seen: set[object] = set()
     for parsed in launches:
         run = parsed.receipt.run
-        steps = distinct_steps(parsed)
-        names = {run.launch, steps} - {None}
+        names = {run.launch, *distinct_steps(parsed)}
         if run.outcome != "ok" or names & seen:
             continue
         seen |= names

@@ -44,7 +44,7 @@ def with_replicates(
         return list(group)
     taken = {item.receipt.run.launch for item in (*group, *other)}
     launches = list(group)
-    steps = {distinct_steps(item) for item in group} - {None}
+    steps = {own for item in group for own in distinct_steps(item)}
     for receipt_id in store.query.replicate_candidates(head, configuration(head, lane), until):
         if len(launches) >= MOST:
             break
@@ -57,8 +57,8 @@ def with_replicates(
         if any(head.stated.get(path) != candidate.stated.get(path) for path in as_measured):
             continue
         own_steps = distinct_steps(candidate)
-        if own_steps not in steps and replicates(head, candidate, lane):
-            steps |= {own_steps} - {None}
+        if steps.isdisjoint(own_steps) and replicates(head, candidate, lane):
+            steps.update(own_steps)
             taken.add(run.launch)
             launches.append(candidate)
     return launches
@@ -85,7 +85,10 @@ def groups(launches: Iterable[Parsed], lane: Lane) -> list[list[Parsed]]:
 
 
 def _without_copies(launches: Sequence[Parsed]) -> list[Parsed]:
-    kept: dict[object, Parsed] = {}
+    kept, seen = list[Parsed](), set[tuple[float, ...]]()
     for parsed in launches:
-        kept.setdefault(distinct_steps(parsed) or parsed.id, parsed)
-    return list(kept.values())
+        steps = distinct_steps(parsed)
+        if seen.isdisjoint(steps):
+            kept.append(parsed)
+        seen.update(steps)
+    return kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,11 +18,13 @@ from receipts.base.errors import UsageError
 from receipts.emit import Recorder
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
+from receipts.judging.side_checks import check_distinct
 from receipts.judging.verdict import ReceiptVerdict
+from receipts.questions.replicates import groups
 from receipts.receipt import Document, parse, read
 from receipts.receipt.written import UNWRITTEN, sealed
 from receipts.workflows.submit.amended import amended
-from rule_cases import rulebook
+from rule_cases import build, parsed, rulebook
 
 Tree = dict[str, Any]
 SEQUENCE, WIDTH, BEGIN = 512, 64, 20.0
@@ -67,9 +70,9 @@ def _whole(recorded: Path, folder: Path, trace: Tree) -> tuple[Tree, ReceiptVerd
     own = Path(shutil.copy(recorded, folder / "run.json"))
     (folder / "trace.json").write_text(json.dumps(trace))
     document = amended(str(own), [str(folder / "trace.json")]).document
-    parsed = parse(document)
-    verdict = judge_receipt(parsed, rulebook().lanes.of("cpu-torch"), rulebook().rules)
-    return json.loads(parsed.raw), verdict
+    read_back = parse(document)
+    verdict = judge_receipt(read_back, rulebook().lanes.of("cpu-torch"), rulebook().rules)
+    return json.loads(read_back.raw), verdict
 
 
 def test_a_trace_of_the_launch_itself_is_read(recorded: Path, tmp_path: Path) -> None:
@@ -179,6 +182,24 @@ def _faster(tree: Tree) -> None:
 
 def _named_witness(tree: Tree) -> None:
     tree["run"]["witness_for"], tree["run"]["kind"] = "another-launch", "profile"
+
+
+def _slower_steps(count: int = 80, seed: int = 4) -> list[float]:
+    draw = random.Random(seed)
+    return [round(0.2 * (1 + draw.gauss(0, 0.02)), 6) for _ in range(count)]
+
+
+def test_one_launch_shuffled_under_other_names_is_no_second_launch() -> None:
+    steps = _slower_steps()
+    shuffled = random.Random(5).sample(steps, len(steps))
+    one, copy, other = (
+        parsed(build({"set": {"run.launch": name, "measurement.step_durations_seconds": own}}))
+        for name, own in (("one", steps), ("copy", shuffled), ("other", _slower_steps(seed=6)))
+    )
+    with pytest.raises(UsageError, match="are one launch recorded twice"):
+        check_distinct([one, copy], [other])
+    check_distinct([one, other], [])
+    assert groups([one, copy], rulebook().lanes.of("cpu-torch")) == []
 
 
 def _copied(tree: Tree) -> None:

@@ -20,8 +20,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
-from itertools import pairwise
 
+from receipts.axes.replicates import rise_together
 from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, rule
 from receipts.receipt import Parsed
 
@@ -35,7 +35,6 @@ SKEW = timedelta(hours=1)  # between the clocks of two machines
 START_UP_SECONDS = 120.0  # interpreter, imports, devices and first data, which nobody times
 FAR = 10_000  # times the steps' sum that the rest of a run may last without a span that says why
 QUICKEST_SECONDS = 1e-6  # a call of a compiled step returns in microseconds, before any device computes
-COPIED, ENOUGH = 0.9, 10  # correlation of noise: ten independent differences reach it once in 5,000 pairs
 
 
 def needs(case: Case) -> Iterable[str]:
@@ -88,7 +87,7 @@ def _at_once(case: Case) -> Iterator[Offense]:
     for other in others:
         if facts is None or other.id in facts.superseded or _apart(own, other):
             continue
-        sure = own.receipt.run.started.microsecond != 0 or _copied(own, other)
+        sure = own.receipt.run.started.microsecond != 0 or rise_together(own, other)
         yield Offense(
             at=STARTED,
             found=f"{own.receipt.run.started:%Y-%m-%d %H:%M:%S.%f} UTC, as {other.id[:12]} on {own.receipt.run.host}",
@@ -108,20 +107,3 @@ def _apart(one: Parsed, other: Parsed) -> bool:
         if mine != [""] and theirs != [""]:
             return not set(mine) & set(theirs)
     return False
-
-
-def _copied(one: Parsed, other: Parsed) -> bool:
-    """Whether the steps of two launches go up and down together, as a copy's do, with some noise or without."""
-    from statistics import correlation  # takes longer to import than most rules to judge
-
-    kept = [item.receipt.measurement for item in (one, other)]
-    series = [
-        (part.step_durations_seconds or part.interval_means_seconds or ()) if part is not None else () for part in kept
-    ]
-    if len(series[0]) != len(series[1]) or len(series[0]) < ENOUGH + 3:
-        return False
-    # Differences, since warm-up and drift are alike in all launches; logarithms, so that no slow step decides.
-    a, b = ([math.log(y / x) for x, y in pairwise(steps[2:]) if x > 0 and y > 0] for steps in series)
-    if len(a) != len(b) or len(a) < ENOUGH or not any(a) or not any(b) or len(set(a)) == 1 or len(set(b)) == 1:
-        return False
-    return correlation(a, b) > COPIED
