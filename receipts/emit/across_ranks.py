@@ -27,7 +27,10 @@ _MEAN = "measurement.goodput."
 _FIRST = ("measurement.loss.", "measurement.gradient_norm.", "run.command", "run.label")
 _ALL_TRUE = ("measurement.loss.finite", "measurement.gradient_norm.finite")
 _UNION = ("measurement.health.throttle_reasons", "path.witnessed.frameworks", "path.witnessed.replicated")
-_APART = ("run.started", "run.finished", "run.outcome", "run.exit_code", "run.host", "measurement.step_flags")
+_APART = (
+    *("run.started", "run.finished", "run.outcome", "run.exit_code", "run.host", "run.processes"),
+    "measurement.step_flags",
+)
 _LISTS = ("measurement.step_durations_seconds", "measurement.path_counters", "memory.chips", "evidence")
 # A launcher gives each rank its own.
 _OWN_FLAGS = ("CUDA_VISIBLE_DEVICES", "TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "TPU_WORKER_ID", "TPU_PROCESS_PORT")

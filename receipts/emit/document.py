@@ -135,6 +135,7 @@ def _state_run(record: RunRecord) -> None:
     facts.put("run.provenance", "measured", RECORDER)
     facts.put("run.finished", record.finished or None, RECORDER)
     facts.put("run.host", record.place.host or None, RECORDER)
+    facts.put("run.processes", [head["process"]], RECORDER)
     facts.put("run.exit_code", record.exit_code, RECORDER)
 
 

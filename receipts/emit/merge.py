@@ -126,6 +126,7 @@ def _ending(ranked: list[RankPart]) -> dict[str, Any]:
     if finished:
         values["run.finished"] = max(finished, key=_time)
     values["run.host"] = ranked[0].host or None
+    values["run.processes"] = [process for part in ranked for process in part.run.get("processes", ())] or None
     failed = [part for part in ranked if part.run["outcome"] != "ok"]
     cause = min(failed, key=lambda part: _order(part), default=None)
     values["run.outcome"] = cause.run["outcome"] if cause is not None else "ok"

@@ -1,8 +1,8 @@
 """Whether files are of the launch of the receipt that they are read beside: a trace of another run proves nothing.
 
-A file that shows the path is compared with what the receipt states: the time between start and end, the host, the
-number of steps, the versions, the chip, the shape of attention. One that contradicts any is not read. One that shows
-none of them, and that the job did not list, is read, and a remark says so.
+A file that shows the path is compared with what the receipt states: the time between start and end, host and process,
+the number of steps, the versions, the chip, the shape and the type of attention. One that contradicts any is not read.
+One that shows none of them, and that the job did not list, is read, and a remark says so.
 
 Whoever makes up a whole trace passes: what vouches for it is a signature.
 """
@@ -19,6 +19,7 @@ from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.ingest.leaves import alike
 
 CLOCKS_SECONDS: Final = 60.0  # clocks of two hosts, and what a job does before its recorder and after it
+_FLOATS: Final = frozenset({"fp32", "bf16", "fp16", "fp64"})  # attention of an FP8 run is in another type
 _IDENTITY: Final = ("wheels.torch", "hardware.accelerator")
 
 
@@ -67,6 +68,10 @@ def _bonds(draft: ReceiptDraft, reading: Reading) -> Iterator[Bond]:
     if reading.host and isinstance(host, str) and draft.get("hardware.hosts") in (None, 1):
         same = reading.host.partition(".")[0].lower() == host.partition(".")[0].lower()
         yield Bond("run.host", same, f"it was taken on {reading.host}, and the receipt states {host}")
+    processes = draft.get("run.processes")
+    if reading.processes and processes:
+        shown = ", ".join(map(str, sorted(reading.processes)[:3]))
+        yield Bond("run.processes", not reading.processes.isdisjoint(processes), f"it was taken in process {shown}")
     steps = draft.get("measurement.step_durations_seconds")
     if reading.steps_covered and isinstance(steps, list) and steps:
         yield Bond(
@@ -79,6 +84,10 @@ def _bonds(draft: ReceiptDraft, reading: Reading) -> Iterator[Bond]:
         if own is not None and shown is not None:
             stated = own.get("version") if isinstance(own, dict) else own
             yield Bond(leaf, _same(leaf, stated, shown.value), f"it states {shown.value}, and the receipt {stated}")
+    dtype = draft.get("numerics.compute_dtype")
+    if reading.query_types and dtype in _FLOATS:
+        shown = ", ".join(sorted(reading.query_types))
+        yield Bond("numerics.compute_dtype", dtype in reading.query_types, f"its attention runs in {shown}")
     yield from _shapes(draft, reading)
 
 

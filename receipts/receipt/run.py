@@ -73,6 +73,7 @@ class Run(Section):
         "If two receipts name the same context, it holds the settings that neither states."
     )
     host: Name | None = block("Host, or the first of several.")
+    processes: tuple[Count, ...] | None = note("Process ids of its ranks, in their order, each on its own host.")
     site: Name | None = block("Data center, cloud zone or machine room.")
     command: Text | None = note("The command line, secrets redacted.")
     exit_code: int | None = ending("Exit status of the process; negative for a signal.")

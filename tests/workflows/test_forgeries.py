@@ -38,6 +38,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rec.state("run.context", "golden")
         rec.state("batch.sequence_length", SEQUENCE)
         rec.state("model.head_dim", WIDTH)
+        rec.state("numerics.compute_dtype", "fp32")
         rec.state("wheels.torch", "2.9.0+cpu")
         for _ in range(3):
             with rec.step(tokens=SEQUENCE):
@@ -60,7 +61,7 @@ def _trace(recorded: Path) -> Tree:
         "PyTorch Version": "2.9.0",
         "host_name": os.uname().nodename,
         "baseTimeNanoseconds": int(started * 1e9),
-        "traceEvents": events,
+        "traceEvents": [event | {"pid": os.getpid()} for event in events],
         "traceName": "trace.json",
     }
 
@@ -106,6 +107,15 @@ def _other_host(trace: Tree) -> None:
     trace["host_name"] = "another-machine"
 
 
+def _other_type(trace: Tree) -> None:
+    trace["traceEvents"][1]["args"]["Input type"] = ["c10::BFloat16"] * 3
+
+
+def _other_process(trace: Tree) -> None:
+    for event in trace["traceEvents"]:
+        event["pid"] = os.getpid() + 1
+
+
 def _other_heads(trace: Tree) -> None:
     trace["traceEvents"][1]["args"]["Input Dims"] = [[2, 8, SEQUENCE, 2 * WIDTH]] * 3
 
@@ -119,6 +129,8 @@ def _other_heads(trace: Tree) -> None:
         (_other_version, "it states 2.4.1, and the receipt 2.9.0"),
         (_other_host, "it was taken on another-machine"),
         (_other_shape, "its attention runs on 128 × 64"),
+        (_other_type, "its attention runs in bf16"),
+        (_other_process, "it was taken in process"),
         (_other_heads, "its attention runs on 512 × 128"),
     ],
 )
@@ -148,6 +160,8 @@ def test_what_nothing_binds_to_its_launch_is_read_and_that_is_remarked(recorded:
     trace = _trace(recorded)
     del trace["baseTimeNanoseconds"], trace["PyTorch Version"], trace["host_name"]
     del trace["traceEvents"][1]["args"], trace["traceEvents"][0]
+    for event in trace["traceEvents"]:
+        del event["pid"]
     tree, _ = _whole(recorded, tmp_path, trace)
     assert "shows that it is of this launch" in "".join(tree["notes"]["ingest.remarks"])
 
@@ -163,7 +177,10 @@ def test_a_truncated_trace_is_called_broken(recorded: Path, tmp_path: Path) -> N
     text = json.dumps(_trace(recorded))
     (tmp_path / "trace.json").write_text(text[: text.index("aten::mm")])
     whole = amended(str(recorded), [str(tmp_path / "trace.json")])
-    assert "the trace is broken" in "".join(json.loads(parse(whole.document).raw)["notes"]["ingest.remarks"])
+    read_back = parse(whole.document)
+    assert "the trace is broken" in "".join(json.loads(read_back.raw)["notes"]["ingest.remarks"])
+    verdict = judge_receipt(read_back, rulebook().lanes.of("cpu-torch"), rulebook().rules)
+    assert (verdict.grade, "posture" in verdict.grade_why) == ("recorded", True)
 
 
 def _relabelled(tree: Tree) -> None:

@@ -191,7 +191,7 @@ class Reading:
     ``causes`` say by leaf why it has its value, each with how often the file says so. ``means`` are times over
     intervals of steps, ``cut`` that the file shows a run's begin and not its end. ``between`` is when its first and
     last event began, in seconds since 1970, ``queries`` are shapes
-    of attention, sequence and width of a head, and ``host`` is the machine's name.
+    of attention, sequence and width of a head, in ``query_types``, and ``host`` is the machine's name.
     """
 
     source: str
@@ -218,7 +218,9 @@ class Reading:
     cut: bool = False
     between: tuple[float, float] | None = None
     queries: set[tuple[int, int]] = field(default_factory=set)
+    query_types: set[str] = field(default_factory=set)
     host: str = ""
+    processes: set[int] = field(default_factory=set)
     causes: dict[str, dict[str, int]] = field(default_factory=dict)
     failures: list[AllocationFailure] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
