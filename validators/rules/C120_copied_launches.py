@@ -18,14 +18,14 @@ from itertools import combinations
 from typing import Final
 
 from receipts.axes.replicates import rise_together
-from receipts.judging.rule import NONE, Offense, Pair, W, rule
+from receipts.judging.rule import NONE, Offense, PairCase, W, rule
 from receipts.receipt.written import intact
 
 _MOST: Final = 12  # launches that are compared with each other
 
 
 @rule("C120", "copied_launches", W, on="pair", question=NONE)
-def copied_launches(pair: Pair) -> Iterator[Offense]:
+def copied_launches(pair: PairCase) -> Iterator[Offense]:
     """Launches of either side that are one launch with some noise, as far as anybody can see."""
     launches = [launch.parsed for launch in (*pair.group_a, *pair.group_b)][:_MOST]
     for one, other in combinations(launches, 2):
