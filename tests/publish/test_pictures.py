@@ -107,7 +107,7 @@ def test_another_process_draws_the_same_bytes() -> None:
         capture_output=True,
         text=True,
         check=True,
-        env={"PYTHONHASHSEED": "7", "MPLBACKEND": "pdf"},
+        env={"PYTHONHASHSEED": "7"},
     )
     assert done.stdout == made(memory) + made(over_weeks) + made(over_sequence)
 
@@ -170,7 +170,7 @@ def test_marks_stand_out_on_their_ground(ground: str, which: str) -> None:
 
 
 def test_series_differ_without_colour() -> None:
-    assert len({mark.marker for mark in MARKS}) == len({str(mark.dash) for mark in MARKS}) == len(MARKS)
+    assert len({mark.shape for mark in MARKS}) == len({mark.dash for mark in MARKS}) == len(MARKS)
 
 
 @pytest.mark.parametrize(

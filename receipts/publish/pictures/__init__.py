@@ -1,4 +1,4 @@
 """Pictures and what they share: colours, figures as SVG, and chips over their physical topology.
 
-Values in, text out. matplotlib is imported when a picture is drawn, and by nothing that only prints.
+Values in, text out.
 """

@@ -34,7 +34,7 @@ class Colour(NamedTuple):
 
     @property
     def hex(self) -> str:
-        """As SVG and matplotlib write it."""
+        """As SVG writes it."""
         return f"#{self.red:02x}{self.green:02x}{self.blue:02x}"
 
     @property

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from receipts.publish.pictures import inline
-from receipts.publish.pictures.canvas import SMALL, Canvas, cut
+from receipts.publish.pictures.canvas import DOTTED, SMALL, Canvas, cut
 from receipts.publish.pictures.colours import FAINT, INK, LINE
 from receipts.publish.pictures.heat import WORST, Heat
 from receipts.publish.pictures.legend import WIDTH
@@ -113,7 +113,7 @@ def _cell(canvas: Canvas, item: Heat, chip: int, box: tuple[float, float, float,
     x, y, wide, tall = box
     full = item.fullness(chip)
     if full is None:
-        canvas.boxes([box], edge=LINE, dash=":")
+        canvas.boxes([box], edge=LINE, dash=DOTTED)
     else:
         grew = item.worse == "either" and (item.share(chip) or 0.0) > 0.0
         fill = _BAD if chip in item.thin or grew else _RELIEF if item.worse == "either" else _USED

@@ -61,10 +61,16 @@ class Panel:
 
 
 def nice(low: float, high: float, most: int) -> list[float]:
-    """Round values that cover a range, at most about ``most`` steps (matplotlib's locator)."""
-    from matplotlib.ticker import MaxNLocator
-
-    return [float(value) for value in MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)]
+    """Round values that cover a range, at most about ``most`` steps of 1, 2, 2.5 or 5 times a power of ten."""
+    if high - low <= 1e-12 * max(abs(low), abs(high)):
+        about = abs(low) / 1000 or 1.0
+        low, high = low - about, high + about
+    least = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(least))
+    step = next(share * power for share in (1.0, 2.0, 2.5, 5.0, 10.0) if share * power >= least * (1 - 1e-9))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    digits = 2 - math.floor(math.log10(step))
+    return [round(index * step, digits) for index in range(first, last + 1)]
 
 
 def upward(values: Sequence[float], *, cut: bool = False) -> list[float]:

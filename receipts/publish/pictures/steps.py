@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, Literal
 
 from receipts.publish.pictures import inline
-from receipts.publish.pictures.canvas import SMALL, Canvas
+from receipts.publish.pictures.canvas import DOTTED, SMALL, Canvas
 from receipts.publish.pictures.colours import FAINT, INK, LINE
 from receipts.publish.pictures.legend import WIDTH
 from receipts.publish.pictures.marks import MARKS
@@ -99,7 +99,7 @@ def _row(canvas: Canvas, plot: Panel, item: LaunchSteps, size: float, y: float) 
     places = [plot.at(value, 0.0)[0] for value in values]
     canvas.line([(places[1], y), (places[-2], y)], colour=mark.light, width=1.2)
     box = (places[5], y - 5.0, places[15] - places[5], 10.0)
-    canvas.boxes([box], fill=mark.light, edge=mark.light, alpha=0.3, dash="-" if item.steady else ":")
+    canvas.boxes([box], fill=mark.light, edge=mark.light, alpha=0.3, dash=() if item.steady else DOTTED)
     canvas.uprights([(plot.at(value, 0.0)[0], y - 3.0, y + 3.0) for value in inside], colour=mark.light)
     canvas.marks([(places[10], y)], mark, size=6.5)
     counts = f"{item.kept:,} of {item.steps:,}" + ("" if item.steady else " ?")

@@ -77,7 +77,7 @@ def _paint(steps: Sequence[WaterfallHop], total: WaterfallHop, metric: str, canv
     ends_at = [
         (plot.at(stop, 0.0)[0], top + _BAR, top + _ROW) for top, (_, stop, _) in zip(tops, bars[:-1], strict=False)
     ]
-    canvas.uprights(ends_at, colour=FAINT, dash=(0, (2, 2)))
+    canvas.uprights(ends_at, colour=FAINT, dash=(2, 2))
     canvas.line([(plot.left, plot.bottom), (plot.right, plot.bottom)], colour=FAINT, width=1.0)
     below(canvas, plot, [(mark, _tick(mark)) for mark in marks], f"change of {metric} against A, % (log scale)")
 
