@@ -28,7 +28,7 @@ def copied_pair(launches: Sequence[Parsed]) -> tuple[Parsed, Parsed] | None:
     """Two launches with the same step times, in order or shuffled: one launch that was recorded twice."""
     seen: dict[tuple[float, ...], Parsed] = {}
     for parsed in launches:
-        for steps in distinct_steps(parsed):
+        for steps in set(distinct_steps(parsed)):  # one, where the steps are in order and few
             if steps in seen:
                 return seen[steps], parsed
             seen[steps] = parsed

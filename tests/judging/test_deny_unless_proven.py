@@ -89,7 +89,7 @@ def test_a_pair_two_axes_apart_is_rejected() -> None:
 @pytest.mark.parametrize("side", ["a", "b", "both"])
 def test_no_single_leaf_taken_away_makes_a_rejected_pair_accepted(side: str) -> None:
     a, b = _sides(["numerics.schedule", "code.imported_digest"], contexts=False)
-    for path in _droppable(a)[:: unless_thorough(7, 1)]:
+    for path in _droppable(a)[:: unless_thorough(13, 1)]:
         left, right = copy.deepcopy(a), copy.deepcopy(b)
         for name, tree in (("a", left), ("b", right)):
             if side in (name, "both"):
@@ -202,7 +202,7 @@ def test_no_single_leaf_taken_away_makes_a_rejected_pair_with_twins_accepted(tar
     trees = _spoilt(kind)
     assert _judged(*trees).status == "rejected"
     droppable = sorted({path for index in _of(target) for path in _droppable(trees[index])})
-    for path in droppable[:: unless_thorough(7, 1)]:
+    for path in droppable[:: unless_thorough(13, 1)]:
         assert _judged(*_without(trees, target, {path})).status != "accepted", f"without {path} on {target}"
 
 

@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-SMALL = {"pool": 40, "sessions": 40, "raw": 4, "cell": 20, "steps": (200,)}
+SMALL = {"pool": 30, "sessions": 30, "raw": 4, "cell": 10, "steps": (200,)}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def simulated(benchmark: ModuleType) -> list[Any]:
 
 
 def test_the_simulation_is_the_same_every_time(benchmark: ModuleType, simulated: list[Any]) -> None:
-    size = benchmark.Size(**{**SMALL, "pool": 20, "sessions": 20})
+    size = benchmark.Size(**{**SMALL, "pool": 10, "sessions": 10})
     assert benchmark.simulate(size) == benchmark.simulate(size)
     assert {row.order for row in simulated} == {"AB", "ABBA", "one"}
     assert all(0.0 <= row.excludes <= 1.0 for row in simulated)

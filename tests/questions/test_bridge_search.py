@@ -22,6 +22,7 @@ from receipts.questions.bridge.search import Search
 from receipts.questions.preflight import PreflightAnswer
 from receipts.receipt import Parsed
 from receipts.stats.estimate import Sigma
+from thorough import unless_thorough
 
 STATUSES = ("accepted", "accepted", "accepted", "inconclusive", "rejected")
 
@@ -53,7 +54,7 @@ def ways(graph: Graph, most: int) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=unless_thorough(80, 300), deadline=None)
 @given(st.integers(1, 3), st.data())
 def test_the_chains_are_the_shortest_ways_of_which_every_hop_is_accepted(axes: int, data: st.DataObject) -> None:
     graph, _ = cube(axes)
@@ -135,7 +136,7 @@ class Known:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=unless_thorough(80, 300), deadline=None)
 @given(st.integers(1, 4), st.data())
 def test_the_cheapest_runs_are_the_fewest_that_any_order_needs(axes: int, data: st.DataObject) -> None:
     full = (1 << axes) - 1

@@ -186,8 +186,8 @@ def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("read_once")
 def test_all_surfaces_give_one_verdict_for_one_pair(lab: Lab) -> None:
     surfaces, statuses = Surfaces(lab.store), Counter[str]()
-    pairs = list(lab.pairs())
-    assert len(pairs) >= unless_thorough(21, 200)
+    pairs = list(lab.pairs())[:: unless_thorough(2, 1)]
+    assert len(pairs) >= unless_thorough(10, 200)
     for a, b in pairs:
         verdicts = dict(surfaces.each(a, b))
         wanted = verdicts["compare"]

@@ -42,7 +42,7 @@ def test_the_recorder_and_ingest_write_one_spelling(tmp_path: Path) -> None:
 
 
 def test_a_mistyped_name_gets_a_hint(tmp_path: Path) -> None:
-    told = [item.text for item in assemble([], Options(settings={"path.intended.attention": "te_fusd"})).told]
-    assert any("did you mean te_fused" in text for text in told)
-    told = [item.text for item in assemble([], Options(settings={"path.intended.attention": "dsa_tilelang"})).told]
-    assert not any("did you mean" in text for text in told)
+    texts = [item.text for item in assemble([], Options(settings={"path.intended.attention": "te_fusd"})).messages]
+    assert any("did you mean te_fused" in text for text in texts)
+    texts = [item.text for item in assemble([], Options(settings={"path.intended.attention": "dsa_tilelang"})).messages]
+    assert not any("did you mean" in text for text in texts)

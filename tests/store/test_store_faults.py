@@ -29,7 +29,7 @@ from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow
 
-COUNT = unless_thorough(60, 200)  # documents of a submit that is killed again and again
+COUNT = unless_thorough(40, 200)  # documents of a submit that is killed again and again
 TOGETHER = unless_thorough(20, 50)  # documents that eight submitters bring at once
 TESTS = Path(__file__).parents[1] / "support"
 # One process imports the program once and forks every submitter, which makes a round take as long as its submits.

@@ -25,6 +25,7 @@ from receipts.store.sql.postgres import COPIED
 from receipts.workflows.submit import BATCH, Submission, pipeline, submit
 from receipts.workflows.workers import AHEAD
 from store_receipts import RULEBOOK, raw
+from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow
 
@@ -274,7 +275,7 @@ def test_a_stream_on_standard_input_is_many_documents(shell: Shell, monkeypatch:
 def test_processes_that_bring_some_of_the_same_receipts_lose_none_and_store_none_twice(
     store_url: str, tmp_path: Path
 ) -> None:
-    bodies = [raw() for _ in range(4 * MANY)]
+    bodies = [raw() for _ in range(unless_thorough(2, 4) * MANY)]
     shared = bodies[::5]
     for number in range(4):
         mine = [*bodies[number::4], *shared]
