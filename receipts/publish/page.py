@@ -176,6 +176,7 @@ def named_rows(rows: Iterable[tuple[str, str]], after: tuple[str, ...] = ()) -> 
     return Table("", (Column(""), Column("")), tuple(row(name, value) for name, value in rows), after)
 
 
-def text(cell: Iterable[Part]) -> str:
-    """A cell as it is read, without marks."""
-    return "".join(part if isinstance(part, str) else part.text for part in cell)
+def text(cell: Iterable[Part], signs: bool = False) -> str:
+    """A cell as it is read, with the signs of its marks or without."""
+    pieces = (f"{part.sign} {part.text}".rstrip() if signs and isinstance(part, Mark) else part for part in cell)
+    return "".join(piece if isinstance(piece, str) else piece.text for piece in pieces)

@@ -15,9 +15,11 @@ import section_store as week
 from receipts.base.errors import ResourceError
 from receipts.cli import main
 from receipts.publish.page import Cell, Link
+from receipts.publish.page import text as as_text
 from receipts.publish.report import WeekData, render
 from receipts.publish.report.first import badges, points
-from receipts.publish.report.words import TemplateWords, as_text
+from receipts.publish.words import Words
+from receipts.publish.words import words as words_of
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
 
@@ -31,11 +33,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def cells(data: WeekData, topic: str) -> tuple[Cell, ...]:
-    return dict(points(data, TemplateWords("weekly"))).get(topic, ())
+    return dict(points(data, words_of("weekly"))).get(topic, ())
 
 
 def said(data: WeekData, topic: str) -> list[str]:
-    return [as_text(cell) for cell in cells(data, topic)]
+    return [as_text(cell, signs=True) for cell in cells(data, topic)]
 
 
 def tpu(name: str, **leaves: object) -> Parsed:
@@ -103,7 +105,7 @@ def test_a_faster_single_launch_is_a_peak_beside_the_repeated_headline(store: St
     assert headline.startswith("nvidia-megatron: ✓ proven ceiling, 14,")
     assert headline.endswith(", 3 launches.")
     assert peak.startswith("nvidia-megatron: ? peak, not repeated record, 16,")
-    (badge,) = [item for item in badges(data, TemplateWords("weekly")) if "tokens/s/chip" in item.label]
+    (badge,) = [item for item in badges(data, words_of("weekly")) if "tokens/s/chip" in item.label]
     assert (badge.value[:3], badge.state) == ("14,", "yes")
     table = render(data, cases.rulebook().rules)["report.md"].decode()
     assert re.search(r"^\| \? peak \| \[?16,", table, re.MULTILINE)
@@ -223,9 +225,9 @@ def test_page_and_markdown_say_the_same_and_every_link_leads_somewhere(store: St
     files = {name: made.decode() for name, made in render(data, cases.rulebook().rules).items()}
     html = files["index.html"]
     shown = re.sub("<[^>]*>|\\s+", "", html)
-    for _, sentences in points(data, TemplateWords("weekly")):
+    for _, sentences in points(data, words_of("weekly")):
         for sentence in sentences:
-            assert re.sub("\\s", "", as_text(sentence)) in shown
+            assert re.sub("\\s", "", as_text(sentence, signs=True)) in shown
             for link in (part for part in sentence if isinstance(part, Link)):
                 assert f'id="{link.anchor}"' in html
                 assert f"](#{link.anchor})" in files["report.md"]
@@ -328,13 +330,13 @@ def test_a_person_may_edit_the_sentences_and_a_template_that_is_wrong_is_named(s
     week.put(store, [week.launch("alone", 1)])
     data = week.report(store)
     (tmp_path / "words").mkdir()
-    own = tmp_path / "words" / "weekly.j2"
-    shipped = (Path(__file__).parents[2] / "reports" / "words" / "weekly.j2").read_text(encoding="utf-8")
-    own.write_text(shipped.replace("one launch, not repeated", "seen once"), encoding="utf-8")
-    assert dict(points(data, TemplateWords("weekly", [tmp_path])))["new best"][0][-1].endswith("seen once.")
-    own.write_text(shipped.replace("item.change.was", "item.change.wos"), encoding="utf-8")
-    with pytest.raises(ResourceError, match=r"template words/weekly\.j2: UndefinedError"):
-        points(data, TemplateWords("weekly", [tmp_path]))
+    own = tmp_path / "words" / "weekly.toml"
+    own.write_text('one_launch = "seen once"\n', encoding="utf-8")
+    (sentence,) = dict(points(data, Words("weekly", (tmp_path,))))["new best"]
+    assert as_text(sentence).endswith("the first of its kind; seen once.")
+    own.write_text('fastest = "{item.nothing}"\nfastest_repeated = "{item.nothing}"\n', encoding="utf-8")
+    with pytest.raises(ResourceError, match=r"words/weekly\.toml: sentence 'fastest.*no attribute 'nothing'"):
+        points(data, Words("weekly", (tmp_path,)))
 
 
 def test_no_label_can_take_the_place_of_a_part(store: Store) -> None:

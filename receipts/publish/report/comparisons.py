@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
     from receipts.publish.report.data import AwaitedRule, JudgedPair, LaneWeek, Moved, WeekData
     from receipts.publish.report.picture_data import LanePictures
-    from receipts.publish.report.words import TemplateWords
+    from receipts.publish.words import Words
 
 UNMOVED: Cell = ("nothing that is stated",)
 FEW_REASONS = 4
@@ -27,7 +27,7 @@ _CHANGE = heads("metric | change [%] | 95 % interval, unadjusted [%]")
 
 
 def sections(
-    lane: LaneWeek, drawn: LanePictures, rules: RuleSet, words: TemplateWords, place: Callable[[str], str]
+    lane: LaneWeek, drawn: LanePictures, rules: RuleSet, words: Words, place: Callable[[str], str]
 ) -> tuple[Section | str, ...]:
     """The three sections of a lane; ``place`` gives the anchor of a part of it."""
     return (
@@ -86,7 +86,7 @@ def _step_times(shown: Sequence[JudgedPair], drawn: LanePictures, place: Callabl
 
 
 def _undecided(
-    lane: LaneWeek, drawn: LanePictures, of_unknown: Sequence[str], words: TemplateWords, place: Callable[[str], str]
+    lane: LaneWeek, drawn: LanePictures, of_unknown: Sequence[str], words: Words, place: Callable[[str], str]
 ) -> Section | str:
     anchor, title = place("inconclusive"), "Undecided comparisons"
     if not lane.inconclusive:
@@ -111,7 +111,7 @@ def _undecided(
     return Section(
         anchor,
         title,
-        sentences=(words.text("largest_first"),),
+        sentences=(words("largest_first"),),
         tables=(without_empty(table),),
         figures=figures,
         points=points,
@@ -137,9 +137,7 @@ def _settles(item: JudgedPair, of_unknown: Sequence[str]) -> list[Cell]:
     return list(dict.fromkeys(parts)) or [("~",)]
 
 
-def _refused(
-    lane: LaneWeek, of_axes: Sequence[str], words: TemplateWords, place: Callable[[str], str]
-) -> Section | str:
+def _refused(lane: LaneWeek, of_axes: Sequence[str], words: Words, place: Callable[[str], str]) -> Section | str:
     anchor = place("refused")
     if not lane.refused:
         return "refused comparisons"
@@ -147,7 +145,7 @@ def _refused(
     rows = tuple(Row((*_sides(item)[:2], _why(item, of_axes), _sides(item)[2])) for item in lane.refused)
     left = more(lane.refused_more, "refused comparisons, in comparisons.parquet")
     table = Table(f"{plain(lane.name)}: refused comparisons", columns, rows, left)
-    return Section(anchor, "Refused comparisons", sentences=(words.text("refused_says"),), tables=(table,))
+    return Section(anchor, "Refused comparisons", sentences=(words("refused_note"),), tables=(table,))
 
 
 def _why(item: JudgedPair, of_axes: Sequence[str]) -> Cell:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from receipts.publish.report.data import BestResult, LaneWeek
     from receipts.publish.report.picture_data import LanePictures
     from receipts.publish.report.pictures.over_sequence import RepeatedResult
-    from receipts.publish.report.words import TemplateWords
+    from receipts.publish.words import Words
     from receipts.questions.answers import AnsweredQuestion
 
 _NUMBERS = heads("result | rate [tokens/s/chip] | MFU [%] | peak per chip [GiB] | work [tokens a step a chip] | regime")
@@ -30,7 +30,7 @@ def lane_section(
     reached: ceilings.Ceilings,
     drawn: LanePictures,
     rules: RuleSet,
-    words: TemplateWords,
+    words: Words,
     *,
     weeks: bool = True,
 ) -> Section:
@@ -54,14 +54,12 @@ def place(name: str, part: str = "") -> str:
     return f"lane-{slug}-{part}" if part else f"lane-{slug}"
 
 
-def _results(
-    lane: LaneWeek, reached: ceilings.Ceilings, drawn: LanePictures, words: TemplateWords, *, weeks: bool
-) -> Section:
+def _results(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LanePictures, words: Words, *, weeks: bool) -> Section:
     """The proven results and the peaks, and the reported ones below: a row each, with the five answers as columns."""
     anchor = place(lane.name, "frontier")
     every = (*lane.frontier, *lane.peaks, *lane.stated)
     if not every:
-        return Section(anchor, "Frontier", sentences=(words.text("frontier_empty"),))
+        return Section(anchor, "Frontier", sentences=(words("frontier_empty"),))
     changed = any(item.change is not None for item in every)
     beside = {item.receipt: item for item in drawn.repeated}
     common = _common(lane.stated)

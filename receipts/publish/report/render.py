@@ -23,20 +23,20 @@ from receipts.publish.report.data import WeekData
 from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.pair_page import page as pair_page
 from receipts.publish.report.weekly import first_screen, page
-from receipts.publish.report.words import TemplateWords
 from receipts.publish.text import plain
+from receipts.publish.words import words
 
 UNBROKEN: Final = 10_000  # columns: whoever reads a message has a width of their own
 
 
 def render(data: WeekData, rules: RuleSet, folders: Sequence[Path] = ()) -> dict[str, bytes]:
     """The files of a weekly report that was judged by some rules, as `files` gives them."""
-    return files(page(data, rules, TemplateWords("weekly", folders)), data, "weekly", folders)
+    return files(page(data, rules, words("weekly", tuple(folders))), data, "weekly", folders)
 
 
 def render_first(data: WeekData, form: str, folders: Sequence[Path] = ()) -> str:
     """The first screen of a weekly report as ``markdown`` or ``text``, to be pasted into a message: it has no links."""
-    shown = first_screen(data, TemplateWords("weekly", folders))
+    shown = first_screen(data, words("weekly", tuple(folders)))
     (_, days), *facts = shown.facts
     sections = tuple(replace(item, title="") for item in shown.sections)
     shown = replace(shown, headline=(shown.title, " · ", *days), facts=tuple(facts), sections=sections)
@@ -45,7 +45,7 @@ def render_first(data: WeekData, form: str, folders: Sequence[Path] = ()) -> str
 
 def render_lane(data: WeekData, name: str, rules: RuleSet, folders: Sequence[Path] = ()) -> dict[str, bytes]:
     """The files of one lane's page: a report of that lane alone."""
-    shown = page(data, rules, TemplateWords("weekly", folders))
+    shown = page(data, rules, words("weekly", tuple(folders)))
     return files(replace(shown, title=f"Lane {plain(name)}, {data.week}"), data, "lane", folders)
 
 

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
     from receipts.publish.page import Figure
     from receipts.publish.report.data import WeekData
-    from receipts.publish.report.words import TemplateWords
+    from receipts.publish.words import Words
 
 
-def page(data: WeekData, rules: RuleSet, words: TemplateWords) -> Page:
+def page(data: WeekData, rules: RuleSet, words: Words) -> Page:
     """The whole report; ``rules`` are those that it was judged by."""
     parts = data.sections
     frontier, where = _frontier(data)
@@ -64,7 +64,7 @@ def page(data: WeekData, rules: RuleSet, words: TemplateWords) -> Page:
     return replace(shown, sections=tuple(sections), foot=foot)
 
 
-def first_screen(data: WeekData, words: TemplateWords, nothing: Sequence[str] = ()) -> Page:
+def first_screen(data: WeekData, words: Words, nothing: Sequence[str] = ()) -> Page:
     """The page down to its first section: what a lead forwards. ``nothing`` is what there is none of."""
     points = first.points(data, words)
     if nothing:
@@ -73,10 +73,17 @@ def first_screen(data: WeekData, words: TemplateWords, nothing: Sequence[str] = 
     return Page(
         title=f"Frontier report {data.week}",
         facts=(("from", (interval(data),)), *lanes),
-        lead=() if data.counts.submitted else (words.text("empty", interval=data.week, last=data.last_week),),
+        lead=() if data.counts.submitted else (_empty(data, words),),
         sections=(Section("summary", "In short", points=points),),
         badges=first.badges(data, words),
     )
+
+
+def _empty(data: WeekData, words: Words) -> str:
+    """That nothing ran in the interval, and when something did."""
+    if data.last_week is None:
+        return words("empty_ever", interval=data.week)
+    return words("empty", interval=data.week, last=data.last_week)
 
 
 def interval(data: WeekData) -> str:
@@ -95,11 +102,14 @@ def _frontier(data: WeekData) -> tuple[tuple[Figure, ...], str | None]:
     return (), None
 
 
-def _method(data: WeekData, words: TemplateWords) -> Section:
+def _method(data: WeekData, words: Words) -> Section:
     """How the report came about: below what it says, since nobody reads it twice."""
     left = sum(lane.uncompared for lane in data.lanes)
     of = sum(lane.configurations for lane in data.lanes)
-    sentences = [words.text("judged"), words.text("frontier")]
+    sentences = [words("judged"), words("frontier")]
     if data.counts.submitted:
-        sentences.append(words.text("pairs", compared=data.compared, adjusted=data.adjusted, left=left, of=of))
+        chosen = [words("pairs", compared=data.compared, adjusted=data.adjusted)]
+        chosen += [words("pairs_adjusted")] if data.adjusted else []
+        chosen += [words("pairs_left", left=left, n=of)] if left else []
+        sentences.append(" ".join(chosen))
     return Section("method", "How it was judged", sentences=tuple(sentences))
