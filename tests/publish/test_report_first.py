@@ -91,8 +91,8 @@ def test_what_is_fastest_stands_proven_beside_reported(store: Store) -> None:
     unseen = {"path__witnessed": None, "evidence": None, "numerics__recompute_applied": None}
     week.put(store, [*week.side("proven", 1, 2.3), week.launch("reported", 2, 2.0, **unseen)])
     first, second = said(week.report(store), "fastest")
-    assert first.startswith("nvidia-megatron: ✓ proven proven, 14,")
-    assert second.startswith("nvidia-megatron: ? reported, not proven reported, 16,")
+    assert first.startswith("nvidia-megatron, ✓ proven: proven, 14,")
+    assert second.startswith("nvidia-megatron, ? reported, not proven: reported, 16,")
 
 
 FASTER = {"numerics__learning_rate": 5}
@@ -102,9 +102,9 @@ def test_a_faster_single_launch_is_a_peak_beside_the_repeated_headline(store: St
     week.put(store, [*week.side("ceiling", 1, 2.3), week.launch("record", 2, 2.0, **FASTER)])
     data = week.report(store)
     headline, peak = said(data, "fastest")
-    assert headline.startswith("nvidia-megatron: ✓ proven ceiling, 14,")
+    assert headline.startswith("nvidia-megatron, ✓ proven: ceiling, 14,")
     assert headline.endswith(", 3 launches.")
-    assert peak.startswith("nvidia-megatron: ? peak, not repeated record, 16,")
+    assert peak.startswith("nvidia-megatron, ? peak, not repeated: record, 16,")
     (badge,) = [item for item in badges(data, words_of("weekly")) if "tokens/s/chip" in item.label]
     assert (badge.value[:3], badge.state) == ("14,", "yes")
     table = render(data, cases.rulebook().rules)["report.md"].decode()
@@ -126,8 +126,8 @@ def test_a_repeated_result_is_sought_beyond_many_faster_peaks_of_earlier_weeks(s
     peaks = [week.launch(f"peak {index}", -9 - index, 2.0, numerics__learning_rate=10 + index) for index in range(6)]
     week.put(store, [*week.side("ceiling", -9, 2.3), *peaks, week.launch("slow", 1, 2.9)])
     headline, peak = said(week.report(store), "fastest")
-    assert headline.startswith("nvidia-megatron: ✓ proven ceiling, 14,")
-    assert "peak, not repeated peak" in peak
+    assert headline.startswith("nvidia-megatron, ✓ proven: ceiling, 14,")
+    assert "peak, not repeated: peak" in peak
 
 
 SYNCS = {"path__witnessed__host_transfers_per_step": 1.0}
@@ -136,7 +136,7 @@ SYNCS = {"path__witnessed__host_transfers_per_step": 1.0}
 def test_lanes_stand_by_their_names_each_for_itself_whatever_is_faster(store: Store) -> None:
     week.put(store, [tpu("fast"), week.launch("slow", 1, 3.9)])
     data = week.report(store)
-    assert [line.partition(":")[0] for line in said(data, "fastest")] == ["nvidia-megatron", "tpu-torch-xla"]
+    assert [line.partition(",")[0] for line in said(data, "fastest")] == ["nvidia-megatron", "tpu-torch-xla"]
     for sentence in said(data, "fastest"):
         assert ("nvidia" in sentence) != ("tpu" in sentence)
 

@@ -97,8 +97,14 @@ class Terminal:
         for sentence in section.sentences:
             yield from self.wrapped(sentence, 2)
         for name, cells in section.points:
+            # A topic of several sentences is named once, above them.
+            several = bool(name) and len(cells) > 1
+            if several:
+                yield self.paint(f"  {clean(name)}:", "head")
             for cell in cells:
-                yield from self.wrapped(f"{name}: {text(cell)}" if name else text(cell), 2, 4)
+                yield from self.wrapped(
+                    f"{name}: {text(cell)}" if name and not several else text(cell), 2 + 2 * several, 4 + 2 * several
+                )
         for table in section.tables:
             yield from self.table(table)
         for figure in section.figures:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.judging.topic import Topic
-from receipts.publish.page import Cell, Code, Column, Figure, Row, Section, Table, heads
-from receipts.publish.report.page import joined, links, more, rule, without_empty
+from receipts.publish.page import Cell, Code, Column, Figure, Mark, Row, Section, State, Table, heads
+from receipts.publish.report.page import joined, links, more, rule, without_empty, without_repeated
 from receipts.publish.report.pictures import effects, step_times
 from receipts.publish.text import change, plain, span
 
@@ -91,7 +91,14 @@ def _undecided(
     anchor, title = place("inconclusive"), "Undecided comparisons"
     if not lane.inconclusive:
         return "undecided comparisons"
-    columns = (*_SIDES, *_CHANGE, Column("answers"), Column("what would settle it"))
+    columns = (
+        *_SIDES,
+        *_CHANGE,
+        Column("comparable?"),
+        Column("on its path?"),
+        Column("effect"),
+        Column("what would settle it"),
+    )
     settle = [_settles(item, of_unknown) for item in lane.inconclusive]
     # What all of them wait for stands above them: a notebook's rows lack the same facts one and all.
     common = [cell for cell in settle[0] if all(cell in other for other in settle)] if len(settle) > 1 else []
@@ -99,7 +106,7 @@ def _undecided(
         Row((
             *_sides(item),
             *_numbers(item),
-            (f"comparable {item.comparable} · path {item.path} · effect {item.effect}",),
+            *_answers(item),
             (*_more(own, common), *((Code(plain(item.next), command=True),) if item.next else ())),
         ))
         for item, own in zip(lane.inconclusive, settle, strict=True)
@@ -107,15 +114,22 @@ def _undecided(
     after = more(lane.inconclusive_more, "undecided comparisons, in comparisons.parquet")
     table = Table(f"{plain(lane.name)}: undecided comparisons, B against A", columns, rows, after)
     points: tuple[tuple[str, tuple[Cell, ...]], ...] = (("all wait for", tuple(common)),) if common else ()
+    shown, repeated = without_repeated(without_empty(table))
     figures = _step_times(lane.inconclusive, drawn, place)
     return Section(
         anchor,
         title,
         sentences=(words("largest_first"),),
-        tables=(without_empty(table),),
+        tables=(shown,),
         figures=figures,
-        points=points,
+        points=(*points, *repeated),
     )
+
+
+def _answers(item: JudgedPair) -> tuple[Cell, Cell, Cell]:
+    path: State = "yes" if item.path == "witnessed" else "no" if item.path == "left" else "open"
+    comparable: State = "yes" if item.comparable == "yes" else "open"
+    return (Mark(comparable, item.comparable),), (Mark(path, item.path),), (Mark("open", item.effect),)
 
 
 def _more(own: Sequence[Cell], common: Sequence[Cell]) -> Cell:

@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING
 
 from receipts.publish.page import Cell, Column, Figure, Mark, Row, Section, Table, heads
 from receipts.publish.report import comparisons
-from receipts.publish.report.page import folded, joined, link, more, numbered, rule, without, without_empty
+from receipts.publish.report.page import (
+    folded,
+    joined,
+    link,
+    more,
+    numbered,
+    rule,
+    without,
+    without_empty,
+    without_repeated,
+)
 from receipts.publish.report.pictures import over_sequence, over_weeks
 from receipts.publish.report.sections import ceilings, regime
+from receipts.publish.report.sections.rules import catalogue
 from receipts.publish.text import change, gib, number, percent, plain, span
 
 if TYPE_CHECKING:
@@ -37,7 +48,7 @@ def lane_section(
     """The frontier of a lane, what it sustained, and its comparisons; ``weeks`` where it is drawn here over weeks."""
     head = f"{lane.title} (version {lane.version})."
     kept, nothing = folded((
-        _results(lane, reached, drawn, words, weeks=weeks),
+        _results(lane, reached, drawn, rules, words, weeks=weeks),
         *comparisons.sections(lane, drawn, rules, words, lambda part: place(lane.name, part)),
         ceilings.section(place(lane.name, "ceilings"), lane.name, reached),
     ))  # fmt: skip
@@ -54,7 +65,15 @@ def place(name: str, part: str = "") -> str:
     return f"lane-{slug}-{part}" if part else f"lane-{slug}"
 
 
-def _results(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LanePictures, words: Words, *, weeks: bool) -> Section:
+def _results(
+    lane: LaneWeek,
+    reached: ceilings.Ceilings,
+    drawn: LanePictures,
+    rules: RuleSet,
+    words: Words,
+    *,
+    weeks: bool,
+) -> Section:
     """The proven results and the peaks, and the reported ones below: a row each, with the five answers as columns."""
     anchor = place(lane.name, "frontier")
     every = (*lane.frontier, *lane.peaks, *lane.stated)
@@ -89,14 +108,16 @@ def _results(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LanePictures, wo
         *more(lane.stated_more, "reported shapes"),
         *(f"MFU: {basis}." for basis in dict.fromkeys(item.mfu_basis for item in every) if basis),
     )
-    table = without_empty(Table(f"Results of {plain(lane.name)}, the best of each shape", columns, rows, after))
-    points = (("reported ones wait for", (joined((rule(code),) for code in common),)),) if common else ()
+    every_row = Table(f"Results of {plain(lane.name)}, the best of each shape", columns, rows, after)
+    table, repeated = without_repeated(without_empty(every_row))
+    cited = joined((rule(item.code, item.name),) for item in catalogue(rules, common))
+    points = (("reported ones wait for", (cited,)),) if cited else ()
     return Section(
         anchor,
         "Frontier",
         tables=(table,),
         figures=_figures(lane, reached, drawn, weeks=weeks),
-        points=points,
+        points=(*points, *repeated),
     )
 
 

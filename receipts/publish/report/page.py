@@ -9,6 +9,9 @@ from receipts.publish.page import Cell, Link, Part, Row, Section, Table
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import plain
 
+Points = tuple[tuple[str, tuple[Cell, ...]], ...]
+FEWEST_ROWS = 3  # of fewer, what repeats is easier to read in its row
+
 
 def folded(sections: Iterable[Section | str]) -> tuple[list[Section], list[str]]:
     """The sections; and the words that stand for those that have nothing to tell."""
@@ -74,7 +77,10 @@ def more(count: int, what: str) -> tuple[str, ...]:
 
 def listed(anchor: str, title: str, nothing: str, table: Table, *sentences: str) -> Section | str:
     """A section of one table, without empty columns; where it has no row, ``nothing``: what there is none of."""
-    return Section(anchor, title, sentences, tables=(without_empty(table),)) if table.rows else nothing
+    if not table.rows:
+        return nothing
+    shown, points = without_repeated(without_empty(table))
+    return Section(anchor, title, sentences, points, tables=(shown,))
 
 
 def without_empty(table: Table) -> Table:
@@ -82,3 +88,18 @@ def without_empty(table: Table) -> Table:
     kept = [at for at in range(len(table.columns)) if any(row.cells[at] not in ((), ("~",)) for row in table.rows)]
     rows = tuple(Row(tuple(row.cells[at] for at in kept)) for row in table.rows)
     return replace(table, columns=tuple(table.columns[at] for at in kept), rows=rows)
+
+
+def without_repeated(table: Table) -> tuple[Table, Points]:
+    """The table without columns that say the same in each of its rows, and what they say; the first and last stay."""
+    repeated = [
+        at
+        for at in range(1, len(table.columns) - 1)
+        if len(table.rows) >= FEWEST_ROWS and len({row.cells[at] for row in table.rows}) == 1
+    ]
+    if not repeated:
+        return table, ()
+    facts = tuple((f"{table.columns[at].name.rstrip('?')}: ", *table.rows[0].cells[at]) for at in repeated)
+    kept = [at for at in range(len(table.columns)) if at not in repeated]
+    rows = tuple(Row(tuple(row.cells[at] for at in kept)) for row in table.rows)
+    return replace(table, columns=tuple(table.columns[at] for at in kept), rows=rows), (("in every row", facts),)

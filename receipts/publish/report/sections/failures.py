@@ -180,28 +180,28 @@ def section(known: Failures) -> Section | str:
         "#launches | cause | phase and class | #asked for | #limit | what it printed | model | software"
         " | tried after | #cost | receipts"
     )
-    rows = tuple(Row(_cells(item)) for item in known.causes)
+    several = len({item.lane for item in known.causes}) > 1
+    rows = tuple(Row(_cells(item, f" ({plain(item.lane)})" if several else "")) for item in known.causes)
     caption = "Causes, those that ended most launches first"
     table = Table(caption, heads(header), rows, more(known.more, "causes"))
     return listed("failures", "Failures", "failed launches", table)
 
 
-def _cells(item: FailureCause) -> tuple[Cell, ...]:
+def _cells(item: FailureCause, lane: str) -> tuple[Cell, ...]:
     how = [*item.phases, *item.classes]
     texts = joined(((plain(text, NOTE),) for text in item.texts), "; ") or (UNKNOWN,)
     again: Cell = ("; failed before with this signature: ", *joined(map(link, item.earlier))) if item.earlier else ()
+    # The versions alone: R305 tells what they depart from, once for all.
+    versions = dict.fromkeys(text.partition("; ")[0] for text in item.software)
     chip = f" on chip {item.chip}" if item.chip is not None else ""
     return (
         (f"{item.launches:,} ×",),
-        (f"{named(item)}{chip} ({plain(item.lane)})",),
+        (f"{named(item)}{chip}{lane}",),
         (", ".join(name.replace("_", " ") for name in how) or UNKNOWN,),
         (amount(item.requested_bytes),),
         (amount(item.limit_bytes),),
         (*texts, *again),
-        *(
-            joined(((plain(text, NOTE),) for text in some), "; ")
-            for some in (item.models, item.software, item.attempts)
-        ),
+        *(joined(((plain(text, NOTE),) for text in some), "; ") for some in (item.models, versions, item.attempts)),
         (spent(item.cost),),
         links(item.receipts, more=item.receipts_more),
     )
