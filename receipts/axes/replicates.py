@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from heapq import nsmallest
 from itertools import pairwise
+from operator import mul
+from typing import NamedTuple
 
 from receipts.axes.difference import difference
 from receipts.axes.lane import Lane
@@ -47,18 +49,30 @@ def distinct_steps(parsed: Parsed) -> tuple[tuple[float, ...], ...]:
     return (tuple(map(_rounded, steps[:COPIED_STEPS])), *([quickest] if len(set(quickest)) >= DISTINCT else []))
 
 
-def rise_together(one: Parsed, other: Parsed) -> bool:
-    """Whether the steps of two launches go up and down together, as a copy's do, with some noise or scaled."""
-    series = [_steps(item) for item in (one, other)]
-    if len(series[0]) != len(series[1]) or len(series[0]) < ENOUGH + 3:
-        return False
-    # Differences, since warm-up and drift are alike in all launches; logarithms, so that no slow step decides.
-    a, b = ([math.log(y / x) for x, y in pairwise(steps[2:COMPARED_STEPS]) if x > 0 and y > 0] for steps in series)
-    if len(a) != len(b) or len(a) < ENOUGH or len(set(a)) == 1 or len(set(b)) == 1:
-        return False
-    from statistics import correlation  # takes longer to import than most rules to judge
+class Rhythm(NamedTuple):
+    """How many steps a launch has, and the differences of their logarithms, centered and of length 1."""
 
-    return correlation(a, b) > COPIED
+    steps: int
+    differences: tuple[float, ...]
+
+
+def rhythm(parsed: Parsed) -> Rhythm | None:
+    """The rhythm of a launch; None where its steps are too few, or all alike."""
+    steps = _steps(parsed)
+    # Differences, since warm-up and drift are alike in all launches; logarithms, so that no slow step decides.
+    apart = [math.log(y / x) for x, y in pairwise(steps[2:COMPARED_STEPS]) if x > 0 and y > 0]
+    if len(steps) < ENOUGH + 3 or len(apart) < ENOUGH or len(set(apart)) == 1:
+        return None
+    mean = math.fsum(apart) / len(apart)
+    length = math.dist(apart, [mean] * len(apart))
+    return Rhythm(len(steps), tuple((item - mean) / length for item in apart))
+
+
+def rise_together(one: Rhythm | None, other: Rhythm | None) -> bool:
+    """Whether the steps of two launches go up and down together, as a copy's do, with some noise or scaled."""
+    if one is None or other is None or one.steps != other.steps or len(one.differences) != len(other.differences):
+        return False
+    return sum(map(mul, one.differences, other.differences)) > COPIED
 
 
 def _steps(parsed: Parsed) -> Sequence[float]:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Final
 
-from receipts.axes.replicates import rise_together
+from receipts.axes.replicates import rhythm, rise_together
 from receipts.judging.rule import NONE, Offense, PairCase, W, rule
 from receipts.receipt.written import intact
 
@@ -28,8 +28,10 @@ _MOST: Final = 12  # launches that are compared with each other
 def copied_launches(pair: PairCase) -> Iterator[Offense]:
     """Launches of either side that are one launch with some noise, as far as anybody can see."""
     launches = [launch.parsed for launch in (*pair.group_a, *pair.group_b)][:_MOST]
+    rhythms = {one.id: rhythm(one) for one in launches}
+    vouched = {one.id for one in launches if intact(one)}
     for one, other in combinations(launches, 2):
-        if not (intact(one) and intact(other)) and rise_together(one, other):
+        if not {one.id, other.id} <= vouched and rise_together(rhythms[one.id], rhythms[other.id]):
             yield Offense(
                 at="measurement.step_durations_seconds",
                 found=f"the steps of {one.name} and {other.name} rise and fall together; no program vouches for both",

@@ -21,7 +21,7 @@ import math
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
-from receipts.axes.replicates import rise_together
+from receipts.axes.replicates import rhythm, rise_together
 from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, rule
 from receipts.receipt import Parsed
 
@@ -87,7 +87,7 @@ def _at_once(case: Case) -> Iterator[Offense]:
     for other in others:
         if facts is None or other.id in facts.superseded or _apart(own, other):
             continue
-        sure = own.receipt.run.started.microsecond != 0 or rise_together(own, other)
+        sure = own.receipt.run.started.microsecond != 0 or rise_together(rhythm(own), rhythm(other))
         yield Offense(
             at=STARTED,
             found=f"{own.receipt.run.started:%Y-%m-%d %H:%M:%S.%f} UTC, as {other.id[:12]} on {own.receipt.run.host}",
