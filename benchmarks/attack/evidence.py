@@ -151,4 +151,6 @@ def _other(value: Any, draw: random.Random) -> Any:
     if isinstance(value, dict) and value:
         key = draw.choice(sorted(value))
         return {**value, key: _other(value[key], draw)}
+    if not value and not isinstance(value, str):
+        return {"aten::other": 3} if isinstance(value, dict) else ["other"]
     return f"x{value[::-1]}"  # no other spelling of the same thing

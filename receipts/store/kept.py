@@ -41,6 +41,9 @@ class KeptFile(NamedTuple):
 class Place(Protocol):
     """Where packed files are: a folder or a bucket."""
 
+    def has(self, name: str) -> bool:
+        """Whether it keeps a file of that name."""
+
     def put(self, name: str, file: Path) -> None:
         """Keep a packed file under a name, whole or not at all."""
 
@@ -89,10 +92,7 @@ class KeptFiles:
 
     def held(self, digests: Iterable[str]) -> frozenset[str]:
         """Those of some digests whose files are kept."""
-        wanted = frozenset(digests)
-        if isinstance(self._place, Folder):
-            return frozenset(item for item in wanted if self._place.has(f"{item}.gz"))
-        return wanted & {item.digest for item in self.all()} if wanted else wanted
+        return frozenset(item for item in digests if self._place.has(f"{item}.gz"))
 
     def all(self) -> list[KeptFile]:
         """Every kept file, by digest."""
@@ -117,7 +117,7 @@ class Folder:
         return self.root / name[:2] / name
 
     def has(self, name: str) -> bool:
-        """Whether it keeps a file of that name."""
+        """As `Place.has`."""
         return self._path(name).is_file()
 
     def put(self, name: str, file: Path) -> None:
@@ -158,6 +158,15 @@ class Bucket:
 
     def __repr__(self) -> str:
         return f"Bucket({self._url!r})"
+
+    def has(self, name: str) -> bool:
+        """As `Place.has`."""
+        with _as_store_error(self._url):
+            try:
+                self._store.head(name)
+            except FileNotFoundError:
+                return False
+        return True
 
     def put(self, name: str, file: Path) -> None:
         """As `Place.put`."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from object_server import object_server
 from receipts.base.errors import StoreError
 from receipts.cli import main
 from receipts.emit import Recorder
@@ -186,3 +187,43 @@ def test_a_place_keeps_the_same_bytes_once_and_forgets_them(kind: str, tmp_path:
         assert plain.read_bytes() == file.read_bytes()
     kept.remove(digest)
     assert not kept.held([digest])
+
+
+def test_an_object_store_keeps_the_evidence_of_a_submit_and_its_fault_is_the_stores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("obstore")
+    with object_server() as server:
+        for name, value in {**server.settings, "RECEIPTS_EVIDENCE": "s3://lab/evidence"}.items():
+            monkeypatch.setenv(name, value)
+        store = request.getfixturevalue("store")
+        (key,) = server.objects
+        assert key.startswith("lab/evidence/")
+        assert not _kept(tmp_path)
+        (tmp_path / "logs" / "trace.json").unlink()
+        code, checks = _checks(capsys, "--store", store, "verify", "--all")
+        assert (code, checks["path.witnessed.attention"]) == (0, "same")
+        assert main(["--store", store, "backup", str(tmp_path / "b.sqlite")]) == 0
+        assert len(list((tmp_path / "b.sqlite.evidence").glob("*/*.gz"))) == 1
+        server.objects[key] = server.objects[key][:-9]
+        assert main(["--store", store, "verify", "--all"]) == 4
+        server.failing = True
+        assert main(["--store", store, "evidence", "list"]) == 4
+        assert "s3://lab/evidence" in capsys.readouterr().err
+
+
+def test_a_large_file_goes_to_an_object_store_in_parts_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("obstore")
+    large = tmp_path / "large.trace"
+    large.write_bytes(random.Random(22).randbytes(12 << 20))
+    with object_server() as server:
+        for name, value in server.settings.items():
+            monkeypatch.setenv(name, value)
+        kept = KeptFiles(Bucket("s3://lab/evidence"))
+        digest = kept.put(large)
+        with kept.file(digest) as plain:
+            assert plain.read_bytes() == large.read_bytes()
+        kept.remove(digest)
+        assert (kept.all(), server.parts) == ([], {})
