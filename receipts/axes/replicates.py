@@ -37,16 +37,17 @@ def copied_pair(launches: Sequence[Parsed]) -> tuple[Parsed, Parsed] | None:
     return None
 
 
-def distinct_steps(parsed: Parsed) -> tuple[tuple[float, ...], ...]:
+def distinct_steps(parsed: Parsed) -> frozenset[tuple[float, ...]]:
     """Step times that no second launch can have: the first, and the quickest in whatever order.
 
     A clock too coarse to tell steps apart tells no launches apart.
     """
     steps = _steps(parsed)
     if not steps or min(steps) == max(steps):
-        return ()
+        return frozenset()
     quickest = tuple(_rounded(step) for step in nsmallest(QUICKEST_STEPS, steps))
-    return (tuple(map(_rounded, steps[:COPIED_STEPS])), *([quickest] if len(set(quickest)) >= DISTINCT else []))
+    first = tuple(map(_rounded, steps[:COPIED_STEPS]))
+    return frozenset({first, quickest} if len(set(quickest)) >= DISTINCT else {first})
 
 
 class Rhythm(NamedTuple):

@@ -25,11 +25,10 @@ GRADES: Final[tuple[Grade, ...]] = get_args(Grade)
 
 
 class Graded(NamedTuple):
-    """A grade, and what it lacks for the next one; ``by_job`` are witnessed leaves that no reader read."""
+    """A grade, and what it lacks for the next one."""
 
     grade: Grade
     why: str
-    by_job: tuple[str, ...] = ()
 
 
 def graded(own: Parsed, seen: Parsed, lane: Lane, kept: Collection[str] = ()) -> Graded:
@@ -39,15 +38,15 @@ def graded(own: Parsed, seen: Parsed, lane: Lane, kept: Collection[str] = ()) ->
         return Graded("typed", f"its numbers are {run.provenance}")
     state = intact(own)
     if state is None:
-        return Graded("typed", "no program says that it wrote it", unread(seen, lane))
+        return Graded("typed", "no program says that it wrote it")
     if not state:
-        return Graded("typed", "it was edited after its program wrote it", unread(seen, lane))
-    by_job = unread(seen, lane)
+        return Graded("typed", "it was edited after its program wrote it")
     missing = [name for name in lane.witness if _witnessed(seen, name) is None]
     if missing:
-        return Graded("recorded", f"nothing shows {', '.join(missing)}", by_job)
+        return Graded("recorded", f"nothing shows {', '.join(missing)}")
+    by_job = unread(seen, lane)
     if lane.never_witnessed or by_job:
-        return Graded("recorded", f"stated by the job, and read from no file: {', '.join(by_job)}", by_job)
+        return Graded("recorded", f"stated by the job, and read from no file: {', '.join(by_job)}")
     gone = sorted({digest for digest, _ in _records(seen, lane) if digest not in kept})
     if gone:
         return Graded("evidenced", f"{len(gone)} of the files that show its path are not kept")

@@ -14,6 +14,8 @@ from receipts.publish import lacks
 from receipts.publish.chips import memory
 from receipts.publish.decisions import decisions
 from receipts.publish.findings import Grouped, entries, entry, grouped, reason, warning
+from receipts.publish.origins import Origins
+from receipts.publish.origins import section as witnessed_path
 from receipts.publish.page import Cell, Mark, Page, Section, State, Table, heads, named_rows, row
 from receipts.publish.readings import leaf, named, number
 from receipts.publish.setting import setting
@@ -55,10 +57,13 @@ def page(item: Shown, *, stated: bool = False) -> Page:
     sections = [_measured(launch, say)]
     if failed:
         sections.append(_failure(item.parsed, say))
+    seen = Case(launch, item.lane, item.facts)
+    sections += witnessed_path(seen.parsed, seen.borrowed.by, say)
     sections += memory(item.parsed, say, folded=not failed and item.verdict.status != "invalid")
     if stated:
-        rows = tuple(row(path, _value(value, say)) for path, value in item.parsed.stated.items())
-        sections.append(Section("facts", say("facts"), tables=(Table("", heads("leaf | value"), rows),)))
+        origins = Origins(item.parsed, say)
+        rows = tuple(row(path, _value(value, say), origins.of(path)) for path, value in item.parsed.stated.items())
+        sections.append(Section("facts", say("facts"), tables=(Table("", heads("leaf | value | from"), rows),)))
     sections += [*_findings(item.verdict, groups, say), *decisions(item.decisions)]
     verdict = item.verdict
     kinds = say("tainted", kinds=", ".join(verdict.tainted)) if verdict.tainted else ""

@@ -20,6 +20,8 @@ from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.side_checks import check_distinct
 from receipts.judging.verdict import ReceiptVerdict
+from receipts.publish.origins import Origins
+from receipts.publish.words import words
 from receipts.questions.replicates import groups
 from receipts.receipt import Document, parse, read
 from receipts.receipt.written import UNWRITTEN, sealed
@@ -80,6 +82,19 @@ def test_a_trace_of_the_launch_itself_is_read(recorded: Path, tmp_path: Path) ->
     tree, verdict = _whole(recorded, tmp_path, _trace(recorded))
     assert tree["path"]["witnessed"]["attention"] == "sdpa_flash"
     assert "path.witnessed.attention" not in verdict.grade_why
+
+
+def test_show_names_the_file_of_what_was_read_and_calls_an_edited_leaf_typed(recorded: Path, tmp_path: Path) -> None:
+    tree, _ = _whole(recorded, tmp_path, _trace(recorded))
+    say, (entry,) = (
+        words("receipt"),
+        [item for item in tree["evidence"] if "read" in item and item["uri"] == "trace.json"],
+    )
+    own = Origins(parse(amended(str(tmp_path / "run.json"), [str(tmp_path / "trace.json")]).document), say)
+    assert own.of("path.witnessed.attention") == f"trace.json, {entry['read']['path.witnessed.attention']}"
+    assert own.of("model.head_dim") == "stated to ingest"
+    assert Origins(parse(read(recorded)), say).of("model.head_dim") == "the job"
+    assert Origins(parsed(tree), say).of("path.witnessed.attention") == "typed: edited after its program wrote it"
 
 
 def _later(trace: Tree) -> None:
