@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from receipts.judging.verdict import Comparison as Verdict
     from receipts.metrics.chips import Pressure
     from receipts.publish.page import Page
-    from receipts.questions.comparisons import JudgedSides
+    from receipts.questions.comparisons import Comparisons, Floors, JudgedSides
     from receipts.questions.reproduced import Reproduced
     from receipts.receipt import Parsed
     from receipts.store import Decision
@@ -150,6 +150,7 @@ def compared(
     grade: Grade = "typed",
     replicates: bool = True,
     beside: Opened | None = None,
+    floors: Floors | None = None,
 ) -> Comparison:
     """Compare two groups of launches, each with its stored replicates: receipts, or words that a store knows them by.
 
@@ -167,7 +168,7 @@ def compared(
     groups = [[item for _, group in side for item in group] for side in matches]
     pairs = [pair for side in matches for pair in side]
     own = {item.id for word, group in pairs if not isinstance(word, str) or names_one(word, group) for item in group}
-    comparisons = Comparisons(store, rulebook, witnesses=shown_by, grade=grade)
+    comparisons = Comparisons(store, rulebook, witnesses=shown_by, grade=grade, floors=floors)
     left, right = groups
     pools = (comparisons.pool(left, right), comparisons.pool(right, left)) if replicates else (left, right)
     sides = comparisons.sides(*pools, metric, own)
@@ -180,10 +181,12 @@ def compared(
         return replace(verdict, ungiven=ungiven) if any(ungiven) else verdict
 
     decided = store.published.decisions([item.id for item in (*sides.a, *sides.b)]) if store is not None else []
-    return Comparison(sides, judge, decided, rulebook.rules, _reproduced(store, rulebook, sides, metric))
+    return Comparison(sides, judge, decided, rulebook.rules, _reproduced(comparisons, store, sides, metric))
 
 
-def _reproduced(store: Opened | None, rulebook: Rulebook, sides: JudgedSides, metric: str) -> dict[str, Reproduced]:
+def _reproduced(
+    comparisons: Comparisons, store: Opened | None, sides: JudgedSides, metric: str
+) -> dict[str, Reproduced]:
     """By side, who else came to its value; asked where its launches ran on several hosts."""
     known: dict[str, Reproduced] = {}
     for letter, group in (("A", sides.a), ("B", sides.b)):
@@ -191,7 +194,7 @@ def _reproduced(store: Opened | None, rulebook: Rulebook, sides: JudgedSides, me
             from receipts.questions.reproduced import reproduced
 
             head = next((item for item in group if store.held([item.id])), None)
-            who = reproduced(store, rulebook, head, metric) if head is not None else None
+            who = reproduced(comparisons, store, head, metric) if head is not None else None
             known |= {letter: who} if who is not None else {}
     return known
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +11,7 @@ from receipts.api.comparison import Comparison, compared
 from receipts.api.listed import Listed, Receipts
 from receipts.api.receipt import Receipt, parsed
 from receipts.api.rules import rulebook
+from receipts.questions.comparisons import Comparisons, Floors
 from receipts.questions.reproduced import reproduced
 from receipts.questions.signer import signer
 
@@ -32,9 +32,10 @@ class Store:
     Use it in a ``with`` block, or `close` it. Every method raises StoreError if the store cannot be reached.
     """
 
-    def __init__(self, opened: Opened, rules: Rulebook | None = None) -> None:
+    def __init__(self, opened: Opened, rules: Rulebook | None = None, floors: Floors | None = None) -> None:
         self.opened = opened
         self.rulebook = rules or rulebook()
+        self._floors = floors
 
     def __repr__(self) -> str:
         return f"<receipts store {self.opened.url}>"
@@ -72,7 +73,7 @@ class Store:
         one = self.opened.get(word)
         decided, actor = self.opened.published.decisions([one.id]), self.opened.entry(one.id).actor
         facts = self.opened.query.facts([one])
-        others = reproduced(self.opened, self.rulebook, one)
+        others = reproduced(Comparisons(self.opened, self.rulebook, floors=self._floors), self.opened, one)
         return Receipt(one, self.rulebook, facts, decided, actor, signer(self.opened, one), others)
 
     def launch(self, receipt: str) -> Launch:
@@ -118,6 +119,7 @@ class Store:
             waivers=waivers,
             study=study,
             replicates=replicates,
+            floors=self._floors,
         )
 
     def neighbours(
@@ -195,12 +197,6 @@ class Store:
         from receipts.judging.verdict_json import to_json
 
         return [to_json(item) for item in add(self.opened, self.rulebook, parsed_claims(document))]
-
-    @contextmanager
-    def one_state(self) -> Iterator[None]:
-        """All that is asked meanwhile is answered from one state of the store, whoever writes."""
-        with self.opened.one_state():
-            yield
 
     def _named(self, item: Given) -> Parsed | str:
         # A text is never a path here: the server passes on what it is sent.

@@ -73,7 +73,8 @@ def rise_together(one: Rhythm | None, other: Rhythm | None) -> bool:
     """Whether the steps of two launches go up and down together, as a copy's do, with some noise or scaled."""
     if one is None or other is None or one.steps != other.steps or len(one.differences) != len(other.differences):
         return False
-    return sum(map(mul, one.differences, other.differences)) > COPIED
+    correlation: float = sum(map(mul, one.differences, other.differences))
+    return correlation > COPIED
 
 
 def _steps(parsed: Parsed) -> Sequence[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from receipts.cli.sides import ComparisonOptions
     from receipts.receipt import Document
     from receipts.store import Entry
+    from receipts.workflows.verify import Verified
 
 PAGE = 1000
 MOMENTS = ("started", "finished", "submitted_at")
@@ -38,6 +39,15 @@ def show(server: RemoteServer, word: str, *, facts: bool, opened: bool, raw: boo
         sys.stdout.buffer.write(server.get(f"{path}/raw").body)
         return 0
     return _print(server.get(path, [*_form("json" if as_json else "text", opened=opened), *_flag("facts", facts)]))
+
+
+def verified(server: RemoteServer, words: Sequence[str]) -> Iterator[Verified]:
+    """What ``receipts verify`` prints of stored receipts."""
+    from receipts.workflows.verify import Checked, Verified
+
+    for word in words:
+        for row in server.get(f"/v1/receipts/{word}/verify").data:
+            yield Verified(row["receipt"], row["name"], tuple(Checked(**item) for item in row["checks"]))
 
 
 def compare(server: RemoteServer, asked: ComparisonOptions, form: str, *, opened: bool) -> int:

@@ -93,7 +93,7 @@ class Session:
         if self.server is not None:
             raise UsageError(
                 f"{self.server.url} is a server, and this needs the database itself; over HTTP there are submit, "
-                "flush, list, show, compare, preflight, pin, and claim add, check and list"
+                "flush, list, show, verify, compare, preflight, pin, and claim add, check and list"
             )
         try:
             opened = open_store(self.store_url, create=create)

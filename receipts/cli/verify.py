@@ -46,27 +46,28 @@ def command(
     opened: bool,
 ) -> int:
     """Read the evidence of receipts again: bytes against the id, files against digests, leaves against the readers."""
-    from receipts.workflows.verify import by_digest
+    from receipts.workflows.verify import by_digest, code
 
     if bool(receipts) == every:
         raise UsageError("name receipts, or --all for every receipt of the store")
     files = by_digest(evidence) if evidence is not None else {}
-    code, rows = 0, []
+    results = []
     for done in _chosen(session, receipts, files, jobs, every=every):
-        code = 1 if 1 in (code, done.exit_code) else max(code, done.exit_code)
-        if as_json:
-            checks = [item._asdict() for item in done.checks]
-            rows.append({"receipt": done.receipt, "name": done.name, "checks": checks})
-            continue
-        words = [item.word for item in done.checks]
-        counts = " · ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
-        output.line(f"{done.receipt[:12]}  {output.clean(done.name)}: {counts}")
-        for item in done.checks:
-            if opened or item.word != "same":
-                output.wrapped(output.clean(f"{item.word} {item.what}{': ' if item.why else ''}{item.why}"), 2, 4)
+        results.append(done)
+        if not as_json:
+            _print(done, opened=opened)
     if as_json:
-        output.as_json(rows)
-    return code
+        output.as_json([item.as_data() for item in results])
+    return code(results)
+
+
+def _print(done: Verified, *, opened: bool) -> None:
+    words = [item.word for item in done.checks]
+    counts = " · ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    output.line(f"{done.receipt[:12]}  {output.clean(done.name)}: {counts}")
+    for item in done.checks:
+        if opened or item.word != "same":
+            output.wrapped(output.clean(f"{item.word} {item.what}{': ' if item.why else ''}{item.why}"), 2, 4)
 
 
 def _chosen(
@@ -81,6 +82,13 @@ def _chosen(
 
     if not every and all(map(is_file, words)) and not session.asks_store:
         yield from checked(map(parsed_file, words), None)
+        return
+    if session.server is not None:
+        from receipts.cli import remote
+
+        local = ", ".join(filter(is_file, words))
+        remote.refuse(session.server, {"--all": every, "--evidence": files, local: local})
+        yield from remote.verified(session.server, words)
         return
     with session.open_store(looked_up=words) as store:
         if every:

@@ -70,8 +70,8 @@ def _bonds(draft: ReceiptDraft, reading: Reading) -> Iterator[Bond]:
         yield Bond("run.host", same, f"it was taken on {reading.host}, and the receipt states {host}")
     processes = draft.get("run.processes")
     if reading.processes and processes:
-        shown = ", ".join(map(str, sorted(reading.processes)[:3]))
-        yield Bond("run.processes", not reading.processes.isdisjoint(processes), f"it was taken in process {shown}")
+        which = ", ".join(map(str, sorted(reading.processes)[:3]))
+        yield Bond("run.processes", not reading.processes.isdisjoint(processes), f"it was taken in process {which}")
     steps = draft.get("measurement.step_durations_seconds")
     if reading.steps_covered and isinstance(steps, list) and steps:
         yield Bond(
@@ -86,8 +86,8 @@ def _bonds(draft: ReceiptDraft, reading: Reading) -> Iterator[Bond]:
             yield Bond(leaf, _same(leaf, stated, shown.value), f"it states {shown.value}, and the receipt {stated}")
     dtype = draft.get("numerics.compute_dtype")
     if reading.query_types and dtype in _FLOATS:
-        shown = ", ".join(sorted(reading.query_types))
-        yield Bond("numerics.compute_dtype", dtype in reading.query_types, f"its attention runs in {shown}")
+        types = ", ".join(sorted(reading.query_types))
+        yield Bond("numerics.compute_dtype", dtype in reading.query_types, f"its attention runs in {types}")
     yield from _shapes(draft, reading)
 
 

@@ -25,7 +25,7 @@ class Origins:
         run = parsed.receipt.run
         written = run.recorded is not None and bool(intact(parsed))
         if run.provenance != "measured":
-            self._else = run.provenance
+            self._else: str = run.provenance
         elif run.recorded is None or not written:
             self._else = say("origin_typed") if run.recorded is None else say("origin_edited")
         else:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from receipts.store import Store
 
 Group = Sequence[Parsed]
+Floors = dict[tuple[object, ...], "Floor"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ class Comparisons:
 
     Without a store there are no replicates and no noise floor. ``until`` leaves out later launches. ``witnesses`` are
     receipts, beside those in the store, that show the path of a launch; every launch is asked for at least the
-    ``grade``. ``judged`` returns facts, findings and launches if the caller has them already.
+    ``grade``. ``judged`` returns facts, findings and launches if the caller has them already, and ``floors`` are noise
+    floors of this state of the store, which several may share.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Comparisons:
         witnesses: Group = (),
         grade: Grade = "typed",
         judged: Callable[[Group], JudgedLaunches] | None = None,
+        floors: Floors | None = None,
     ) -> None:
         self._store = store
         self._rulebook = rulebook
@@ -82,7 +85,7 @@ class Comparisons:
         self._witnesses = witnesses
         self._grade = grade
         self._judged = judged or self._judge
-        self._floors: dict[tuple[object, ...], Floor] = {}
+        self._floors: Floors = {} if floors is None else floors
         self._findings: dict[str, tuple[Finding, ...]] = {}
         self._launches: dict[str, Launch] = {}
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from receipts import metrics
 from receipts.base.actor import same_principal
 from receipts.base.errors import UsageError
-from receipts.questions.comparisons import Comparisons
 
 if TYPE_CHECKING:
-    from receipts.judging.rulebook import Rulebook
+    from receipts.questions.comparisons import Comparisons
     from receipts.receipt import Parsed
     from receipts.stats.equivalence import Effect
     from receipts.store import Store
@@ -36,9 +35,8 @@ class Reproduced(NamedTuple):
         return f"reproduced {', '.join(places)} ({self.launches} launch{'' if self.launches == 1 else 'es'})"
 
 
-def reproduced(store: Store, rulebook: Rulebook, one: Parsed, metric: str = metrics.DEFAULT) -> Reproduced | None:
-    """Who reproduced a stored receipt's value of a metric; None where nobody did."""
-    comparisons = Comparisons(store, rulebook)
+def reproduced(comparisons: Comparisons, store: Store, one: Parsed, metric: str = metrics.DEFAULT) -> Reproduced | None:
+    """Who reproduced a stored receipt's value of a metric, by comparisons in its store; None where nobody did."""
     rows = {item.id: (item, store.entry(item.id)) for item in comparisons.pool([one], ())}
     head = rows[one.id][1]
     others = [item for item, row in rows.values() if _elsewhere(row, head)][:MOST]

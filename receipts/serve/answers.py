@@ -11,7 +11,7 @@ from receipts.publish.json_text import json_text
 from receipts.serve.bodies import Decided, Named, Pinned, Sides
 from receipts.serve.cursor import ORDERS
 from receipts.serve.cursor import page as page_of
-from receipts.serve.forms import MEDIA, reply
+from receipts.serve.forms import CODE, MEDIA, reply
 from receipts.serve.metrics import MEDIA as METRICS_MEDIA
 from receipts.serve.operation import Call, Reply
 
@@ -74,6 +74,15 @@ def raw(call: Call) -> Reply:
     """The bytes of a receipt as they came. The ETag is their SHA-256, which is the receipt's id."""
     name = call.store.opened.resolve(call.name)
     return Reply(call.store.opened.document(name), digest=name)
+
+
+def verify(call: Call) -> Reply:
+    """Read the kept evidence of a receipt again: bytes, files by their digests, leaves by today's readers."""
+    from receipts.workflows.verify import code, verify_stored
+
+    opened = call.store.opened
+    done = verify_stored(opened.resolve_all(call.name), opened, call.server.rulebook, {})
+    return Reply(json_text([item.as_data() for item in done]) + "\n", headers={CODE: str(code(done))})
 
 
 def compare(call: Call) -> Reply:
@@ -153,7 +162,7 @@ def claim(call: Call) -> Reply:
     from receipts.questions.claims.stored import history
 
     past = history(call.store.opened, call.name, call.server.rulebook)
-    return Reply(json_text(past.document()) + "\n", headers={"Receipts-Exit-Code": str(past.verdict.exit_code)})
+    return Reply(json_text(past.document()) + "\n", headers={CODE: str(past.verdict.exit_code)})
 
 
 def pins(call: Call) -> Reply:

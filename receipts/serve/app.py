@@ -167,7 +167,7 @@ async def _submitted(call: Call) -> Reply:
 def _worked(item: Operation, call: Call) -> Reply:
     if not item.costly:
         return item.answer(call)
-    with call.server.gate:
+    with call.server.gate, call.store.opened.one_state():
         return item.answer(call)
 
 

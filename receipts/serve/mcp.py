@@ -5,6 +5,7 @@ Texts of receipts are other people's: each answer is data under one key, with a 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,11 +17,12 @@ from receipts import __version__
 from receipts import metrics as registry
 from receipts.api.answer import Answer
 from receipts.api.store import Store
-from receipts.base.errors import InputError, ReceiptsError, UsageError
-from receipts.publish.json_text import json_text
+from receipts.base.errors import ReceiptsError, UsageError
 from receipts.publish.page import text
 
 if TYPE_CHECKING:
+    from receipts.api.comparison import Comparison
+    from receipts.api.receipt import Receipt
     from receipts.judging.rulebook import Rulebook
 
 INSTRUCTIONS = (
@@ -40,68 +42,68 @@ def mcp_server(store: Callable[[], Store]) -> MCPServer:
     """The server with its tools; ``store`` opens a store for one question."""
     server = MCPServer("receipts", instructions=INSTRUCTIONS, version=__version__)
 
-    def answered(question: Callable[[Store], Answer]) -> dict[str, Any]:
-        """An answer as data, or the error with what to do about it."""
+    def answered(question: Callable[[Store], dict[str, Any]]) -> dict[str, Any]:
+        """What a question comes to, or the error with what to do about it."""
         try:
-            answer = question(store())
-        except (InputError, ReceiptsError) as error:
+            return {**question(store()), "note": DATA}
+        except ReceiptsError as error:
             return {"error": str(error), "note": DATA}
-        import json
-
-        document = json.loads(json_text(answer.to_dict()))
-        return {"summary": text(answer.page().headline), "answer": document, "note": DATA}
 
     @server.tool(annotations=READS)
     def compare(a: Word, b: Word, metric: Metric = registry.DEFAULT) -> dict[str, Any]:
         """Compare receipt B against A with their stored replicates: verdict, effect with interval, what changed."""
-        return answered(lambda asked: asked.compare(a, b, metric=metric))
+        return answered(lambda asked: _data(asked.compare(a, b, metric=metric)))
 
     @server.tool(annotations=READS)
     def explain_refusal(a: Word, b: Word, metric: Metric = registry.DEFAULT) -> dict[str, Any]:
         """Say why B cannot be compared with A, or what is missing: each reason with its rule, and what to do."""
-        try:
-            answer = store().compare(a, b, metric=metric)
-        except ReceiptsError as error:
-            return {"error": str(error), "note": DATA}
-        reasons = [
-            {"code": item.code, "name": item.name, "found": item.found, "expected": item.expected, "do": item.do}
-            for item in answer.verdict.findings
-            if item.level != "W" and item.waived is None
-        ]
-        return {"status": answer.status, "reasons": reasons, "next": answer.deciding, "note": DATA}
+        return answered(lambda asked: _refusal(asked.compare(a, b, metric=metric)))
 
     @server.tool(annotations=READS)
     def neighbours(receipt: Word, metric: Metric = registry.DEFAULT, limit: int = 10) -> dict[str, Any]:
         """List stored configurations that differ from a receipt in one axis, each compared; the best first."""
-        return answered(lambda asked: asked.neighbours(receipt, metric=metric, limit=max(1, min(limit, 50))))
+        return answered(lambda asked: _data(asked.neighbours(receipt, metric=metric, limit=max(1, min(limit, 50)))))
 
     @server.tool(annotations=READS)
     def bridge(a: Word, b: Word, metric: Metric = registry.DEFAULT) -> dict[str, Any]:
         """Split the gain from A to B into accepted one-axis comparisons, or name the runs that are missing."""
-        return answered(lambda asked: asked.bridge(a, b, metric=metric))
+        return answered(lambda asked: _data(asked.bridge(a, b, metric=metric)))
 
     @server.tool(annotations=READS)
     def show(receipt: Word) -> dict[str, Any]:
         """Show one receipt: what ran, where, on which path, what was measured, and the rules' verdict."""
-        return answered(lambda asked: asked.get(receipt))
+        return answered(lambda asked: _data(asked.get(receipt)))
 
     @server.tool(annotations=READS)
     def what_next(receipt: Word) -> dict[str, Any]:
         """Name the command that would decide an open receipt; empty if its verdict is not open."""
-        from receipts.questions.deciding import of_receipt
-
-        try:
-            one = store().get(receipt)
-        except ReceiptsError as error:
-            return {"error": str(error), "note": DATA}
-        return {"status": one.status, "next": of_receipt(one.parsed, one.verdict), "note": DATA}
+        return answered(lambda asked: _next(asked.get(receipt)))
 
     @server.tool(annotations=READS)
     def preflight(plan: dict[str, Any]) -> dict[str, Any]:
         """Tell whether a plan (a receipt before its launch) is known to work or to fail, and what to try next."""
-        return answered(lambda asked: asked.preflight(plan))
+        return answered(lambda asked: _data(asked.preflight(plan)))
 
     return server
+
+
+def _data(answer: Answer) -> dict[str, Any]:
+    return {"summary": text(answer.page().headline), "answer": json.loads(answer.to_json())}
+
+
+def _refusal(answer: Comparison) -> dict[str, Any]:
+    reasons = [
+        {"code": item.code, "name": item.name, "found": item.found, "expected": item.expected, "do": item.do}
+        for item in answer.verdict.findings
+        if item.level != "W" and item.waived is None
+    ]
+    return {"status": answer.status, "reasons": reasons, "next": answer.deciding}
+
+
+def _next(receipt: Receipt) -> dict[str, Any]:
+    from receipts.questions.deciding import of_receipt
+
+    return {"status": receipt.status, "next": of_receipt(receipt.parsed, receipt.verdict)}
 
 
 def serve(url: str | None, rulebook: Rulebook, listen: str | None) -> None:

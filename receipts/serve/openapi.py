@@ -49,7 +49,6 @@ _PROBLEM = {
 def _operation(item: Operation) -> dict[str, Any]:
     described: dict[str, Any] = {
         "summary": item.summary,
-        "description": (item.answer.__doc__ or "").strip(),
         "operationId": f"{item.method.lower()}_{re.sub(r'[^a-z0-9]+', '_', item.path.lower()).strip('_')}",
         "parameters": [*_of_path(item.path), *map(_parameter, item.query)],
         "responses": {

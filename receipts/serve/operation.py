@@ -77,18 +77,25 @@ class Call:
         return self.values.get(name, default)
 
 
+Answer = Callable[[Call], Reply]
+
+
 class Operation(NamedTuple):
     """``scope`` is None for what everybody may ask. ``costly`` ones count against the comparisons that may run."""
 
     method: str
     path: str
     scope: str | None
-    summary: str
-    answer: Callable[[Call], Reply]
+    answer: Answer
     query: tuple[Param, ...] = ()
     body: Body | None = None
     answers: Mapping[int, str] = {200: "application/json"}
     costly: bool = False
+
+    @property
+    def summary(self) -> str:
+        """What it does, as its answer's first line says."""
+        return (self.answer.__doc__ or "").strip().partition("\n")[0].rstrip(".")
 
 
 def values_of(params: tuple[Param, ...], given: QueryParams) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ipaddress
 import logging
 from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 import uvicorn
@@ -54,11 +56,20 @@ def serve(url: str | None, rulebook: Rulebook, asked: Asked, note: Callable[[str
             timeout_graceful_shutdown=20,
         )
     )
+    Thread(target=_warm, args=(server,), daemon=True).start()
     try:
         running.run()
     except SystemExit:
         raise ReceiptsError(f"{asked.listen} cannot be listened on; is another server running there?") from None
     return 0
+
+
+def _warm(server: Server) -> None:
+    """Make what pages take from the whole store before the first visitor waits for it."""
+    from receipts.serve.pages.inbox import open_questions
+
+    with suppress(ReceiptsError, RuntimeError):  # a server that closes makes nothing more
+        server.counts(), server.frontier(), open_questions(server)
 
 
 def with_pages(server: Server) -> Starlette:

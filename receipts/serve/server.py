@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from limits import parse
@@ -13,20 +12,21 @@ from limits.strategies import FixedWindowRateLimiter
 
 from receipts.api.store import Store
 from receipts.base.actor import Actor
+from receipts.questions.comparisons import Floors
+from receipts.serve.cache import Cache
 from receipts.serve.limits import Busy, Gate, Limits
 from receipts.serve.metrics import Metrics
 from receipts.serve.notices import Notices, Target
 from receipts.serve.writer import Writer
 from receipts.store import Store as Opened
 from receipts.store.database import Database
-from receipts.store.query.counts import FacetCounts, counts, newest
+from receipts.store.query.counts import FacetCounts, counts, state
 from receipts.store.tokens import Token, Tokens
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
 
 T = TypeVar("T")
-FRESH: Final = 60.0  # seconds: verdicts may also change by rows other than receipts
 LOCAL: Final = ("127.0.0.1", "::1", "localhost")
 
 
@@ -62,7 +62,8 @@ class Server:
         self.tokens = Tokens(opened.database)
         self.gate = Gate(settings.limits.comparisons)
         self.metrics = Metrics()
-        self._cached: dict[str, tuple[int, float, Any]] = {}
+        self._cache = Cache()
+        self._floors_of: tuple[Hashable, Floors] = (None, {})
         self._limiter = FixedWindowRateLimiter(MemoryStorage())
         self._rate, self._failures = parse(settings.limits.rate), parse(settings.limits.failures)
         rulebook.rules, rulebook.lanes  # noqa: B018  # read now: a rule that does not load ends the start, not a request
@@ -74,22 +75,29 @@ class Server:
         self.writer.close()
         if self.notices is not None:
             self.notices.close()
+        self._cache.close()
         self.opened.close()
 
     def store(self, token: Token | None = None) -> Store:
         """The store for one request: a state of its own over the shared connections; rows record the token's name."""
         database = self.opened.database
         actor = Actor("token", token.name) if token is not None else None
-        return Store(Opened(Database(database.engine, database.address, actor)), self.rulebook)
+        opened = Opened(Database(database.engine, database.address, actor))
+        return Store(opened, self.rulebook, self._floors())
 
     def cached(self, name: str, make: Callable[[], T]) -> T:
-        """What follows from all receipts, worked out again when a new one has come, or after `FRESH` seconds."""
-        at, newest_now = monotonic(), newest(self.opened.database)
-        held = self._cached.get(name)
-        if held is None or held[0] != newest_now or at - held[1] > FRESH:
-            held = self._cached[name] = (newest_now, at, make())
-        value: T = held[2]
-        return value
+        """What follows from the whole store, made again by another thread where the store has changed.
+
+        Who asks waits a moment for it, and is then given what was made last.
+        """
+        return self._cache.get(name, state(self.opened.database), make)
+
+    def _floors(self) -> Floors:
+        """Noise floors of the present state of the store, which requests share: reading one takes 0.2 s."""
+        now = state(self.opened.database)
+        if self._floors_of[0] != now:
+            self._floors_of = (now, {})
+        return self._floors_of[1]
 
     def counts(self) -> FacetCounts:
         """How many receipts stand, by lane, status and outcome."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Engine
 
@@ -32,6 +32,7 @@ class Database:
         self.address = place
         self._actor = actor
         self._state: Connection | None = None
+        self._kept: dict[object, Any] = {}
 
     def __repr__(self) -> str:
         return f"Database({str(self.address)!r})"
@@ -69,6 +70,7 @@ class Database:
                 yield
             finally:
                 self._state = None
+                self._kept.clear()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -79,6 +81,15 @@ class Database:
             return
         with driver_errors(self.address), reading(self.engine) as connection:
             yield connection
+
+    def once(self, about: object, read: Callable[[], T]) -> T:
+        """What is read, and within `one_state` kept until its end."""
+        if self._state is None:
+            return read()
+        if about not in self._kept:
+            self._kept[about] = read()
+        value: T = self._kept[about]
+        return value
 
     @contextmanager
     def at_once(self) -> Iterator[Connection]:

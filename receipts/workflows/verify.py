@@ -56,6 +56,16 @@ class Verified(NamedTuple):
         words = {item.word for item in self.checks}
         return 1 if "other" in words else 3 if "missing" in words else 0
 
+    def as_data(self) -> dict[str, Any]:
+        """What ``receipts verify --json`` prints of it."""
+        return {**self._asdict(), "checks": [item._asdict() for item in self.checks]}
+
+
+def code(done: Iterable[Verified]) -> int:
+    """The exit code of several: 1 where one has it, else the highest."""
+    codes = {item.exit_code for item in done}
+    return 1 if 1 in codes else max(codes, default=0)
+
 
 def verify(parsed: Parsed, lane: Lane, files: Mapping[str, Path], kept: KeptFiles | None = None) -> Verified:
     """Check one receipt against ``files``, by digest, and what a store keeps. Raises StoreError for a damaged file."""
@@ -88,7 +98,7 @@ def verify_all(
 ) -> Generator[Verified, None, None]:
     """Check every receipt of a store, by so many processes. Raises StoreError for a damaged document or file."""
     ids = store.ids()
-    work, batches = partial(_verified, files=files), (ids[at : at + _BATCH] for at in range(0, len(ids), _BATCH))
+    work, batches = partial(verify_stored, files=files), (ids[at : at + _BATCH] for at in range(0, len(ids), _BATCH))
     if jobs <= 1:
         for batch in batches:
             yield from work(batch, store, rulebook)
@@ -100,7 +110,8 @@ def verify_all(
             yield from done
 
 
-def _verified(ids: Sequence[str], store: Store, rulebook: Rulebook, files: Mapping[str, Path]) -> list[Verified]:
+def verify_stored(ids: Sequence[str], store: Store, rulebook: Rulebook, files: Mapping[str, Path]) -> list[Verified]:
+    """Check stored receipts against ``files`` and what the store keeps, as `verify` does."""
     kept = kept_files(store.database.address)
     receipts = map(store.parsed, ids)
     return [verify(item, rulebook.lanes.of(item.receipt.run.lane), files, kept) for item in receipts]

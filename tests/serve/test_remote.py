@@ -26,6 +26,8 @@ READ = (
     ("show", A),
     ("show", "@golden", "--json"),
     ("show", A, "--raw"),
+    ("verify", A, "small decoder"),
+    ("verify", A, "--json"),
     ("compare", A, B),
     ("compare", A, B, "--json"),
     ("compare", "@golden", B, "--format", "line"),
@@ -135,9 +137,12 @@ def test_what_needs_the_database_says_so(both: tuple[Shell, str, str]) -> None:
             ("list", "--next"),
             ("preflight", A, "--next", "x.json"),
             ("claim", "check", "--all"),
+            ("verify", "--all"),
+            ("verify", A, "--evidence", str(shell.folder)),
+            ("verify", A, shell.write("b")),
         )
     ]
-    assert [item.code for item in refused] == [2] * 6
+    assert [item.code for item in refused] == [2] * 9
     assert all(url in item.err for item in refused)
     assert shell("--store", url, "show", "nothing").code == 2
 

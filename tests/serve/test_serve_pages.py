@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import report_store
-from receipts.serve.pages import drawing
+from receipts.serve.pages import trace
 from receipts.serve.server import Server
 
 pytestmark = pytest.mark.slow
@@ -141,14 +141,12 @@ def test_only_a_form_of_the_site_and_a_token_that_may_change_anything(
 
 
 def test_pictures_say_what_they_show() -> None:
-    picture = drawing.trace("t", [2.0, 1.0, 1.0, 1.0, 3.0], [1, 2, 3]) or ""
-    assert "5 steps, the slowest 3000 ms; 3 of them are steady" in picture
-    assert picture.count("<rect") == 1
-    assert (drawing.trace("t", [1.0] * 100_000, []) or "").count(",") <= drawing.MOST + 20
-    assert drawing.trace("t", [1.0], []) is None
-    effects = [drawing.Interval("<b>", 1.1, 1.05, 1.15)]
-    assert "&lt;b&gt;" in (drawing.forest("f", effects, 0.01) or "")
-    assert drawing.forest("f", [], 0.01) is None
+    def drawn(seconds: list[float], steady: list[int]) -> str:
+        return trace.picture(seconds, steady, name="t", title="Steps") or ""
+
+    assert "5 steps, the slowest 3000 ms; 3 of them are steady" in drawn([2.0, 1.0, 1.0, 1.0, 3.0], [1, 2, 3])
+    assert drawn([1.0, 1.1] * 50_000, []).count(" L ") <= trace.MOST + 50
+    assert drawn([1.0], []) == ""
 
 
 def test_the_inbox_counts_who_waits_for_each_question(client: TestClient) -> None:

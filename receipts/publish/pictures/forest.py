@@ -40,10 +40,10 @@ class ForestRow:
     settled: bool
 
 
-def picture(effects: Sequence[ForestRow], *, name: str, title: str) -> str | None:
-    """The SVG element of the first `MOST` effects, or None where there are fewer than `FEWEST`."""
+def picture(effects: Sequence[ForestRow], *, name: str, title: str, fewest: int = FEWEST) -> str | None:
+    """The SVG element of the first `MOST` effects, or None where there are fewer than ``fewest``."""
     shown = effects[:MOST]
-    if len(shown) < FEWEST:
+    if len(shown) < fewest:
         return None
     height = _TOP + _ROW * len(shown) + BELOW
     alt = "; ".join(f"{item.name}: {_amount(item)}" for item in shown)

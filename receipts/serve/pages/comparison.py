@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from receipts import metrics
 from receipts.publish.page import Column, Figure, Mark, Page, Section, State, Table, row
+from receipts.publish.pictures import forest
 from receipts.serve.operation import Call
-from receipts.serve.pages import drawing
 from receipts.serve.pages.view import View, run
 
 
@@ -29,16 +29,16 @@ def comparison(call: Call) -> View:
     with call.server.gate:
         answer = call.store.compare(sides[0], sides[1], metric=metric)
     shown = answer.page()
-    results = [item for item in answer.verdict.results if item.effect.low and item.effect.high and item.ratio]
     effects = [
-        drawing.Interval(item.metric, item.ratio or 1.0, item.effect.low or 1.0, item.effect.high or 1.0)
-        for item in results
+        forest.ForestRow(item.metric, item.ratio, low, high, item.effect.delta, answer.status == "accepted")
+        for item in answer.verdict.results
+        if item.ratio and (low := item.effect.low) and (high := item.effect.high)
     ]
-    delta = next((item.effect.delta for item in results if item.effect.delta), 0.01) or 0.01
     sections = list(shown.sections)
     if effects and answer.status != "rejected":
-        caption = ("B over A with 95 % intervals; what lies in the shaded margin is no change that matters",)
-        figure = Figure("effects", caption, lambda name: drawing.forest(name, effects, delta))
+        hollow = "" if answer.status == "accepted" else ". Hollow: not settled"
+        caption = (f"B over A with 95 % intervals; what lies in the shaded band is no change that matters{hollow}",)
+        figure = Figure("effects", caption, lambda name: forest.picture(effects, name=name, title="Effects", fewest=1))
         sections = [replace(item, figures=(figure,)) if item.id == "effect" else item for item in sections]
     launches = sorted(
         ((item.receipt.run.started, side, item) for side in ("A", "B") for item in getattr(answer.sides, side.lower())),

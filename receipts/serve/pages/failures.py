@@ -89,7 +89,7 @@ def _envelope(call: Call, lane: str) -> Section:
     store = call.store.opened
     last: dict[tuple[Any, ...], str] = {}
     cells: dict[tuple[Any, ...], dict[tuple[int, int], list[int]]] = {}
-    for item in call.server.cached(f"reached {lane}", lambda: store.query.reached(lane)):
+    for item in call.server.cached(f"reached {lane}", lambda: call.server.opened.query.reached(lane)):
         if item.sequence_length is None or item.micro_batch is None:
             continue
         where = (item.accelerator, item.chips, item.depth, item.key)

@@ -14,16 +14,20 @@ from receipts.serve.cursor import page as page_of
 from receipts.serve.operation import Call
 from receipts.serve.pages.failures import failed
 from receipts.serve.pages.view import ROWS, View, run
+from receipts.store import Filters, condition
 
 if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
     from receipts.publish.report.reader import Item
+    from receipts.serve.server import Server
+    from receipts.store import Store as Opened
 
 MOST_OPEN = 300  # open receipts that the inbox reads
 
 
 def inbox(call: Call) -> View:
     """Open questions by how many receipts an answer would settle, failed launches of a week, claims that are stale."""
-    questions = call.server.cached("inbox", lambda: _open_questions(call))
+    questions = open_questions(call.server)
     points = [
         Entry(
             f"open-{at}",
@@ -84,22 +88,25 @@ class _Question(NamedTuple):
     command: str
 
 
-def _open_questions(call: Call) -> list[_Question]:
+def open_questions(server: Server) -> list[_Question]:
     """Each question of the newest open receipts; the ones whose answer settles most come first."""
+    return server.cached("inbox", lambda: _open_questions(server.store().opened, server.rulebook))
+
+
+def _open_questions(store: Opened, rulebook: Rulebook) -> list[_Question]:
     from receipts.publish.report.reader import ReportReader
     from receipts.questions.deciding import of_receipt
 
     now = datetime.now(UTC)
-    rows, _ = page_of(
-        call.store.opened, ["status=open"], order="newest", limit=MOST_OPEN, superseded=False, cursor=None
-    )
     groups: dict[str, list[Item]] = {}
     alone: Counter[str] = Counter()
-    for item in ReportReader(call.store.opened, call.server.rulebook, now, (), now).items(rows):
-        waiting = {f"{one.code} {one.name.replace('_', ' ')}" for one in item.verdict.findings if one.level == "I"}
-        for words in waiting:
-            groups.setdefault(words, []).append(item)
-        alone.update(waiting if len(waiting) == 1 else ())
+    with store.one_state():
+        rows = store.find(Filters((condition("status=open"),), limit=MOST_OPEN))
+        for item in ReportReader(store, rulebook, now, (), now).items(rows):
+            waiting = {f"{one.code} {one.name.replace('_', ' ')}" for one in item.verdict.findings if one.level == "I"}
+            for words in waiting:
+                groups.setdefault(words, []).append(item)
+            alone.update(waiting if len(waiting) == 1 else ())
     ordered = sorted(groups.items(), key=lambda part: (-alone[part[0]], -len(part[1]), part[0]))
     return [
         _Question(

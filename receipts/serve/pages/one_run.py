@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from receipts.base.errors import UsageError
 from receipts.publish.page import Figure, Section
 from receipts.serve.operation import Call
-from receipts.serve.pages import drawing
+from receipts.serve.pages import trace
 from receipts.serve.pages.view import View, may
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _steps(call: Call, receipt: Receipt) -> Section | None:
     if len(seconds) < 2:
         return None
     caption = ("Seconds by step; what is shaded is steady and counts",)
-    figure = Figure("steps-trace", caption, lambda name: drawing.trace(name, seconds, steady))
+    figure = Figure("steps-trace", caption, lambda name: trace.picture(seconds, steady, name=name, title="Steps"))
     return Section("steps", "Steps", figures=(figure,))
 
 

@@ -16,21 +16,29 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from receipts.api.frontier import page
 from receipts.base.errors import ReceiptsError
 from receipts.publish.page import Page
 from receipts.serve import problems
 from receipts.serve.app import SECURITY, bearer
 from receipts.serve.limits import Busy
 from receipts.serve.operation import Call
-from receipts.serve.pages import comparison, failures, frontier, inbox, one_run, runs
+from receipts.serve.pages import comparison, failures, inbox, one_run, runs
 from receipts.serve.pages.view import NAV, View, lead
 from receipts.serve.server import Refused, Server
 
 COOKIE: Final = "receipts"
 DAYS: Final = 30
 Handler = Callable[[Call], View]
+
+
+def frontier(call: Call) -> View:
+    """A card a lane: proven beside reported results of its newest 26 weeks, and what to do next."""
+    return View(page(call.server.frontier()))
+
+
 VIEWS: Final[tuple[tuple[str, Handler], ...]] = (
-    ("/", frontier.frontier),
+    ("/", frontier),
     ("/runs", runs.runs),
     ("/runs/{id}", one_run.one_run),
     ("/compare", comparison.comparison),
@@ -118,7 +126,9 @@ class _Site:
             return self._failed(request, status, str(error))
 
     def _shown(self, handler: Handler, request: Request, token: Any) -> Response:
-        return self._rendered(request, handler(Call(self._server, request, token, {})), token)
+        call = Call(self._server, request, token, {})
+        with call.store.opened.one_state():
+            return self._rendered(request, handler(call), token)
 
     def _changed(self, request: Request, form: Any, token: Any) -> Response:
         if not hmac.compare_digest(str(form.get("form", "")), self._proof(request)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
 from typing import Final
 
 from sqlalchemy import Connection
@@ -20,12 +19,8 @@ _MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.members])
 _VALUES: Final = Lookup([axis_values.c.seq], [axis_values.c.value])
 
 
-def varied(connection: Connection, contexts: Iterable[str]) -> Mapping[str, frozenset[str]]:
-    """Axis leaves, by context, that its newest launches state with two values."""
-    return {context: _varied(connection, context) for context in contexts}
-
-
-def _varied(connection: Connection, context: str) -> frozenset[str]:
+def varied(connection: Connection, context: str) -> frozenset[str]:
+    """Axis leaves that the newest launches of a context state with two values."""
     numbers = set(_LAUNCHES.read(connection, [(cut(safe(context)),)], MOST_LAUNCHES))
     members = [frozenset(unpacked(bytes(body))) for (body,) in _MEMBERS.read(connection, sorted(numbers))]
     none = frozenset[int]()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, NamedTuple, get_args
 
 from sqlalchemy import (
@@ -41,8 +42,13 @@ from receipts.store.tables import receipts, supersessions
 
 FAILED: Final = ("oom", "crash", "hang", "nan")
 SettingsOf = Callable[[Parsed], LaunchSettings]
+Once = Callable[[object, Callable[[], Any]], Any]  # what `Database.once` is
 # A few launches make a ceiling; how many more had its shape changes nothing, and counting them takes time.
 MOST_COUNTED: Final = 10
+
+
+def _anew(_about: object, read: Callable[[], Any]) -> Any:
+    return read()
 
 
 def facts_of_new(
@@ -68,20 +74,25 @@ def facts_of_new(
     ]
 
 
-def facts(connection: Connection, group: Sequence[Parsed]) -> Facts:
+def facts(connection: Connection, group: Sequence[Parsed], once: Once) -> Facts:
     """Facts for judging these receipts, stored or not: which are superseded, and what their lane sustained.
 
     Shapes are those of one lane, of the receipts' own geometries and layouts; for receipts of several lanes there are
-    none.
+    none. ``once`` may keep what many groups share.
     """
-    known = _asked(connection, group)
+    known = _asked(connection, group, once=once)
     kinds = known.shapes.items() if len({lane for lane, _ in known.shapes}) == 1 else ()
     known_facts = Facts(
         superseded=_superseded(connection, group),
-        shapes=tuple(item for kind, rows in kinds for item in spread(connection, *kind, rows)),
+        shapes=tuple(
+            item for kind, held in kinds for item in once(("spread", kind), partial(spread, connection, *kind, held))
+        ),
         failures=tuple(dict.fromkeys(item for one in group for item in earlier(known.of("failures", one.id)))),
         now=datetime.now(UTC),
-        varied=varied(connection, sorted({item.receipt.run.context or "" for item in group} - {""})),
+        varied={
+            name: once(("varied", name), partial(varied, connection, name))
+            for name in sorted({item.receipt.run.context or "" for item in group} - {""})
+        },
     )
     return _with_kin(group, known_facts.beside(group), known)
 
@@ -102,7 +113,12 @@ class _Known(NamedTuple):
 
 
 def _asked(
-    connection: Connection, group: Sequence[Parsed], settings: SettingsOf = LaunchSettings, *, end: bool = False
+    connection: Connection,
+    group: Sequence[Parsed],
+    settings: SettingsOf = LaunchSettings,
+    *,
+    end: bool = False,
+    once: Once = _anew,
 ) -> _Known:
     """Ask for all that facts are made of, in one round trip, which ends the transaction where nothing else is asked."""
     decided = {item.id: settings(item) for item in group}
@@ -113,7 +129,10 @@ def _asked(
     questions = list(kin.questions(group, decided, together=at_once))
     answers = iter(engine_of(connection).together(connection, [*walks, *(item.ask for item in questions)], end=end))
     sustained = {
-        kind: tuple(_sustained(kind, next(answers) if at_once else _shapes(connection, kind))) for kind in kinds
+        kind: tuple(_sustained(kind, next(answers)))
+        if at_once
+        else once(("shapes", kind), partial(_walked, connection, kind))
+        for kind in kinds
     }
     by_kind: dict[kin.About, dict[str, Sequence[Row]]] = {about: {} for about in get_args(kin.About)}
     for question, rows in zip(questions, answers, strict=True):
@@ -257,6 +276,10 @@ _ALL_SHAPES: Final = SqlStatement(_all_shapes())
 
 def _sustained(kind: Kind, rows: Iterable[Row]) -> Iterator[ReachedShape]:
     return (ReachedShape(*row)._replace(key=kind[1]) for row in rows if row[-1])
+
+
+def _walked(connection: Connection, kind: Kind) -> tuple[ReachedShape, ...]:
+    return tuple(_sustained(kind, _shapes(connection, kind)))
 
 
 def _shapes(connection: Connection, kind: Kind) -> Iterator[Row]:

@@ -46,7 +46,7 @@ class Queries:
         """Facts for judging receipts, stored or not."""
         with self._database.reading() as connection:
             every = [group] if isinstance(group, Parsed) else group
-            return self._with_kept(facts_module.facts(connection, every), every)
+            return self._with_kept(facts_module.facts(connection, every, self._database.once), every)
 
     def facts_of_new(self, group: Sequence[Parsed], settings: SettingsOf = LaunchSettings) -> list[Facts]:
         """Facts for judging receipts that are about to be submitted, one for each; fewer questions than `facts`."""
