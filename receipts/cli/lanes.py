@@ -9,6 +9,7 @@ import click
 
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
+from receipts.publish.page import Column
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
@@ -34,7 +35,7 @@ def command(session: Session, name: str | None, as_json: bool) -> int:
     else:
         shipped = [lanes.get(item) for item in lanes.names()]
         rows = [(item.name, str(item.version), ", ".join(item.accelerators) or "any", item.title) for item in shipped]
-        output.table(("lane", "version", "accelerators", "title"), rows)
+        output.table(("lane", "version", Column("accelerators", rank=1), Column("title", cut=True)), rows)
     return 0
 
 

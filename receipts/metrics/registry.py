@@ -189,5 +189,5 @@ def shown(metric: Metric, value: float) -> str:
     unit = metric.shown_unit or metric.unit
     if unit == "%":
         return f"{scaled:.2f} %"
-    digits = f"{scaled:,.0f}" if abs(scaled) >= 10_000 else f"{scaled:.4g}"
+    digits = f"{scaled:,.0f}" if abs(scaled) >= 1_000 else f"{scaled:.4g}"
     return f"{digits} {unit}".rstrip()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
 from receipts.axes import Member
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
     from receipts.store import Decision
 
+FEW_UNSTATED: Final = 8  # settings of which no side states one
+
 
 def page(
     verdict: Comparison,
@@ -50,7 +52,13 @@ def page(
     """
     say = words("compare")
     bridge = headline.bridge(verdict, rules)
-    sections = [_changed(verdict, say), _effects(verdict, say), *_findings(verdict, rules, say), _held(verdict, say)]
+    sections = [
+        _changed(verdict, say),
+        *_unknown(verdict, say),
+        _effects(verdict, say),
+        *_findings(verdict, rules, say),
+        _held(verdict, say),
+    ]
     steps = [(bridge, say("bridge"))] if bridge else []
     if deciding:
         steps.append((deciding, say("decides")))
@@ -107,7 +115,7 @@ def _changed(verdict: Comparison, say: Words) -> Section:
         tuple(f"{mark}: {why}" for mark, why in reasons.items()),
         say("no_known_axis" if verdict.difference.unknown else "no_axis"),
     )
-    return Section("changed", say("changed"), tables=(table,), sections=tuple(_unknown(verdict, say)))
+    return Section("changed", say("changed"), tables=(table,))
 
 
 def _member(item: Member, mark: str) -> Row:
@@ -115,13 +123,17 @@ def _member(item: Member, mark: str) -> Row:
 
 
 def _unknown(verdict: Comparison, say: Words) -> Iterator[Section]:
-    """Settings that are not stated as they must be, by the side that states them."""
+    """Settings that are not stated as they must be, by the side that states them; many of no side are folded."""
     groups: dict[str, list[str]] = {}
     for gap in verdict.difference.unknown:
         groups.setdefault(say(gap.missing), []).extend(item.path for item in gap.members)
-    if groups:
-        points = tuple((name, ((", ".join(paths),),)) for name, paths in groups.items())
-        yield Section("unknown", say("unknown"), points=points)
+    points = {name: (name, ((", ".join(paths),),)) for name, paths in groups.items()}
+    both = groups.get(say("both"), [])
+    folded = points.pop(say("both")) if len(both) > FEW_UNSTATED else None
+    if points:
+        yield Section("unknown", say("unknown"), points=tuple(points.values()))
+    if folded is not None:
+        yield Section("unstated", say("unstated"), points=(folded,), fold=say("unstated_fold", n=len(both)))
 
 
 def _effects(verdict: Comparison, say: Words) -> Section:

@@ -61,7 +61,7 @@ def badges(data: WeekData, words: Words) -> tuple[Badge, ...]:
         best = _best(lane.frontier) or _best(lane.stated)
         if best is not None:
             sentence = "badge_peak" if best.is_peak else "badge_proven" if lane.frontier else "badge_reported"
-            label = words(sentence, machine=_machine(best))
+            label = words(sentence, of=_machine(best) if len(data.lanes) == 1 else lane.name)
             state = "yes" if lane.frontier and not best.is_peak else "open"
             numbers.append(Badge(number(best.tokens_per_second_per_chip), label, state))  # type: ignore[arg-type]
     if data.compared:
@@ -71,8 +71,12 @@ def badges(data: WeekData, words: Words) -> tuple[Badge, ...]:
             ("refused", refused, "no"),
             ("undecided", undecided, "open"),
         )
-        # A color says that there is one.
-        numbers += [Badge(f"{count:,}", name, state if count else None) for name, count, state in states]
+        # That none was accepted is news, and a color says that there is one.
+        numbers += [
+            Badge(f"{count:,}", name, state if count else None)
+            for name, count, state in states
+            if count or name == "accepted"
+        ]
     return tuple(numbers)
 
 

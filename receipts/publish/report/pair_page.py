@@ -47,7 +47,8 @@ def body(data: PairData, rule_set: RuleSet) -> list[Section]:
     figures = step_times.figures("steps", (data.timed,) if data.timed is not None else ())
     sections = [replace(item, figures=figures) if item.id == "effect" else item for item in shown]
     decided = [_decided(data.decisions, data.claims)] if data.decisions or data.claims else []
-    return [*sections[:2], _sides(data), *sections[2:], *decided]
+    effect = 1 + next(at for at, item in enumerate(sections) if item.id == "effect")
+    return [*sections[:effect], _sides(data), *sections[effect:], *decided]
 
 
 def _sides(data: PairData) -> Section:
