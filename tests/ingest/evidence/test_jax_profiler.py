@@ -164,6 +164,19 @@ def test_an_xplane_file_is_read_without_descriptors(tmp_path: Path) -> None:
     assert ("runtime", "cpu") in [(item.leaf, item.value) for item in found.seen]
 
 
+def test_an_xplane_file_says_on_which_host_and_when_it_was_taken(tmp_path: Path) -> None:
+    began = 1_795_426_951_105_552_200
+    clocks = (integer(1, kind) + integer(3, began + kind * 10**9) for kind in (1, 2))
+    stats = b"".join(message(6, clock) for clock in clocks) + message(6, integer(1, 3) + message(5, "a text"))
+    task = message(1, integer(1, 5) + message(2, "Task Environment") + stats)
+    path = tmp_path / "host.xplane.pb"
+    path.write_bytes(plane("/host:CPU", "python", [(1, 0, 5)], {1: "PjitFunction(f)"}) + task + message(4, "vm"))
+    found = reading(path, Xplane)
+    assert found.host == "vm"
+    assert found.between == pytest.approx((began / 1e9 + 1, began / 1e9 + 2))
+    assert not found.remarks
+
+
 def test_instructions_in_an_xplane_file_prove_their_kernels(tmp_path: Path) -> None:
     names = {
         7: '%splash_mha_dkv.2 = bf16[8] custom-call(%a), custom_call_target="tpu_custom_call"',

@@ -1,13 +1,15 @@
 """XSpace files of JAX's profiler (``HOST.xplane.pb``), whole where trace.json is cut at a million events.
 
-Fields by tsl/profiler/protobuf/xplane.proto: XSpace.planes=1; XPlane.name=2, lines=3, event_metadata=4; XLine.name=2,
-events=4, display_name=11; XEvent.metadata_id=1, duration_ps=3, num_occurrences=5; XEventMetadata.id=1, name=2,
-display_name=4. Names stand after the events that point to them, so events are counted by number first.
+Fields by tsl/profiler/protobuf/xplane.proto: XSpace.planes=1, hostnames=4; XPlane.name=2, lines=3, event_metadata=4,
+stats=6; XStat.uint64_value=3, int64_value=4; XLine.name=2, events=4, display_name=11; XEvent.metadata_id=1,
+duration_ps=3, num_occurrences=5; XEventMetadata.id=1, name=2, display_name=4. Names stand after the events that point
+to them, so events are counted by number first.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from receipts.ingest.evidence.protobuf.wire import BYTES, Torn, Wire
@@ -19,6 +21,8 @@ from receipts.ingest.evidence.witnesses.jax_profiler_events import Profile
 MAX_KINDS: Final = 500_000
 MAX_EVENTS: Final = 20_000_000
 MAX_NAME: Final = 4_000
+_TASK: Final = "Task Environment"  # the plane that says when the profile began and when it ended
+_CLOCKS: Final = range(10**18, 10**19)  # nanoseconds since 1970, from 2001 on
 _HEAD: Final = re.compile(
     rb"\A\n[\x80-\xff]{0,9}[\x00-\x7f](?:\x08[\x80-\xff]{0,9}[\x00-\x7f])?"
     rb"\x12[\x01-\x7f](?:/host:|/device:|Task Env|#Chip)"
@@ -44,7 +48,11 @@ class Xplane(FileReader):
             try:
                 for number, kind, value in wire.fields(None):
                     if number == 1 and kind == BYTES:
-                        _plane(wire, wire.at + value, profile)
+                        clocks = _plane(wire, wire.at + value, profile)
+                        if clocks:
+                            reading.between = min(clocks) / 1e9, max(clocks) / 1e9
+                    elif number == 4 and kind == BYTES and not reading.host:
+                        reading.host = wire.text(value, 200)
                     elif kind == BYTES:
                         wire.leap(value)
             except Torn as error:
@@ -57,8 +65,9 @@ class Xplane(FileReader):
         return [reading]
 
 
-def _plane(wire: Wire, stop: int, profile: Profile) -> None:
-    name, counts = "", Counts()
+def _plane(wire: Wire, stop: int, profile: Profile) -> list[int]:
+    """Take in one plane; when the profile began and ended, in nanoseconds since 1970, of the plane that says so."""
+    name, counts, clocks = "", Counts(), list[int]()
     names: dict[int, str] = {}
     try:
         for number, kind, value in wire.fields(stop):
@@ -70,6 +79,8 @@ def _plane(wire: Wire, stop: int, profile: Profile) -> None:
                 _line(wire, wire.at + value, counts, profile)
             elif number == 4 and len(names) < MAX_KINDS:
                 _metadata(wire, wire.at + value, names)
+            elif number == 6 and name == _TASK:
+                clocks += _clocks(wire, wire.at + value)
             else:
                 wire.leap(value)
     finally:
@@ -80,6 +91,16 @@ def _plane(wire: Wire, stop: int, profile: Profile) -> None:
             host = not name.startswith("/device:")
             detail = "" if host else label
             profile.add(name, line, label if host else short, detail, count, spent / 1e6)
+    return clocks
+
+
+def _clocks(wire: Wire, stop: int) -> Iterator[int]:
+    """The values of one statistic that are times of day."""
+    for _, kind, value in wire.fields(stop):
+        if kind == BYTES:
+            wire.leap(value)
+        elif value in _CLOCKS:
+            yield value
 
 
 def _line(wire: Wire, stop: int, counts: Counts, profile: Profile) -> None:
