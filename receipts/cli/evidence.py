@@ -75,16 +75,20 @@ def get(session: Session, digest: str, path: Path, as_json: bool) -> int:
     return 0
 
 
-@command.command("gc", epilog="\b\nExamples:\n  receipts evidence gc --dry-run")
+@command.command("gc", epilog="\b\nExamples:\n  receipts evidence gc --dry-run\n  receipts evidence gc --older 365")
+@click.option("--older", type=click.IntRange(1, 36_500), metavar="DAYS", help="Those of launches older than that too.")
 @click.option("--dry-run", is_flag=True, help="Remove nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @pass_session
-def gc(session: Session, dry_run: bool, as_json: bool) -> int:
-    """Remove the kept files that no receipt lists."""
+def gc(session: Session, older: int | None, dry_run: bool, as_json: bool) -> int:
+    """Remove the kept files that no receipt lists. Receipts whose files go are evidenced, and no longer kept."""
+    from datetime import UTC, datetime, timedelta
+
     from receipts.workflows.collect import collect
 
+    since = datetime.now(UTC) - timedelta(days=older) if older is not None else None
     with session.open_store() as store:
-        loose = collect(store, dry_run=dry_run)
+        loose = collect(store, since=since, dry_run=dry_run)
     if as_json:
         output.as_json([item._asdict() for item in loose])
     else:

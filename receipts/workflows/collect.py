@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import InputError, Problem
@@ -14,22 +15,22 @@ if TYPE_CHECKING:
     from receipts.workflows.submit.amended import Amended
 
 
-def named_files(store: Store) -> dict[str, list[str]]:
-    """The digests of all files that receipts of the store list, each with the ids of the receipts."""
+def named_files(store: Store, since: datetime | None = None) -> dict[str, list[str]]:
+    """The digests of all files that receipts of the store list, each with their ids; of launches ``since`` a time."""
     listed: dict[str, list[str]] = {}
-    for receipt in store.ids():
-        for entry in store.parsed(receipt).receipt.evidence or ():
-            if entry.sha256:
-                listed.setdefault(entry.sha256, []).append(receipt)
+    for item in map(store.parsed, store.ids()):
+        if since is None or item.receipt.run.started >= since:
+            for digest in {entry.sha256 for entry in item.receipt.evidence or () if entry.sha256}:
+                listed.setdefault(digest, []).append(item.id)
     return listed
 
 
-def collect(store: Store, *, dry_run: bool = False) -> list[KeptFile]:
-    """Forget the kept files that no receipt lists; what they were."""
+def collect(store: Store, *, since: datetime | None = None, dry_run: bool = False) -> list[KeptFile]:
+    """Forget the kept files that no receipt lists, or none of a launch ``since`` a time; what they were."""
     kept = kept_files(store.database.address)
     if kept is None:
         return []
-    named = named_files(store)
+    named = named_files(store, since)
     loose = [item for item in kept.all() if item.digest not in named]
     for item in loose if not dry_run else ():
         kept.remove(item.digest)

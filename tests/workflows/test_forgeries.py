@@ -26,6 +26,7 @@ from receipts.questions.replicates import groups
 from receipts.receipt import Document, parse, read
 from receipts.receipt.written import UNWRITTEN, sealed
 from receipts.workflows.submit.amended import amended
+from receipts.workflows.verify import verify
 from rule_cases import build, parsed, rulebook
 
 Tree = dict[str, Any]
@@ -206,6 +207,20 @@ def _relabelled(tree: Tree) -> None:
 def _claimed_reading(tree: Tree) -> None:
     _relabelled(tree)
     tree["evidence"][0]["read"] = {"path.witnessed.attention": "whole file"}
+
+
+def test_a_digest_without_a_file_is_evidence_that_nobody_keeps_and_verify_misses(recorded: Path) -> None:
+    tree = json.loads(recorded.read_bytes())
+    _claimed_reading(tree)
+    tree["run"] |= {"recorded": {"by": "ingest", "digest": UNWRITTEN}}
+    tree["run"].pop("entries")
+    claimed = parse(Document(sealed(json.dumps(tree).encode()), "claimed.json"))
+    lane = replace(rulebook().lanes.of("cpu-torch"), witness=("attention",), grade="kept")
+    verdict = judge_receipt(claimed, lane, rulebook().rules)
+    assert (verdict.grade, verdict.grade_why) == ("evidenced", "1 of the files that show its path are not kept")
+    assert "R316" in {item.code for item in verdict.findings}
+    done = verify(claimed, lane, {})
+    assert (done.exit_code, [item.word for item in done.checks]) == (3, ["same", "missing"])
 
 
 def _faster(tree: Tree) -> None:

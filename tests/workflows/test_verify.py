@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from object_server import object_server
 from receipts.base.errors import StoreError
 from receipts.cli import main
 from receipts.emit import Recorder
+from receipts.store import open_store
 from receipts.store.kept import Bucket, Folder, KeptFiles, Place
+from receipts.workflows.collect import collect
 
 pytestmark = pytest.mark.slow
 
@@ -102,8 +105,6 @@ def test_a_file_that_is_gone_is_missing_and_one_that_is_given_is_read(
 def test_a_leaf_that_was_changed_is_other(store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--store", store, "show", "--raw", "label=*"]) in (0, 2)
     capsys.readouterr()
-    from receipts.store import open_store
-
     with open_store(store) as opened:
         tree = json.loads(opened.document(opened.ids()[0]))
     tree["path"]["witnessed"]["attention"] = "sdpa_math"
@@ -137,8 +138,12 @@ def test_collecting_and_purging_remove_what_no_receipt_lists(store: str, tmp_pat
     assert main(["--store", store, "evidence", "gc"]) == 0
     assert not kept.held([digest])
     assert len(kept.all()) == 1
-    from receipts.store import open_store
-
+    assert main(["--store", store, "evidence", "gc", "--older", "1"]) == 0
+    assert len(kept.all()) == 1
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    with open_store(store) as opened:
+        assert len(collect(opened, since=yesterday, dry_run=True)) == 0
+        assert len(collect(opened, since=yesterday + timedelta(days=2), dry_run=True)) == 1
     with open_store(store) as opened:
         (receipt,) = opened.ids()
     assert main(["--store", store, "purge", receipt, "--reason", "a secret", "--yes"]) == 0
