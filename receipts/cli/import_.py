@@ -114,7 +114,7 @@ def _print(table: ImportedTable, where: str) -> None:
         output.line(f"does not agree: {output.clean(str(item))}")
     unread = Counter((item.to, item.text) for item in table.unread)
     if unread:
-        output.line(f"{len(table.unread)} values could not be read, and are kept under notes.unread:")
+        output.line(f"{counted(len(table.unread), 'value')} could not be read, kept under notes.unread:")
     for (to, text), count in list(unread.items())[:SHOWN]:
         times = f" ({count} rows)" if count > 1 else ""
         output.line(f"  {to}: {output.clean(text)[:80]}{times}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.importing import SHOWN, send, to_receipts
 from receipts.cli.session import Session, pass_session
@@ -87,7 +88,8 @@ def _print(logs: list[PublishedLog], where: str) -> None:
     groups = Counter(item.place.context for item in receipts)
     launches = len({item.launch for item in receipts})
     output.line(
-        f"{len(receipts)} receipts of {len(logs)} logs in {len(groups)} submissions, {launches} launches{where}"
+        f"{counted(len(receipts), 'receipt')} of {counted(len(logs), 'log')} in {counted(len(groups), 'submission')}, "
+        f"{counted(launches, 'launch', 'launches')}{where}"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from receipts.base.units import amount
+from receipts.base.units import amount, counted
 from receipts.cli import output
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Teller:
             output.note("nothing was launched: no rung of the ladder is left; --force launches the plan all the same")
         elif len(rows) > 1:
             attempts = (f"{_words(item.rung or 'plan')} {item.outcome}" for item in rows)
-            output.note(f"{len(rows)} attempts: {' → '.join(attempts)}")
+            output.note(f"{counted(len(rows), 'attempt')}: {' → '.join(attempts)}")
 
 
 def _failed(step: RunStep) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from receipts.base.units import amount, decimal_bytes
+from receipts.base.units import amount, counted, decimal_bytes
 from receipts.estimate.surface import Name
 from receipts.publish.page import Cell, Column, Figure, Page, Row, Section, Table, heads, row
 from receipts.publish.pictures.geometry import SIGNS, Bar, BarPart, geometry, text_bar
@@ -32,7 +32,7 @@ def page(estimates: Sequence[MemoryEstimate], compiled: CompilerAnswer | None, *
 
 def answer(item: MemoryEstimate) -> str:
     """The one-sentence answer."""
-    assumed = f", on {len(item.assumed)} assumptions" if item.assumed else ""
+    assumed = f", on {counted(len(item.assumed), 'assumption')}" if item.assumed else ""
     if item.missing:
         return f"too little is stated to say; state {', '.join(item.missing)}"
     if item.budget is None:

@@ -89,8 +89,9 @@ def _nothing(near: Neighbourhood, axis: str | None) -> str:
         shown = ", ".join(near.unstated[:SHOWN_UNSTATED])
         rest = len(near.unstated) - SHOWN_UNSTATED
         return (
-            f"No stored launch is known to differ {where}: the receipt leaves {len(near.unstated)} axes open and "
-            f"names no run.context that holds them ({shown}{f' and {rest} more' if rest > 0 else ''}). State them, or "
+            f"No stored launch is known to differ {where}: the receipt leaves "
+            f"{counted(len(near.unstated), 'axis', 'axes')} open and names no run.context that holds them "
+            f"({shown}{f' and {rest} more' if rest > 0 else ''}). State them, or "
             "the context, in this receipt and in those that it is to be compared with."
         )
     return (
