@@ -14,7 +14,6 @@ INK: Final = "#1b1b1b"
 FAINT: Final = "#6b6b6b"
 LINE: Final = "#bdbdbd"
 PAPER: Final = "#ffffff"
-MISSING: Final = "#ececec"
 
 CATEGORIES: Final = (
     *("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#f0e442", "#5c5c5c"),
