@@ -20,23 +20,24 @@ EPILOG = """\b
 Examples:
   receipts attest 3f9c 81aa --sign ana
   receipts attest mtp-off --sign ana --output mtp-off.dsse.json
-  receipts attest 3f9c --sign ana
+  receipts attest report/weekly --sign ana
 
 The statement is in-toto's, in a DSSE envelope: its subjects are receipts by their SHA-256, its predicate has the digest
-of the rules, the answers and the findings. The verdict is given now. docs/signatures.md describes it."""
+of the rules, the answers and the findings. The verdict is given now; a report is signed as it was
+written, by the SHA-256 of its files. docs/signatures.md describes it."""
 METRIC = click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="Two are compared by it.")
 SIGN = click.option("--sign", "sign", required=True, metavar="KEY", help="The key, by its name or file.")
 
 
 @click.command("attest", epilog=EPILOG)
-@click.argument("word", metavar="ID|CLAIM|A")
+@click.argument("word", metavar="ID|CLAIM|REPORT|A")
 @click.argument("other", metavar="[B]", required=False)
 @METRIC
 @SIGN
 @click.option("--output", "-o", "output_", type=click.Path(path_type=Path), metavar="FILE", help="Write to a new file.")
 @pass_session
 def command(session: Session, word: str, other: str | None, metric: str, sign: str, output_: Path | None) -> int:
-    """Sign the verdict on a receipt, on a claim, or on B compared with A."""
+    """Sign the verdict on a receipt, on a claim, on B compared with A, or the folder of a report."""
     from receipts.signing.private import read_private
     from receipts.workflows.bundle import attested
 
@@ -47,24 +48,27 @@ def command(session: Session, word: str, other: str | None, metric: str, sign: s
         output.line(content.rstrip("\n"))
     else:
         files.write(output_, content)
-    output.note(f"{answer.kind}: {answer.verdict.status}, signed by {key.public.fingerprint}")
+    output.note(f"{answer.kind}: {answer.status}, signed by {key.public.fingerprint}")
     return 0
 
 
 def answered(session: Session, word: str, other: str | None, metric: str) -> Answered:
     """The verdict on what one or two words name. Raises NotFound."""
-    from receipts.workflows.bundle import Answered
+    from receipts.workflows.bundle import Answered, report
 
     if other is not None:
         sides = ((word,), (other,))
         options = ComparisonOptions(sides, metric=metric, waive=(), study=None, witness=(), no_replicates=False)
         compared = gather(session, options, stored=not options.all_files)
-        return Answered("comparison", compared.verdict, [*compared.sides.a, *compared.sides.b])
+        return Answered.of("comparison", compared.verdict, [*compared.sides.a, *compared.sides.b])
+    if Path(word).is_dir():
+        with session.open_store() as store:
+            return report(Path(word), store, session.rulebook.rules.digest)
     from receipts.api.receipt import Receipt
 
     if is_file(word):
         parsed = parsed_file(word)
-        return Answered("receipt", Receipt(parsed, session.rulebook).verdict, [parsed])
+        return Answered.of("receipt", Receipt(parsed, session.rulebook).verdict, [parsed])
     from receipts.questions.claims.stored import history
 
     with session.open_store(looked_up=[word]) as store:
@@ -73,5 +77,5 @@ def answered(session: Session, word: str, other: str | None, metric: str) -> Ans
         except NotFound:
             parsed = store.get(word)
             facts = store.query.facts(parsed)
-            return Answered("receipt", Receipt(parsed, session.rulebook, facts).verdict, [parsed])
-        return Answered("claim", verdict, [store.parsed(item) for item in (*verdict.baseline, *verdict.candidate)])
+            return Answered.of("receipt", Receipt(parsed, session.rulebook, facts).verdict, [parsed])
+        return Answered.of("claim", verdict, [store.parsed(item) for item in (*verdict.baseline, *verdict.candidate)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,6 +26,7 @@ Examples:
   receipts audit --expect 5dc9da79a70659a9
   receipts audit --proof 3f9c
   receipts audit --seal --publish checkpoints.txt --sign ana
+  receipts audit --seal --publish git+ssh://git@host/lab/log.git#checkpoints.txt --sign ana
   receipts audit --against checkpoints.txt --key ana.pub
 
 A seal is a Merkle root over all rows since the last one (docs/store.md). Whoever can change the database can also write
@@ -47,15 +47,13 @@ Exit codes: 0 everything is as it was written, 1 faults, each printed with what 
 )
 @click.option(
     "--publish",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="With --seal: append a signed checkpoint to a file, which is kept elsewhere.",
+    metavar="PLACE",
+    help="With --seal: append a signed checkpoint elsewhere: FILE, git+URL#FILE, or https://…",
 )
 @click.option("--sign", metavar="KEY", help="With --publish: the key, by its name or file.")
 @click.option(
     "--against",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
+    metavar="PLACE",
     help="The store must continue these checkpoints: finds a deleted tail, an old backup, a second history.",
 )
 @click.option(
@@ -63,9 +61,8 @@ Exit codes: 0 everything is as it was written, 1 faults, each printed with what 
 )
 @click.option(
     "--consistency",
-    type=click.IntRange(min=1),
     metavar="SEALS",
-    help="Print the proof that the log continues the one of so many seals (RFC 9162).",
+    help="Print the proof that the log continues the one of its first SEALS (RFC 9162); 3:7 are any two.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @pass_session
@@ -74,11 +71,11 @@ def command(
     sealing: bool,
     expect: tuple[str, ...],
     proof: str | None,
-    publish: Path | None,
+    publish: str | None,
     sign: str | None,
-    against: Path | None,
+    against: str | None,
     keys: tuple[str, ...],
-    consistency: int | None,
+    consistency: str | None,
     as_json: bool,
 ) -> int:
     """Recompute every digest and verify every row against the seals.
@@ -96,9 +93,9 @@ def command(
     if consistency is not None and (sealing or expect or against or proof):
         raise UsageError("--consistency is asked for alone: receipts audit --consistency SEALS")
     if (publish is None) is not (sign is None) or (publish is not None and not sealing):
-        raise UsageError("a checkpoint is published with: receipts audit --seal --publish FILE --sign KEY")
+        raise UsageError("a checkpoint is published with: receipts audit --seal --publish PLACE --sign KEY")
     if keys and against is None:
-        raise UsageError("--key is of --against FILE; leave it out")
+        raise UsageError("--key is of --against PLACE; leave it out")
     signer = None if sign is None else _private(sign)
     with session.open_store() as store:
         if proof is not None:
@@ -126,17 +123,18 @@ def _private(word: str) -> PrivateKey:
     return read_private(word)
 
 
-def _publish(store: Store, target: Path, key: PrivateKey) -> None:
+def _publish(store: Store, target: str, key: PrivateKey) -> None:
     from receipts.workflows.checkpoints import publish
+    from receipts.workflows.log_places import without_secrets
 
-    one = publish(store, target, key)
+    one, place = publish(store, target, key), without_secrets(target)
     if one is None:
-        output.note(f"{target}: no seal came since its last checkpoint")
+        output.note(f"{place}: no seal came since its last checkpoint")
     else:
-        output.note(f"{target}: a checkpoint of {counted(one.size, 'seal')}, root {one.root.hex()[:16]}")
+        output.note(f"{place}: a checkpoint of {counted(one.size, 'seal')}, root {one.root.hex()[:16]}")
 
 
-def _against(store: Store, source: Path, files: tuple[str, ...]) -> list[Fault]:
+def _against(store: Store, source: str, files: tuple[str, ...]) -> list[Fault]:
     from receipts.signing.public import read_public_file
     from receipts.workflows.checkpoints import against
 
@@ -208,10 +206,13 @@ def _prove(store: Store, word: str, as_json: bool) -> int:
     return 0
 
 
-def _continue(store: Store, size: int, as_json: bool) -> int:
-    from receipts.workflows.checkpoints import Continued, continued
+def _continue(store: Store, seals: str, as_json: bool) -> int:
+    from receipts.workflows.checkpoints import continued
 
-    proof: Continued = continued(store, size)
+    first, colon, second = seals.partition(":")
+    if not first.isdecimal() or (colon and not second.isdecimal()):
+        raise UsageError(f"--consistency {seals}: write a number of seals, or two: 3:7")
+    proof = continued(store, int(first), int(second) if colon else None)
     if as_json:
         output.as_json({**proof._asdict(), "proof": list(proof.proof)})
         return 0

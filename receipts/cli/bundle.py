@@ -15,34 +15,51 @@ EPILOG = """\b
 Examples:
   receipts bundle 3f9c 81aa --sign ana --output gain.tar
   receipts bundle mtp-off --sign ana --output mtp-off.tar
+  receipts bundle report/weekly --sign ana --output week.tar --checkpoints checkpoints.txt
 
 Whoever has it checks it with: python verify.py gain.tar ana.pub
 verify.py is one file, receipts/signing/verify.py, that needs Python and openssl and nothing of this project."""
 
 
 @click.command("bundle", epilog=EPILOG)
-@click.argument("word", metavar="ID|CLAIM|A")
+@click.argument("word", metavar="ID|CLAIM|REPORT|A")
 @click.argument("other", metavar="[B]", required=False)
 @METRIC
 @SIGN
 @click.option("--output", "-o", "target", type=click.Path(path_type=Path), metavar="FILE", required=True)
+@click.option(
+    "--checkpoints",
+    "place",
+    metavar="PLACE",
+    help="Prove that the log continues these checkpoints, of audit --publish.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @pass_session
-def command(session: Session, word: str, other: str | None, metric: str, sign: str, target: Path, as_json: bool) -> int:
+def command(
+    session: Session,
+    word: str,
+    other: str | None,
+    metric: str,
+    sign: str,
+    target: Path,
+    place: str | None,
+    as_json: bool,
+) -> int:
     """Pack a verdict, its receipts, their evidence, signatures and proofs, and the rules into one signed tar."""
     from receipts.signing.private import read_private
-    from receipts.store.kept import kept_files
     from receipts.workflows.bundle import bundle
+    from receipts.workflows.checkpoints import published
 
     files.refuse_existing(target)
     key = read_private(sign)
     answer = answered(session, word, other, metric)
     with session.open_store() as store:
-        content = bundle(answer, store, kept_files(store.database.address), session.rulebook, key)
+        checkpoints = [] if place is None else published(store, place)
+        content = bundle(answer, store, session.rulebook, key, checkpoints)
     files.write(target, content)
     signer = key.public.fingerprint
     if as_json:
-        output.as_json({"file": str(target), "kind": answer.kind, "status": answer.verdict.status, "signed_by": signer})
+        output.as_json({"file": str(target), "kind": answer.kind, "status": answer.status, "signed_by": signer})
     else:
-        output.line(f"{target}: {answer.kind}, {answer.verdict.status}, signed by {signer}")
+        output.line(f"{target}: {answer.kind}, {answer.status}, signed by {signer}")
     return 0

@@ -65,14 +65,14 @@ class Rulebook:
     @cached_property
     def rules(self) -> RuleSet:
         """Rules, with the digest over rules, lanes and studies."""
-        return load_rules(self.folders, [*self.lanes.files(), *self._study_files()])
+        return load_rules(self.folders, [*self.lanes.files(), *self.study_files()])
 
     @cached_property
     def studies(self) -> Studies:
         """Studies."""
         from receipts.judging.study import load
 
-        return load(self._study_files())
+        return load(self.study_files())
 
     def of_rules(self, codes: Collection[str]) -> Rulebook:
         """The same with these rules alone."""
@@ -81,7 +81,8 @@ class Rulebook:
         vars(narrowed).update(lanes=self.lanes, studies=self.studies, rules=rules)
         return narrowed
 
-    def _study_files(self) -> list[Path]:
+    def study_files(self) -> list[Path]:
+        """Files of studies, the built-in one first."""
         return [path for place in self.folders if (path := place / "studies.toml").is_file()]
 
 

@@ -1,7 +1,8 @@
 """Check a bundle of receipts: ``python verify.py BUNDLE.tar KEY.pub``, with the standard library and openssl alone.
 
-What holds if it exits with 0: the key signed this verdict on exactly these receipts, and no byte of the bundle was
-changed since. Take the key, and this file, from where you would trust them; a bundle carries neither.
+If it exits with 0: the key signed this verdict on exactly these receipts and these rules, the receipts are in the log
+of the checkpoints, and no byte of the bundle was changed since. Take the key, and this file, from a place that you
+trust; a bundle has neither.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import base64
 import hashlib
 import io
 import json
+import re
 import subprocess
 import sys
 import tarfile
@@ -22,12 +24,18 @@ STATEMENT = "application/vnd.in-toto+json"
 BUNDLE = "application/vnd.frontier-receipts.bundle+json"
 MANIFEST = "bundle.dsse.json"
 VERDICT = "verdict.dsse.json"
+LOG = "log.json"  # signed checkpoints: of the log that the receipts are proven in, then those that it continues
+NOT_GIVEN = "a key that was not given"
 _BLOB = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"  # RFC 8709, section 4
 _SPKI = bytes.fromhex("302a300506032b6570032100")  # RFC 8410, section 4
 
 
 class Refused(Exception):
     """The bundle does not hold, and why."""
+
+
+# What another shape of the data raises is a refusal as well.
+REFUSALS = (Refused, OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 def sha256(content: bytes) -> str:
@@ -90,29 +98,33 @@ class Key:
             return subprocess.run(words.split(), cwd=folder, capture_output=True, check=False).returncode == 0
 
 
-def opened(raw: bytes, kind: str, name: str) -> tuple[bytes, str, bytes]:
-    """A DSSE envelope's payload, the fingerprint of its signer, and the signature; not yet verified."""
+def opened(raw: bytes, kind: str, name: str, keys: list[Key]) -> tuple[bytes, str]:
+    """A DSSE envelope's payload, and whose signature it has, as far as the keys tell. Raises Refused."""
     try:
         values = json.loads(raw)
         row = values["signatures"][0]
         payload, signature = base64.b64decode(values["payload"]), base64.b64decode(row["sig"])
-        rows = [{"keyid": row["keyid"], "sig": base64.b64encode(signature).decode()}, *values["signatures"][1:]]
+        signer = str(row["keyid"])
+        rows = [{"keyid": signer, "sig": base64.b64encode(signature).decode()}, *values["signatures"][1:]]
         same = {"payload": base64.b64encode(payload).decode(), "payloadType": kind, "signatures": rows}
         if json.dumps(same, indent=1).encode() + b"\n" != raw:
             raise ValueError("it is of another type, or written otherwise")
-        return payload, str(row["keyid"]), signature
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+    except REFUSALS as error:
         raise Refused(f"{name}: this is no envelope: {error}") from None
+    for key in keys:
+        if key.fingerprint == signer:
+            if not key.verifies(signature, b"DSSEv1 %d %b %d %b" % (len(kind), kind.encode(), len(payload), payload)):
+                raise Refused(f"{name}: the signature does not hold")
+            return payload, signer
+    return payload, f"{NOT_GIVEN}, {signer}"
 
 
-def signed(raw: bytes, kind: str, name: str, key: Key) -> bytes:
-    """The payload of an envelope that the key signed."""
-    payload, signer, signature = opened(raw, kind, name)
+def signed(raw: bytes, kind: str, name: str, key: Key) -> dict[str, Any]:
+    """What the key signed."""
+    payload, signer = opened(raw, kind, name, [key])
     if signer != key.fingerprint:
-        raise Refused(f"{name}: it is signed by {signer}, and not by {key.fingerprint}")
-    if not key.verifies(signature, b"DSSEv1 %d %b %d %b" % (len(kind), kind.encode(), len(payload), payload)):
-        raise Refused(f"{name}: the signature does not hold")
-    return payload
+        raise Refused(f"{name}: it is signed by {signer}")
+    return dict(json.loads(payload))
 
 
 def led(start: bytes, steps: list[dict[str, Any]]) -> str:
@@ -120,71 +132,151 @@ def led(start: bytes, steps: list[dict[str, Any]]) -> str:
     digest = hashlib.sha256(b"\x00" + start).digest()
     for step in steps:
         other = bytes.fromhex(step["digest"])
-        pair = other + digest if step["left"] else digest + other
-        digest = hashlib.sha256(b"\x01" + pair).digest()
+        digest = node(other, digest) if step["left"] else node(digest, other)
     return digest.hex()
 
 
-def prove(proof: dict[str, Any], receipt: str) -> str:
-    """Follow a receipt to the root of its seal, and the seal to the root of the log; what that shows in a line."""
+def node(left: bytes, right: bytes) -> bytes:
+    """The digest over two digests of a Merkle tree."""
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
+
+class Checkpoint:
+    """A signed note (https://c2sp.org/tlog-checkpoint): a log's name, how many seals it has, and their root."""
+
+    def __init__(self, note: str) -> None:
+        self._text, _, signatures = note.partition("\n\n")
+        self.origin, size, root = self._text.split("\n")
+        self.size, self.root = int(size), base64.b64decode(root)
+        self._signatures = [line.split(" ") for line in signatures.splitlines()]
+
+    def signer(self, keys: list[Key]) -> str:
+        """Whose signature it has, as far as the keys tell. Raises Refused where one of theirs does not hold."""
+        for _, name, value in self._signatures:
+            start, signature = base64.b64decode(value)[:4], base64.b64decode(value)[4:]
+            for key in keys:
+                if start == hashlib.sha256(name.encode() + b"\n\x01" + key.raw).digest()[:4]:
+                    if not key.verifies(signature, f"{self._text}\n".encode()):
+                        raise Refused(f"checkpoint of {self.size} seals: the signature of {name} does not hold")
+                    return key.fingerprint
+        return NOT_GIVEN
+
+
+def continues(log: Checkpoint, first: Checkpoint, proof: list[str]) -> bool:
+    """Whether a log continues the one of a checkpoint (RFC 9162, 2.1.4)."""
+    steps = [bytes.fromhex(item) for item in reversed(proof)]
+
+    def roots(small: int, large: int, known: bytes | None) -> tuple[bytes, bytes]:
+        """The roots over the first ``small`` and over all ``large`` leaves of a subtree; ``known`` is the first one."""
+        if small == large:
+            whole = steps.pop() if known is None else known
+            return whole, whole
+        half = 1 << (large - 1).bit_length() - 1
+        if small <= half:
+            old, new = roots(small, half, known)
+            return old, node(new, steps.pop())
+        old, new = roots(small - half, large - half, None)
+        left = steps.pop()
+        return node(left, old), node(left, new)
+
+    if not 0 < first.size <= log.size:
+        return False
+    return roots(first.size, log.size, first.root) == (first.root, log.root) and not steps
+
+
+def logged(files: dict[str, bytes], receipts: list[str], keys: list[Key]) -> list[str]:
+    """What the log shows, in lines: when the receipts came into it, and which checkpoints it continues."""
+    if LOG not in files:
+        return []
+    rows = [(Checkpoint(item["note"]), item["consistency"]) for item in json.loads(files[LOG])]
+    log, shown = rows[0][0], []
+    for item, proof in rows:
+        if item.origin != log.origin or not continues(log, item, proof):
+            raise Refused(f"the log does not continue the checkpoint of {item.size} seals")
+        shown.append(f"the log has the root {item.root.hex()} over {item.size} seals, signed by {item.signer(keys)}")
+    proofs = [(receipt, files.get(f"proofs/{receipt}.json")) for receipt in receipts]
+    moments = [prove(json.loads(raw), receipt, log) for receipt, raw in proofs if raw is not None]
+    return [f"{len(moments)} receipts are in {log.origin}, sealed {' and '.join(sorted(set(moments)))}", *shown]
+
+
+def prove(proof: dict[str, Any], receipt: str, log: Checkpoint) -> str:
+    """When a receipt was sealed, which the way to the root of its seal and from there to that of the log proves."""
     content = json.dumps(["receipts", receipt], separators=(",", ":")).encode()
     seal = json.loads(proof["seal"])
     if led(content, proof["receipt"]) != seal[6]:
         raise Refused(f"proofs: {receipt[:12]} is not in its seal")
-    if led(proof["seal"].encode(), proof["log"]) != proof["root"]:
+    if led(proof["seal"].encode(), proof["log"]) != log.root.hex():
         raise Refused(f"proofs: the seal of {receipt[:12]} is not in the log")
-    return f"{receipt[:12]} was sealed {seal[7]}, in the log {seal[1]} of {proof['size']} seals, root {proof['root']}"
+    return str(seal[7])
 
 
-def check(raw: bytes, keys: list[Key]) -> list[str]:
-    """Check a bundle: the first key is that of its signer, the rest may have signed receipts. Gives what was shown.
+def rules_digest(files: dict[str, bytes]) -> str:
+    """The digest of the rules in a bundle: their code without its pages, then lanes, then studies."""
+    digest = hashlib.sha256()
+    page = re.compile(rb'\A\s*[rR]?"""(?:[^"\\]|\\.|"(?!""))*"""', re.DOTALL)
+    names = (name for name in files if name.startswith("rules/"))
+    for name in sorted(names, key=lambda name: name.removesuffix(".toml")):
+        code = page.sub(b"", files[name], count=1) if name.startswith("rules/code/") else files[name]
+        digest.update(f"{Path(name).name}\0".encode() + code + b"\0")
+    return digest.hexdigest()
 
-    Raises Refused.
-    """
-    files = unpack(raw)
+
+def check(bundle: bytes, keys: list[Key]) -> list[str]:
+    """What a bundle shows, in lines. The first key is that of its signer, the rest may have signed receipts."""
+    files = unpack(bundle)
     if MANIFEST not in files or VERDICT not in files:
         raise Refused(f"there is no {MANIFEST} or no {VERDICT}")
-    listed = json.loads(signed(files.pop(MANIFEST), BUNDLE, MANIFEST, keys[0]))
+    listed = signed(files.pop(MANIFEST), BUNDLE, MANIFEST, keys[0])
     if listed["files"] != {name: sha256(content) for name, content in files.items()}:
         raise Refused("the files are not those that were signed")
-    statement = json.loads(signed(files[VERDICT], STATEMENT, VERDICT, keys[0]))
+    statement = signed(files[VERDICT], STATEMENT, VERDICT, keys[0])
     receipts = [item["digest"]["sha256"] for item in statement["subject"]]
     for receipt in receipts:
         if sha256(files.get(f"receipts/{receipt}.json", b"")) != receipt:
             raise Refused(f"receipt {receipt[:12]} is not there")
     verdict = statement["predicate"]
+    if rules_digest(files) != verdict["rules"]:
+        raise Refused("the rules are not those of the verdict")
+    for name, digest in verdict["verdict"].get("files", {}).items():
+        if sha256(files.get(f"report/{name}", b"")) != digest:
+            raise Refused(f"report/{name} is not the one that was signed")
     shown = [f"signed by {keys[0].fingerprint}", *numbers(verdict)]
-    shown += [f"{len(receipts)} receipts, by the rules {verdict['rules'][:12]}", *listed["lacks"]]
+    shown += [f"{len(receipts)} receipts, by the rules {verdict['rules'][:12]}", *evidence(files, receipts)]
+    signers = []
     for receipt in receipts:
-        if (envelope := files.get(f"receipts/{receipt}.dsse.json")) is not None:
-            shown.append(submitter(envelope, receipt, keys))
-        if (proof := files.get(f"proofs/{receipt}.json")) is not None:
-            shown.append(prove(json.loads(proof), receipt))
-    return shown
+        if (raw := files.get(f"receipts/{receipt}.dsse.json")) is not None:
+            payload, signer = opened(raw, RECEIPT, receipt[:12], keys)
+            if sha256(payload) != receipt:
+                raise Refused(f"{receipt[:12]}: the envelope is of another receipt")
+            signers.append(signer)
+    shown += [f"{signers.count(item)} receipts were submitted by {item}" for item in dict.fromkeys(signers)]
+    return [*shown, *logged(files, receipts, keys), *listed["lacks"]]
+
+
+def evidence(files: dict[str, bytes], receipts: list[str]) -> list[str]:
+    """How many files of evidence there are that the receipts name by their SHA-256, in a line. Raises Refused."""
+    stated = (json.loads(files[f"receipts/{item}.json"]).get("evidence") or () for item in receipts)
+    wanted = {item.get("sha256") for items in stated for item in items}
+    kept = [name.partition("/")[2] for name in files if name.startswith("evidence/")]
+    for digest in kept:
+        if digest not in wanted or sha256(files[f"evidence/{digest}"]) != digest:
+            raise Refused(f"evidence/{digest[:12]} is not what a receipt names")
+    return [f"{len(kept)} files of evidence, as the receipts name them"] if kept else []
 
 
 def numbers(predicate: dict[str, Any]) -> list[str]:
-    """What the verdict says: its status, and each metric of a comparison with its 95 % interval and effect."""
+    """What the verdict says: its status, and each metric of a comparison, A to B, with the ratio and what it shows."""
     verdict = predicate["verdict"]
     shown = [f"{predicate['kind']}: {verdict['status']}", *([verdict["text"]] if "text" in verdict else [])]
+    shown += [f"report/{name} is as it was signed" for name in verdict.get("files", {})]
     compared = verdict.get("comparison") or verdict
     for item in compared.get("results") or ():
-        a, b, effect = item["a"]["text"], item["b"]["text"], item["effect"]
-        interval = "" if effect["low"] is None else f", ratio {effect['low']:.4f} to {effect['high']:.4f}"
-        shown.append(f"{item['metric']}: {a} to {b} {item['unit']}{interval}, {effect['kind']}")
+        a, b, effect = item["a"], item["b"], item["effect"]
+        interval = "" if effect["low"] is None else f", ratio {effect['low']:.4f} to {effect['high']:.4f} (95 %)"
+        means = f"{a['value']:,.6g} to {b['value']:,.6g} {item['unit']}, {a['launches']} and {b['launches']} launches"
+        kind = {"faster": "less", "slower": "more"}.get(effect["kind"]) if item["metric"] == "peak_bytes" else None
+        shown.append(f"{item['metric']}: {means}{interval}, {kind or effect['kind']}")
     return shown
-
-
-def submitter(raw: bytes, receipt: str, keys: list[Key]) -> str:
-    """By whom a receipt was submitted, as far as the keys tell."""
-    payload, signer, _ = opened(raw, RECEIPT, receipt[:12])
-    if sha256(payload) != receipt:
-        raise Refused(f"{receipt[:12]}: the envelope is of another receipt")
-    for key in keys:
-        if key.fingerprint == signer:
-            signed(raw, RECEIPT, receipt[:12], key)
-            return f"{receipt[:12]} was submitted by {signer}"
-    return f"{receipt[:12]} has a signature of {signer}: not checked, its key was not given"
 
 
 def main(words: list[str]) -> int:
@@ -194,14 +286,12 @@ def main(words: list[str]) -> int:
         return 2
     try:
         keys = [Key(Path(word).read_text()) for word in words[1:]]
-        shown = check(Path(words[0]).read_bytes(), keys)
-    except (Refused, OSError, ValueError) as error:
-        sys.stderr.write(f"refused: {error}\n")
-        return 1
+        shown, stream, code = [*check(Path(words[0]).read_bytes(), keys), "verified"], sys.stdout, 0
+    except REFUSALS as error:
+        shown, stream, code = [f"refused: {error}"], sys.stderr, 1
     # What others wrote does nothing to a terminal.
-    lines = ("".join(letter if letter.isprintable() else "?" for letter in line) for line in shown)
-    sys.stdout.write("\n".join([*lines, "verified"]) + "\n")
-    return 0
+    stream.writelines("".join(letter if letter.isprintable() else "?" for letter in line) + "\n" for line in shown)
+    return code
 
 
 if __name__ == "__main__":

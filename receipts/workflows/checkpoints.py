@@ -7,15 +7,14 @@ is: a store that continues the checkpoint has the same root over as many seals.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from receipts.base import files
 from receipts.base.errors import ConflictError, UsageError
 from receipts.base.units import counted
 from receipts.signing.note import Checkpoint, read_checkpoints, signed_checkpoint
 from receipts.store.integrity import merkle
 from receipts.workflows.audit.fault import RESTORE, Fault
+from receipts.workflows.log_places import log_place, without_secrets
 
 if TYPE_CHECKING:
     from receipts.signing.private import PrivateKey
@@ -33,35 +32,41 @@ class Continued(NamedTuple):
     proof: tuple[str, ...]
 
 
-_ORIGIN: Final = "frontier-receipts/"
+def publish(store: Store, target: str, key: PrivateKey) -> Checkpoint | None:
+    """Append a signed checkpoint of the store's log to a place; None where its last one says the same, or none is due.
 
-
-def publish(store: Store, target: Path, key: PrivateKey) -> Checkpoint | None:
-    """Append a signed checkpoint of the store's log to a file; None where its last one says the same, or none is due.
-
-    Raises ConflictError where the store does not continue what the file has of it.
+    Raises ConflictError where the store does not continue what the place has of it.
     """
-    text = _text(target) if target.exists() else ""
-    origin, log = f"{_ORIGIN}{store.id}", _log(store)
-    if not log:
+    if not (log := _log(store)):
         return None
-    before = [item for item in read_checkpoints(text, str(target)) if item.origin == origin]
-    for item in before:
-        if why := difference(log, item):
-            raise ConflictError(f"{target}: {why}; look into it with: receipts audit --against {target}")
-    one = signed_checkpoint(origin, len(log), merkle.root(log), key)
-    if before and before[-1].size == one.size:
-        return None
-    files.write(target, f"{text}{chr(10) if text else ''}{one.note}", over=True)
+    with log_place(target) as there:
+        text = there.read()
+        before = _of(store, text, target)
+        for item in before:
+            if why := difference(log, item):
+                raise ConflictError(f"{without_secrets(target)}: {why}; look into it with: receipts audit --against")
+        if before and before[-1].size == len(log):
+            return None
+        one = signed_checkpoint(origin(store), len(log), merkle.root(log), key)
+        there.write(f"{text}{chr(10) if text else ''}{one.note}")
     return one
 
 
-def against(store: Store, source: Path, keys: Iterable[PublicKey]) -> Iterator[Fault]:
-    """What checkpoints of a file show against the store. Raises InputError for a file that holds anything else."""
-    origin, log, known = f"{_ORIGIN}{store.id}", _log(store), list(keys)
-    every = [item for item in read_checkpoints(_text(source), str(source)) if item.origin == origin]
+def published(store: Store, source: str) -> list[Checkpoint]:
+    """The checkpoints of a store that a place has. Raises UsageError where it is empty, InputError for other text."""
+    with log_place(source) as there:
+        text = there.read()
+    if not text:
+        raise UsageError(f"{without_secrets(source)}: nothing is there; give a place of audit --publish")
+    return _of(store, text, source)
+
+
+def against(store: Store, source: str, keys: Iterable[PublicKey]) -> Iterator[Fault]:
+    """What the checkpoints of a place show against the store. Raises as `published` does."""
+    log, known, every = _log(store), list(keys), published(store, source)
     if not every:
-        yield Fault("seal", str(source), f"it has no checkpoint of the store {store.id}", "take the store's own file")
+        none = f"it has no checkpoint of the store {store.id}"
+        yield Fault("seal", without_secrets(source), none, "take the store's own place")
     for item in every:
         where = f"checkpoint of {counted(item.size, 'seal')}"
         if not item.signers(known):
@@ -71,13 +76,16 @@ def against(store: Store, source: Path, keys: Iterable[PublicKey]) -> Iterator[F
             yield Fault("seal", where, why, RESTORE)
 
 
-def continued(store: Store, size: int) -> Continued:
-    """The proof that the store's log continues the one of so many seals. Raises UsageError where it has fewer."""
-    log = _log(store)
-    if not 0 < size <= len(log):
-        raise UsageError(f"the store has {counted(len(log), 'seal')}, and none is number {size}")
-    roots = merkle.root(log[:size]).hex(), merkle.root(log).hex()
-    return Continued(size, len(log), *roots, tuple(item.hex() for item in merkle.consistency(log, size)))
+def continued(store: Store, first: int, second: int | None = None) -> Continued:
+    """The proof that the log of so many seals (None: of all) continues the one of its first. Raises UsageError where
+    the store does not have as many.
+    """
+    every = _log(store)
+    log = every[: len(every) if second is None else second]
+    if not 0 < first <= len(log) or (second or 0) > len(log):
+        raise UsageError(f"the store has {counted(len(every), 'seal')}; write two numbers of them, the smaller first")
+    roots = merkle.root(log[:first]).hex(), merkle.root(log).hex()
+    return Continued(first, len(log), *roots, tuple(item.hex() for item in merkle.consistency(log, first)))
 
 
 def difference(log: Sequence[bytes], checkpoint: Checkpoint) -> str:
@@ -90,13 +98,15 @@ def difference(log: Sequence[bytes], checkpoint: Checkpoint) -> str:
     return ""
 
 
+def origin(store: Store) -> str:
+    """The name of the store's log."""
+    return f"frontier-receipts/{store.id}"
+
+
+def _of(store: Store, text: str, source: str) -> list[Checkpoint]:
+    return [item for item in read_checkpoints(text, without_secrets(source)) if item.origin == origin(store)]
+
+
 def _log(store: Store) -> list[bytes]:
     with store.inspect() as inspection:
         return inspection.log()
-
-
-def _text(source: Path) -> str:
-    try:
-        return source.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise UsageError(f"{source}: it cannot be read as text; give a file of audit --publish") from None
