@@ -1,4 +1,4 @@
-"""``receipts export``: a store as Parquet, JSON lines or CSV."""
+"""``receipts export``: a store as Parquet, JSON lines or CSV, or its launches in the formats of other programs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.base.errors import UsageError
+from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.moments import moment
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from receipts.workflows.export import Exported, ExportOptions
+    from receipts.workflows.export.foreign import ForeignFormat
+
+FOREIGN = ("mllog", "mlflow", "hud-v3")  # formats of other programs
 
 EPILOG = """\b
 Examples:
@@ -24,11 +28,15 @@ Examples:
   receipts export h200.csv --where lane=nvidia-megatron --where 'chips>=8' --since 2026-03-01
   receipts export lab-export --format parquet --force
   receipts export golden.json --format golden --where lane=nvidia-megatron
+  receipts export mlruns --format mlflow
+  receipts export logs --format mllog --where context=mlperf-training/NVIDIA/h200/llama2_70b_lora
+  receipts export hud.json --format hud-v3
 
 parquet fills a folder, with receipts in lane=…/week=…, the ISO week in UTC in which a run finished
 (else: started). parquet and jsonl lose nothing; receipts import store reads them. csv has the
 columns only, for people. golden is one file with the expected values of every line (receipts history)
-and their tolerances. What is written: docs/export.md and docs/scale.md.
+and their tolerances. mllog is a folder of MLPerf logs, mlflow a file store of MLflow, hud-v3 a file of
+records of PyTorch's HUD; these three leave out superseded launches. Details: docs/export.md and docs/scale.md.
 Exit codes: 0 written completely, 2 the place or a condition is wrong, 4 the store failed."""
 
 
@@ -38,7 +46,7 @@ Exit codes: 0 written completely, 2 the place or a condition is wrong, 4 the sto
     "--format",
     "-f",
     "form",
-    type=click.Choice(["parquet", "jsonl", "csv", "golden"]),
+    type=click.Choice(["parquet", "jsonl", "csv", "golden", *FOREIGN]),
     help="[default: by the file's suffix]",
 )
 @click.option(
@@ -79,6 +87,8 @@ def command(
     written = form or _by_name(place)
     if written == "golden":
         return _golden(session, place, _asked(where, since, until), since, force=force, as_json=as_json)
+    if written in FOREIGN:
+        return _foreign(session, place, written, _asked(where, since, until), force=force, as_json=as_json)  # type: ignore[arg-type]  # one of the three
     if raw and written != "csv":
         raise UsageError("--raw is for csv alone: parquet and jsonl keep every text as it is")
     asked = replace(_asked(where, since, until), raw=raw)
@@ -94,6 +104,21 @@ def command(
         _print(done)
         if asked.words() and not done.rows["receipts"]:
             output.note("no receipt meets the conditions; try them with: receipts list")
+    return 0
+
+
+def _foreign(
+    session: Session, place: Path, form: ForeignFormat, asked: ExportOptions, *, force: bool, as_json: bool
+) -> int:
+    """Write current launches in the format of another program."""
+    from receipts.workflows.export.foreign import export_foreign
+
+    with session.open_store() as store:
+        count = export_foreign(store, place, form, asked, force=force)
+    if as_json:
+        output.as_json({"place": str(place), "format": form, "launches": count})
+    else:
+        output.line(f"{output.clean(str(place))}: {counted(count, 'launch', 'launches')}")
     return 0
 
 

@@ -34,7 +34,7 @@ def whole_folder(place: Path, *, force: bool) -> Iterator[Path]:
     """
     _check(place, force)
     if place.exists() and not place.is_dir():
-        raise UsageError(f"{place}: this is a file, and Parquet fills a folder; name a folder")
+        raise UsageError(f"{place}: this is a file, and this format fills a folder; name a folder")
     if place.is_dir() and any(place.iterdir()) and not (place / ABOUT).is_file():
         raise UsageError(f"{place}: this folder holds something else than an export and is left alone; name another")
     staged = place.with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.partial")

@@ -16,7 +16,13 @@ from receipts.ingest.evidence import steady as megatron_steady
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.frameworks.mlperf.progress import Blocks, Mark, Work
 from receipts.ingest.evidence.frameworks.mlperf.records import MllogRecord, figure, integer, objects, record_of
-from receipts.ingest.evidence.frameworks.mlperf.settings import state_launch, state_setting
+from receipts.ingest.evidence.frameworks.mlperf.settings import (
+    EVALUATED,
+    NOTE,
+    keep_last,
+    state_launch,
+    state_setting,
+)
 from receipts.ingest.evidence.frameworks.mlperf.system import MlperfSystem, describe
 from receipts.ingest.evidence.frameworks.nemo.layout import configure
 from receipts.ingest.evidence.reader import LineReader
@@ -139,9 +145,13 @@ class Mlperf(LineReader):
 
     def _evaluated(self, record: MllogRecord) -> None:
         value, name = figure(record.value), self.reading.stated.get("model.name")
-        if value is not None and math.isfinite(value) and name and str(name.value).startswith(_LANGUAGE):
-            self.reading.stated.pop("measurement.loss.validation", None)
-            self.reading.state("measurement.loss.validation", value, f"eval_accuracy {value}", record.line)
+        if value is None or not math.isfinite(value):
+            return
+        counts = [counted for count in EVALUATED if (counted := record.counted(count)) is not None]
+        for count, number in (("eval_accuracy", value), *counts):
+            keep_last(self.reading, NOTE + count, number, f"{count} {number}", record.line)
+        if name and str(name.value).startswith(_LANGUAGE):
+            keep_last(self.reading, "measurement.loss.validation", value, f"eval_accuracy {value}", record.line)
 
     def _progress(self, record: MllogRecord) -> None:
         marks = _marks(record.counted(*_COUNTS), record)

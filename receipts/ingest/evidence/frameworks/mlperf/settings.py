@@ -12,7 +12,7 @@ from typing import Any, Final
 from receipts.ingest.evidence.frameworks.mlperf.records import figure, integer
 from receipts.ingest.evidence.reading import Reading
 
-_COUNTS: Final = {
+COUNTS: Final = {
     "global_batch_size": "batch.global_batch",
     "micro_batch_size": "batch.micro_batch",
     "gradient_accumulation_steps": "batch.accumulation",
@@ -23,11 +23,15 @@ _COUNTS: Final = {
     "expert_parallelism": "parallelism.expert",
     "lora_rank": "numerics.adapters.rank",
 }
-_TEXTS: Final = {
+TEXTS: Final = {
     "opt_name": "numerics.optimizer",
     "submission_benchmark": "model.name",
     "opt_learning_rate_decay_schedule": "numerics.schedule",
 }
+# What MLPerf's checker demands of a log and no leaf holds. Notes keep it for an export (`workflows/export/mllog`).
+KEPT: Final = ("submission_org", "submission_platform", "cache_clear", "train_samples", "eval_samples")
+EVALUATED: Final = ("samples_count", "epoch_num")  # counts of the last evaluation
+NOTE: Final = "notes.mllog."
 # What these name is an axis of its own that the receipt has no leaf for.
 _FEATURES: Final = re.compile(r"(?:opt|lora|init_checkpoint|lowest_numerical_precision)_\w{1,60}")
 _DEGREE: Final = re.compile(r"(tp|pp|cp|ep|vp|etp)(\d{1,4})(?![0-9])")
@@ -45,8 +49,8 @@ _DEGREES: Final = {
 def state_setting(reading: Reading, key: str, value: Any, line: int) -> None:
     """State the leaf of one record; nothing for what no leaf or feature holds."""
     name, count = key.lower(), integer(value)
-    if name in _COUNTS and count:
-        reading.state(_COUNTS[name], count, f"{key} {count}", line)
+    if name in COUNTS and count:
+        reading.state(COUNTS[name], count, f"{key} {count}", line)
         if name == "lora_rank":
             reading.state("numerics.adapters.kind", "lora", f"{key} {count}", line)
     elif name == "seed" and isinstance(value, int) and 0 <= value < 1 << 63:
@@ -54,10 +58,16 @@ def state_setting(reading: Reading, key: str, value: Any, line: int) -> None:
     elif name == "opt_base_learning_rate":
         if (rate := figure(value)) is not None and rate >= 0:
             reading.state("numerics.learning_rate", rate, f"{key} {value}", line)
-    elif name in _TEXTS and isinstance(value, str) and value.strip():
-        reading.state(_TEXTS[name], value.strip()[:80], f"{key} {value[:80]}", line)
+    elif name in TEXTS and isinstance(value, str) and value.strip():
+        reading.state(TEXTS[name], value.strip()[:80], f"{key} {value[:80]}", line)
     elif name == "submission_division" and value in ("closed", "open"):
         reading.state("features.submission_division", value, f"{key} {value}", line)
+    elif name in KEPT:
+        # A cache was cleared where the record is there, whatever it says.
+        note = value.strip()[:200] if isinstance(value, str) else value if isinstance(value, bool) else count
+        note = True if value is None else note
+        if note not in ("", None):
+            reading.state(NOTE + name, note, f"{key} {value}"[:200], line)
     elif name == "config_filename" and isinstance(value, str):
         state_name(reading, value, line)
     elif _FEATURES.fullmatch(name) and isinstance(value, str | int | float) and value not in ("", None):
@@ -100,3 +110,9 @@ def _fill(reading: Reading, path: str, value: int, name: str, line: int) -> None
         reading.state(path, value, name, line)
     elif stated.value != value:
         reading.remark("note", f"{path} is {stated.value}, and the configuration is named {name[:80]}", line)
+
+
+def keep_last(reading: Reading, path: str, value: Any, quote: str, line: int) -> None:
+    """State a value in the place of an earlier one: the last evaluation is the launch's."""
+    reading.stated.pop(path, None)
+    reading.state(path, value, quote, line)

@@ -1,0 +1,76 @@
+"""Exports in the formats of other programs: one log, run or group of records for each current launch.
+
+They carry what a receipt states and nothing else; what a format cannot say is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import orjson
+
+from receipts.workflows.export.export import ExportOptions
+from receipts.workflows.export.hud import hud_records
+from receipts.workflows.export.mlflow_store import MlflowStore
+from receipts.workflows.export.mllog import mllog_lines
+from receipts.workflows.export.target import ABOUT, whole_file, whole_folder
+
+if TYPE_CHECKING:
+    from receipts.receipt import Parsed
+    from receipts.store import Store
+    from receipts.store.entries import Entry
+
+ForeignFormat = Literal["mllog", "mlflow", "hud-v3"]
+Chosen = Iterable[tuple["Entry", "Parsed"]]
+
+
+def export_foreign(store: Store, place: Path, form: ForeignFormat, asked: ExportOptions, *, force: bool) -> int:
+    """Write the current launches that fit; returns their number.
+
+    ``mllog`` and ``mlflow`` fill a folder, ``hud-v3`` is a file. Raises UsageError where the place may not be written.
+    """
+    chosen = _chosen(store, asked)
+    if form == "hud-v3":
+        with whole_file(place, force=force) as file:
+            return _hud(chosen, file)
+    with whole_folder(place, force=force) as folder:
+        count = _logs(chosen, folder) if form == "mllog" else _runs(chosen, folder, place)
+        about = {"format": form, "exported_at": datetime.now(UTC), "launches": count, "conditions": asked.words()}
+        (folder / ABOUT).write_bytes(orjson.dumps(about, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z) + b"\n")
+        return count
+
+
+def _chosen(store: Store, asked: ExportOptions) -> Iterator[tuple[Entry, Parsed]]:
+    for entry in store.find(asked.filters and asked.filters._replace(superseded=False)):
+        at = entry.finished or entry.started
+        if (asked.since is None or at >= asked.since) and (asked.until is None or at < asked.until):
+            yield entry, store.parsed(entry.id)
+
+
+def _hud(chosen: Chosen, file: Path) -> int:
+    count = 0
+    with file.open("wb") as stream:
+        separator = b"[\n"
+        for count, (entry, parsed) in enumerate(chosen, 1):  # noqa: B007  # the last number is the count
+            for record in hud_records(entry, parsed):
+                stream.write(separator + orjson.dumps(record))
+                separator = b",\n"
+        stream.write(b"\n]\n" if separator == b",\n" else b"[]\n")
+    return count
+
+
+def _logs(chosen: Chosen, folder: Path) -> int:
+    count = 0
+    for count, (entry, parsed) in enumerate(chosen, 1):  # noqa: B007  # the last number is the count
+        (folder / f"{entry.id[:16]}.log").write_text("".join(mllog_lines(parsed)), encoding="utf-8")
+    return count
+
+
+def _runs(chosen: Chosen, folder: Path, place: Path) -> int:
+    store, count = MlflowStore(folder, place), 0
+    for count, (entry, parsed) in enumerate(chosen, 1):  # noqa: B007  # the last number is the count
+        store.add(entry, parsed)
+    return count
