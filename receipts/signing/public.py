@@ -33,11 +33,6 @@ class PublicKey(NamedTuple):
         """The key as OpenSSH has it: ``ssh-ed25519 AAAA…``."""
         return f"{KIND} {b64encode(_BLOB + self.raw).decode()}"
 
-    @property
-    def pem(self) -> str:
-        """The key as OpenSSL has it."""
-        return f"-----BEGIN PUBLIC KEY-----\n{b64encode(_SPKI + self.raw).decode()}\n-----END PUBLIC KEY-----\n"
-
     def verifies(self, signature: bytes, message: bytes) -> bool:
         """Whether a signature over a message is of this key. Raises UsageError without the extra ``sign``."""
         if len(signature) != SIGNATURE:

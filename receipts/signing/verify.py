@@ -196,7 +196,7 @@ def logged(files: dict[str, bytes], receipts: list[str], keys: list[Key]) -> lis
         shown.append(f"the log has the root {item.root.hex()} over {item.size} seals, signed by {item.signer(keys)}")
     proofs = [(receipt, files.get(f"proofs/{receipt}.json")) for receipt in receipts]
     moments = [prove(json.loads(raw), receipt, log) for receipt, raw in proofs if raw is not None]
-    return [f"{len(moments)} receipts are in {log.origin}, sealed {' and '.join(sorted(set(moments)))}", *shown]
+    return [f"receipts in {log.origin}: {len(moments)}, sealed {' and '.join(sorted(set(moments)))}", *shown]
 
 
 def prove(proof: dict[str, Any], receipt: str, log: Checkpoint) -> str:
@@ -241,7 +241,7 @@ def check(bundle: bytes, keys: list[Key]) -> list[str]:
         if sha256(files.get(f"report/{name}", b"")) != digest:
             raise Refused(f"report/{name} is not the one that was signed")
     shown = [f"signed by {keys[0].fingerprint}", *numbers(verdict)]
-    shown += [f"{len(receipts)} receipts, by the rules {verdict['rules'][:12]}", *evidence(files, receipts)]
+    shown += [f"receipts: {len(receipts)}, judged by the rules {verdict['rules'][:12]}", *evidence(files, receipts)]
     signers = []
     for receipt in receipts:
         if (raw := files.get(f"receipts/{receipt}.dsse.json")) is not None:
@@ -249,7 +249,7 @@ def check(bundle: bytes, keys: list[Key]) -> list[str]:
             if sha256(payload) != receipt:
                 raise Refused(f"{receipt[:12]}: the envelope is of another receipt")
             signers.append(signer)
-    shown += [f"{signers.count(item)} receipts were submitted by {item}" for item in dict.fromkeys(signers)]
+    shown += [f"receipts submitted by {item}: {signers.count(item)}" for item in dict.fromkeys(signers)]
     return [*shown, *logged(files, receipts, keys), *listed["lacks"]]
 
 
@@ -261,7 +261,7 @@ def evidence(files: dict[str, bytes], receipts: list[str]) -> list[str]:
     for digest in kept:
         if digest not in wanted or sha256(files[f"evidence/{digest}"]) != digest:
             raise Refused(f"evidence/{digest[:12]} is not what a receipt names")
-    return [f"{len(kept)} files of evidence, as the receipts name them"] if kept else []
+    return [f"files of evidence, as the receipts name them: {len(kept)}"] if kept else []
 
 
 def numbers(predicate: dict[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ import random
 import subprocess
 from base64 import b64decode, b64encode
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,12 +17,25 @@ from receipts.signing.private import PrivateKey, new_key, read_private
 from receipts.signing.public import read_public
 from thorough import unless_thorough
 
+serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
+PKCS8 = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
 PAYLOAD = b'{"schema_version": "1.0"}'
 
 
-@pytest.fixture
-def key(tmp_path: Path) -> PrivateKey:
-    return new_key("ana", tmp_path / "ana")
+@pytest.fixture(params=["receipts", "ssh-keygen"])
+def key(request: pytest.FixtureRequest, tmp_path: Path) -> PrivateKey:
+    """The key in the file ``ana``, made by each of the two programs."""
+    if request.param == "receipts":
+        return new_key("ana", tmp_path / "ana")
+    _run("ssh-keygen -q -t ed25519 -N  -f ana", tmp_path)
+    return read_private(str(tmp_path / "ana"))
+
+
+def _private(tmp_path: Path) -> Any:
+    """The key of the file as cryptography reads it."""
+    content = (tmp_path / "ana").read_bytes()
+    load = serialization.load_ssh_private_key if b"OPENSSH" in content else serialization.load_pem_private_key
+    return load(content, None)
 
 
 def test_the_published_vector_of_dsse_holds() -> None:
@@ -53,25 +67,18 @@ def test_what_is_signed_here_verifies_with_openssl_and_the_other_way(key: Privat
     one = signed(RECEIPT, PAYLOAD, key)
     (tmp_path / "message").write_bytes(encoded(one.kind, one.payload))
     (tmp_path / "signature").write_bytes(one.signatures[0].value)
-    (tmp_path / "ana.pem").write_text(key.public.pem)
+    (tmp_path / "private").write_bytes(_private(tmp_path).private_bytes(*PKCS8))
+    _run("openssl pkey -in private -pubout -out ana.pem", tmp_path)
+    assert read_public((tmp_path / "ana.pem").read_text(), "ana.pem") == key.public
     verify = "openssl pkeyutl -verify -pubin -inkey ana.pem -rawin -in message -sigfile signature"
     assert "Verified Successfully" in _run(verify, tmp_path)
-    _run("openssl pkeyutl -sign -inkey ana -rawin -in message -out theirs", tmp_path)
+    _run("openssl pkeyutl -sign -inkey private -rawin -in message -out theirs", tmp_path)
     theirs = Envelope(RECEIPT, PAYLOAD, (Signature(key.public.fingerprint, (tmp_path / "theirs").read_bytes()),))
     assert theirs.signers({key.public.fingerprint: key.public}) == (key.public.fingerprint,)
-    assert read_public(_run("openssl pkey -in ana -pubout", tmp_path), "openssl") == key.public
 
 
-def test_a_key_of_ssh_keygen_signs_under_its_own_fingerprint(tmp_path: Path) -> None:
-    _run("ssh-keygen -q -t ed25519 -N  -f theirs", tmp_path)
-    key, public = read_private(str(tmp_path / "theirs")), read_public((tmp_path / "theirs.pub").read_text(), "theirs")
-    assert key.public == public
-    assert public.fingerprint in _run("ssh-keygen -lf theirs.pub", tmp_path)
-    one = signed(RECEIPT, PAYLOAD, key)
-    assert one.signers({public.fingerprint: public})
-
-
-def test_ssh_keygen_reads_the_public_key_of_ours(key: PrivateKey, tmp_path: Path) -> None:
+def test_ssh_keygen_and_the_program_agree_on_a_key(key: PrivateKey, tmp_path: Path) -> None:
+    assert read_public((tmp_path / "ana.pub").read_text(), "ana.pub") == key.public
     assert key.public.fingerprint in _run("ssh-keygen -lf ana.pub", tmp_path)
 
 
@@ -80,15 +87,12 @@ def test_what_is_signed_here_verifies_with_securesystemslib_and_the_other_way(ke
     from securesystemslib.signer import CryptoSigner, SSlibKey
 
     fingerprint = key.public.fingerprint
-    value = {"keyval": {"public": key.public.pem}, "keytype": "ed25519", "scheme": "ed25519"}
-    value["keyval"] = {"public": key.public.raw.hex()}
+    value = {"keyval": {"public": key.public.raw.hex()}, "keytype": "ed25519", "scheme": "ed25519"}
     public = SSlibKey.from_dict(fingerprint, value)
     ours = dsse.Envelope.from_dict(json.loads(signed(RECEIPT, PAYLOAD, key).to_json()))
     assert set(ours.verify([public], 1)) == {fingerprint}
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
     theirs = dsse.Envelope(PAYLOAD, RECEIPT, {})
-    theirs.sign(CryptoSigner(load_pem_private_key((tmp_path / "ana").read_bytes(), None), public))
+    theirs.sign(CryptoSigner(_private(tmp_path), public))
     read = read_envelope(json.dumps(theirs.to_dict()).encode(), "theirs")
     assert read.signers({fingerprint: key.public}) == (fingerprint,)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from base64 import b64encode
@@ -88,8 +89,9 @@ def test_a_stranger_checks_a_bundle_with_nothing_of_ours(signing: Shell, bundle:
     for item in verdict["results"]:
         numbers = f"{item['metric']}: {item['a']['value']:,.6g} to {item['b']['value']:,.6g} {item['unit']}"
         assert numbers in answer.stdout
-    assert "2 receipts were submitted by SHA256:" in answer.stdout
-    assert "2 receipts are in frontier-receipts/" in answer.stdout
+    key = read_public_file("ana.pub")
+    assert f"receipts submitted by {key.fingerprint}: 2\n" in answer.stdout
+    assert re.search(r"^receipts in frontier-receipts/\S+: 2, sealed", answer.stdout, re.MULTILINE)
     assert answer.stdout.endswith("verified\n")
 
 
@@ -172,6 +174,26 @@ def test_the_verifier_accepts_exactly_the_consistency_proofs_that_hold() -> None
             assert not verify.continues(log, checkpoint(first, leaves), [*proof, bytes(32).hex()])
 
 
+def test_a_bundle_has_the_lanes_and_studies_of_its_rules(signing: Shell, key: verify.Key) -> None:
+    own = signing.folder / "own"
+    (own / "lanes").mkdir(parents=True)
+    (own / "lanes" / "mine.toml").write_text('name = "mine"\nversion = 1\ntitle = "Mine"\n')
+    (own / "studies.toml").write_text(
+        '[mine]\ntitle = "Mine"\naxes = ["batch.global_batch"]\nequal = []\nunchanged = []\n'
+    )
+    (signing.folder / "receipts.toml").write_text('validators = ["own"]\n')
+    words = ("bundle", "one", "two", "--sign", "ana", "--output", "own.tar")
+    assert signing("--config", "receipts.toml", *words).code == 0
+    raw = (signing.folder / "own.tar").read_bytes()
+    assert verify.check(raw, [key])
+    files = verify.unpack(raw)
+    assert files["rules/lanes/mine.toml"] == (own / "lanes" / "mine.toml").read_bytes()
+    signed = json.loads(read_envelope(files[verify.VERDICT], "verdict").payload)["predicate"]["rules"]
+    assert verify.rules_digest(files) == signed
+    for name in ("rules/lanes/mine.toml", "rules/studies/01/studies.toml", "rules/studies/00/studies.toml"):
+        assert verify.rules_digest({**files, name: files[name] + b"#"}) != signed
+
+
 def test_a_bundle_has_the_evidence_that_the_store_keeps(signing: Shell, key: verify.Key) -> None:
     content = b"step 1 of 2\n"
     digest = verify.sha256(content)
@@ -181,7 +203,7 @@ def test_a_bundle_has_the_evidence_that_the_store_keeps(signing: Shell, key: ver
     assert signing("bundle", "three", "--sign", "ana", "--output", "e.tar").code == 0
     raw = (signing.folder / "e.tar").read_bytes()
     assert verify.unpack(raw)[f"evidence/{digest}"] == content
-    assert "1 files of evidence, as the receipts name them" in verify.check(raw, [key])
+    assert "files of evidence, as the receipts name them: 1" in verify.check(raw, [key])
 
 
 def test_a_bundle_names_what_the_store_does_not_have(signing: Shell) -> None:
