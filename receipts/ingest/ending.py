@@ -72,7 +72,7 @@ def state_ending(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: Step
     else:
         where = Where(steps.track.file.name if steps is not None else "ingest")
         draft.put("run.outcome", "ok", where, SOURCE, "nothing shows a failure")
-        if steps is None:
+        if steps is None and not any(reading.complete for _, reading in readings(files)):
             draft.tell("note", "no file shows how the launch ended; without a failure it counts as ok, unless --set")
 
 

@@ -239,6 +239,18 @@ def test_a_log_that_stops_in_its_run_is_no_success(tmp_path: Path) -> None:
     assert one(tmp_path, whole.rpartition("0: :::MLLOG")[0]).receipt.run.outcome == "crash"
 
 
+def test_a_run_that_says_its_stop_shows_how_it_ended(tmp_path: Path) -> None:
+    stated = one(tmp_path, head() + blocks("step", 1)).stated
+    assert stated["run.outcome"] == "ok"
+    assert not any("how the launch ended" in remark for remark in stated.get("notes.ingest.remarks", ()))
+
+
+def test_a_setting_that_was_added_a_day_later_does_not_move_the_end(tmp_path: Path) -> None:
+    text, late = head() + blocks("step", 1), record("seed", 9876, 86_400_000)
+    plain, patched = one(tmp_path / "a", text).stated, one(tmp_path / "b", late + text).stated
+    assert (patched["run.started"], patched["run.finished"]) == (plain["run.started"], plain["run.finished"])
+
+
 def test_a_copy_under_another_system_is_the_same_launch(tmp_path: Path) -> None:
     text = head() + blocks("step", 1)
     other = text.replace('"2xH200"', '"2xH200-POWER"').replace("0: :::MLLOG", " 0: :::MLLOG")

@@ -108,7 +108,7 @@ class Mlperf(LineReader):
         key = record.key
         self.reading.records += 1
         if math.isfinite(record.at):
-            self._times = [min(self._times[0], record.at), max(self._times[1], record.at)]
+            self._take_time(record.at, begins=key == "run_start")
         if key in ("train_loss", "tracked_stats"):
             self._progress(record)
         elif key in ("run_start", "block_start", "eval_stop"):
@@ -121,6 +121,13 @@ class Mlperf(LineReader):
             self._stop(record)
         else:
             self._setting(record)
+
+    def _take_time(self, at: float, *, begins: bool) -> None:
+        """Take a clock reading. A setting above ``run_start`` with a later clock was put there after the launch."""
+        first, last = self._times
+        if begins and not self._began:
+            first, last = min(first, at), at
+        self._times = [min(first, at), max(last, at)]
 
     def _begin(self, record: MllogRecord) -> None:
         if record.key == "run_start":
