@@ -3,9 +3,10 @@
     python -m benchmarks.published_agreement DIR [--jobs N] [--most SPLITS] [--metric NAME] [--json]
 
 DIR is a results repository of MLPerf, or a folder of it. The launches of each submission with six or more are split
-into two halves in every way (at most ``--most`` of them, spread evenly), and the halves are compared. Nothing differs
-between them but their seeds, so a verdict that names an effect is wrong, and an interval that excludes 1 is expected in
-5 % of the splits. Prints the shares by group and over all, and exits 1 where a bar is missed.
+into two sides in every way, unequal sides too (at most ``--most`` for each size of the smaller side, spread evenly),
+and the sides are compared. Nothing differs between them but their seeds, so a verdict that names an effect is wrong,
+and an interval that excludes 1 is expected in 5 % of the splits. Prints the shares by group, by the sizes of the sides
+and over all, and exits 1 where a bar is missed.
 """
 
 from __future__ import annotations
@@ -59,18 +60,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--metric", default="step_seconds")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
-    rulebook, whole, tallies = Rulebook(), Tally(), {}
+    rulebook, whole, tallies = Rulebook(), Tally(), defaultdict[str, Tally](Tally)
+    by_size = defaultdict[str, Tally](Tally)
     for context, launches in groups(options.folder, options.jobs):
-        tallies[context] = tally(launches, rulebook, options.metric, options.most)
-        whole.add(tallies[context])
+        for size in range(1, len(launches) // 2 + 1):
+            counts = tally(launches, size, rulebook, options.metric, options.most)
+            for total in (whole, tallies[context], by_size[f"{size} against {len(launches) - size}"]):
+                total.add(counts)
     answered, excluded, named = whole.shares()
     holds = named <= NAMED and EXCLUDED[0] <= excluded <= EXCLUDED[1] and answered >= ANSWERED
     if options.json:
-        print(json.dumps({"all": asdict(whole), "groups": {name: asdict(item) for name, item in tallies.items()}}))
+        parts = {"groups": tallies, "sizes": by_size}
+        shown = {key: {name: asdict(item) for name, item in part.items()} for key, part in parts.items()}
+        print(json.dumps({"all": asdict(whole), **shown}))
         return 0 if holds else 1
-    for name, item in tallies.items():
-        shown = " · ".join(f"{share:6.1%}" for share in item.shares())
-        print(f"{name:90} {item.splits:4} splits · {shown}")
+    for name, item in [*tallies.items(), *by_size.items()]:
+        shares = " · ".join(f"{share:6.1%}" for share in item.shares())
+        print(f"{name:90} {item.splits:4} splits · {shares}")
     print(
         f"{whole.splits:,} splits of {len(tallies)} groups: {answered:.1%} have an interval (at least {ANSWERED:.0%})"
     )
@@ -84,15 +90,14 @@ def groups(folder: Path, jobs: int) -> Iterator[tuple[str, list[Parsed]]]:
     for item in import_logs(find_logs(folder), jobs):
         if item.raw is not None and not item.copy_of:
             by_context[item.place.context].append(parse(Document(item.raw, item.place.name)))
-    yield from ((name, found) for name, found in by_context.items() if len(found) >= FEWEST)
+    yield from ((name, launches) for name, launches in by_context.items() if len(launches) >= FEWEST)
 
 
-def tally(launches: Sequence[Parsed], rulebook: Rulebook, metric: str, most: int) -> Tally:
-    """Compare the halves of every split."""
+def tally(launches: Sequence[Parsed], size: int, rulebook: Rulebook, metric: str, most: int) -> Tally:
+    """Compare ``size`` of the launches with the rest, in every way or in ``most`` ways."""
     comparisons, counts = Comparisons(None, rulebook), Tally()
-    half = len(launches) // 2
-    # The first launch is always in A: the mirror of a split is the same question.
-    ways = [(0, *rest) for rest in combinations(range(1, len(launches)), half - 1)]
+    # In equal halves the first launch is always in A: the mirror of a split is the same question.
+    ways = [way for way in combinations(range(len(launches)), size) if 2 * size < len(launches) or 0 in way]
     for way in ways[:: max(1, -(-len(ways) // most))]:
         a = [launches[i] for i in way]
         b = [launch for i, launch in enumerate(launches) if i not in way]
