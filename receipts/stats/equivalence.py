@@ -57,13 +57,6 @@ class Effect:
     p_equivalent: float | None = None
     delta_source: str = DEFAULT_DELTA
 
-    @property
-    def speedup(self) -> tuple[float, float] | None:
-        """The 95 % interval of A over B: how many times faster B is where lower is better."""
-        if self.low is None or self.high is None:
-            return None
-        return 1.0 / self.high, 1.0 / self.low
-
 
 @dataclass(frozen=True, slots=True)
 class EquivalenceTest:

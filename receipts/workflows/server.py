@@ -60,11 +60,6 @@ class ServerResponse(NamedTuple):
             raise StoreError("this is no answer of a server of receipts; check the URL of --store") from None
 
 
-def is_server(store: str | None) -> bool:
-    """Whether a store is named by the URL of a server."""
-    return store is not None and store.lower().startswith(("http://", "https://"))
-
-
 class RemoteServer:
     """A server by its URL; the token is that of ``RECEIPTS_TOKEN``. One connection, which is opened when it is needed.
 
