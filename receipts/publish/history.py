@@ -163,10 +163,13 @@ def lines(lane: str, histories: Sequence[History]) -> Page:
     """The lines of a lane, the longest first."""
     say = words("history")
     columns = (Column("newest launch", cut=True), Column("launches", numeric=True), Column("history"))
-    rows = tuple(
-        row(item.points[-1].name if item.points else "~", str(len(item.points)), headline(item)) for item in histories
-    )
-    section = Section("lines", say("lines", lane=lane), tables=(Table("", columns, rows),))
+    sampled = [item for item in histories if item.points]
+    empty = len(histories) - len(sampled)
+    rows = tuple(row(item.points[-1].name, str(len(item.points)), headline(item)) for item in sampled)
+    after = (say("no_sample", n=empty, metric=histories[0].metric),) if empty else ()
+    # A table without a row prints its `empty` alone.
+    table = Table("", columns, rows, after, empty=after[0] if after else "")
+    section = Section("lines", say("lines", lane=lane), tables=(table,))
     return Page(say("lines", lane=lane), headline=(say("lines_headline", n=len(histories)),), sections=(section,))
 
 

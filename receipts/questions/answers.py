@@ -48,7 +48,7 @@ class Answers:
         states: tuple[State, ...] = (
             "open" if NOT_STATED in self.topology or self.topology.startswith("?") else "yes",
             "yes" if self.amortized.startswith("yes") else "no" if self.amortized.startswith("no:") else "open",
-            "open" if NOT_STATED in self.workload or self.workload.startswith("?") else "yes",
+            "open" if NOT_STATED in self.workload else "yes",
             "yes" if self.path.startswith("witnessed") else "no" if self.path.startswith("left") else "open",
             _at_target(self.target),
         )
@@ -136,7 +136,7 @@ def _workload(parsed: Parsed) -> str:
     length = stated.get("batch.sequence_length")
     known = described(stated)
     parts = (known.family or "family not stated", known.model, known.name)
-    return " · ".join([f"{f'{length:,}' if length else '?'} tokens", *filter(None, parts)])
+    return " · ".join([f"{length:,} tokens" if length else f"sequence {NOT_STATED}", *filter(None, parts)])
 
 
 def _path(case: Case, verdict: ReceiptVerdict) -> str:

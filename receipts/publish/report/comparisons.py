@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from receipts import metrics
 from receipts.judging.topic import Topic
 from receipts.publish.page import Cell, Code, Column, Figure, Mark, Row, Section, State, Table, heads
-from receipts.publish.report.page import joined, links, more, rule, without_empty, without_repeated
+from receipts.publish.report.page import FEWEST_ROWS, joined, links, more, rule, without_empty, without_repeated
 from receipts.publish.report.pictures import effects, step_times
 from receipts.publish.text import change, plain, span
 
@@ -100,20 +101,23 @@ def _undecided(
         Column("what would settle it"),
     )
     settle = [_settles(item, of_unknown) for item in lane.inconclusive]
-    # What all of them wait for stands above them: a notebook's rows lack the same facts one and all.
-    common = [cell for cell in settle[0] if all(cell in other for other in settle)] if len(settle) > 1 else []
+    # What several of them wait for stands above them: a notebook's rows lack the same facts.
+    counts = Counter(cell for own in settle for cell in own)
+    common = [cell for cell, count in counts.items() if count == len(settle) > 1]
+    often = [cell for cell, count in counts.items() if FEWEST_ROWS <= count < len(settle) and len(cell) > 1]
     rows = tuple(
         Row((
             *_sides(item),
             *_numbers(item),
             *_answers(item),
-            (*_more(own, common), *((Code(plain(item.next), command=True),) if item.next else ())),
+            (*_more(own, common, often), *((Code(plain(item.next), command=True),) if item.next else ())),
         ))
         for item, own in zip(lane.inconclusive, settle, strict=True)
     )  # fmt: skip
     after = more(lane.inconclusive_more, "undecided comparisons, in comparisons.parquet")
     table = Table(f"{plain(lane.name)}: undecided comparisons, B against A", columns, rows, after)
-    points: tuple[tuple[str, tuple[Cell, ...]], ...] = (("all wait for", tuple(common)),) if common else ()
+    waits = (("all wait for", tuple(common)), ("several wait for", tuple(often)))
+    points = tuple((name, cells) for name, cells in waits if cells)
     shown, repeated = without_repeated(without_empty(table))
     figures = _step_times(lane.inconclusive, drawn, place)
     return Section(
@@ -132,9 +136,10 @@ def _answers(item: JudgedPair) -> tuple[Cell, Cell, Cell]:
     return (Mark(comparable, item.comparable),), (Mark(path, item.path),), (Mark("open", item.effect),)
 
 
-def _more(own: Sequence[Cell], common: Sequence[Cell]) -> Cell:
-    """What a comparison waits for beside what all of them do."""
-    return joined((cell for cell in own if cell not in common), "; ") or ("nothing more",)
+def _more(own: Sequence[Cell], common: Sequence[Cell], often: Sequence[Cell]) -> Cell:
+    """What a comparison waits for beside what all of them do; of what several do, the rule alone."""
+    shown = (cell[:1] if cell in often else cell for cell in own if cell not in common)
+    return joined(shown, "; ") or ("nothing more",)
 
 
 def _settles(item: JudgedPair, of_unknown: Sequence[str]) -> list[Cell]:

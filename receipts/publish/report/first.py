@@ -96,7 +96,8 @@ def _machine(item: BestResult) -> str:
 def _shape(item: BestResult, lane: LaneWeek) -> str:
     beside = (*lane.frontier, *lane.peaks, *lane.stated)
     names = " ".join(plain(name, NAME) for name in item.names(beside)) or "a model not stated"
-    return ", ".join([names, f"{number(item.sequence_length)} tokens", _machine(item)])
+    length = f"{item.sequence_length:,} tokens" if item.sequence_length else "a sequence not stated"
+    return ", ".join([names, length, _machine(item)])
 
 
 def _fastest(data: WeekData, words: Words) -> Iterator[Cell]:

@@ -136,9 +136,11 @@ def answered(item: AnsweredQuestion) -> Cell:
 
 def _common(reported: tuple[BestResult, ...]) -> tuple[str, ...]:
     """Rules that every reported result of a lane waits for: a notebook's rows lack the same facts one and all."""
-    if len(reported) < 2:
-        return ()
-    return tuple(code for code in reported[0].open_questions if all(code in item.open_questions for item in reported))
+    return tuple(
+        code
+        for code in (reported[0].open_questions if reported else ())
+        if all(code in item.open_questions for item in reported)
+    )
 
 
 def _figures(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LanePictures, *, weeks: bool) -> tuple[Figure, ...]:
