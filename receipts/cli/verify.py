@@ -21,7 +21,7 @@ EPILOG = """\b
 Examples:
   receipts verify run.json --evidence outputs/
   receipts verify 3f9c
-  receipts verify --all --jobs 2
+  receipts verify --all
 
 same: as the receipt says; other: not so; missing: no file with that digest is given or kept; more: today's readers
 read a leaf that the receipt does not state.
@@ -32,7 +32,7 @@ Exit codes: 0 all same, 1 something is other, 2 wrong call, 3 a file is missing.
 @click.argument("receipts", nargs=-1, metavar="ID|FILE…")
 @click.option("--evidence", metavar="FILE|FOLDER", type=click.Path(exists=True, path_type=Path), help="Files to read.")
 @click.option("--all", "every", is_flag=True, help="Every receipt of the store.")
-@click.option("--jobs", type=click.IntRange(1, 256), default=1, metavar="N", help="Processes that read, with --all.")
+@click.option("--jobs", type=click.IntRange(1, 256), metavar="N", help="Processes, with --all; of many, one a core.")
 @click.option("--json", "as_json", is_flag=True, help="Print every check as JSON.")
 @click.option("--verbose", "-v", "opened", is_flag=True, help="Print also what is the same.")
 @pass_session
@@ -41,7 +41,7 @@ def command(
     receipts: tuple[str, ...],
     evidence: Path | None,
     every: bool,
-    jobs: int,
+    jobs: int | None,
     as_json: bool,
     opened: bool,
 ) -> int:
@@ -71,7 +71,7 @@ def _print(done: Verified, *, opened: bool) -> None:
 
 
 def _chosen(
-    session: Session, words: tuple[str, ...], files: Mapping[str, Path], jobs: int, *, every: bool
+    session: Session, words: tuple[str, ...], files: Mapping[str, Path], jobs: int | None, *, every: bool
 ) -> Iterator[Verified]:
     """The receipts, checked one at a time, each beside the kept files of the store that holds it."""
     from receipts.store.kept import kept_files

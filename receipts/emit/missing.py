@@ -19,9 +19,13 @@ HOW = (
     ("measurement.synchronisation", 'Recorder(…, synchronisation="loss read" | "device" | "none")'),
     ("memory.chips", 'rec.memory("steady", chip=0, peak_bytes=…), or a framework that a probe knows'),
     ("path.intended", "rec.path(NAME=…)"),
-    ("path.witnessed", "rec.observe(NAME=…, kind=…, level=…, uri=…) from what a log, profile or program shows"),
+    (
+        "path.witnessed",
+        "rec.profile(steps=2), and receipts submit run.json --evidence FILE… reads it; "
+        "rec.observe(NAME=…, kind=…, level=…, uri=…) states it",
+    ),
     ("wheels", 'rec.state("wheels.NAME", version)'),
-    ("evidence", "rec.observe(…, kind=…, level=…, uri=FILE), or receipts ingest with the file beside"),
+    ("evidence", "receipts submit run.json --evidence FILE… with the log, trace or compiled program"),
     ("run.context", 'Recorder(…, context="NAME")'),
     ("run.exit_code", "end the run: leave the with block, or call rec.finish()"),
     ("run.finished", "end the run: leave the with block, or call rec.finish()"),

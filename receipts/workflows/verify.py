@@ -7,6 +7,7 @@ given or is kept. *more*: today's readers read a leaf that the receipt does not 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from receipts.store import Store
     from receipts.store.kept import KeptFiles
 
+_MANY, _MOST_JOBS = 500, 16
 _BATCH: Final = 50  # receipts that a process reads at a time
 Word = Literal["same", "other", "missing", "more"]
 # What identifies the launch, or speaks of the reading itself, is not in the files.
@@ -94,10 +96,15 @@ def verify(parsed: Parsed, lane: Lane, files: Mapping[str, Path], kept: KeptFile
 
 
 def verify_all(
-    store: Store, rulebook: Rulebook, files: Mapping[str, Path], jobs: int = 1
+    store: Store, rulebook: Rulebook, files: Mapping[str, Path], jobs: int | None = None
 ) -> Generator[Verified, None, None]:
-    """Check every receipt of a store, by so many processes. Raises StoreError for a damaged document or file."""
+    """Check every receipt of a store, by so many processes. Raises StoreError for a damaged document or file.
+
+    None: one for each core, where there are receipts enough that they are worth their start.
+    """
     ids = store.ids()
+    if jobs is None:
+        jobs = min(os.cpu_count() or 1, _MOST_JOBS) if len(ids) >= _MANY else 1
     work, batches = partial(verify_stored, files=files), (ids[at : at + _BATCH] for at in range(0, len(ids), _BATCH))
     if jobs <= 1:
         for batch in batches:

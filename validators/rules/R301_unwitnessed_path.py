@@ -40,7 +40,7 @@ def unwitnessed_path(case: Case) -> Iterator[Offense]:
             at=f"{WITNESSED}.{missing[0]}" if len(missing) == 1 else WITNESSED,
             found=f"nothing shows {', '.join(missing)}",
             expected=f"what lane {case.lane.name} wants witnessed: {', '.join((*case.lane.witness, *_observed(case)))}",
-            do="state under path.witnessed what a log, profile or compiled program shows, and list it as evidence; or "
+            do="have a log, profile or compiled program read that shows it: receipts submit run.json --evidence FILE; or "
             "profile the same configuration in a launch that names this one in run.witness_for",
         )
     best = level(case.parsed)
@@ -49,7 +49,7 @@ def unwitnessed_path(case: Case) -> Iterator[Offense]:
             at="evidence",
             found=f"evidence of level {best}",
             expected=f"level {case.lane.evidence} for lane {case.lane.name}, from a file with its SHA-256",
-            do="attach such a file, with level and sha256; intent < backend < kernels",
+            do="have such a file read: receipts submit run.json --evidence FILE; intent < backend < kernels",
         )
 
 
