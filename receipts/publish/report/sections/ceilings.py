@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from receipts.axes.shape import described
 from receipts.publish.page import Cell, Part, Row, Section, Table, heads
-from receipts.publish.report.page import Points, joined, link, more, without_repeated
+from receipts.publish.report.page import joined, link, more, without_repeated
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import model, plain
 
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 
 MOST = 12
 NEAREST = 2  # failures that are named beyond one ceiling
-_GRADES = {"repeated": "repeated by two launches", "peak": "peaks of one", "failed": "failed where nothing fitted"}
+_GRADES = {
+    "validated": "validated by three on two days or hosts",
+    "repeated": "repeated by two launches",
+    "peak": "peaks of one",
+    "failed": "failed where nothing fitted",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,26 +135,20 @@ def _reached(
 
 def section(anchor: str, lane: str, data: Ceilings) -> Section:
     """The ceilings in words."""
-    validated = [item for item in data.reached if item.grade == "validated"]
-    others = [item for item in data.reached if item.grade != "validated"]
-    tables = []
-    points: Points = ()
-    if validated:
-        tables.append(_table(f"{plain(lane)}: validated ceilings, three launches on two days or hosts", validated))
-    if others:
-        grades = {item.grade: _GRADES.get(item.grade, item.grade) for item in others}
-        table = _table(f"{plain(lane)}: {', '.join(grades.values())}", others, data.more)
-        shown, points = without_repeated(table) if not validated else (table, ())
-        tables.append(shown)
     intro = "The largest shapes that measured training sustained, whatever else the launches had. A peak is no ceiling."
     if not data.reached:
         intro = "No measured training launch of this lane that states its shape sustained one, or ran out of memory."
-    elif not validated:
+    elif not any(item.grade == "validated" for item in data.reached):
         intro = f"{intro} None is validated yet."
     several = _many(data.shapeless, "launch", "es")
     shape = "chips, sequence length, micro batch, depth"
     left = (f"Without a whole shape ({shape}): {several}.",) if data.shapeless else ()
-    return Section(anchor, "Ceilings", sentences=(intro, *left), points=points, tables=tuple(tables))
+    if not data.reached:
+        return Section(anchor, "Ceilings", sentences=(intro, *left))
+    grades = {item.grade: _GRADES.get(item.grade, item.grade) for item in data.reached}
+    caption = f"{plain(lane)}: {', '.join(grades.values())}"
+    table, points = without_repeated(_table(caption, data.reached, data.more))
+    return Section(anchor, "Ceilings", sentences=(intro, *left), points=points, tables=(table,))
 
 
 def _table(caption: str, reached: Iterable[CeilingShape], left_out: int = 0) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from receipts.axes.lineage import Versions, ran_on
@@ -192,11 +192,12 @@ def _cells(item: FailureCause, lane: str) -> tuple[Cell, ...]:
     texts = joined(((plain(text, NOTE),) for text in item.texts), "; ") or (UNKNOWN,)
     again: Cell = ("; failed before with this signature: ", *joined(map(link, item.earlier))) if item.earlier else ()
     # The versions alone: R305 tells what they depart from, once for all.
-    versions = dict.fromkeys(text.partition("; ")[0] for text in item.software)
+    versions = dict.fromkeys(text.partition("; ")[0] for text in item.software if text.startswith(WHEELS))
+    name = named(replace(item, texts=()))  # what it printed has a column
     chip = f" on chip {item.chip}" if item.chip is not None else ""
     return (
         (f"{item.launches:,} ×",),
-        (f"{named(item)}{chip}{lane}",),
+        (f"{name}{chip}{lane}",),
         (", ".join(name.replace("_", " ") for name in how) or UNKNOWN,),
         (amount(item.requested_bytes),),
         (amount(item.limit_bytes),),
