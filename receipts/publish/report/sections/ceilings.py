@@ -145,9 +145,10 @@ def section(anchor: str, lane: str, data: Ceilings) -> Section:
     left = (f"Without a whole shape ({shape}): {several}.",) if data.shapeless else ()
     if not data.reached:
         return Section(anchor, "Ceilings", sentences=(intro, *left))
-    grades = {item.grade: _GRADES.get(item.grade, item.grade) for item in data.reached}
+    reached = sorted(data.reached, key=lambda item: list(_GRADES).index(item.grade))
+    grades = {item.grade: _GRADES[item.grade] for item in reached}
     caption = f"{plain(lane)}: {', '.join(grades.values())}"
-    table, points = without_repeated(_table(caption, data.reached, data.more))
+    table, points = without_repeated(_table(caption, reached, data.more))
     return Section(anchor, "Ceilings", sentences=(intro, *left), points=points, tables=(table,))
 
 
