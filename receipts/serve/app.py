@@ -23,7 +23,7 @@ from receipts.serve.evidence import kept, received
 from receipts.serve.limits import THREADS, BadEncoding, Busy, TooLarge, unpacked
 from receipts.serve.operation import Call, Operation, Reply, values_of
 from receipts.serve.problems import problem
-from receipts.serve.server import Refused, Server
+from receipts.serve.server import AccessDenied, Server
 from receipts.serve.submit import submitted
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
             reply = await _submitted(call)
         else:
             reply = await to_thread.run_sync(_worked, item, call)
-    except Refused as error:
+    except AccessDenied as error:
         return problem(error.status, error.why, {"WWW-Authenticate": "Bearer"} if error.status == 401 else None)
     except Busy as error:
         return problem(429, f"ask again in {error.seconds} s", {"Retry-After": str(error.seconds)})

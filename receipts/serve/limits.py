@@ -70,7 +70,7 @@ async def unpacked(chunks: AsyncIterator[bytes], encoding: str, most: int) -> As
         raise BadEncoding("the gzip body is cut off")
 
 
-class Gate:
+class ComparisonSlots:
     """Lets so many comparisons run at once; the next one is refused, since a queue of them helps nobody."""
 
     def __init__(self, most: int) -> None:

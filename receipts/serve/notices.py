@@ -75,7 +75,7 @@ class Webhook:
                 raise OSError(f"{refused.code} {refused.reason}") from None
 
 
-class Message:
+class AppriseTarget:
     """A target of the library `apprise`: mail, a chat, a phone."""
 
     def __init__(self, url: str) -> None:
@@ -93,7 +93,7 @@ class Message:
             raise OSError("the message was not taken")
 
 
-Target = Webhook | Message
+Target = Webhook | AppriseTarget
 
 
 def targets(webhooks: Sequence[str], notify: Sequence[str]) -> list[Target]:
@@ -106,7 +106,7 @@ def targets(webhooks: Sequence[str], notify: Sequence[str]) -> list[Target]:
         chosen += [Webhook(url, os.environ.get(VARIABLE, "")) for url in webhooks]
     if notify:
         extra("apprise", "serve")
-        chosen += [Message(url) for url in notify]
+        chosen += [AppriseTarget(url) for url in notify]
     return chosen
 
 

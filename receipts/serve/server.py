@@ -14,7 +14,7 @@ from receipts.api.store import Store
 from receipts.base.actor import Actor
 from receipts.questions.comparisons import Floors
 from receipts.serve.cache import Cache
-from receipts.serve.limits import Busy, Gate, Limits
+from receipts.serve.limits import Busy, ComparisonSlots, Limits
 from receipts.serve.metrics import Metrics
 from receipts.serve.notices import Notices, Target
 from receipts.serve.writer import Writer
@@ -30,7 +30,7 @@ T = TypeVar("T")
 LOCAL: Final = ("127.0.0.1", "::1", "localhost")
 
 
-class Refused(Exception):
+class AccessDenied(Exception):
     """Who asks may not: ``status`` 401 without a token that stands, 403 with one that may not do this."""
 
     def __init__(self, status: int, why: str) -> None:
@@ -60,7 +60,7 @@ class Server:
         self.rulebook = rulebook
         self.settings = settings
         self.tokens = Tokens(opened.database)
-        self.gate = Gate(settings.limits.comparisons)
+        self.gate = ComparisonSlots(settings.limits.comparisons)
         self.metrics = Metrics()
         self._cache = Cache()
         self._floors_of: tuple[Hashable, Floors] = (None, {})
@@ -126,7 +126,7 @@ class Server:
         if token is None:
             if secret:
                 self._limiter.hit(self._failures, "failed", caller)
-            raise Refused(401, "send a token that stands: Authorization: Bearer rcp_…")
+            raise AccessDenied(401, "send a token that stands: Authorization: Bearer rcp_…")
         if not (token.may(scope) or (scope == "submit" and token.lanes)):
-            raise Refused(403, f"{token.name} may {', '.join(token.scopes)}; this takes {scope}")
+            raise AccessDenied(403, f"{token.name} may {', '.join(token.scopes)}; this takes {scope}")
         return token

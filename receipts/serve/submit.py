@@ -10,7 +10,7 @@ from receipts.base.errors import ConflictError
 from receipts.publish.json_text import json_text
 from receipts.publish.submissions import as_data
 from receipts.serve.operation import Call, Reply
-from receipts.serve.server import Refused
+from receipts.serve.server import AccessDenied
 
 if TYPE_CHECKING:
     from receipts.workflows.submit import Submission
@@ -32,7 +32,9 @@ def refuse_other_lane(call: Call) -> None:
         lane = None
     if lane not in lanes:
         assert call.token is not None
-        raise Refused(403, f"{call.token.name} submits to {', '.join(lanes)} alone; this receipt has lane {lane!r}")
+        raise AccessDenied(
+            403, f"{call.token.name} submits to {', '.join(lanes)} alone; this receipt has lane {lane!r}"
+        )
 
 
 def reply(call: Call, outcome: Submission) -> Reply:

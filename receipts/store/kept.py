@@ -38,7 +38,7 @@ class KeptFile(NamedTuple):
     size: int
 
 
-class Place(Protocol):
+class PackedFiles(Protocol):
     """Where packed files are: a folder or a bucket."""
 
     def has(self, name: str) -> bool:
@@ -60,7 +60,7 @@ class Place(Protocol):
 class KeptFiles:
     """The files of evidence of one store. Raises StoreError where the place cannot be read or written."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: PackedFiles) -> None:
         self._place = place
 
     def __repr__(self) -> str:

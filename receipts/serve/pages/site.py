@@ -25,7 +25,7 @@ from receipts.serve.limits import Busy
 from receipts.serve.operation import Call
 from receipts.serve.pages import comparison, failures, inbox, one_run, runs
 from receipts.serve.pages.view import NAV, View, lead
-from receipts.serve.server import Refused, Server
+from receipts.serve.server import AccessDenied, Server
 
 COOKIE: Final = "receipts"
 DAYS: Final = 30
@@ -89,8 +89,8 @@ class _Site:
         caller = request.client.host if request.client else "unknown"
         try:
             await to_thread.run_sync(self._server.authenticate, secret, "read", caller)
-        except (Refused, Busy) as error:
-            why = error.why if isinstance(error, Refused) else "too many attempts; wait a minute"
+        except (AccessDenied, Busy) as error:
+            why = error.why if isinstance(error, AccessDenied) else "too many attempts; wait a minute"
             view = View(Page("Sign in", (why,)), "login", {"next": target}, getattr(error, "status", 429))
             return self._rendered(request, view)
         response = RedirectResponse(target, 303, SECURITY)
@@ -113,7 +113,7 @@ class _Site:
             self._server.admit(caller)
             token = await to_thread.run_sync(self._server.authenticate, secret, scope, caller)
             return await to_thread.run_sync(work, token)
-        except Refused as error:
+        except AccessDenied as error:
             if error.status == 401 and request.method == "GET":
                 return RedirectResponse(f"/login?next={quote(request.url.path)}", 303, SECURITY)
             return self._failed(request, error.status, error.why)
@@ -132,7 +132,7 @@ class _Site:
 
     def _changed(self, request: Request, form: Any, token: Any) -> Response:
         if not hmac.compare_digest(str(form.get("form", "")), self._proof(request)):
-            raise Refused(403, "this form is of another visit; open the page again")
+            raise AccessDenied(403, "this form is of another visit; open the page again")
         call = Call(self._server, request, token, {})
         return RedirectResponse(one_run.changed(call, form), 303, SECURITY)
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from receipts.workflows.published.mlperf import PublishedLog, import_logs
-from receipts.workflows.published.places import LogPlace, find_logs
+from receipts.workflows.published.places import LogPath, find_logs
 
-__all__ = ["LogPlace", "PublishedLog", "find_logs", "import_logs"]
+__all__ = ["LogPath", "PublishedLog", "find_logs", "import_logs"]

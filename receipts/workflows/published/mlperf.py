@@ -18,7 +18,7 @@ from receipts.base.errors import Problem
 from receipts.ingest import Contradiction, Options, assemble
 from receipts.ingest.evidence import read
 from receipts.ingest.evidence.reading import Reading
-from receipts.workflows.published.places import MARK, LogPlace, stream_of
+from receipts.workflows.published.places import MARK, LogPath, stream_of
 
 LANE: Final = "mlperf-closed"
 SOURCE: Final = "mlperf-place"
@@ -31,7 +31,7 @@ CHUNK: Final = 8
 class PublishedLog:
     """One log's receipt, or the problems that keep it from being one. ``copy_of`` names the log that it repeats."""
 
-    place: LogPlace
+    place: LogPath
     launch: str
     raw: bytes | None
     problems: tuple[Problem, ...] = ()
@@ -39,7 +39,7 @@ class PublishedLog:
     copy_of: str = ""
 
 
-def import_logs(places: Sequence[LogPlace], jobs: int = 1) -> Iterator[PublishedLog]:
+def import_logs(places: Sequence[LogPath], jobs: int = 1) -> Iterator[PublishedLog]:
     """The receipt of every log, in their order; by several processes where ``jobs`` says so."""
     first: dict[str, str] = {}
     for item in _each(places, jobs):
@@ -47,7 +47,7 @@ def import_logs(places: Sequence[LogPlace], jobs: int = 1) -> Iterator[Published
         yield item if earlier == item.place.name else replace(item, copy_of=earlier)
 
 
-def _each(places: Sequence[LogPlace], jobs: int) -> Iterator[PublishedLog]:
+def _each(places: Sequence[LogPath], jobs: int) -> Iterator[PublishedLog]:
     jobs = min(jobs, len(places) // CHUNK, 4 * (os.cpu_count() or 1))
     if jobs < 2:
         yield from map(import_log, places)
@@ -57,7 +57,7 @@ def _each(places: Sequence[LogPlace], jobs: int) -> Iterator[PublishedLog]:
         yield from pool.map(import_log, places, chunksize=CHUNK)
 
 
-def import_log(place: LogPlace) -> PublishedLog:
+def import_log(place: LogPath) -> PublishedLog:
     """Read one log beside its system's description."""
     launch = launch_of(place)
     log = read(place.path, place.name)
@@ -70,7 +70,7 @@ def import_log(place: LogPlace) -> PublishedLog:
     return PublishedLog(place, launch, raw, ingested.problems, ingested.contradictions)
 
 
-def launch_of(place: LogPlace) -> str:
+def launch_of(place: LogPath) -> str:
     """The digest of a log's records, without those that name the submission: copies have the same."""
     digest = hashlib.sha256()
     with stream_of(place.path) as stream:
@@ -81,7 +81,7 @@ def launch_of(place: LogPlace) -> str:
     return digest.hexdigest()
 
 
-def _stated(place: LogPlace, launch: str, own: Reading | None) -> Reading:
+def _stated(place: LogPath, launch: str, own: Reading | None) -> Reading:
     """What the place says: whose launch it is, and under which submission."""
     reading = Reading(SOURCE, records=1)
     reading.state("run.launch", launch, "digest of the log's records")

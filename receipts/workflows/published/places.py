@@ -30,7 +30,7 @@ MAX_HEAD: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class LogPlace:
+class LogPath:
     """One log; submitter, system, benchmark and round are empty where the path does not say them."""
 
     path: Path
@@ -58,7 +58,7 @@ class LogPlace:
 
 def find_logs(
     root: Path, submitter: str = "*", system: str = "*", benchmark: str = "*", round_: str = ""
-) -> list[LogPlace]:
+) -> list[LogPath]:
     """Every launch's log below a folder, or the one file, whose place fits the patterns, in the order of their paths.
 
     Raises UsageError where there is no such folder, or no log of MLPerf in it.
@@ -102,11 +102,11 @@ def stream_of(path: Path) -> IO[bytes]:
     return opened
 
 
-def _place(path: Path, root: Path, round_: str) -> LogPlace:
+def _place(path: Path, root: Path, round_: str) -> LogPath:
     parts = path.absolute().parts
     name = path.relative_to(root).as_posix() if path != root else path.name
     at = next((i for i in range(len(parts) - 4, -1, -1) if parts[i] == "results"), None)
     stated = next((f"v{match[1]}" for part in reversed(parts) if (match := _ROUND.search(part))), "")
     if at is None or at == 0:
-        return LogPlace(path, name, round=round_ or stated)
-    return LogPlace(path, name, parts[at - 1], parts[at + 1], parts[at + 2], round_ or stated)
+        return LogPath(path, name, round=round_ or stated)
+    return LogPath(path, name, parts[at - 1], parts[at + 1], parts[at + 2], round_ or stated)

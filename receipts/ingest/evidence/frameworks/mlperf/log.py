@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import steady as megatron_steady
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
-from receipts.ingest.evidence.frameworks.mlperf.progress import Blocks, Mark, Work
+from receipts.ingest.evidence.frameworks.mlperf.progress import BlockRecord, Blocks, Work
 from receipts.ingest.evidence.frameworks.mlperf.records import MllogRecord, figure, integer, objects, record_of
 from receipts.ingest.evidence.frameworks.mlperf.settings import (
     EVALUATED,
@@ -54,7 +54,7 @@ class Mlperf(LineReader):
         self._span: int | None = None
         self._throughput: tuple[float, int] | None = None
         self._losses: list[tuple[int, str, float, bool, float]] = []
-        self._before: Mark | None = None
+        self._before: BlockRecord | None = None
         self._times = [math.inf, -math.inf]
 
     def line(self, text: str, number: int) -> bool:
@@ -179,7 +179,7 @@ class Mlperf(LineReader):
         self._losses.append((mark.total, mark.name, loss, self._fresh, each))
         self._fresh, self._before = False, mark
 
-    def _timed(self, mark: Mark | None, stats: Mapping[str, Any], record: MllogRecord) -> None:
+    def _timed(self, mark: BlockRecord | None, stats: Mapping[str, Any], record: MllogRecord) -> None:
         seconds = next((value for name in _SECONDS if (value := _positive(stats.get(name)))), None)
         rate = _positive(stats.get("throughput"))
         if rate is not None:
@@ -249,13 +249,13 @@ class MlperfPlatform(LineReader):
         return False
 
 
-def _marks(counted: tuple[str, int] | None, record: MllogRecord) -> tuple[Mark, ...]:
+def _marks(counted: tuple[str, int] | None, record: MllogRecord) -> tuple[BlockRecord, ...]:
     """The mark of a record, and of the step beside its samples; the three names that count epochs are one."""
     if counted is None:
         return ()
-    mark = Mark("epoch" if "epoch" in counted[0] else counted[0], counted[1], record.at)
+    mark = BlockRecord("epoch" if "epoch" in counted[0] else counted[0], counted[1], record.at)
     step = record.counted("step", "step_num") if mark.name == "samples_count" else None
-    return (mark, Mark(*step, record.at)) if step else (mark,)
+    return (mark, BlockRecord(*step, record.at)) if step else (mark,)
 
 
 def _positive(value: Any) -> float | None:

@@ -22,7 +22,7 @@ CLOCK: Final = "mllog time_ms"
 WHOLE_BLOCK: Final = "block with its evaluation"
 
 
-class Mark(NamedTuple):
+class BlockRecord(NamedTuple):
     """One record of a block: its count, by which name, and its clock in seconds; NaN where it has none."""
 
     name: str
@@ -33,7 +33,7 @@ class Mark(NamedTuple):
 class StepTime(NamedTuple):
     """What a record prints: the seconds of a step, or samples a second; in which block."""
 
-    mark: Mark
+    mark: BlockRecord
     block: int
     seconds: float | None = None
     rate: float | None = None
@@ -59,7 +59,7 @@ class Blocks:
     """
 
     def __init__(self) -> None:
-        self.blocks: list[list[tuple[Mark, ...]]] = []
+        self.blocks: list[list[tuple[BlockRecord, ...]]] = []
         self.times: list[StepTime] = []
         self.evaluates_inside = False
         self._open = False
@@ -70,20 +70,20 @@ class Blocks:
         """Training begins anew: its counts may be lower than those before."""
         self._reached.clear()
 
-    def begin(self, marks: tuple[Mark, ...]) -> Mark:
+    def begin(self, marks: tuple[BlockRecord, ...]) -> BlockRecord:
         """A block begins where training is, and never before: some submissions print its length, or count steps."""
         block = tuple(mark._replace(total=max(mark.total, self._reached.get(mark.name, 0))) for mark in marks)
         self.blocks.append([block])
         self._open = True
         return block[0]
 
-    def end(self, marks: tuple[Mark, ...]) -> None:
+    def end(self, marks: tuple[BlockRecord, ...]) -> None:
         """It ends; at a count where the record names one. An evaluation that starts says where training is."""
         self.add(marks)
         self._reach(marks)
         self._open = False
 
-    def add(self, marks: tuple[Mark, ...]) -> None:
+    def add(self, marks: tuple[BlockRecord, ...]) -> None:
         """A record within a block; one outside of any is of none."""
         self._marks += 1
         if not marks or not self._open or self._marks > MAX_MARKS:
@@ -94,18 +94,18 @@ class Blocks:
         self._reach(marks)
         block.append(marks)
 
-    def _reach(self, marks: tuple[Mark, ...]) -> None:
+    def _reach(self, marks: tuple[BlockRecord, ...]) -> None:
         for mark in marks:
             if mark.name != "epoch":  # an end by epochs is the start and a length that may not be kept
                 self._reached[mark.name] = max(mark.total, self._reached.get(mark.name, 0))
 
-    def _not_after(self, start: Mark, marks: tuple[Mark, ...]) -> Mark:
+    def _not_after(self, start: BlockRecord, marks: tuple[BlockRecord, ...]) -> BlockRecord:
         """A start beyond the first record of its block is a length: the block begins at what was reached."""
         reached = self._reached.get(start.name, 0)
         later = next((mark.total for mark in marks if mark.name == start.name), start.total)
         return start._replace(total=reached) if reached < later < start.total else start
 
-    def timed(self, mark: Mark, *, seconds: float | None = None, rate: float | None = None) -> None:
+    def timed(self, mark: BlockRecord, *, seconds: float | None = None, rate: float | None = None) -> None:
         """A record with a printed time of a step, or a rate."""
         if len(self.times) < MAX_MARKS:
             self.times.append(StepTime(mark, len(self.blocks) - 1 if self._open else -1, seconds, rate))
@@ -146,14 +146,14 @@ class Blocks:
                 seen += [counted / steps] if steps > 0 else []
         return median(seen) if seen else None
 
-    def _since(self, item: StepTime, before: StepTime | None) -> Mark:
+    def _since(self, item: StepTime, before: StepTime | None) -> BlockRecord:
         """Where the stretch that a record is over began: at the record before, or with its block."""
         if before is not None and before.block == item.block:
             return before.mark
         total = before.mark.total if before else 0
-        start = self.blocks[item.block][0] if item.block >= 0 else (Mark(item.mark.name, total, math.nan),)
+        start = self.blocks[item.block][0] if item.block >= 0 else (BlockRecord(item.mark.name, total, math.nan),)
         same = next((mark for mark in start if mark.name == item.mark.name), None)
-        return same or Mark(item.mark.name, total, start[0].at)
+        return same or BlockRecord(item.mark.name, total, start[0].at)
 
     def _printed(self, work: Work) -> IntervalMeans | None:
         """Printed step times with the steps since the record before."""
@@ -203,7 +203,7 @@ class Blocks:
         return IntervalMeans(seconds, steps, CLOCK, region) if seconds else None
 
 
-def _intervals(marks: Sequence[Mark], units: Mapping[str, int | None]) -> list[tuple[int, float]]:
+def _intervals(marks: Sequence[BlockRecord], units: Mapping[str, int | None]) -> list[tuple[int, float]]:
     """Steps and seconds between marks that count on; of the units that are known."""
     intervals: list[tuple[int, float]] = []
     before: tuple[float, float] | None = None
