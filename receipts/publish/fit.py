@@ -230,9 +230,6 @@ def _figure(estimates: Sequence[MemoryEstimate]) -> Figure:
         reach = max(bar.reach for bar in bars)
         for bar in bars:
             yield from text_bar(bar, width - 2, reach)
-        marks = (("│ budget", any(bar.budget for bar in bars)), ("▲ measured", any(bar.measured for bar in bars)))
-        if any(on for _, on in marks):
-            yield ", ".join(text for text, on in marks if on)
 
     return Figure("memory", (title,), draw, text=lines)
 

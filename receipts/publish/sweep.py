@@ -38,6 +38,7 @@ def _headline(sweep: Sweep, metric: str, say: Words) -> Cell:
     if not statuses:
         return (say("alone"),)
     counts = [say("count", n=statuses[key], status=name) for key, name in say.named("status").items() if statuses[key]]
+    base = next(at for at, cell in enumerate(sweep.cells) if cell.against_base is None)
     better = metrics.get(metric).better
     accepted = [
         (result.ratio, at)
@@ -46,10 +47,10 @@ def _headline(sweep: Sweep, metric: str, say: Words) -> Cell:
         if (result := _result(cell, metric)) is not None and result.ratio is not None
     ]
     if accepted:
-        _, at = max(accepted) if better == "higher" else min(accepted)
+        best, at = max(accepted) if better == "higher" else min(accepted)
         result = _result(sweep.cells[at], metric)
-        counts.append(say("best", change=ratio(result) if result else "~", cell=at))
-    base = next(at for at, cell in enumerate(sweep.cells) if cell.against_base is None)
+        gains = best > 1.0 if better == "higher" else best < 1.0
+        counts.append(say("best", change=ratio(result) if result else "~", cell=at) if gains else say("base_best"))
     return (say("headline", n=statuses.total(), base=base, counts=", ".join(counts)),)
 
 

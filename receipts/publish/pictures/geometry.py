@@ -64,15 +64,13 @@ def cells(bar: Bar, width: int, reach: float | None = None) -> list[tuple[str, i
 
 
 def text_bar(bar: Bar, width: int, reach: float | None = None) -> list[str]:
-    """The bar in signs, and under it a line with the places of budget (``│``) and measured peak (``▲``)."""
+    """The bar in signs, and under it the places of budget (``│``) and measured peak (``▲``), a line each."""
     scale = width / (reach or bar.reach or 1.0)
     lines = ["".join(sign * count for sign, count in cells(bar, width, reach))]
-    marks = [" "] * (width + 1)
-    for value, sign in ((bar.budget, "│"), (bar.measured, "▲")):
+    for value, name, sign in ((bar.budget, "budget", "│"), (bar.measured, "measured", "▲")):
         if value:
-            marks[min(width, round(value * scale))] = sign
-    if any(sign != " " for sign in marks):
-        lines.append("".join(marks).rstrip())
+            at = min(width, round(value * scale))
+            lines.append(f"{name} {sign}".rjust(at + 1) if at > len(name) else f"{sign.rjust(at + 1)} {name}")
     return lines
 
 
