@@ -95,7 +95,7 @@ def test_a_reading_holds_within_half_its_last_digit(world: World, capsys: pytest
     assert (code, result["state"]) == (0, "holds")
     code, (result,) = world.lint(f"It runs at [{value * 1.01:,.0f} tok/s](receipt:<a0>).", capsys=capsys)
     assert (code, result["state"], result["code"]) == (1, "refuted", "K103")
-    assert f"reads {value:.0f} tokens/s" in result["found"]
+    assert f"reads {value:,.0f} tokens/s" in result["found"]
 
 
 def test_a_step_time_is_read_in_the_unit_that_the_page_uses(world: World, capsys: pytest.CaptureFixture[str]) -> None:

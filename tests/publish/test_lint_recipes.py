@@ -43,7 +43,7 @@ def tree(root: Path, tokens: str, mfu: str) -> Path:
 def test_a_claim_that_its_recipe_contradicts_is_refuted(tmp_path: Path) -> None:
     mfu, rate = linted(tree(tmp_path, "1,100", "53.1%"))
     assert "K103 the recipe that it links to says 50.00 %" in mfu[1]
-    assert "says 1024 tokens/s/chip" in rate[1]
+    assert "says 1,024 tokens/s/chip" in rate[1]
 
 
 def test_a_claim_that_its_recipe_bears_out_is_not(tmp_path: Path) -> None:
