@@ -32,9 +32,12 @@ class Spooling:
 
 
 @contextmanager
-def spooling(session: Session, documents: Iterable[Item], rows: list[dict[str, Any]]) -> Iterator[Spooling]:
+def spooling(
+    session: Session, documents: Iterable[Item], rows: list[dict[str, Any]], *, keeps: bool = True
+) -> Iterator[Spooling]:
     """Around a submit: where the server cannot be reached, keep every document that it was not told the end of.
 
+    Without ``keeps`` they are not kept: a spool has no signatures, and would send them unsigned.
     Other faults of a store pass: a user who may not write, or a full disk, is nothing that waiting mends.
     """
     from receipts.workflows.spool import Pending
@@ -43,6 +46,8 @@ def spooling(session: Session, documents: Iterable[Item], rows: list[dict[str, A
     try:
         yield spooling
     except Unreachable as error:
+        if not keeps:
+            raise
         spooling.code = error.exit_code
         _keep(session, spooling, error)
     else:

@@ -105,7 +105,10 @@ def command(
     ready = [item.document for item in whole] or opened
     source = iter(ready) if amending or signed else documents(files, sys.stdin.buffer)
     server = session.server
-    with spooling(session, source, rows) as kept, nullcontext() if server else session.open_store(create=True) as store:
+    with (
+        spooling(session, source, rows, keeps=not (sign or signed)) as kept,
+        nullcontext() if server else session.open_store(create=True) as store,
+    ):
         if supersede is not None and store is not None:
             from receipts.workflows.submit.amended import refuse_unheld
 
@@ -133,7 +136,7 @@ def command(
             )
         else:
             assert server is not None
-            outcomes = server.submit(kept.items)
+            outcomes = server.submit(kept.items, signers)
         for item in outcomes:
             kept.items.settle()
             tally.add(item)
@@ -170,8 +173,6 @@ def _signers(
     from receipts.signing.private import read_private
     from receipts.workflows.submit import Signers
 
-    if session.server is not None:
-        raise UsageError(f"{session.server.url} is a server, which takes no signatures; name the database with --store")
     if sign is not None and signed:
         raise UsageError("--signed brings signatures, and --sign makes them; leave one out")
     if sign is not None:

@@ -24,7 +24,7 @@ from receipts.serve.limits import THREADS, BadEncoding, Busy, TooLarge, unpacked
 from receipts.serve.operation import Call, Operation, Reply, values_of
 from receipts.serve.problems import problem
 from receipts.serve.server import AccessDenied, Server
-from receipts.serve.submit import submitted
+from receipts.serve.submit import enveloped, submitted
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -114,8 +114,8 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
             reply = await received(Call(server, request, token, values), pieces)
             return _response(request, reply)
         call = Call(server, request, token, values, b"".join([piece async for piece in pieces]))
-        if item.answer is submitted:
-            reply = await _submitted(call)
+        if item.answer in (submitted, enveloped):
+            reply = await _submitted(call, enveloped=item.answer is enveloped)
         else:
             reply = await to_thread.run_sync(_worked, item, call)
     except AccessDenied as error:
@@ -154,13 +154,16 @@ async def _body(server: Server, item: Operation, request: Request) -> AsyncItera
         yield piece
 
 
-async def _submitted(call: Call) -> Reply:
+async def _submitted(call: Call, *, enveloped: bool) -> Reply:
     """The one operation that waits for the writer, and holds no thread meanwhile."""
     from receipts.receipt import Document
     from receipts.serve.submit import refuse_other_lane, reply
+    from receipts.signing.envelope import read_envelope
 
-    refuse_other_lane(call)
-    future = call.server.writer.put(Document(call.body, "the document"), call.token)
+    envelope = await to_thread.run_sync(read_envelope, call.body, "the envelope") if enveloped else None
+    raw = call.body if envelope is None else envelope.payload
+    refuse_other_lane(call, raw)
+    future = call.server.writer.put(Document(raw, "the document"), call.token, envelope)
     return reply(call, await asyncio.wrap_future(future))
 
 

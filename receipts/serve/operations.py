@@ -12,9 +12,11 @@ from receipts.serve.evidence import kept
 from receipts.serve.forms import FORMS
 from receipts.serve.metrics import MEDIA as METRICS_MEDIA
 from receipts.serve.operation import FLAG, WORD, Answer, Body, Operation, Param
-from receipts.serve.submit import submitted
+from receipts.serve.submit import enveloped, submitted
+from receipts.signing.envelope import MEDIA as ENVELOPE_MEDIA
 
 RECEIPT: Final = {"type": "object", "description": "A receipt: schema/receipt-1.schema.json"}
+ENVELOPE: Final = {"type": "object", "required": ["payload", "payloadType", "signatures"], "description": "DSSE v1"}
 METRIC: Final = Param("metric", {"type": "string", "enum": list(registry.METRICS)}, "The metric to compare")
 _WHERE = Param("where", WORD, "A condition, such as batch.micro_batch=4 or chips>=8", many=True)
 _LANE = Param("lane", WORD, "Only this lane", many=True)
@@ -43,6 +45,16 @@ OPERATIONS: Final = (
         "submit",
         submitted,
         body=Body("application/json", RECEIPT, "The receipt's bytes; their SHA-256 is its id"),
+        answers={201: "application/json", 200: "application/json"},
+    ),
+    Operation(
+        "POST",
+        "/v1/envelopes",
+        "submit",
+        enveloped,
+        body=Body(
+            ENVELOPE_MEDIA, ENVELOPE, "A DSSE envelope with the receipt's bytes; each of its signatures must count"
+        ),
         answers={201: "application/json", 200: "application/json"},
     ),
     _read(

@@ -116,7 +116,7 @@ class Server:
     def authenticate(self, secret: str | None, scope: str | None, caller: str) -> Token | None:
         """The token of a secret, which may do what the scope names; None where nobody needs one.
 
-        Raises Refused, and Busy for an address that tries too many tokens.
+        Raises AccessDenied, and Busy for an address that tries too many tokens.
         """
         if scope is None or self.settings.open:
             return None

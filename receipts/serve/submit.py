@@ -1,4 +1,4 @@
-"""``POST /v1/receipts``: the bytes as they are, stored with their verdict."""
+"""``POST /v1/receipts`` and ``/v1/envelopes``: the receipt's bytes as they are, stored with their verdict."""
 
 from __future__ import annotations
 
@@ -21,13 +21,18 @@ def submitted(call: Call) -> Reply:
     raise AssertionError(call)
 
 
-def refuse_other_lane(call: Call) -> None:
-    """Refuse a lane that the token may not submit to. Raises Refused. What is no receipt is refused later, in full."""
+def enveloped(call: Call) -> Reply:
+    """Store a receipt and its signatures, as `submitted` does."""
+    raise AssertionError(call)
+
+
+def refuse_other_lane(call: Call, raw: bytes) -> None:
+    """Refuse a lane that the token may not submit to. Raises AccessDenied. What is no receipt is refused later, in full."""
     lanes = call.token.lanes if call.token is not None else ()
     if not lanes:
         return
     try:
-        lane = orjson.loads(call.body)["run"]["lane"]
+        lane = orjson.loads(raw)["run"]["lane"]
     except (orjson.JSONDecodeError, KeyError, TypeError):
         lane = None
     if lane not in lanes:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts.base.errors import StoreError
 from receipts.receipt import Document
-from receipts.workflows.submit import BATCH, Submission, submit
+from receipts.workflows.submit import BATCH, Signers, Submission, submit
 
 if TYPE_CHECKING:
     from receipts.api.store import Store
+    from receipts.signing.envelope import Envelope
     from receipts.store.tokens import Token
 
 SEALED: Final = 1000  # receipts after which a seal is written
@@ -24,6 +25,7 @@ SEALED: Final = 1000  # receipts after which a seal is written
 class _Waiting(NamedTuple):
     document: Document
     token: Token | None
+    envelope: Envelope | None
     future: Future[Submission]
 
 
@@ -45,10 +47,12 @@ class Writer:
         self._thread.start()
         self._unsealed = 0
 
-    def put(self, document: Document, token: Token | None) -> Future[Submission]:
-        """Store a document; the future has its submission, or the StoreError for which nothing was stored."""
+    def put(self, document: Document, token: Token | None, envelope: Envelope | None = None) -> Future[Submission]:
+        """Store a document, and the signatures of its envelope. The future has its submission, or the StoreError for
+        which nothing was stored.
+        """
         future: Future[Submission] = Future()
-        self._queue.put(_Waiting(document, token, future))
+        self._queue.put(_Waiting(document, token, envelope, future))
         return future
 
     def close(self) -> None:
@@ -68,14 +72,17 @@ class Writer:
                     last = True
                 else:
                     batch.append(item)
-            for token, items in groupby(batch, key=lambda item: item.token):
+            # An envelope is written by itself: two in one batch may be of the same receipt.
+            for (token, _), items in groupby(batch, key=lambda item: (item.token, item.envelope)):
                 self._write(list(items), self._store(token), decides=token is not None and token.may("decide"))
             if last:
                 return
 
     def _write(self, batch: Sequence[_Waiting], store: Store, *, decides: bool) -> None:
         try:
-            outcomes = list(submit([item.document for item in batch], store.opened, store.rulebook, decides=decides))
+            documents = [item.document for item in batch]
+            by = Signers(None, {item.document.id: item.envelope for item in batch if item.envelope is not None})
+            outcomes = list(submit(documents, store.opened, store.rulebook, signers=by, decides=decides))
         except BaseException as error:  # the thread must go on: who waits is given the error
             for item in batch:
                 item.future.set_exception(error)

@@ -15,6 +15,7 @@ from receipts.signing.public import PublicKey
 RECEIPT: Final = "application/vnd.frontier-receipts.receipt+json"
 STATEMENT: Final = "application/vnd.in-toto+json"
 BUNDLE: Final = "application/vnd.frontier-receipts.bundle+json"
+MEDIA: Final = "application/vnd.dsse.envelope.v1+json"
 MOST_BYTES: Final = 24 * 1024 * 1024  # a document of 16 MiB in base64, and its signatures
 
 

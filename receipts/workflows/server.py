@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from receipts import __version__
@@ -28,7 +28,11 @@ from receipts.base.files import read_bounded
 from receipts.base.json_text import parse_json
 from receipts.receipt import Document, parse, read
 from receipts.receipt.stream import Item
+from receipts.signing.envelope import MEDIA as ENVELOPE
 from receipts.workflows.submit.submission import Submission
+
+if TYPE_CHECKING:
+    from receipts.workflows.submit.signed import Signers
 
 _MOST: Final = 64 * 1024 * 1024  # bytes of an answer
 TOKEN: Final = "RECEIPTS_TOKEN"
@@ -154,8 +158,9 @@ class RemoteServer:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
             self.ask("PUT", f"/v1/evidence/{digest}", body=stream, media="application/octet-stream")
 
-    def submit(self, documents: Iterable[Item]) -> Iterator[Submission]:
-        """Send documents in their order, each as its bytes; as `receipts.workflows.submit.submit` answers.
+    def submit(self, documents: Iterable[Item], signers: Signers | None = None) -> Iterator[Submission]:
+        """Send documents in their order, each as its bytes or in its envelope; as `receipts.workflows.submit.submit`
+        answers.
 
         What is no receipt is refused here, with every problem, and not sent.
         """
@@ -168,14 +173,19 @@ class RemoteServer:
             except InputError as error:
                 yield Submission(error.source, error=error)
                 continue
-            yield self._sent(Submission(document.source, document, parsed, name=parsed.name))
+            yield self._sent(Submission(document.source, document, parsed, name=parsed.name), signers)
 
-    def _sent(self, item: Submission) -> Submission:
+    def _sent(self, item: Submission, signers: Signers | None) -> Submission:
         from receipts.store import Submitted
 
         assert item.document is not None
+        raw = item.document.raw
+        envelope = signers.envelope(item.document.id, lambda: raw) if signers is not None else None
         try:
-            data = self.ask("POST", "/v1/receipts", body=item.document.raw).data
+            if envelope is None:
+                data = self.ask("POST", "/v1/receipts", body=raw).data
+            else:
+                data = self.ask("POST", "/v1/envelopes", body=envelope.to_json().encode(), media=ENVELOPE).data
         except InputError as error:
             return replace(item, error=InputError(item.source, error.problems))
         except ConflictError as error:

@@ -7,11 +7,14 @@ import json
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 import report_store
 from command_line import Said, Shell
 from receipts.base.errors import UsageError
 from receipts.serve.server import Server
+from receipts.signing.envelope import MEDIA, RECEIPT, signed
+from receipts.signing.private import new_key
 from receipts.store.tokens import Tokens
 from receipts.workflows.server import RemoteServer as Client
 
@@ -58,6 +61,45 @@ def test_files_are_sent_and_compared(both: tuple[Shell, str, str]) -> None:
     file = shell.write("b", run__label="another")
     for words in (("compare", A, file, "--json"), ("preflight", file, "--json")):
         assert shell("--store", url, *words).out == shell("--store", path, *words).out
+
+
+def test_a_signature_reaches_the_store_through_its_server(both: tuple[Shell, str, str]) -> None:
+    shell, url, path = both
+    for name in ("ana", "eve"):
+        shell("key", "new", name, "--out", name)
+    shell("--store", path, "key", "trust", "ana", "ana.pub")
+    own = shell.write("own")
+    foreign = shell("--store", url, "submit", own, "--sign", "eve")
+    assert (foreign.code, "the signature is refused" in foreign.err) == (2, True)
+    assert shell("--store", url, "submit", own, "--sign", "ana").code == 0
+    assert "signed by ana" in shell("--store", url, "show", "own").out
+    envelope = shell("--store", path, "show", "own", "--envelope").out
+    (shell.folder / "own.dsse.json").write_text(envelope)
+    again = shell("--store", url, "submit", "own.dsse.json", "--signed", "--json")
+    assert (again.code, again.json[0]["new"]) == (0, False)
+
+
+def test_a_token_of_one_lane_signs_for_no_other(guarded: tuple[TestClient, dict[str, str]], shell: Shell) -> None:
+    client, tokens = guarded
+    headers = {"Authorization": f"Bearer {tokens['submit:cpu-torch']}", "Content-Type": MEDIA}
+    key = new_key("ana", shell.folder / "ana")
+    for lane, status in (("cpu-jax", 403), ("cpu-torch", 409)):  # 409: nobody trusts the key
+        raw = Path(shell.write(lane, run__lane=lane)).read_bytes()
+        content = signed(RECEIPT, raw, key).to_json()
+        assert client.post("/v1/envelopes", content=content, headers=headers).status_code == status
+    assert client.post("/v1/envelopes", content="{}", headers=headers).status_code == 422
+
+
+def test_a_signed_receipt_waits_in_no_spool(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("receipts.workflows.server.ATTEMPTS", 1)
+    monkeypatch.setenv("RECEIPTS_SPOOL", str(shell.folder / "spool"))
+    shell("key", "new", "ana", "--out", "ana")
+    words = ("--store", "http://127.0.0.1:9", "submit", shell.write("own"))
+    refused = shell(*words, "--sign", "ana")
+    assert (refused.code, "cannot be reached" in refused.err) == (4, True)
+    assert not (shell.folder / "spool").exists()
+    assert shell(*words).code == 4
+    assert (shell.folder / "spool").exists()
 
 
 def test_a_submit_ends_as_it_would_in_the_store(both: tuple[Shell, str, str], tmp_path: Path) -> None:

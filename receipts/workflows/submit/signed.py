@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from receipts.signing.private import PrivateKey
     from receipts.store import Store
     from receipts.store.signing import TrustedKey
-    from receipts.store.write.submission import Prepared
     from receipts.workflows.submit.submission import Submission
 
 
@@ -26,6 +25,10 @@ class Signers:
 
     key: PrivateKey | None = None
     envelopes: Mapping[str, Envelope] = field(default_factory=dict)
+
+    def envelope(self, receipt: str, raw: Callable[[], bytes]) -> Envelope | None:
+        """The envelope of a receipt with these bytes; None where nobody signs it."""
+        return self.envelopes.get(receipt) if self.key is None else signed(RECEIPT, raw(), self.key)
 
 
 def sign(batch: Sequence[Submission], store: Store, rulebook: Rulebook, by: Signers) -> list[Submission]:
@@ -42,7 +45,7 @@ def sign(batch: Sequence[Submission], store: Store, rulebook: Rulebook, by: Sign
     kept: dict[str, Sequence[Signature]] = {}
     refused: dict[str, ConflictError] = {}
     for receipt, item in ready.items():
-        envelope = _envelope(item, by)
+        envelope = by.envelope(receipt, lambda item=item: unpack(CODEC, item.body, item.source))
         lane, name = item.row["lane"], item.row["label"] or receipt[:12]
         if envelope is not None and (why := refusal(envelope, lane, keys, datetime.now(UTC))):
             refused[receipt] = ConflictError(f"{name}: the signature is refused: {why}")
@@ -59,12 +62,6 @@ def sign(batch: Sequence[Submission], store: Store, rulebook: Rulebook, by: Sign
         return item if error is None else replace(item, error=error, prepared=None, status=None)
 
     return [settled(item) for item in batch]
-
-
-def _envelope(item: Prepared, by: Signers) -> Envelope | None:
-    if by.key is not None:
-        return signed(RECEIPT, unpack(CODEC, item.body, item.source), by.key)
-    return by.envelopes.get(item.row["id"])
 
 
 def refusal(envelope: Envelope, lane: str, keys: Mapping[str, TrustedKey], at: datetime) -> str:
