@@ -83,6 +83,7 @@ def command(
     Finds a changed byte, an edited column, a receipt or verdict that was removed without a tombstone, a row inserted
     among sealed ones, and a dangling verdict or reference.
     """
+    from receipts.signing.private import read_private
     from receipts.workflows.audit import audit
 
     if proof is not None and (sealing or expect or against):
@@ -96,7 +97,7 @@ def command(
         raise UsageError("a checkpoint is published with: receipts audit --seal --publish PLACE --sign KEY")
     if keys and against is None:
         raise UsageError("--key is of --against PLACE; leave it out")
-    signer = None if sign is None else _private(sign)
+    signer = None if sign is None else read_private(sign)
     with session.open_store() as store:
         if proof is not None:
             return _prove(store, proof, as_json)
@@ -115,12 +116,6 @@ def command(
     else:
         _print(result, seals, sealing)
     return result.exit_code
-
-
-def _private(word: str) -> PrivateKey:
-    from receipts.signing.private import read_private
-
-    return read_private(word)
 
 
 def _publish(store: Store, target: str, key: PrivateKey) -> None:

@@ -99,8 +99,8 @@ def test_a_proof_leads_from_its_leaf_to_the_root_and_from_no_other(size: int) ->
     leaves = [merkle.leaf(bytes([number])) for number in range(size)]
     for at in range(size):
         steps = merkle.proof(leaves, at)
-        assert merkle.follow(leaves[at], steps) == merkle.root(leaves)
-        assert merkle.follow(merkle.leaf(b"another"), steps) != merkle.root(leaves)
+        assert merkle_proofs.follow(leaves[at], steps) == merkle.root(leaves)
+        assert merkle_proofs.follow(merkle.leaf(b"another"), steps) != merkle.root(leaves)
 
 
 def test_every_row_is_sealed_once_and_a_second_seal_writes_nothing(store: Store) -> None:

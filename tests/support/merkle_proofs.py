@@ -1,10 +1,10 @@
-"""What somebody who holds two roots checks: the other half of `receipts.store.integrity.merkle.consistency`."""
+"""What somebody who holds roots checks: the other half of `receipts.store.integrity.merkle`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from receipts.store.integrity.merkle import node
+from receipts.store.integrity.merkle import ProofStep, node
 
 
 def consistent(first: int, second: int, first_root: bytes, second_root: bytes, proof: Sequence[bytes]) -> bool:
@@ -29,3 +29,10 @@ def consistent(first: int, second: int, first_root: bytes, second_root: bytes, p
             new = node(new, digest)
         low, high = low >> 1, high >> 1
     return high == 0 and old == first_root and new == second_root
+
+
+def follow(start: bytes, steps: Iterable[ProofStep]) -> bytes:
+    """The root that a proof leads to from a leaf."""
+    for step in steps:
+        start = node(step.digest, start) if step.left else node(start, step.digest)
+    return start

@@ -51,13 +51,6 @@ def proof(leaves: Sequence[bytes], at: int) -> list[ProofStep]:
     return [*proof(leaves[half:], at - half), ProofStep(True, root(leaves[:half]))]
 
 
-def follow(start: bytes, steps: Iterable[ProofStep]) -> bytes:
-    """The root that a proof leads to from a leaf."""
-    for step in steps:
-        start = node(step.digest, start) if step.left else node(start, step.digest)
-    return start
-
-
 def consistency(leaves: Sequence[bytes], size: int) -> list[bytes]:
     """What it takes to show that a tree continues the one of its first ``size`` leaves (RFC 9162, 2.1.4.1)."""
     if not 0 < size <= len(leaves):

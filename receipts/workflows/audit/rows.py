@@ -114,7 +114,7 @@ def receipt(kept: ReceiptRecord | Unreadable, rulebook: Rulebook, drift: Drift, 
     judged_otherwise = kept.rules != rulebook.rules.digest
     by_version = [name for name in changed if name in _BY_VERSION and judged_otherwise]
     if by_version:
-        drift.columns[kept.number] = by_version
+        drift[kept.number] = by_version
     for name in changed:
         if name not in by_version:
             problem = (
@@ -152,9 +152,8 @@ def verdict(given: VerdictRecord | Unreadable) -> Iterator[Fault]:
     if given.body is None:
         yield Fault("verdict", where, given.why, RESTORE)
         return
-    expected_values = [*(given.body.get(name) for name in ("status", "rules", "judge"))]
-    for name, value in zip(("status", "rules", "judge"), expected_values, strict=True):
-        if value != given.row[name]:
+    for name in ("status", "rules", "judge"):
+        if (value := given.body.get(name)) != given.row[name]:
             problem = f"{name} is {given.row[name]} and its body says {value}: the row was edited"
             yield Fault("verdict", where, problem, RESTORE)
     expected = _sides(given)
@@ -165,10 +164,7 @@ def verdict(given: VerdictRecord | Unreadable) -> Iterator[Fault]:
 
 def _sides(given: VerdictRecord) -> list[tuple[str, str | None]]:
     assert given.body is not None
-    if given.table == "claim_verdicts":
-        names = {"baseline": "baseline", "candidate": "candidate"}
-    elif given.row["kind"] == "comparison":
-        names = {"a": "a", "b": "b"}
-    else:
+    if given.table != "claim_verdicts" and given.row["kind"] != "comparison":
         return [("receipt", given.body.get("receipt"))]
-    return [(side, item) for side, name in names.items() for item in given.body.get(name) or ()]
+    sides = ("baseline", "candidate") if given.table == "claim_verdicts" else ("a", "b")
+    return [(side, item) for side in sides for item in given.body.get(side) or ()]

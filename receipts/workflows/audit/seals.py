@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from receipts.base.units import counted
@@ -17,11 +16,8 @@ if TYPE_CHECKING:
 _DELETED: Final = "deleted without a purge, or left out when a store came from PostgreSQL"
 
 
-@dataclass
-class Drift:
-    """Columns that the present version would write otherwise, each by the receipt's number."""
-
-    columns: dict[int, list[str]] = field(default_factory=dict)
+# Columns that the present version would write otherwise, by the receipt's number.
+Drift = dict[int, list[str]]
 
 
 def references(inspection: Inspection) -> Iterator[Fault]:
@@ -82,13 +78,13 @@ def drifted(drift: Drift, held: Sequence[SealRows | Unreadable]) -> tuple[list[F
     seals = [item for item in held if not isinstance(item, Unreadable) and item.seal.what == "columns"]
     broken = [range(item.seal.first, item.seal.last + 1) for item in seals if not item.whole]
     faults, kept = [], set()
-    for number, names in drift.columns.items():
+    for number, names in drift.items():
         if any(number in numbers for numbers in broken):
             problem = f"{', '.join(names)}: not what its document gives, and its seal is broken"
             faults.append(Fault("column", f"row {number} of receipts", problem, RESTORE))
         else:
             kept.update(names)
-    count = len(drift.columns) - len(faults)
+    count = len(drift) - len(faults)
     if not count:
         return faults, ()
     note = f"{count} receipts were taken in under other rules, which give another {', '.join(sorted(kept))}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import ConflictError
@@ -45,7 +46,7 @@ def sign(batch: Sequence[Submission], store: Store, rulebook: Rulebook, by: Sign
     kept: dict[str, Sequence[Signature]] = {}
     refused: dict[str, ConflictError] = {}
     for receipt, item in ready.items():
-        envelope = by.envelope(receipt, lambda item=item: unpack(CODEC, item.body, item.source))
+        envelope = by.envelope(receipt, partial(unpack, CODEC, item.body, item.source))
         lane, name = item.row["lane"], item.row["label"] or receipt[:12]
         if envelope is not None and (why := refusal(envelope, lane, keys, datetime.now(UTC))):
             refused[receipt] = ConflictError(f"{name}: the signature is refused: {why}")
