@@ -27,7 +27,7 @@ def enveloped(call: Call) -> Reply:
 
 
 def refuse_other_lane(call: Call, raw: bytes) -> None:
-    """Refuse a lane that the token may not submit to. Raises AccessDenied. What is no receipt is refused later, in full."""
+    """Refuse a lane that the token may not submit to; what is no receipt is refused later. Raises AccessDenied."""
     lanes = call.token.lanes if call.token is not None else ()
     if not lanes:
         return
