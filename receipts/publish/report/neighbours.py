@@ -110,6 +110,7 @@ class Configurations:
         self._keys: dict[str, Hashable] = {}
         self._met: dict[Hashable, dict[str, Entry]] = defaultdict(dict)
         self._groups: dict[tuple[int, str], list[LaunchGroup]] = {}
+        self._pools: dict[tuple[Hashable, ...], tuple[Item, ...]] = {}
 
     def ran(self, item: Item) -> Configuration:
         """What a launch ran, read from its document."""
@@ -143,7 +144,10 @@ class Configurations:
 
     def pool(self, configuration: LaunchGroup) -> list[Parsed]:
         """All of its launches that had run and were measured alike, sound or not: which count is for others to say."""
-        return [item.parsed for item in self._alike(configuration, self._launches(configuration)).launches]
+        place = (configuration.key, *(item.entry.id for item in configuration.launches))
+        if place not in self._pools or not isinstance(configuration.key, int):  # of others more may be met yet
+            self._pools[place] = self._alike(configuration, self._launches(configuration)).launches
+        return [item.parsed for item in self._pools[place]]
 
     def _alike(self, configuration: LaunchGroup, others: Iterable[Item]) -> LaunchGroup:
         newest = configuration.last
