@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -146,9 +146,7 @@ def _as_data(audit: Audit, seals: list[Seal]) -> dict[str, Any]:
         "counts": dict(audit.counts),
         "unsealed": 0 if seals else audit.unsealed,
         "head": head,
-        "faults": [
-            {"kind": item.kind, "where": item.where, "found": item.found, "do": item.do} for item in audit.faults
-        ],
+        "faults": [asdict(item) for item in audit.faults],
         "notes": list(audit.notes),
         "sealed": [item._asdict() for item in seals],
     }

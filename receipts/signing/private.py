@@ -44,13 +44,18 @@ def place_of(word: str) -> Path:
     return Path(word) if os.path.exists(word) or "/" in word or not NAME.fullmatch(word) else folder() / word
 
 
+def refuse_other_name(name: str) -> None:
+    """Raise UsageError for what cannot be the name of a key."""
+    if not NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name of a key; write a letter or digit, then letters, digits, . _ @ or -")
+
+
 def new_key(name: str, target: Path) -> PrivateKey:
     """Make a key: the private one in ``target`` (PKCS #8, mode 0600), the public one beside it in ``.pub``.
 
     Raises UsageError where either file exists.
     """
-    if not NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name of a key; write a letter or digit, then letters, digits, . _ @ or -")
+    refuse_other_name(name)
     form = extra(_SERIALIZATION, "sign")
     generated = extra(_ED25519, "sign").Ed25519PrivateKey.generate()
     key = PrivateKey(generated, name)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, insert, select
 
-from receipts.base.errors import ConflictError, NotFound, UsageError
+from receipts.base.errors import ConflictError, NotFound
 from receipts.signing.envelope import RECEIPT, Envelope, Signature
-from receipts.signing.private import NAME
+from receipts.signing.private import refuse_other_name
 from receipts.signing.public import PublicKey, read_public
 from receipts.store.database import By, Database
 from receipts.store.tables.signing import envelopes, trusted_keys
@@ -63,8 +63,7 @@ class Signing:
         """Let a key count. Raises UsageError for a name that cannot be one, ConflictError where the name or key is
         taken, or where the key was revoked: a key does not come back.
         """
-        if not NAME.fullmatch(name):
-            raise UsageError(f"{name!r} is no name of a key; write a letter or digit, then letters, digits, . _ @ or -")
+        refuse_other_name(name)
 
         def work(connection: Connection, by: By) -> None:
             for known in _last(connection):

@@ -11,7 +11,7 @@ from receipts.base.units import counted
 from receipts.judging.verdict_json import to_json
 from receipts.signing.envelope import BUNDLE, STATEMENT, Envelope, signed
 from receipts.signing.note import Checkpoint, signed_checkpoint
-from receipts.signing.statement import Subject, statement
+from receipts.signing.statement import statement
 from receipts.signing.verify import LOG, MANIFEST, VERDICT, pack, sha256
 from receipts.store.integrity import merkle
 from receipts.store.kept import kept_files
@@ -77,7 +77,7 @@ def attested(answer: Answered, key: PrivateKey) -> Envelope:
     """The verdict as a signed statement on its receipts. Raises UsageError where there are none."""
     if not answer.receipts:
         raise UsageError(f"the {answer.kind} is on no receipt, and a statement has receipts as its subjects")
-    subjects = [Subject(item.receipt.run.label or item.id[:12], item.id) for item in answer.receipts]
+    subjects = {item.id: item.receipt.run.label or item.id[:12] for item in answer.receipts}
     return signed(STATEMENT, statement(answer.kind, subjects, answer.rules, answer.verdict), key)
 
 

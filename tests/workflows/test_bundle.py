@@ -106,6 +106,23 @@ def key(signing: Shell) -> verify.Key:
     return verify.Key((signing.folder / "ana.pub").read_text())
 
 
+def test_an_openssl_that_cannot_check_is_named(
+    bundle: Path, key: verify.Key, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "openssl"
+    program.write_text("#!/bin/sh\necho 'unknown option -rawin' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")
+    with pytest.raises(verify.Refused, match=r"openssl 1\.1\.1 or newer is needed: unknown option"):
+        verify.check(bundle.read_bytes(), [key])
+
+
+def test_a_tar_without_a_manifest_is_no_bundle(key: verify.Key) -> None:
+    with pytest.raises(verify.Refused, match=r"bundle\.dsse\.json: this is no envelope"):
+        verify.check(verify.pack({"a": b""}), [key])
+
+
 def test_no_mutation_of_a_bundle_verifies(bundle: Path, key: verify.Key) -> None:
     raw = bundle.read_bytes()
     assert verify.check(raw, [key])
