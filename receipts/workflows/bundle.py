@@ -62,7 +62,9 @@ def report(folder: Path, store: Store, rules: str) -> Answered:
     files = {name: (folder / name).read_bytes() for name in names if (folder / name).is_file()}
     try:
         data = json.loads(files[REPORT])
-        judged, quoted = data["rules"], [item["receipt"]["id"] for item in data["receipts"]]
+        # A claim's page has the rules in its verdict.
+        judged = (data if "rules" in data else data["verdict"])["rules"]
+        quoted = [item["receipt"]["id"] for item in data["receipts"]]
     except (ValueError, LookupError, TypeError):
         raise UsageError(f"{folder}: it has no report; write one with: receipts report weekly --out {folder}") from None
     if judged != rules:

@@ -67,10 +67,11 @@ def test_a_statement_names_its_receipts_and_the_rules(signing: Shell) -> None:
     assert statement["predicate"]["verdict"]["status"] == verdict["status"]
 
 
-def test_a_claim_and_a_receipt_are_attested_by_their_names(signing: Shell) -> None:
+def test_a_claim_its_page_and_a_receipt_are_attested_by_their_names(signing: Shell) -> None:
     (signing.folder / "claims.toml").write_text(CLAIM)
     assert signing("claim", "add", "claims.toml").code == 0
-    for word, kind in (("faster", "claim"), ("one", "receipt")):
+    assert signing("report", "claim", "faster", "--out", "page").code == 0
+    for word, kind in (("faster", "claim"), ("one", "receipt"), ("page", "report")):
         answer = signing("attest", word, "--sign", "ana", "--output", f"{kind}.dsse.json")
         assert answer.code == 0, answer.err
         envelope = read_envelope((signing.folder / f"{kind}.dsse.json").read_bytes(), kind)
