@@ -21,21 +21,23 @@ from receipts.axes.replicates import rhythm, rise_together
 from receipts.judging.rule import NONE, Offense, PairCase, W, rule
 from receipts.receipt.written import intact
 
-_MOST: Final = 12  # launches that are compared with each other
+_MOST: Final = 6  # launches of a side that are compared with each other and with the other side's
 
 
 @rule("C120", "copied_launches", W, on="pair", question=NONE)
 def copied_launches(pair: PairCase) -> Iterator[Offense]:
     """Launches of either side that are one launch with some noise, as far as anybody can see."""
-    launches = [launch.parsed for launch in (*pair.group_a, *pair.group_b)][:_MOST]
+    launches = [launch.parsed for group in (pair.group_a, pair.group_b) for launch in group[:_MOST]]
     rhythms = {one.id: rhythm(one) for one in launches}
     vouched = {one.id for one in launches if intact(one)}
-    for one, other in combinations(launches, 2):
-        if not {one.id, other.id} <= vouched and rise_together(rhythms[one.id], rhythms[other.id]):
-            yield Offense(
-                at="measurement.step_durations_seconds",
-                found=f"the steps of {one.name} and {other.name} rise and fall together; no program vouches for both",
-                expected="launches with noise of their own",
-                do="submit the receipts as the recorder wrote them, or run the launches again",
-            )
-            return
+    pairs = [(one.id, other.id) for one, other in combinations(launches, 2)]
+    alike = [ids for ids in pairs if not vouched.issuperset(ids) and rise_together(*map(rhythms.__getitem__, ids))]
+    if alike:
+        copies = sorted({item[:12] for ids in alike for item in ids})
+        yield Offense(
+            at="measurement.step_durations_seconds",
+            found=f"steps of {len(copies)} launches rise and fall together ({', '.join(copies[:4])}"
+            f"{', …' if len(copies) > 4 else ''}), and no program vouches for them",
+            expected="launches with noise of their own",
+            do="submit the receipts as the recorder wrote them, or run the launches again",
+        )
