@@ -24,10 +24,19 @@ def page(tmp_path: Path, *rows: str, columns: str = COLUMNS) -> ImportedTable:
     return import_file(file, mapping_path("megatron-bridge"))
 
 
-@pytest.mark.parametrize("cell", ["475[^1]", "**475**", "475<sup>1</sup>", "475*", "475 [1]", "475†", "~475", "`475`"])
+@pytest.mark.parametrize(
+    "cell", ["475[^1]", "**475**", "475<sup>1</sup>", "475*", "475 [1]", "475†", "475 †", "~475", "`475`"]
+)
 def test_a_footnote_is_no_digit(tmp_path: Path, cell: str) -> None:
     table = page(tmp_path, f"| DGX-H200 | 8 | BF16 | 64 | 1 | 4096 | {cell} | 100 |")
     assert table.receipts[0].parsed.stated["measurement.stated.tokens_per_second_per_chip"] == 475.0
+
+
+@pytest.mark.parametrize("cell", ["10⁶", "10<sup>6</sup>", "1.2×10⁶"])
+def test_a_power_of_ten_is_not_read_as_ten(tmp_path: Path, cell: str) -> None:
+    table = page(tmp_path, f"| DGX-H200 | 8 | BF16 | 64 | 1 | 4096 | {cell} | 100 |")
+    assert "measurement.stated.tokens_per_second_per_chip" not in table.receipts[0].parsed.stated
+    assert [item.to for item in table.unread] == ["measurement.stated.tokens_per_second_per_chip"]
 
 
 @pytest.mark.parametrize("cell", ["-", "n/a", "—", "TBD"])

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Iterable
 from collections.abc import Mapping as Table
-from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
@@ -15,52 +14,11 @@ from receipts.receipt import VERSION
 from receipts.receipt.catalogue import find
 from receipts.workflows.tables.mapping import PLACE, MappedField, Mapping, MemoryColumns, Pattern, Spread
 from receipts.workflows.tables.quantity import TableQuantity, kind_of, read_quantity, rounded_text
+from receipts.workflows.tables.row_draft import RowDraft
 from receipts.workflows.tables.table import TableRow
 
 _DATE = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
 MAX_KEY = 200  # what receipts.receipt.maps allows a key
-_OPEN = ("flags", "features", "patches", "wheels", "notes")
-
-
-@dataclass
-class RowDraft:
-    """A receipt while it is put together."""
-
-    tree: dict[str, Any] = field(default_factory=dict)
-    unread: list[tuple[str, str]] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-
-    def has(self, path: str) -> bool:
-        """Whether something is stated at a path."""
-        node: Any = self.tree
-        for part in _parts(path):
-            if not isinstance(node, dict) or part not in node:
-                return False
-            node = node[part]
-        return True
-
-    def put(self, path: str, value: Any) -> None:
-        """State a leaf, unless it is stated already."""
-        if self.has(path):
-            return
-        node = self.tree
-        *sections, last = _parts(path)
-        for part in sections:
-            node = node.setdefault(part, {})
-        node[last] = value
-
-    def leave(self, path: str, source: Any) -> None:
-        """Report what could not be read, and keep it word by word."""
-        text = source if isinstance(source, str) else str(source)
-        self.unread.append((path, text))
-        notes = self.tree.setdefault("notes", {})
-        earlier = notes.get(f"unread.{path}")
-        notes[f"unread.{path}"] = (f"{earlier}; {text}" if earlier else text)[:10_000]
-
-
-def _parts(path: str) -> list[str]:
-    head, _, rest = path.partition(".")
-    return [head, rest] if head in _OPEN and rest else path.split(".")
 
 
 def assemble(row: TableRow, mapping: Mapping) -> RowDraft:

@@ -15,11 +15,13 @@ from pathlib import Path
 
 from receipts.base.errors import InputError, Problem
 from receipts.receipt import Document, Parsed, parse
-from receipts.workflows.tables.assemble import RowDraft, assemble
-from receipts.workflows.tables.mapping import Mapping, read_mapping
+from receipts.workflows.tables.assemble import assemble
+from receipts.workflows.tables.mapping import Mapping
+from receipts.workflows.tables.mapping_file import read_mapping
 from receipts.workflows.tables.prepare import page_row, prepared
 from receipts.workflows.tables.recomputed import Disagreement, disagreements
 from receipts.workflows.tables.rest import spill
+from receipts.workflows.tables.row_draft import RowDraft
 from receipts.workflows.tables.table import TableRow, read_table, read_text
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from receipts.workflows.tables.assemble import MAX_KEY, RowDraft, as_text
+from receipts.workflows.tables.assemble import MAX_KEY, as_text
 from receipts.workflows.tables.mapping import Rest
+from receipts.workflows.tables.row_draft import RowDraft
 from receipts.workflows.tables.table import TableRow
 
 

@@ -20,7 +20,10 @@ MAX_BYTES = 16 * 1024 * 1024
 MAX_CELLS = 1_000_000  # a cell of one character costs a hundred bytes of memory
 _DIVIDER = re.compile(r"^\s*\|?\s*:?-{1,}:?\s*(\|\s*:?-{1,}:?\s*)*\|?\s*$")
 _CELL = re.compile(r"(?<!\\)\|")
-_FOOTNOTE = re.compile(r"\[\^[^\]\s]{1,60}\]|<sup>[^<]{0,60}</sup>|(?<=[\d%])[*†‡§¹²³⁴-⁹]+$")
+# A raised number behind a 10 is its exponent.
+_FOOTNOTE = re.compile(
+    r"\[\^[^\]\s]{1,60}\]|(?<!\b10)<sup>[^<]{0,60}</sup>|(?<=[\d%])(?:\s?[*†‡§]+|(?<!\b10)[¹²³⁴-⁹]+)$"
+)
 _REFERENCE = re.compile(r"(?<=[\d%])\s?\\?\[\d{1,2}\\?\](?=\s*$)")
 _EMPHASIS = re.compile(r"(\*\*|__|`)([^*_`]+)\1")
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
