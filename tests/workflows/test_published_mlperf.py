@@ -208,6 +208,25 @@ def test_steps_that_log_a_loss_are_not_the_steps_of_a_launch(tmp_path: Path) -> 
     assert list(stated["measurement.loss.steps"])[:2] == [10, 20]
 
 
+def test_the_time_of_each_32nd_step_is_no_mean_over_32(tmp_path: Path) -> None:
+    """Round v6.0 prints single steps: some are longer than the clock allows for a mean."""
+    text, now, count = head("gpt_oss_20b", 24) + record("run_start", at=1_000), 1_000, 0
+    for block in range(3):
+        text += record("block_start", at=now, samples_count=12_288, step=block * 512)
+        for at in range(16):
+            now, count = now + 17_940, count + 32 * 24
+            seconds = 17.940 / 32 * (1 + (at % 5 - 2) / 500)
+            stats = {"train_step_time": seconds, "reduced_train_loss": 3.5}
+            text += record("tracked_stats", stats, now, samples_count=count)
+        text += record("block_stop", at=now, samples_count=12_288, step=block * 512 + 512)
+        text += record("eval_start", at=now, samples_count=count, step=block * 512 + 512)
+        now += 7_000
+        text += record("eval_stop", at=now, samples_count=count, step=block * 512 + 512)
+    stated = one(tmp_path, text + record("run_stop", at=now, status="success")).stated
+    assert stated["measurement.timer"] == "mllog time_ms"
+    assert set(stated["measurement.interval_means_seconds"]) == {17.940 / 32}
+
+
 def test_blocks_by_epochs_are_as_long_as_they_say(tmp_path: Path) -> None:
     text, now = head("unet3d", 56) + record("run_start", at=1_000), 1_000
     for block in range(12):

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from statistics import median
 from typing import Final, NamedTuple
 
 from receipts.ingest.evidence.intervals import IntervalMeans
 
 NEAR: Final = 1.25  # how far a count may be from what the clock makes of it: means leave out what is between steps
+LONGER: Final = 1.001  # than the clock's time: beyond what a record's millisecond explains
 MAX_MARKS: Final = 100_000
 FEWEST: Final = 10  # means that make a sample
 PRINTED: Final = "framework log"
@@ -159,7 +161,7 @@ class Blocks:
         """Printed step times with the steps since the record before."""
         times = [item for item in self.times if item.seconds is not None and item.seconds > 0]
         unit = self.unit(times[0].mark.name, work) if times else None
-        if unit is None or any(item.mark.name != times[0].mark.name for item in times):
+        if unit is None or any(item.mark.name != times[0].mark.name for item in times) or self._single(times, unit):
             return None
         seconds, steps = [], []
         before: StepTime | None = None
@@ -175,6 +177,18 @@ class Blocks:
                 steps.append(counted)
             before, count = item, max(count, item.mark.total)
         return IntervalMeans(seconds, steps, PRINTED) if seconds else None
+
+    def _single(self, times: Sequence[StepTime], unit: int) -> bool:
+        """Whether times beside records of several steps are those of one step each: no mean is longer than the clock.
+
+        Some submissions print every 32nd step's own time, and a tenth of these are longer than the mean by chance.
+        """
+        longer: list[bool] = []
+        for before, item in pairwise(times):
+            steps = (item.mark.total - before.mark.total) / unit
+            if item.block == before.block and steps > 1:
+                longer.append(steps * (item.seconds or 0.0) > (item.mark.at - before.mark.at) * LONGER)
+        return len(longer) >= FEWEST and sum(longer) * FEWEST > len(longer)
 
     def _start(self, work: Work) -> int:
         """The step at which the first block begins; 0 where its count is of an unknown unit."""
