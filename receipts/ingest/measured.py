@@ -28,7 +28,7 @@ _STATED: Final = "measurement.stated"
 _BASIS: Final = ("formula", "peak_flops_per_second", "peak_dtype")
 # Loops whose MFU is always by a formula of their own.
 _FORMULAS: Final[Mapping[str, str]] = {"torchtitan": "torchtitan"}
-# What does not follow from durations and tokens: with steps kept, the other rates would be said twice.
+# What never follows from durations and tokens; with steps kept, rates that do follow would be stated twice.
 _OWN_WORK: Final = ("tflops_per_second_per_chip", "mfu")
 # Digits beyond these are those of a division: a share of the number.
 _EXACT: Final = 5e-6
@@ -187,8 +187,23 @@ def _keep(draft: ReceiptDraft, steps: StepSeries, durations: Sequence[float | No
         draft.put("measurement.step_flags", flags, where, SOURCE)
     ordinary = array("L", (row for row in rows if steps.numbers[row] not in steps.not_steady)) or rows
     # A median over fewer steps than those is one of other steps than the receipt's own.
-    whole = [name for name in _OWN_WORK if all(steps.at(name, row) is not None for row in ordinary)]
+    # One rate of tokens: a log rounds each of them for itself (22.8K beside 11.4K), so that two may seem to differ.
+    names = (*_OWN_WORK, *_underived(draft))
+    whole = [name for name in names if all(steps.at(name, row) is not None for row in ordinary)]
+    if "tokens_per_second" in whole and "tokens_per_second_per_chip" in whole:
+        whole.remove("tokens_per_second_per_chip")
     _rates(draft, steps, ordinary, where, whole, "median")
+
+
+def _underived(draft: ReceiptDraft) -> tuple[str, ...]:
+    """Printed rates of tokens that do not follow from the durations: what a step holds, or the chips, are unknown.
+
+    A batch that moves leaves the tokens of a step unknown, too, but its rates are of steps that differ.
+    """
+    if not draft.get("measurement.tokens_per_step"):
+        moving = draft.get("batch.global_batch") and draft.get("batch.sequence_length")
+        return () if moving else ("tokens_per_second", "tokens_per_second_per_chip")
+    return () if draft.get("hardware.chips") else ("tokens_per_second_per_chip",)
 
 
 def _summary(durations: Sequence[float]) -> str:

@@ -270,3 +270,24 @@ def test_targets_oppose_a_batch_that_is_too_small(tmp_path: Path) -> None:
 def test_targets_that_the_rates_count_too_are_the_tokens(tmp_path: Path) -> None:
     assert at(ingested(file(tmp_path, maxtext()), hardware__chips=8), "measurement.tokens_per_step") == 65_536
     assert at(ingested(file(tmp_path, maxtext(9_000)), hardware__chips=8), "measurement.tokens_per_step") is None
+
+
+@pytest.mark.parametrize("rate", ["tokens_per_second", "tokens_per_second_per_chip"])
+def test_a_printed_rate_of_tokens_is_stated_where_the_durations_do_not_give_it(tmp_path: Path, rate: str) -> None:
+    ingest = ingested(file(tmp_path, stepping([2.0] * 4, **{rate: 4096.0})))
+    assert at(ingest, f"measurement.stated.{rate}") == 4096
+    assert at(ingest, DURATIONS) == [2.0] * 4
+
+
+def test_one_rate_of_tokens_is_stated_because_each_is_rounded_for_itself(tmp_path: Path) -> None:
+    rates = {"tokens_per_second": 22_900.0, "tokens_per_second_per_chip": 11_400.0}
+    ingest = ingested(file(tmp_path, stepping([2.0] * 4, **rates)))
+    assert at(ingest, "measurement.stated.tokens_per_second") == 22_900
+    assert at(ingest, "measurement.stated.tokens_per_second_per_chip") is None
+
+
+def test_a_batch_that_moves_leaves_the_printed_rates_unstated(tmp_path: Path) -> None:
+    config = reading("megatron-config", batch__global_batch=8, batch__sequence_length=128)
+    moving = stepping([2.0] * 4, global_batch=[4.0, 8.0, 8.0, 8.0], tokens_per_second=512.0)
+    ingest = ingested(file(tmp_path, config, moving))
+    assert at(ingest, "measurement.stated.tokens_per_second") is None
