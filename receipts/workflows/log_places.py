@@ -54,16 +54,23 @@ class FilePlace:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._before = ""
 
     def read(self) -> str:
         """As `LogPlace.read`."""
+        self._before = self._text()
+        return self._before
+
+    def _text(self) -> str:
         try:
             return files.read_small(self._path).decode() if self._path.exists() else ""
         except (OSError, UnicodeDecodeError):
             raise UsageError(f"{self._path}: it cannot be read as text; give a place of audit --publish") from None
 
     def write(self, text: str) -> None:
-        """As `LogPlace.write`."""
+        """As `LogPlace.write`. Raises ConflictError where another wrote to it since it was read."""
+        if self._text() != self._before:
+            raise ConflictError(f"{self._path}: it changed meanwhile, and is left as it is; publish again")
         files.write(self._path, text, over=True)
 
 

@@ -153,6 +153,16 @@ def test_a_text_at_a_url_that_changed_meanwhile_is_kept(url: str) -> None:
         assert second.read() == NOTE
 
 
+def test_a_file_that_changed_meanwhile_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "checkpoints.txt"
+    with log_place(str(file)) as one, log_place(str(file)) as other:
+        assert (one.read(), other.read()) == ("", "")
+        one.write(NOTE)
+        with pytest.raises(ConflictError, match="publish again"):
+            other.write("two\n")
+    assert file.read_text(encoding="utf-8") == NOTE
+
+
 def test_a_url_that_takes_or_answers_nothing_is_an_error(url: str) -> None:
     with log_place(url.replace("checkpoints.txt", "read-only")) as place, pytest.raises(UsageError, match="403"):
         place.write(NOTE)
