@@ -55,6 +55,11 @@ def test_the_form_with_equals_signs_and_its_spellings_of_a_rate(rate: str) -> No
     assert found.stated["batch.sequence_length"].value == 4096
 
 
+def test_a_batch_is_read_in_the_spelling_of_a_fork() -> None:
+    (reading,) = scan([bridge(3, 250.0).replace("global batch size", "gloabl batch size").encode()], [Megatron])
+    assert reading.steps.get(3, "global_batch") == 8
+
+
 def test_a_norm_of_the_engine_that_is_not_printed_is_unknown() -> None:
     text = (
         " iteration       42/    1000 | consumed samples:        43008 | elapsed time per iteration (ms): 13665.4 |"
