@@ -20,6 +20,7 @@ UNLISTED = "unlisted"
 EVERY_METRIC = "*"
 MOST_DELTA = 0.05  # of rates and step time: who asks for more calls a tenth of a fleet no difference
 RATES = ("tokens_per_second", "tokens_per_second_per_chip", "step_seconds", "tflops_per_second_per_chip", "mfu")
+# The names of metrics/registry.py, which is above this room; a test compares them.
 METRICS = (
     *(*RATES, "peak_bytes", "peak_reserved_bytes", "compile_seconds", "training_seconds", "goodput"),
     *("loss_last", "validation_loss", "bits_per_byte", "gradient_norm"),
