@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from receipts.publish.lint import prose
+from receipts.base.errors import UsageError
+from receipts.publish.lint import files, prose
 from receipts.publish.lint.page import PageRemark, page
 from receipts.publish.lint.statement import Statement, StatementDraft
 from work_done import lines_run
@@ -178,6 +180,15 @@ def test_what_each_statement_of_an_endless_line_looks_at_is_bounded(
     assert len(found(statement * 300)) > 290
     assert len(sizes) > 3
     assert max(sizes) <= 2000
+
+
+def test_a_file_that_is_no_page_by_its_size_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    large = tmp_path / "all.md"
+    with large.open("wb") as stream:
+        stream.truncate(files.LARGEST_FILE + 1)
+    (source,) = files.pages([str(large)])
+    with pytest.raises(UsageError, match=r"all\.md: it has more than 64 MiB"):
+        next(iter(source.open_lines()))
 
 
 @pytest.mark.slow

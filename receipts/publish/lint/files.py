@@ -57,6 +57,8 @@ def _below(folder: Path) -> Iterator[Path]:
 def _lines(path: Path) -> Iterator[str]:
     """Lines as they are read. What is no UTF-8 is shown as a replacement; a file that cannot be read is an error."""
     try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise UsageError(f"{path}: it has more than {LARGEST_FILE >> 20} MiB, which no page has; leave it out")
         with path.open(encoding="utf-8", errors="replace", newline=None) as stream:
             yield from _bounded(stream)
     except OSError as error:
@@ -64,6 +66,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 LONGEST_LINE = 1 << 20
+LARGEST_FILE = 64 << 20  # bytes; some 15 s of reading, and no page that a person wrote is near it
 LONGEST_INPUT = 16 << 20  # characters of standard input, which is read more than once
 
 
