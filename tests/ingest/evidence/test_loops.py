@@ -110,6 +110,14 @@ def test_a_line_says_what_it_prints(name: str) -> None:
     assert figures | dict(peaks) == pytest.approx(wanted)
 
 
+@pytest.mark.parametrize("memory", ["Memory used: 20.25 GB", "| - Memory Used               :  20.25 GB"])
+def test_litgpt_tells_its_peak_of_memory_below_its_steps(memory: str) -> None:
+    line, _ = LINES["litgpt"]
+    (reading,) = readings(f"{line}\nTraining time: 44.52s\n{memory}\n")
+    assert [(row.peak_bytes, row.place.line) for row in reading.memory] == [(20_250_000_000, 3)]
+    assert scan([f"{memory}\n".encode()], READERS) == []
+
+
 @pytest.mark.parametrize("line", OTHERS)
 def test_what_is_no_step_of_a_training_is_none(line: str) -> None:
     assert readings(f"{line}\n") == []

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.blocks import BlockReader
 from receipts.ingest.evidence.numbers import FIGURE
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 from receipts.ingest.evidence.record import Form
 from receipts.ingest.evidence.records import RecordReader
 
@@ -22,9 +22,21 @@ _METRIC: Final = r"^\s{1,20}(?P<label>[A-Za-z][^=:]{1,100}?)\s?[=:]\s?(?P<word>\
 
 
 class LoopLog(RecordReader):
-    """Reads the lines of one loop. ``mean``: its figures are means over the steps since the last record."""
+    """Reads the lines of one loop. ``mean``: its figures are means over the steps since the last record.
+
+    ``memory`` is the line that says, beside the steps, what a chip needed at most.
+    """
 
     mean: ClassVar[bool]
+    memory: ClassVar[re.Pattern[str] | None]
+
+    def other(self, text: str, number: int) -> None:
+        """Take the line of memory; without a step the reading is none, and nor is it."""
+        match = self.memory.search(text) if self.memory else None
+        if match and (known := self.label(match["label"])) and (size := self.parse(match["word"])):
+            self.reading.memory.append(
+                MemoryRow(Place(number), phase="steady", **{known.field: round(size / known.divisor)})
+            )
 
     def finish(self) -> Reading | None:
         """The reading; how many steps a record averages over follows from the steps that have one."""
@@ -50,6 +62,7 @@ def reader(name: str) -> type[LoopLog]:
         "mean": record.get("mean", False),
     }
     head = re.compile(record["head"])
+    settings["memory"] = re.compile(record["memory"].replace("FIGURE", FIGURE)) if "memory" in record else None
     if record.get("below"):
         return type(name, (BlockLoop,), settings | {"head": head, "metric": re.compile(_METRIC)})
     cells = re.compile(record.get("cells", _CELL).replace("FIGURE", FIGURE), re.IGNORECASE)
