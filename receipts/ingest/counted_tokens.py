@@ -11,7 +11,6 @@ from receipts.ingest.config import stated
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.series import StepSeries
-from receipts.stats.rounding import half_of
 
 SOURCE: Final = "steps"
 TOKENS: Final = "measurement.tokens_per_step"
@@ -59,7 +58,7 @@ def _of_a_chip(steps: StepSeries) -> float | None:
 def _rounding(steps: StepSeries) -> float:
     """How far printed times may be from the true ones, as a share: three decimals are little of a short step."""
     seconds = [time for _, time in _timed(steps)]
-    return min(map(half_of, seconds)) / median(seconds) if seconds and median(seconds) > 0 else 0.0
+    return min(map(steps.half, seconds)) / median(seconds) if seconds and median(seconds) > 0 else 0.0
 
 
 def _timed(steps: StepSeries) -> list[tuple[float, float]]:

@@ -221,7 +221,7 @@ def _average(draft: ReceiptDraft, steps: StepSeries, where: Where) -> None:
     seconds = [value for row in rows if (value := steps.at("step_seconds", row)) is not None and value > 0]
     if seconds:
         value = fmean(seconds) if statistic == "mean" else median(seconds)
-        _stated(draft, "step_seconds", value, seconds, statistic, where)
+        _stated(draft, steps, "step_seconds", value, seconds, statistic)
     _rates(draft, steps, rows, where, _RATES, statistic)
 
 
@@ -245,7 +245,7 @@ def _rates(
         # The rate of the median or mean time: the median of an even number of rates is that of no median time.
         spent = [1 / item for item in values]
         value = 1 / (median(spent) if statistic == "median" else fmean(spent))
-        _stated(draft, name, value, values, statistic, where)
+        _stated(draft, steps, name, value, values, statistic)
 
 
 def _named(draft: ReceiptDraft, steps: StepSeries, where: Where) -> bool:
@@ -262,12 +262,12 @@ def _named(draft: ReceiptDraft, steps: StepSeries, where: Where) -> bool:
 
 
 def _stated(
-    draft: ReceiptDraft, name: str, value: float, values: Sequence[float], statistic: str, where: Where
+    draft: ReceiptDraft, steps: StepSeries, name: str, value: float, values: Sequence[float], statistic: str
 ) -> None:
-    path = f"measurement.stated.{name}"
+    path, where = f"measurement.stated.{name}", Where(steps.track.file.name)
     if draft.get(path) is not None:
         return
-    _printed(draft, path, value, min(map(half_of, values)), where, f"{statistic} of {len(values):,} printed")
+    _printed(draft, path, value, min(map(steps.half, values)), where, f"{statistic} of {len(values):,} printed")
     if draft.get("measurement.stated.statistic") is None:
         draft.put("measurement.stated.statistic", statistic, where, SOURCE)
 

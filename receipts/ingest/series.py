@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
+from math import floor, log10
 from statistics import median
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.ingest.evidence.reading import Reason
 from receipts.ingest.evidence.steps import ABSENT, FIELDS
 from receipts.ingest.mapped import SOURCE as MAPPED
+from receipts.stats.rounding import half_of
 
 # Ranks of one launch start together; attempts and other launches do not.
 TOGETHER_SECONDS: Final = 600.0
@@ -59,6 +61,11 @@ class StepSeries:
     def column(self, name: str) -> list[float | None]:
         """One figure of every step."""
         return [None if value == ABSENT else value for value in self.columns[name]]
+
+    def half(self, value: float) -> float:
+        """How far a printed figure may be from the true one: half its last digit."""
+        digits = self.track.reading.steps.digits
+        return half_of(value) if digits is None or value <= 0 else 0.5 * 10.0 ** (floor(log10(value)) - digits + 1)
 
     def at(self, name: str, row: int) -> float | None:
         """One figure of one step, by its place in the order."""

@@ -214,6 +214,16 @@ def test_what_ingest_computes_of_printed_digits_is_as_exact_as_they_are(tmp_path
     assert not list(rule.judge(case))
 
 
+def test_a_rate_in_three_digits_and_a_letter_is_stated_in_three_digits(tmp_path: Path) -> None:
+    steps = reading("nanotron")
+    steps.steps.digits = 3
+    for step in range(1, 5):
+        steps.steps.put(step, {"tokens_per_second": 22_800.0, "tokens_per_second_per_chip": 11_000.0, "loss": 2.5})
+    rates = at(ingested(file(tmp_path, steps)), "measurement.stated")
+    assert (rates["tokens_per_second"], rates["tokens_per_second_stated"]) == (22_800.0, "228e2")
+    assert rates["tokens_per_second_per_chip_stated"] == "110e2"
+
+
 def test_a_rate_that_some_steps_lack_is_of_other_steps_than_the_receipt_has(tmp_path: Path) -> None:
     found = ingested(file(tmp_path, stepping([1.0, 1.0, 3.0], tflops_per_second_per_chip=[40.0, 40.0, None])))
     assert at(found, "measurement.stated") is None

@@ -36,10 +36,14 @@ class Steps:
     Where several ranks print the same step, give the rank: the slowest one's time and rates stand, and `skew` keeps the
     fastest one's time.
     ``begun`` are the steps to which they went back, the first `MAX_BEGUN` of them.
-    ``interval`` is the number of steps that a record averages over, where the source says that it averages.
+    ``interval`` is the number of steps that a record averages over, where the source says that it averages, and
+    ``digits`` how many significant digits it prints of every figure, where that is fixed: 22.8K is 228e2.
     """
 
-    __slots__ = ("_back", "_columns", "_fastest", "_last", "_rows", "_runs", "begun", "interval", "lost", "restarts")
+    __slots__ = (
+        *("_back", "_columns", "_fastest", "_last", "_rows", "_runs", "begun"),
+        *("digits", "interval", "lost", "restarts"),
+    )
 
     def __init__(self) -> None:
         self._rows = Rows()
@@ -54,6 +58,7 @@ class Steps:
         self.restarts = 0
         self.lost = 0
         self.interval: int | None = None
+        self.digits: int | None = None
 
     def __len__(self) -> int:
         return len(self._rows) + self.lost

@@ -56,6 +56,7 @@ def test_letters_are_of_base_1000_and_times_are_milliseconds() -> None:
     steps = read(old(7)).steps
     assert steps.get(7, "step_seconds") == 2.05
     assert steps.get(7, "tokens_per_second") == 512_000
+    assert steps.digits == 3
     assert steps.get(7, "tflops_per_second_per_chip") == 402
 
 

@@ -32,7 +32,8 @@ _START: Final = "Clearing the previous training stage"
 _BEYOND: Final = ("iteration: ", "Peak allocated", "[Start training]", "Total number of parameters: ")
 # One of these is on every record, and on no other program's.
 _OWN: Final = frozenset({"consumed_tokens", "time_per_iteration_ms", "elapsed_time_per_iteration_ms", "tokens_per_sec"})
-# Three significant digits: the last may be off by half of one in a hundred.
+_DIGITS: Final = 3
+# The last digit may be off by half of one in a hundred.
 _ROUNDING: Final = 1.0051
 # Records whose two rates bound the number of chips.
 _ENOUGH: Final = 1000
@@ -57,6 +58,7 @@ class Nanotron(RecordReader):
     def __init__(self) -> None:
         super().__init__()
         self._config = NanotronConfig(self.reading)
+        self.reading.steps.digits = _DIGITS
         self._totals: set[int] = set()
         self._switched = False
         self._samples: set[int] = set()
