@@ -162,10 +162,8 @@ def _typed(path: str, a: Parsed, b: Parsed) -> tuple[Any, Any]:
 
 def _paths(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Every leaf to look at: the catalogue's, then the keys of the open maps that either side names."""
-    fixed = [(leaf.path, leaf.axis) for leaf in axis_leaves()]
-    known = {path for path, _ in fixed}
-    extra = sorted((set(left) | set(right)) - known)
-    return fixed + [(path, axis_of(path)) for path in extra]
+    fixed = {leaf.path: leaf.axis for leaf in axis_leaves()}
+    return [*fixed.items(), *((path, axis_of(path)) for path in sorted((left.keys() | right.keys()) - fixed.keys()))]
 
 
 def _value(parsed: Parsed, values: Mapping[str, Any], path: str) -> Any:

@@ -26,17 +26,6 @@ def replicates(one: Parsed, other: Parsed, lane: Lane) -> bool:
     return not apart.changed and not apart.unknown
 
 
-def copied_pair(launches: Sequence[Parsed]) -> tuple[Parsed, Parsed] | None:
-    """Two launches with the same step times, in order or shuffled: one launch that was recorded twice."""
-    seen: dict[tuple[float, ...], Parsed] = {}
-    for parsed in launches:
-        for steps in set(distinct_steps(parsed)):  # one, where the steps are in order and few
-            if steps in seen:
-                return seen[steps], parsed
-            seen[steps] = parsed
-    return None
-
-
 def distinct_steps(parsed: Parsed) -> frozenset[tuple[float, ...]]:
     """Step times that no second launch can have: the first, and the quickest in whatever order.
 

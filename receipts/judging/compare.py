@@ -113,7 +113,7 @@ def _difference(a: JudgedSide, b: JudgedSide, lane: Lane, metric: Metric, varied
     """The difference of the first launches, each with what its witnesses lend, and what each side leaves open."""
     gaps = [gap for side in (a, b) for gap in gaps_in_configuration(side.cases, side.letter, lane)]
     gaps += [gap for side in (a, b) for gap in differences_in_manner(side.receipts, side.letter, metric)]
-    check_distinct(a.receipts, b.receipts)
+    check_distinct(*([case.launch for case in side.cases] for side in (a, b)))
     return with_gaps(difference(a.cases[0].parsed, b.cases[0].parsed, tuple(lane.not_applicable), varied), gaps)
 
 

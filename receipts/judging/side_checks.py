@@ -12,11 +12,10 @@ from typing import Literal
 from receipts.axes import Change, Difference, Member, Unknown, difference
 from receipts.axes.effective import decided
 from receipts.axes.lane import Lane
-from receipts.axes.replicates import copied_pair
 from receipts.base.errors import UsageError
 from receipts.judging.rule import Case
 from receipts.judging.witness import as_requested
-from receipts.metrics import Metric
+from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed
 
 STEPS_ARE_NO_LAUNCHES = (
@@ -95,9 +94,20 @@ def with_gaps(diff: Difference, gaps: Sequence[Unknown]) -> Difference:
     return replace(diff, unknown=(*diff.unknown, *more.values())) if more else diff
 
 
-def check_distinct(a: Sequence[Parsed], b: Sequence[Parsed]) -> None:
+def copied_pair(launches: Sequence[Launch]) -> tuple[Parsed, Parsed] | None:
+    """Two launches with the same step times, in order or shuffled: one launch that was recorded twice."""
+    seen: dict[tuple[float, ...], Parsed] = {}
+    for launch in launches:
+        for steps in launch.distinct_steps:
+            if steps in seen:
+                return seen[steps], launch.parsed
+            seen[steps] = launch.parsed
+    return None
+
+
+def check_distinct(a: Sequence[Launch], b: Sequence[Launch]) -> None:
     """Raises UsageError for a launch that is named twice, or that is the copy of another one of its side."""
-    launches = [item.receipt.run.launch for item in (*a, *b)]
+    launches = [item.parsed.receipt.run.launch for item in (*a, *b)]
     twice = {name for name in launches if launches.count(name) > 1}
     if twice:
         raise UsageError(f"launch {sorted(twice)[0]} is named more than once; {STEPS_ARE_NO_LAUNCHES}")

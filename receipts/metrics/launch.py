@@ -63,6 +63,13 @@ class Launch:
         return (measurement.step_durations_seconds or measurement.interval_means_seconds or ()) if measurement else ()
 
     @cached_property
+    def distinct_steps(self) -> frozenset[tuple[float, ...]]:
+        """Step times that no second launch can have."""
+        from receipts.axes.replicates import distinct_steps  # what is read alone is not held against another
+
+        return distinct_steps(self.parsed)
+
+    @cached_property
     def flagged(self) -> Mapping[str, tuple[int, ...]]:
         """Positions of steps by flag."""
         measurement = self.parsed.receipt.measurement

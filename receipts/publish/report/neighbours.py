@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from receipts.axes.replicates import copied_pair
+from receipts.judging.side_checks import copied_pair
 from receipts.publish.report.reader import Item, ReportReader, order
 from receipts.questions.replicates import AS_MEASURED
 from receipts.receipt import Parsed
@@ -156,7 +156,7 @@ class Configurations:
         ordered = sorted(ordered[-MOST_LAUNCHES:], key=lambda item: order(item.entry))
         measured = _as_measured(newest)
         alike = [item for item in ordered if _as_measured(item) == measured]
-        while (twice := copied_pair([item.parsed for item in alike])) is not None:
+        while (twice := copied_pair([item.launch for item in alike])) is not None:
             alike = [item for item in alike if item.entry.id != twice[1].id]
         return LaunchGroup(configuration.key, tuple(alike))
 
