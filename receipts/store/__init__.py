@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from receipts.store.entries import Entry
 from receipts.store.history.claim_rows import NewClaim, StoredClaim, StoredClaimVerdict
-from receipts.store.history.published import Decision, Quote
+from receipts.store.history.decisions import Decision, Quote
 from receipts.store.history.standing import Pin, Supersession
 from receipts.store.history.verdicts import StoredVerdict
 from receipts.store.query.lists import Condition, Filters, ListPlan, condition

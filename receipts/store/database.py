@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Engine
 
@@ -15,6 +16,7 @@ from receipts.store.sql import engine_of
 from receipts.store.sql.transactions import at_once, driver_errors, reading, snapshot, write
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class By(NamedTuple):
@@ -120,3 +122,34 @@ class Database:
 
         with driver_errors(self.address):
             return write(self.engine, locked)
+
+
+class Part:
+    """What belongs together of what a store is asked and told; every method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.database!r})"
+
+
+def asks(work: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Part, P], T]:
+    """A function of a connection as a method that reads."""
+
+    @wraps(work)
+    def method(part: Part, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with part.database.reading() as connection:
+            return work(connection, *args, **kwargs)
+
+    return method
+
+
+def changes(work: Callable[Concatenate[Connection, By, P], T]) -> Callable[Concatenate[Part, P], T]:
+    """A function of a connection, and of who changes what is behind it, as a method that writes."""
+
+    @wraps(work)
+    def method(part: Part, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return part.database.change(lambda connection, by: work(connection, by, *args, **kwargs))
+
+    return method

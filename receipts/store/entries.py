@@ -246,3 +246,8 @@ def entry_with_id(connection: Connection, receipt_id: str) -> Entry:
     if row is None:
         raise NotFound(f"there is no receipt {receipt_id[:12]}; see: receipts list")
     return entry_of(row)
+
+
+def every_id(connection: Connection) -> list[str]:
+    """The id of every receipt, in the order in which the store took them in."""
+    return list(connection.execute(select(receipts.c.id).order_by(receipts.c.seq)).scalars())

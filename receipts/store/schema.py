@@ -17,7 +17,7 @@ from sqlalchemy.exc import OperationalError, ProgrammingError
 from receipts.base.errors import StoreError
 from receipts.store.address import Address
 from receipts.store.sql import engine_of
-from receipts.store.sql.transactions import connect, driver_errors, reading, writing
+from receipts.store.sql.transactions import opened, reading, writing
 from receipts.store.tables import HEAD, REBUILT, metadata, receipts, stores, version
 
 if TYPE_CHECKING:
@@ -148,18 +148,14 @@ def upgrade(address: Address) -> Upgrade:
     from alembic import command
 
     must_exist(address)
-    engine = connect(address)
-    try:
-        with driver_errors(address):
-            engine_of(engine).prepare(engine)
-            with writing(engine) as connection:
-                lock(connection)
-                current = _known(connection, address)
-                command.upgrade(configuration(connection), "head")
-                identify(connection)
-                return Upgrade(str(address), current, revision(connection) or "")
-    finally:
-        engine.dispose()
+    with opened(address) as engine:
+        engine_of(engine).prepare(engine)
+        with writing(engine) as connection:
+            lock(connection)
+            current = _known(connection, address)
+            command.upgrade(configuration(connection), "head")
+            identify(connection)
+            return Upgrade(str(address), current, revision(connection) or "")
 
 
 def _known(connection: Connection, address: Address) -> str:
@@ -197,17 +193,13 @@ def check(address: Address) -> StoreCheck:
     Raises StoreError where it cannot be read at all.
     """
     must_exist(address)
-    engine = connect(address)
-    try:
-        with driver_errors(address), reading(engine) as connection:
-            current = revision(connection)
-            if not current:
-                raise StoreError(f"{address}: this is no store of receipts")
-            problems = list(_problems(connection, address, current))
-            count = connection.execute(select(func.count()).select_from(receipts)).scalar_one()
-            return StoreCheck(str(address), current, HEAD, count, tuple(problems))
-    finally:
-        engine.dispose()
+    with opened(address) as engine, reading(engine) as connection:
+        current = revision(connection)
+        if not current:
+            raise StoreError(f"{address}: this is no store of receipts")
+        problems = list(_problems(connection, address, current))
+        count = connection.execute(select(func.count()).select_from(receipts)).scalar_one()
+        return StoreCheck(str(address), current, HEAD, count, tuple(problems))
 
 
 def _problems(connection: Connection, address: Address, current: str) -> Iterable[str]:

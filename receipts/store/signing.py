@@ -13,7 +13,7 @@ from receipts.base.errors import ConflictError, NotFound
 from receipts.signing.envelope import RECEIPT, Envelope, Signature
 from receipts.signing.private import refuse_other_name
 from receipts.signing.public import PublicKey, read_public
-from receipts.store.database import By, Database
+from receipts.store.database import By, Part
 from receipts.store.tables.signing import envelopes, trusted_keys
 
 
@@ -50,14 +50,8 @@ class Kept(NamedTuple):
     at: datetime
 
 
-class Signing:
+class Signing(Part):
     """The keys and envelopes of a store."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def __repr__(self) -> str:
-        return f"Signing({self._database!r})"
 
     def trust(self, name: str, key: PublicKey, lanes: Iterable[str], ends: datetime | None) -> None:
         """Let a key count. Raises UsageError for a name that cannot be one, ConflictError where the name or key is
@@ -73,7 +67,7 @@ class Signing:
                     raise ConflictError(f"{known.name} has a key; revoke it first: receipts key revoke {known.name}")
             _write(connection, TrustedKey(name, key, tuple(dict.fromkeys(lanes)), ends, None, by.at), by)
 
-        self._database.change(work)
+        self.database.change(work)
 
     def revoke(self, name: str, reason: str) -> TrustedKey:
         """Let the key of a name, or of a fingerprint, count no more: what came before keeps its signer.
@@ -89,11 +83,11 @@ class Signing:
                     return revoked
             raise NotFound(f"no trusted key is called {name!r}; see: receipts key list")
 
-        return self._database.change(work)
+        return self.database.change(work)
 
     def every_key(self) -> list[TrustedKey]:
         """Every key that was ever trusted, as it is now, in the order of their names."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return sorted(_last(connection), key=lambda item: (item.name, item.at))
 
     def add(self, signatures: Mapping[str, Sequence[Signature]]) -> None:
@@ -117,11 +111,11 @@ class Signing:
             if rows:
                 connection.execute(insert(envelopes), rows)
 
-        self._database.change(work)
+        self.database.change(work)
 
     def of(self, receipt: str) -> list[Kept]:
         """The signatures of a receipt, in the order in which they came."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return _kept(connection, [receipt])
 
     def envelope(self, receipt: str, raw: bytes) -> Envelope | None:

@@ -17,25 +17,21 @@ from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.store import schema
 from receipts.store.address import address
-from receipts.store.database import Database
-from receipts.store.entries import Entry, entry_with_id
-from receipts.store.history import standing as history
-from receipts.store.history import verdicts as verdicts_module
+from receipts.store.database import Database, Part, asks, changes
+from receipts.store.entries import Entry, entry_with_id, every_id
+from receipts.store.history import standing, verdicts
 from receipts.store.history.published import Published
-from receipts.store.history.standing import Pin, Supersession
-from receipts.store.history.verdicts import StoredVerdict, Verdict
 from receipts.store.packing import unpack
 from receipts.store.query import lists, names
-from receipts.store.query.lists import Filters, ListPlan, Progress
+from receipts.store.query.lists import Filters, Progress
 from receipts.store.query.store import Queries
 from receipts.store.signing import Signing
 from receipts.store.sql.statement import SqlStatement
 from receipts.store.sql.transactions import connect, driver_errors, write, write_at_once
 from receipts.store.tables import documents, receipts
-from receipts.store.write import existing as around
-from receipts.store.write import submission as submission_module
+from receipts.store.write import existing
 from receipts.store.write.existing import KnownReceipt
-from receipts.store.write.submission import Prepared, Submitted
+from receipts.store.write.submission import Prepared, Submitted, prepare, take
 
 if TYPE_CHECKING:
     from receipts.store.integrity.inspection import Inspection
@@ -49,7 +45,7 @@ _DOCUMENT: Final = SqlStatement(
 )
 
 
-class Store:
+class Store(Part):
     """An open store. Every method is one transaction: what it says was written is on the disk, whole.
 
     Every method raises StoreError where the store cannot be reached, read or written. `query` asks of launches,
@@ -58,7 +54,7 @@ class Store:
     """
 
     def __init__(self, database: Database) -> None:
-        self.database = database
+        super().__init__(database)
         self.query = Queries(database)
         self.published = Published(database)
         self.signing = Signing(database)
@@ -101,7 +97,7 @@ class Store:
         The same bytes again are harmless: `Submitted.new` is False. Raises ConflictError where the launch has
         another receipt that stands, or these bytes were purged, and InputError where no store can hold it.
         """
-        (result,) = self.write([submission_module.prepare(launch, verdict)])
+        (result,) = self.write([prepare(launch, verdict)])
         if isinstance(result, Submitted):
             return result
         raise result
@@ -114,7 +110,7 @@ class Store:
         They were prepared here or in another process; see `prepare`. Gives, for each, what it came to, or the error
         that it was refused with.
         """
-        take, actor = submission_module.take, self.database.actor
+        actor = self.database.actor
         with driver_errors(self.database.address):
             return write_at_once(
                 self.database.engine, lambda connection: take(connection, items, actor(connection), decides=decides)
@@ -123,14 +119,15 @@ class Store:
     def held(self, ids: Sequence[str]) -> dict[str, KnownReceipt]:
         """Those of some documents, by the digests of their bytes, that the store holds already."""
         with self.database.at_once() as connection:
-            return around.held(connection, ids)
+            return existing.held(connection, ids)
 
     # Reading receipts
 
-    def entry(self, receipt_id: str) -> Entry:
-        """The row of a receipt. Raises NotFound."""
-        with self.database.reading() as connection:
-            return entry_with_id(connection, receipt_id)
+    entry = asks(entry_with_id)
+    ids = asks(every_id)
+    resolve = asks(names.resolve)
+    resolve_all = asks(names.resolve_all)
+    plan = asks(lists.plan)
 
     def document(self, receipt_id: str) -> bytes:
         """The bytes of a receipt as they came. Raises NotFound, or StoreError where they were tampered with."""
@@ -159,41 +156,20 @@ class Store:
             self._parsed[receipt_id] = parse_again(Document(self.document(receipt_id), receipt_id[:12]))
         return self._parsed[receipt_id]
 
-    def resolve(self, text: str) -> str:
-        """The id of the one receipt that a text names; see `receipts.store.query.names`."""
-        with self.database.reading() as connection:
-            return names.resolve(connection, text)
-
-    def resolve_all(self, text: str) -> list[str]:
-        """Ids of all receipts that a text names, at least one; see `receipts.store.query.names`."""
-        with self.database.reading() as connection:
-            return names.resolve_all(connection, text)
-
     def find(self, filters: Filters | None = None, progress: Progress | None = None) -> Iterator[Entry]:
         """Receipts that meet the filters, in their order, read as they are asked for; see `query.lists.find`."""
         with self.database.reading() as connection:
             yield from lists.find(connection, filters or Filters(), progress)
 
-    def plan(self, filters: Filters) -> ListPlan:
-        """How `find` would read a list."""
-        with self.database.reading() as connection:
-            return lists.plan(connection, filters)
-
     # What was said of them
 
-    def verdicts(self, receipt_id: str) -> list[StoredVerdict]:
-        """Every verdict on a receipt, alone or in a comparison, oldest first."""
-        with self.database.reading() as connection:
-            return list(verdicts_module.of(connection, receipt_id))
-
-    def record(self, verdict: Verdict) -> int:
-        """Keep a verdict on stored receipts; gives its number. Raises NotFound where one of them is not stored."""
-        return self.database.write(lambda connection: verdicts_module.record(connection, verdict, datetime.now(UTC)))
-
-    def retract(self, receipt_id: str, reason: str) -> None:
-        """Withdraw a receipt without a successor. Raises NotFound, ConflictError where it no longer stands."""
-        self.entry(receipt_id)
-        self.database.change(lambda connection, by: history.retract(connection, receipt_id, reason, by))
+    record = changes(verdicts.record)
+    verdicts = asks(verdicts.of)
+    retract = changes(standing.retract)
+    supersessions = asks(standing.all_supersessions)
+    pin = changes(standing.pin)
+    pins = asks(standing.current_pins)
+    pin_history = asks(standing.pin_history)
 
     def purge(self, receipt_id: str, reason: str) -> None:
         """Erase a receipt for good, with every verdict that speaks of it; id, reason and time stay. Raises NotFound.
@@ -204,35 +180,8 @@ class Store:
         self._parsed.pop(receipt_id, None)
         with driver_errors(self.database.address):
             schema.overwrite_deleted(self.database.engine)
-            write(self.database.engine, lambda item: history.purge(item, receipt_id, reason, self.database.by(item)))
+            write(self.database.engine, lambda item: standing.purge(item, receipt_id, reason, self.database.by(item)))
             schema.erase(self.database.engine)
-
-    def ids(self) -> list[str]:
-        """The id of every receipt, in the order in which the store took them in."""
-        with self.database.reading() as connection:
-            return list(connection.execute(select(receipts.c.id).order_by(receipts.c.seq)).scalars())
-
-    def supersessions(self) -> list[Supersession]:
-        """Every supersession and retraction, in the order in which they were said."""
-        with self.database.reading() as connection:
-            return list(history.all_supersessions(connection))
-
-    def pin(self, name: str, receipt_id: str | None, note: str | None = None) -> Pin:
-        """Point ``@name`` at a receipt, or, with None, take the name away. Raises NotFound, UsageError."""
-        if receipt_id is not None:
-            self.entry(receipt_id)
-        return self.database.change(lambda connection, by: history.pin(connection, name, receipt_id, note, by))
-
-    def pins(self) -> dict[str, Pin]:
-        """Each pin that is set, by its name without the @."""
-        with self.database.reading() as connection:
-            last = {item.name: item for item in history.all_pins(connection)}
-        return {name: item for name, item in sorted(last.items()) if item.receipt is not None}
-
-    def pin_history(self, name: str) -> list[Pin]:
-        """What a pin has pointed at, oldest first."""
-        with self.database.reading() as connection:
-            return list(history.all_pins(connection, name))
 
     @property
     def id(self) -> str:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, insert, select
 
 from receipts.base.errors import ConflictError, NotFound, UsageError
-from receipts.store.database import Database
+from receipts.store.database import Part
 from receipts.store.tables.tokens import tokens
 
 SCOPES: Final = ("submit", "read", "decide", "admin")
@@ -47,14 +47,8 @@ class Token(NamedTuple):
         return () if self.may("submit") else tuple(lane for kind, _, lane in kinds if kind == "submit")
 
 
-class Tokens:
+class Tokens(Part):
     """The tokens of a store."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def __repr__(self) -> str:
-        return f"Tokens({self._database!r})"
 
     def add(self, name: str, scopes: Iterable[str], expires: datetime | None) -> tuple[Token, str]:
         """Give a token; returns it with the secret, which can never be read again.
@@ -71,7 +65,7 @@ class Tokens:
                 raise ConflictError(f"{name} has a token; revoke it first: receipts token revoke {name}")
             _write(connection, token, sha256(text.encode()).hexdigest())
 
-        self._database.write(work)
+        self.database.write(work)
         return token, text
 
     def revoke(self, name: str) -> Token:
@@ -84,11 +78,11 @@ class Tokens:
             _write(connection, held._replace(at=datetime.now(UTC)), None)
             return held
 
-        return self._database.write(work)
+        return self.database.write(work)
 
     def all(self) -> list[Token]:
         """Every token that is not revoked, expired or not, by name."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return [item for _, item in sorted(_standing(connection).items())]
 
     def holder(self, text: str) -> Token | None:
@@ -96,7 +90,7 @@ class Tokens:
         if not _TOKEN.fullmatch(text):
             return None
         query = select(tokens).where(tokens.c.prefix == text[:12]).order_by(tokens.c.seq.desc()).limit(1)
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             row = connection.execute(query).first()
         digest = sha256(text.encode()).hexdigest()
         if row is None or row.digest is None or not hmac.compare_digest(row.digest, digest):

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Select, func, insert, select
 
 from receipts.base.errors import ConflictError, NotFound, UsageError
 from receipts.judging.claim_verdict import ClaimVerdict
@@ -65,8 +65,12 @@ class StoredClaimVerdict(NamedTuple):
     document: dict[str, Any]
 
 
-def add_claims(connection: Connection, new: Sequence[NewClaim], by: By) -> list[str]:
-    """Add claims, all or none; see `Published.add_claims`."""
+def add_claims(connection: Connection, by: By, new: Sequence[NewClaim]) -> list[str]:
+    """Add claims, all or none; gives the ids of those that were not there yet.
+
+    The same claim again is harmless. Raises ConflictError where another of that id is there, or what one replaces was
+    replaced already, and NotFound where that is not there.
+    """
     added = []
     for item in new:
         there = connection.execute(select(claims).where(claims.c.id == item.id)).first()
@@ -83,11 +87,11 @@ def add_claims(connection: Connection, new: Sequence[NewClaim], by: By) -> list[
     # When all are there, so that the order in a file does not matter.
     for item in new:
         if item.id in added and item.supersedes is not None:
-            supersede(connection, item.supersedes, item.id, item.reason or "", by)
+            supersede(connection, by, item.supersedes, item.id, item.reason or "")
     return added
 
 
-def supersede(connection: Connection, claim: str, successor: str | None, reason: str, by: By) -> None:
+def supersede(connection: Connection, by: By, claim: str, successor: str | None, reason: str) -> None:
     """Say that a claim no longer stands. Raises NotFound, UsageError, ConflictError where that was said already."""
     if not reason.strip():
         raise UsageError(f'say why {claim} no longer stands: --reason "…", or reason = "…" in claims.toml')
@@ -103,9 +107,11 @@ def supersede(connection: Connection, claim: str, successor: str | None, reason:
     connection.execute(insert(claim_supersessions).values(**row))
 
 
-def as_stored(row: Any, gone: Replaced | None) -> StoredClaim:
-    """A row of `claims`, with what became of it."""
-    return StoredClaim(row.id, row.kind, row.body, row.origin, row.at, gone, row.actor)
+def stored(connection: Connection, *, standing: bool = True) -> list[StoredClaim]:
+    """Claims in the order in which they were added; those alone that stand, unless told otherwise."""
+    gone = superseded(connection)
+    rows = connection.execute(select(claims).order_by(claims.c.seq))
+    return [_as_stored(row, gone.get(row.id)) for row in rows if not (standing and row.id in gone)]
 
 
 def one_claim(connection: Connection, claim: str) -> StoredClaim:
@@ -113,7 +119,11 @@ def one_claim(connection: Connection, claim: str) -> StoredClaim:
     row = connection.execute(select(claims).where(claims.c.id == claim)).first()
     if row is None:
         raise NotFound(f"there is no claim {claim!r}; see: receipts claim list")
-    return as_stored(row, superseded(connection, [claim]).get(claim))
+    return _as_stored(row, superseded(connection, [claim]).get(claim))
+
+
+def _as_stored(row: Any, gone: Replaced | None) -> StoredClaim:
+    return StoredClaim(row.id, row.kind, row.body, row.origin, row.at, gone, row.actor)
 
 
 def superseded(connection: Connection, of: Sequence[str] | None = None) -> dict[str, Replaced]:
@@ -125,8 +135,12 @@ def superseded(connection: Connection, of: Sequence[str] | None = None) -> dict[
     return {row.claim: Replaced(row.claim, row.successor, row.reason, row.at, row.actor) for row in rows}
 
 
-def record(connection: Connection, verdict: ClaimVerdict, at: datetime) -> int:
-    """Keep a verdict on a claim with the receipts that it stood on; gives its number."""
+def record(connection: Connection, by: By, verdicts: Sequence[ClaimVerdict]) -> list[int]:
+    """Keep verdicts on claims with the receipts that they stood on, all or none; gives their numbers."""
+    return [_record(connection, item, by.at) for item in verdicts]
+
+
+def _record(connection: Connection, verdict: ClaimVerdict, at: datetime) -> int:
     values = {
         "claim": verdict.claim,
         "status": verdict.status,
@@ -158,8 +172,32 @@ def _json(verdict: ClaimVerdict) -> bytes:
         return json.dumps(document, default=str, separators=(",", ":")).encode()
 
 
-def as_verdicts(connection: Connection, rows: Sequence[Any]) -> list[StoredClaimVerdict]:
-    """Rows of `claim_verdicts`, with the receipts that each stood on."""
+def verdicts_on(connection: Connection, claim: str) -> list[StoredClaimVerdict]:
+    """Every verdict on a claim, oldest first."""
+    query = select(claim_verdicts).where(claim_verdicts.c.claim == claim)
+    return _verdicts(connection, query.order_by(claim_verdicts.c.seq))
+
+
+def last_verdict(connection: Connection, claim: str) -> StoredClaimVerdict | None:
+    """The last verdict on a claim, or None."""
+    query = select(claim_verdicts).where(claim_verdicts.c.claim == claim).order_by(claim_verdicts.c.seq.desc())
+    return next(iter(_verdicts(connection, query.limit(1))), None)
+
+
+def claims_on(connection: Connection, receipt_id: str) -> list[str]:
+    """Ids of claims whose last verdict stood on a receipt."""
+    last = select(func.max(claim_verdicts.c.seq)).group_by(claim_verdicts.c.claim)
+    query = (
+        select(claim_verdicts.c.claim)
+        .join(claim_subjects, claim_subjects.c.verdict == claim_verdicts.c.seq)
+        .where(claim_subjects.c.receipt == receipt_id, claim_verdicts.c.seq.in_(last))
+        .order_by(claim_verdicts.c.seq)
+    )
+    return list(dict.fromkeys(connection.execute(query).scalars()))
+
+
+def _verdicts(connection: Connection, query: Select[Any]) -> list[StoredClaimVerdict]:
+    rows = connection.execute(query).all()
     sides = sides_of_claims(connection, [row.seq for row in rows])
 
     def document(row: Any) -> Any:

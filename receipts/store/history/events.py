@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, func, select
 
 from receipts.store.history.claim_rows import Replaced
-from receipts.store.history.published import Decision
+from receipts.store.history.decisions import Decision
 from receipts.store.tables import claim_supersessions, claim_verdicts, claims, decisions, supersessions
 
 MOST: Final = 200

@@ -45,8 +45,11 @@ class Incident(NamedTuple):
     closed_why: str | None = None
 
 
-def record(connection: Connection, events: Sequence[IncidentEvent], by: By) -> None:
-    """Add events. An incident that was opened already is not opened again: two runs of watch may see it at once."""
+def record(connection: Connection, by: By, events: Sequence[IncidentEvent]) -> None:
+    """Record that incidents were opened or closed, all or none.
+
+    An incident that was opened already is not opened again: two runs of watch may see it at once.
+    """
     wanted = [item.incident for item in events if item.event == "opened"]
     known = set(connection.execute(select(table.c.incident).where(table.c.incident.in_(wanted))).scalars())
     rows = [
@@ -58,8 +61,8 @@ def record(connection: Connection, events: Sequence[IncidentEvent], by: By) -> N
         connection.execute(insert(table), rows)
 
 
-def incidents(connection: Connection, lines: Sequence[int] | None) -> list[Incident]:
-    """Incidents of these lines, or all, the oldest first."""
+def incidents(connection: Connection, lines: Sequence[int] | None = None) -> list[Incident]:
+    """Incidents of some lines, or all, each as its last event left it, in the order in which they were opened."""
     if lines is None:
         return _read(connection.execute(select(table).order_by(table.c.seq)))
     rows: list[Any] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -11,6 +10,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from receipts.base.errors import ConflictError, UsageError
 from receipts.store.database import By
+from receipts.store.entries import entry_with_id
 from receipts.store.sql import engine_of
 from receipts.store.tables import (
     claim_subjects,
@@ -48,8 +48,9 @@ class Pin(NamedTuple):
     actor: str | None = None
 
 
-def retract(connection: Connection, receipt_id: str, reason: str, by: By) -> None:
-    """Withdraw a receipt without a successor. Raises ConflictError where it no longer stands already."""
+def retract(connection: Connection, by: By, receipt_id: str, reason: str) -> None:
+    """Withdraw a receipt without a successor. Raises NotFound, ConflictError where it no longer stands."""
+    entry_with_id(connection, receipt_id)
     _need(reason, "retract")
     query = select(supersessions).where(supersessions.c.receipt == receipt_id).order_by(supersessions.c.seq.desc())
     row = connection.execute(query).first()
@@ -95,14 +96,16 @@ def _need(reason: str, verb: str) -> None:
         raise UsageError(f'say why: receipts {verb} ID --reason "…"')
 
 
-def all_supersessions(connection: Connection) -> Iterator[Supersession]:
+def all_supersessions(connection: Connection) -> list[Supersession]:
     """Every supersession and retraction, in the order in which they were said."""
-    for row in connection.execute(select(supersessions).order_by(supersessions.c.seq)):
-        yield Supersession(row.receipt, row.successor, row.reason, row.at, row.actor)
+    query = select(*(supersessions.c[name] for name in Supersession._fields)).order_by(supersessions.c.seq)
+    return [Supersession._make(row) for row in connection.execute(query)]
 
 
-def pin(connection: Connection, name: str, receipt_id: str | None, note: str | None, by: By) -> Pin:
-    """Point a name at a receipt, or take the name away. Raises UsageError for a name that cannot be one."""
+def pin(connection: Connection, by: By, name: str, receipt_id: str | None, note: str | None = None) -> Pin:
+    """Point ``@name`` at a receipt, or, with None, take the name away. Raises NotFound, UsageError."""
+    if receipt_id is not None:
+        entry_with_id(connection, receipt_id)
     bare = name.removeprefix("@")
     if not _PIN.match(bare):
         raise UsageError(f"{name!r} is no name for a pin; write @ and a letter, then letters, digits, . _ or -")
@@ -111,10 +114,15 @@ def pin(connection: Connection, name: str, receipt_id: str | None, note: str | N
     return placed
 
 
-def all_pins(connection: Connection, name: str | None = None) -> Iterator[Pin]:
-    """The history of one pin, or of all, oldest first."""
-    query = select(pins).order_by(pins.c.seq)
+def pin_history(connection: Connection, name: str | None = None) -> list[Pin]:
+    """What one pin, or every pin, has pointed at, oldest first."""
+    query = select(*(pins.c[name] for name in Pin._fields)).order_by(pins.c.seq)
     if name is not None:
         query = query.where(pins.c.name == name.removeprefix("@"))
-    for row in connection.execute(query):
-        yield Pin(row.name, row.receipt, row.note, row.at, row.actor)
+    return [Pin._make(row) for row in connection.execute(query)]
+
+
+def current_pins(connection: Connection) -> dict[str, Pin]:
+    """Each pin that is set, by its name without the @."""
+    last = {item.name: item for item in pin_history(connection)}
+    return {name: item for name, item in sorted(last.items()) if item.receipt is not None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -14,6 +14,7 @@ from sqlalchemy import Connection, select
 from receipts.base.errors import NotFound
 from receipts.judging.verdict import Comparison, ReceiptVerdict
 from receipts.judging.verdict_json import SCHEMA_VERSION, to_json
+from receipts.store.database import By
 from receipts.store.packing import CODEC, pack, unpack
 from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import receipts, subjects, verdicts
@@ -85,8 +86,8 @@ def _plain(value: Any) -> Any:
     return sorted(value) if isinstance(value, set | frozenset) else str(value)
 
 
-def record(connection: Connection, verdict: Verdict, at: datetime) -> int:
-    """Write a verdict on stored receipts. Raises NotFound where one of them is not stored."""
+def record(connection: Connection, by: By, verdict: Verdict) -> int:
+    """Keep a verdict on stored receipts; gives its number. Raises NotFound where one of them is not stored."""
     if isinstance(verdict, Comparison):
         sides = [*(("a", item) for item in verdict.a), *(("b", item) for item in verdict.b)]
     else:
@@ -96,17 +97,19 @@ def record(connection: Connection, verdict: Verdict, at: datetime) -> int:
     missing = sorted({item[:12] for _, item in sides if item not in numbers})
     if missing:
         raise NotFound(f"a verdict is kept for stored receipts only; submit {', '.join(missing)} first")
-    return add(connection, verdict, [(side, numbers[item]) for side, item in sides], at)
+    return add(connection, verdict, [(side, numbers[item]) for side, item in sides], by.at)
 
 
-def of(connection: Connection, receipt_id: str) -> Iterator[StoredVerdict]:
+def of(connection: Connection, receipt_id: str) -> list[StoredVerdict]:
     """Every verdict on a receipt, alone or in a comparison, oldest first."""
     numbers = (
         select(subjects.c.verdict)
         .join(receipts, receipts.c.seq == subjects.c.receipt)
         .where(receipts.c.id == receipt_id)
     )
-    query = select(verdicts).where(verdicts.c.seq.in_(numbers)).order_by(verdicts.c.seq)
-    for row in connection.execute(query):
-        document = json.loads(unpack(row.codec, row.body, f"verdict {row.seq}"))
-        yield StoredVerdict(row.seq, row.kind, row.status, row.metric, row.rules, row.judge, row.judged_at, document)
+    columns = (verdicts.c[name] for name in (*StoredVerdict._fields[:-1], "codec", "body"))
+    query = select(*columns).where(verdicts.c.seq.in_(numbers)).order_by(verdicts.c.seq)
+    return [
+        StoredVerdict._make([*values, json.loads(unpack(codec, body, f"verdict {values[0]}"))])
+        for *values, codec, body in connection.execute(query)
+    ]

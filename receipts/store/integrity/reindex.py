@@ -26,7 +26,7 @@ from receipts.store.address import Address
 from receipts.store.packing import unpack
 from receipts.store.query import signatures
 from receipts.store.sql import engine_of
-from receipts.store.sql.transactions import connect, driver_errors, reading, write
+from receipts.store.sql.transactions import opened, reading, write
 from receipts.store.tables import REBUILT, configurations, documents, facets, placements, receipts
 from receipts.store.write import index
 from receipts.store.write.listing import COLUMNS, LISTED, ListingKeys, listed
@@ -99,22 +99,16 @@ class _Indexed(NamedTuple):
 
 def coverage(address: Address, lanes: Lanes) -> Coverage:
     """How much of a store its axis index does not hold as it would be read now."""
-    engine = connect(address)
-    try:
-        with driver_errors(address), reading(engine) as connection:
-            counted = (select(func.count()).select_from(rows) for rows in (receipts, placements.join(facets, _NAMED)))
-            held, placed = (connection.execute(query).scalar_one() for query in counted)
-            query = (
-                select(configurations.c.lane, configurations.c.catalogue, func.count())
-                .join(placements, placements.c.configuration == configurations.c.seq)
-                .group_by(configurations.c.lane, configurations.c.catalogue)
-            )
-            rows = connection.execute(query).all()
-            return Coverage(
-                held - placed, sum(n for lane, catalogue, n in rows if catalogue != _catalogue(lanes, lane))
-            )
-    finally:
-        engine.dispose()
+    with opened(address) as engine, reading(engine) as connection:
+        counted = (select(func.count()).select_from(rows) for rows in (receipts, placements.join(facets, _NAMED)))
+        held, placed = (connection.execute(query).scalar_one() for query in counted)
+        query = (
+            select(configurations.c.lane, configurations.c.catalogue, func.count())
+            .join(placements, placements.c.configuration == configurations.c.seq)
+            .group_by(configurations.c.lane, configurations.c.catalogue)
+        )
+        rows = connection.execute(query).all()
+        return Coverage(held - placed, sum(n for lane, catalogue, n in rows if catalogue != _catalogue(lanes, lane)))
 
 
 def _catalogue(lanes: Lanes, lane: str) -> int:
@@ -128,26 +122,23 @@ def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progres
     documents. ``progress`` is called with how many receipts of how many were looked at. Raises StoreError.
     """
     schema.must_exist(address)
-    engine = connect(address)
-    try:
-        with driver_errors(address):
-            schema.ensure(engine, address, create=False)
-            with reading(engine) as connection:
-                total: int = connection.execute(select(func.count()).select_from(receipts)).scalar_one()
-            seen = placed = 0
-            damaged: list[str] = []
-            if everything:
-                write(engine, _clear)
-            for rows in _windows(engine):
-                for wanted in _batches([row for row in rows if not _is_current(row, lanes)]):
-                    indexed = list(_indexed(engine, wanted, lanes, damaged))
-                    placed += write(engine, partial(_replace, indexed=indexed))
-                seen += len(rows)
-                if progress is not None:
-                    progress(min(seen, total), total)
-            return Reindexed(str(address), seen, placed, tuple(damaged))
-    finally:
-        engine.dispose()
+    with opened(address) as engine:
+        schema.ensure(engine, address, create=False)
+        with reading(engine) as connection:
+            total: int = connection.execute(select(func.count()).select_from(receipts)).scalar_one()
+        seen = placed = 0
+        damaged: list[str] = []
+        if everything:
+            write(engine, _clear)
+        for rows in _windows(engine):
+            outdated = [row for row in rows if row.catalogue is None or row.catalogue != _catalogue(lanes, row.lane)]
+            for start in range(0, len(outdated), BATCH):
+                indexed = list(_indexed(engine, outdated[start : start + BATCH], lanes, damaged))
+                placed += write(engine, partial(_replace, indexed=indexed))
+            seen += len(rows)
+            if progress is not None:
+                progress(min(seen, total), total)
+        return Reindexed(str(address), seen, placed, tuple(damaged))
 
 
 def _clear(connection: Connection) -> None:
@@ -190,15 +181,6 @@ def _read(engine: Engine, query: Select[Any]) -> list[_Row]:
 def _row(seq: int, name: str, lane: str, number: int | None, catalogue: int | None, whole: Any, *more: Any) -> _Row:
     columns, had = dict(zip(COLUMNS, more, strict=False)), more[len(COLUMNS) :]
     return _Row(seq, name, lane, columns, number, catalogue, whole, had)
-
-
-def _batches(rows: Sequence[_Row]) -> Iterator[Sequence[_Row]]:
-    for start in range(0, len(rows), BATCH):
-        yield rows[start : start + BATCH]
-
-
-def _is_current(row: _Row, lanes: Lanes) -> bool:
-    return row.catalogue is not None and row.catalogue == _catalogue(lanes, row.lane)
 
 
 def _indexed(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]) -> Iterator[_Indexed]:

@@ -56,34 +56,37 @@ _LAUNCHES: Final = Lookup(
 
 
 def mixtures(
-    connection: Connection, a: Configuration, b: Configuration, differing: Sequence[str], kind: str
+    connection: Connection,
+    a: Configuration,
+    b: Configuration,
+    differing: Sequence[str],
+    kind: str,
+    *,
+    beyond: bool = False,
 ) -> list[Between]:
     """Stored configurations that have some of the differing axes as ``b`` and the others as ``a``, but for these two.
 
     Every one of them for `MOST_AT_ONCE` axes and fewer; beyond, those that a row of stored ones joins to either side.
+    ``beyond``: those instead that have one of the axes as neither side has it.
     """
     ordered = sorted(differing)
-    if len(ordered) <= MOST_AT_ONCE:
-        asked = _subsets(ordered)
-        between = _held(connection, a, b, (one for one in asked if 0 < len(one) < len(ordered)))
+    if beyond:
+        between = _detours(connection, a, b, ordered)
+    elif len(ordered) <= MOST_AT_ONCE:
+        between = _held(connection, a, b, (one for one in _subsets(ordered) if 0 < len(one) < len(ordered)))
     else:
         between = _layered(connection, a, b, ordered)
     return _launched(connection, between, kind)
 
 
-def detours(
-    connection: Connection, a: Configuration, b: Configuration, differing: Sequence[str], kind: str
-) -> list[Between]:
-    """Stored configurations that have one of the differing axes as neither side has it, and the others as `mixtures`.
-
-    At most `MOST_VALUES` for each mixture and axis, the newest. Asks 2^k · k/2 times for k axes.
-    """
-    ordered = sorted(differing)
+def _detours(
+    connection: Connection, a: Configuration, b: Configuration, ordered: Sequence[str]
+) -> dict[int, Configuration]:
+    """At most `MOST_VALUES` for each mixture and axis, the newest. Asks 2^k · k/2 times for k axes."""
     mixed = {(axis, one): a.mixed(b, one) for axis in ordered for one in _subsets(ordered) if axis not in one}
     like = dict(sharing(connection, [(item, axis) for (axis, _), item in mixed.items()], MOST_VALUES))
     known = {item.whole for item in mixed.values()} | {a.whole, b.whole}
-    unknown = {number: item for number, item in _read(connection, like).items() if item.whole not in known}
-    return _launched(connection, unknown, kind)
+    return {number: item for number, item in _read(connection, like).items() if item.whole not in known}
 
 
 def _subsets(ordered: Sequence[str]) -> Iterator[frozenset[str]]:

@@ -55,7 +55,7 @@ _LAUNCHES: Final = Lookup(
 
 
 def neighbours(
-    connection: Connection, parsed: Parsed, of: Configuration, axis: str | None, limit: int
+    connection: Connection, parsed: Parsed, of: Configuration, axis: str | None = None, limit: int = MOST_VALUES
 ) -> list[Neighbour]:
     """Launches of a receipt's kind that may differ from it in one axis, or in this one, newest first by axis.
 
@@ -217,6 +217,11 @@ def holds_lane(connection: Connection, lane: str, catalogue: int) -> bool:
     """Whether the index holds every receipt of a lane, read under this catalogue."""
     ((holds,),) = _GAPS.all(connection, {"lane": cut(safe(lane)), "catalogue": catalogue})
     return bool(holds)
+
+
+def holds_lane_of(connection: Connection, of: Configuration) -> bool:
+    """Whether the index holds every receipt of a configuration's lane, as it is read now."""
+    return holds_lane(connection, of.lane, of.catalogue)
 
 
 _LANE, _CATALOGUE = configurations.c.lane, configurations.c.catalogue

@@ -20,13 +20,15 @@ _CONFIGURATION: Final = (*_SHAPE, "global_batch", "context")
 
 
 def candidates(
-    connection: Connection, parsed: Parsed, ran: Configuration | None, until: datetime | None = None
+    connection: Connection, parsed: Parsed, ran: Configuration | None = None, until: datetime | None = None
 ) -> list[str]:
-    """Ids of launches that may replicate this one: those of its configuration ``ran``, in the order of `near.alike`.
+    """Ids of stored launches that may differ from this one in no axis; the caller compares them.
 
-    Where that is not told, or the axis index does not hold the whole lane, what SQL can tell apart is left out.
+    Those that ended as it did come first, of these what is a sample of the rate, and the newest; of a launch that
+    ended well also those that failed. Those that ran after ``until`` are left out. With ``ran``, its configuration,
+    they are looked up where the axis index holds its lane; else what SQL can tell apart is left out.
     """
-    if ran is not None and near.holds_lane(connection, ran.lane, ran.catalogue):
+    if ran is not None and near.holds_lane_of(connection, ran):
         return near.alike(connection, ran, parsed, until)
     return list(_alike_in_columns(connection, parsed, ran, until))
 

@@ -144,31 +144,21 @@ def row_of(seq: int, outcome: str, signature: Signature) -> dict[str, Any]:
 
 
 def same(connection: Connection, signature: Signature) -> tuple[list[Known], list[Known]]:
-    """Stored launches of one signature that stand: those that worked and those that failed, the newest first."""
+    """Launches of a signature that stand: those that worked and those that failed, the newest first."""
     return _known(connection, _WORKED, signature), _known(connection, _FAILED, signature)
 
 
-def smaller_failed(connection: Connection, signature: Signature) -> list[Known]:
-    """Launches that ran out of memory and differ by smaller pressures alone, the nearest first.
+def dominating(connection: Connection, signature: Signature) -> tuple[list[Known], list[Known]]:
+    """Launches that differ in pressure alone: larger ones that worked and smaller ones that ran out of memory.
 
-    None where a pressure of the plan is unstated: nobody can say that it is the larger one.
+    The nearest first. None where a pressure of the plan is unstated: nobody can say that it is the larger one.
     """
     if signature.micro_batch is None or signature.sequence_length is None:
-        return []
-    known = _known(connection, _SMALLER, signature)
-    return [
-        item for item in known if item.signature != signature.signature and set(item.extras) <= set(signature.extras)
-    ]
-
-
-def larger_worked(connection: Connection, signature: Signature) -> list[Known]:
-    """Launches that worked and differ by larger pressures alone, the nearest first."""
-    if signature.micro_batch is None or signature.sequence_length is None:
-        return []
-    known = _known(connection, _LARGER, signature)
-    return [
-        item for item in known if item.signature != signature.signature and set(item.extras) >= set(signature.extras)
-    ]
+        return [], []
+    own, extras = signature.signature, set(signature.extras)
+    larger = [item for item in _known(connection, _LARGER, signature) if set(item.extras) >= extras]
+    smaller = [item for item in _known(connection, _SMALLER, signature) if set(item.extras) <= extras]
+    return [item for item in larger if item.signature != own], [item for item in smaller if item.signature != own]
 
 
 def failed_before(connection: Connection, parsed: Parsed) -> list[EarlierFailure]:

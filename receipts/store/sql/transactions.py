@@ -51,6 +51,17 @@ def connect(address: Address) -> Engine:
     return _sqlite(address.file)
 
 
+@contextmanager
+def opened(address: Address) -> Iterator[Engine]:
+    """An engine on a store that exists, for as long as the block lasts; what its driver raises is a StoreError."""
+    engine = connect(address)
+    try:
+        with driver_errors(address):
+            yield engine
+    finally:
+        engine.dispose()
+
+
 def _refuse_other_file(file: Path) -> None:
     """SQLite takes a file of a few bytes for an empty database and would write over it."""
     try:

@@ -22,7 +22,7 @@ from receipts.store.address import Address, address
 from receipts.store.packing import unpack
 from receipts.store.sql import engine_of
 from receipts.store.sql.copies import copy_in, copy_pages, write_ahead
-from receipts.store.sql.transactions import connect, driver_errors, snapshot, writing
+from receipts.store.sql.transactions import connect, opened, snapshot, writing
 from receipts.store.tables import HEAD, documents, metadata, receipts, version
 
 _AT_ONCE: Final = 1000  # rows
@@ -50,17 +50,13 @@ def backup(source: Address, file: Path, *, force: bool = False) -> Copied:
     if source.file is not None and file.exists() and file.samefile(source.file):
         raise UsageError(f"{file}: this is the store itself; name another file")
     schema.must_exist(source)
-    engine = connect(source)
-    try:
-        with driver_errors(source), _beside(file, force=force) as staged:
-            schema.ensure(engine, source, create=False)
-            if source.file is not None:
-                copy_pages(engine, staged)
-            else:
-                _copy_out(engine, staged)
-            return _checked(staged, file)
-    finally:
-        engine.dispose()
+    with opened(source) as engine, _beside(file, force=force) as staged:
+        schema.ensure(engine, source, create=False)
+        if source.file is not None:
+            copy_pages(engine, staged)
+        else:
+            _copy_out(engine, staged)
+        return _checked(staged, file)
 
 
 @contextmanager
@@ -117,20 +113,16 @@ def _checked(file: Path, name: object) -> Copied:
     problems = [item for item in state.problems if state.found == state.wanted]
     if problems:
         raise StoreError(f"{name}: it was not made, because the store is not whole: {problems[0]}; see: receipts audit")
-    engine = connect(place)
-    try:
-        with driver_errors(place), engine.connect() as connection:
-            there = set(inspect(connection).get_table_names())
-            count = select(func.count())
-            rows = {
-                table.name: connection.execute(count.select_from(table)).scalar_one()
-                for table in metadata.sorted_tables
-                if table.name in there
-            }
-            store = schema.own_id(connection)
-            _verify(connection, name)
-    finally:
-        engine.dispose()
+    with opened(place) as engine, engine.connect() as connection:
+        there = set(inspect(connection).get_table_names())
+        count = select(func.count())
+        rows = {
+            table.name: connection.execute(count.select_from(table)).scalar_one()
+            for table in metadata.sorted_tables
+            if table.name in there
+        }
+        store = schema.own_id(connection)
+        _verify(connection, name)
     return Copied(str(name), store, rows[receipts.name], sum(rows.values()))
 
 
@@ -165,26 +157,20 @@ def restore(file: Path, target: Address) -> Copied:
     if target.standing:
         target.file.parent.mkdir(parents=True, exist_ok=True)
     place = address(str(file))
-    engine = connect(place)
-    try:
-        with driver_errors(place):
-            schema.ensure(engine, place, create=False)
-            with _beside(target.file, force=target.file.exists()) as staged:
-                copy_pages(engine, staged)
-                write_ahead(staged)
-                return _checked(staged, target)
-    finally:
-        engine.dispose()
+    with opened(place) as engine:
+        schema.ensure(engine, place, create=False)
+        with _beside(target.file, force=target.file.exists()) as staged:
+            copy_pages(engine, staged)
+            write_ahead(staged)
+            return _checked(staged, target)
 
 
 def _into_database(file: Path, target: Address) -> Copied:
     place = address(str(file))
-    old, new = connect(place), connect(target)
-    try:
-        with driver_errors(place):
-            schema.ensure(old, place, create=False)
+    with opened(place) as old:
+        schema.ensure(old, place, create=False)
         copied = _checked(file, target)
-        with driver_errors(target), snapshot(old) as source, writing(new) as connection:
+        with opened(target) as new, snapshot(old) as source, writing(new) as connection:
             schema.lock(connection)
             if inspect(connection).get_table_names():
                 raise UsageError(f"{target}: the database holds tables already; restore into an empty one")
@@ -192,7 +178,4 @@ def _into_database(file: Path, target: Address) -> Copied:
             for table in metadata.sorted_tables:
                 copy_in(connection, table, _rows(source, table))
             _finish(connection)
-        return copied
-    finally:
-        old.dispose()
-        new.dispose()
+    return copied

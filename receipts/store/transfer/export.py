@@ -6,15 +6,14 @@ than their numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Result, Select, Table, select
 
 from receipts.store.entries import Entry, entries, entry_of
-from receipts.store.history.sides import sides_of, sides_of_claims
 from receipts.store.packing import unpack
 from receipts.store.query.lists import Filters
 from receipts.store.query.lists import find as find_rows
@@ -30,6 +29,7 @@ from receipts.store.tables import (
     supersessions,
     verdicts,
 )
+from receipts.store.transfer.verdicts import VerdictRow, on_claims, on_receipts
 
 CHUNK: Final = 500
 
@@ -58,24 +58,6 @@ class Whole(NamedTuple):
     entry: Entry
     document: bytes
     superseded: tuple[str | None, str, datetime] | None
-
-
-class VerdictRow(NamedTuple):
-    """A verdict as it is stored: `document` is its JSON, `subjects` are sides and ids in the verdict's order.
-
-    `about` is the claim's id in a verdict on a claim, else None; `metric` stands in a comparison alone.
-    """
-
-    seq: int
-    kind: str
-    status: str
-    metric: str | None
-    about: str | None
-    rules: str
-    judge: str
-    at: datetime
-    document: bytes
-    subjects: tuple[tuple[str, str], ...]
 
 
 class Snapshot:
@@ -121,24 +103,19 @@ class Snapshot:
         """Verdicts on receipts of these numbers, each alone, oldest first."""
         spoken = select(subjects.c.verdict).where(subjects.c.receipt.in_(numbers))
         query = select(verdicts).where(verdicts.c.seq.in_(spoken), verdicts.c.kind == "receipt")
-        yield from self._verdicts(self._connection.execute(query.order_by(verdicts.c.seq)).all())
+        rows = self._connection.execute(query.order_by(verdicts.c.seq)).all()
+        yield from on_receipts(self._connection, rows)
 
     def comparisons(self) -> Iterator[VerdictRow]:
         """Every verdict on several receipts, oldest first."""
         query = select(verdicts).where(verdicts.c.kind != "receipt").order_by(verdicts.c.seq)
-        for rows in self._chunks(query):
-            yield from self._verdicts(rows)
+        for rows in self._stream(query).partitions():
+            yield from on_receipts(self._connection, rows)
 
     def claim_verdicts(self) -> Iterator[VerdictRow]:
         """Every verdict on a claim, oldest first."""
-        for rows in self._chunks(select(claim_verdicts).order_by(claim_verdicts.c.seq)):
-            of = sides_of_claims(self._connection, [row.seq for row in rows])
-            for row in rows:
-                document = unpack(row.codec, row.body, f"verdict {row.seq} on claim {row.claim}")
-                sides = tuple(of[row.seq])
-                yield VerdictRow(
-                    row.seq, "claim", row.status, None, row.claim, row.rules, row.judge, row.at, document, sides
-                )
+        for rows in self._stream(select(claim_verdicts).order_by(claim_verdicts.c.seq)).partitions():
+            yield from on_claims(self._connection, rows)
 
     def rows(self, name: str) -> Iterator[dict[str, Any]]:
         """Every row of one of the plain tables, in its key's order, columns by name."""
@@ -147,21 +124,8 @@ class Snapshot:
         for row in self._stream(select(table).order_by(*table.primary_key.columns)):
             yield dict(zip(names, row, strict=True))
 
-    def _verdicts(self, rows: Sequence[Any]) -> Iterator[VerdictRow]:
-        of = sides_of(self._connection, [row.seq for row in rows])
-        for row in rows:
-            document = unpack(row.codec, row.body, f"verdict {row.seq}")
-            yield VerdictRow(
-                *(row.seq, row.kind, row.status, row.metric, None, row.rules, row.judge, row.judged_at),
-                document,
-                tuple(of[row.seq]),
-            )
-
-    def _stream(self, query: Any) -> Iterable[Any]:
+    def _stream(self, query: Select[Any]) -> Result[Any]:
         return self._connection.execution_options(yield_per=CHUNK).execute(query)
-
-    def _chunks(self, query: Any) -> Iterator[Sequence[Any]]:
-        yield from self._connection.execution_options(yield_per=CHUNK).execute(query).partitions()
 
 
 @contextmanager

@@ -6,7 +6,7 @@ Every row that both stores hold is written down in `origins`, so that the other 
 
 from __future__ import annotations
 
-from collections import defaultdict
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -19,24 +19,15 @@ from receipts.store.entries import VerdictColumns, promoted
 from receipts.store.packing import CODEC, pack
 from receipts.store.query import signatures
 from receipts.store.tables import documents, purges, receipts, supersessions
-from receipts.store.transfer.origins import Judgement, come_from, insert_rows, judge, to_add
+from receipts.store.transfer.origins import Row, come_from
+from receipts.store.transfer.rows import append, rows_here
+from receipts.store.transfer.verdicts import VerdictRow, take_verdicts
 from receipts.store.write import index
 from receipts.store.write.existing import RelatedReceipt, World, ask_around, replaced_by, replacing, rival
 from receipts.store.write.listing import listed
 
 ERASED: Final = "superseded by a receipt that was purged"
 ELSEWHERE: Final = "superseded by {successor}, which has not come along: {reason}"
-
-
-class Saying(NamedTuple):
-    """That a receipt no longer stands, under its number in the store that it comes from. Time in UTC."""
-
-    number: int
-    receipt: str
-    successor: str | None
-    reason: str
-    at: datetime
-    actor: str | None = None
 
 
 class Arrival(NamedTuple):
@@ -46,7 +37,7 @@ class Arrival(NamedTuple):
     launch: Launch
     generation: int
     row: Mapping[str, Any]
-    verdicts: tuple[Judgement, ...]
+    verdicts: tuple[VerdictRow, ...]
 
     @property
     def parsed(self) -> Parsed:
@@ -77,7 +68,7 @@ def arrival(
     answer: VerdictColumns,
     at: datetime,
     actor: str | None,
-    judgements: Iterable[Judgement],
+    judgements: Iterable[VerdictRow],
 ) -> Arrival:
     """A receipt to be taken in: its columns are read from its bytes, under its lane; the rest is as given.
 
@@ -90,7 +81,7 @@ def take(
     connection: Connection,
     store: str,
     batch: Sequence[Arrival],
-    statements: Mapping[str, Sequence[Saying]],
+    statements: Mapping[str, Sequence[Row]],
     *,
     whole: bool = True,
 ) -> IntakeResult:
@@ -129,7 +120,7 @@ def take(
     sayings = here.say(store, [item.parsed.id for item in held])
     judged = [verdict for item in held for verdict in item.verdicts]
     known = [numbers[item.parsed.id] for item, fate in zip(batch, fates, strict=True) if fate.what == "known"]
-    return IntakeResult(tuple(fates), judge(connection, store, judged, numbers, known), sayings)
+    return IntakeResult(tuple(fates), take_verdicts(connection, store, judged, numbers, known), sayings)
 
 
 class _Here:
@@ -139,7 +130,7 @@ class _Here:
         self,
         connection: Connection,
         batch: Sequence[Arrival],
-        statements: Mapping[str, Sequence[Saying]],
+        statements: Mapping[str, Sequence[Row]],
         *,
         whole: bool,
     ) -> None:
@@ -147,7 +138,7 @@ class _Here:
         self._connection = connection
         self._coming = statements
         self.rows: dict[str, dict[str, Any]] = {}
-        self._extra: list[Saying] = []
+        self._extra: list[Row] = []
         statement, given = ask_around(connection, [item.row for item in batch])
         around = [RelatedReceipt(*row) for row in statement.all(connection, given)]
         self._about = [one.id for one in around if statements.get(one.id)]
@@ -184,8 +175,10 @@ class _Here:
         self.rows[own] = {**row, "generation": generation}
         at, actor = datetime.now(UTC), row["actor"]
         reason = row["supersedes_reason"] or ""
-        self._extra += [Saying(0, other.id, own, reason, at, actor) for other in replaced]
-        self._extra += [Saying(0, own, other.id, other.supersedes_reason or "", at, actor) for other in later]
+        pairs = [(other.id, own, reason) for other in replaced]
+        pairs += [(own, other.id, other.supersedes_reason or "") for other in later]
+        names = ("receipt", "successor", "reason")
+        self._extra += [{**dict(zip(names, pair, strict=True)), "at": at, "actor": actor} for pair in pairs]
         for other in replaced:
             self._world.no_longer_stands(other.id)
         self._world.add(
@@ -197,59 +190,35 @@ class _Here:
 
     def say(self, store: str, held: Sequence[str]) -> int:
         """Write what both sides say of standing: of receipts that came, and of those here that they replace."""
-        about = sorted({*held, *(item.receipt for item in self._extra), *self._about})
-        query = select(supersessions).where(supersessions.c.receipt.in_(about)).order_by(supersessions.c.seq)
-        here: dict[str, list[Saying]] = defaultdict(list)
-        for row in self._connection.execute(query):
-            here[row.receipt].append(Saying(row.seq, row.receipt, row.successor, row.reason, row.at, row.actor))
+        about = sorted({*held, *(item["receipt"] for item in self._extra), *self._about})
+        here = rows_here(self._connection, "supersessions", about)
         coming = self._resolved(about)
-        new: list[Saying] = []
+        # What came over with another reason is the same row all the same.
+        origin = [*itertools.chain(*coming.values()), *itertools.chain(*(self._coming.get(one, ()) for one in about))]
         for receipt in about:
-            pairs = {item.successor for item in (*here[receipt], *coming[receipt])}
-            coming[receipt] += [item for item in self._extra if item.receipt == receipt and item.successor not in pairs]
-            new += to_add(here[receipt], coming[receipt], same=_saying, rank=lambda item: item.at)
-        inserted = insert_rows(self._connection, supersessions, [_saying_row(item) for item in new])
-        origin = {item.number: seq for item, seq in zip(new, inserted, strict=True) if item.number}
-        known = {_saying(item): item.number for receipt in about for item in here[receipt]}
-        origin |= {
-            item.number: known[_saying(item)]
-            for receipt in about
-            for item in self._coming.get(receipt, ())
-            if _saying(item) in known
-        }
-        come_from(self._connection, store, "supersessions", origin)
-        return len(new)
+            pairs = {item["successor"] for item in (*here[receipt], *coming[receipt])}
+            extra = (item for item in self._extra if item["receipt"] == receipt)
+            coming[receipt] += [item for item in extra if item["successor"] not in pairs]
+        return append(self._connection, store, "supersessions", here, coming, origin)
 
-    def _resolved(self, about: Iterable[str]) -> dict[str, list[Saying]]:
+    def _resolved(self, about: Iterable[str]) -> dict[str, list[Row]]:
         """What the other store says of standing, without what a purge took from here, and without loose ends."""
-        coming = {receipt: list(self._coming.get(receipt, ())) for receipt in about}
-        successors = {item.successor for statements in coming.values() for item in statements if item.successor}
+        coming = {receipt: self._coming.get(receipt, ()) for receipt in about}
+        successors = {item["successor"] for rows in coming.values() for item in rows if item["successor"]}
         erased = self._those(purges.c.receipt, successors)
         there = erased | self._those(receipts.c.id, successors)
-        return {
-            receipt: [self._one(item, erased, there) for item in statements] for receipt, statements in coming.items()
-        }
+        return {receipt: [self._one(item, erased, there) for item in rows] for receipt, rows in coming.items()}
 
-    def _one(self, item: Saying, erased: set[str], there: set[str]) -> Saying:
-        if item.successor in erased:
-            return item._replace(reason=ERASED)
-        if item.successor is None or item.successor in there or self._whole:
+    def _one(self, item: Row, erased: set[str], there: set[str]) -> Row:
+        successor = item["successor"]
+        if successor in erased:
+            return {**item, "reason": ERASED}
+        if successor is None or successor in there or self._whole:
             return item
-        reason = ELSEWHERE.format(successor=item.successor[:12], reason=item.reason)
-        return item._replace(successor=None, reason=reason)
+        return {**item, "successor": None, "reason": ELSEWHERE.format(successor=successor[:12], reason=item["reason"])}
 
     def _those(self, column: Any, wanted: set[str]) -> set[str]:
         return set(self._connection.execute(select(column).where(column.in_(wanted))).scalars())
-
-
-def _saying(item: Saying) -> tuple[Any, ...]:
-    return (item.receipt, item.successor, item.reason, item.at.astimezone(UTC), item.actor)
-
-
-def _saying_row(item: Saying) -> dict[str, Any]:
-    given = item._asdict()
-    del given["number"]
-    return given
 
 
 def _document(seq: int, raw: bytes) -> dict[str, Any]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
 from receipts.store.store import Store
 from receipts.store.transfer import receipts as intake
 from receipts.store.transfer import rows as intake_rows
-from receipts.store.transfer import sealed
-from receipts.store.transfer.origins import Came, Judgement, take_verdicts
-from receipts.store.transfer.receipts import Arrival, IntakeResult, Saying
+from receipts.store.transfer import sealed, verdicts
+from receipts.store.transfer.origins import Came, Row
+from receipts.store.transfer.receipts import Arrival, IntakeResult
+from receipts.store.transfer.verdicts import VerdictRow
 
 T = TypeVar("T")
 
@@ -28,21 +29,21 @@ class Taking:
         self._whole = whole
         self._other = other
 
-    def receipts(self, batch: Sequence[Arrival], statements: Mapping[str, Sequence[Saying]]) -> IntakeResult:
+    def receipts(self, batch: Sequence[Arrival], statements: Mapping[str, Sequence[Row]]) -> IntakeResult:
         """Receipts with the verdicts on each alone; see `intake.take`."""
         return self._write(
             lambda connection: intake.take(connection, self._other, batch, statements, whole=self._whole)
         )
 
-    def verdicts(self, batch: Sequence[Judgement]) -> tuple[int, int]:
+    def verdicts(self, batch: Sequence[VerdictRow]) -> tuple[int, int]:
         """Verdicts on several receipts: how many are new, and how many were left out."""
-        return self._write(lambda connection: take_verdicts(connection, self._other, batch))
+        return self._write(lambda connection: verdicts.take_comparisons(connection, self._other, batch))
 
-    def rows(self, name: str, rows: Sequence[Mapping[str, Any]]) -> Came:
+    def rows(self, name: str, rows: Sequence[Row]) -> Came:
         """Rows of any other dataset."""
         special = {
             "claims": intake_rows.take_claims,
-            "claim_verdicts": intake_rows.take_claim_verdicts,
+            "claim_verdicts": verdicts.take_claim_verdicts,
             "erased": sealed.take_erased,
             "origins": sealed.take_origins,
             "purges": intake_rows.take_purges,

@@ -6,17 +6,12 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Table, insert, select
 
-from receipts.store.history.sides import sides_of_claims
-from receipts.store.packing import CODEC, pack, unpack
 from receipts.store.tables import (
-    claim_subjects,
     claim_supersessions,
-    claim_verdicts,
     claims,
     decisions,
     envelopes,
@@ -25,6 +20,7 @@ from receipts.store.tables import (
     purges,
     quotes,
     receipts,
+    supersessions,
 )
 from receipts.store.transfer.origins import Came, Row, come_from, insert_rows, to_add
 
@@ -71,6 +67,7 @@ _PLAIN: Final = {
         # The last reading of a document is found by its time.
         _Plain(quotes, "document", ("document", "receipt", "says", "at"), lambda row: 0),
         _Plain(claim_supersessions, "claim", ("claim", "successor", "reason", "at", "actor"), _at),
+        _Plain(supersessions, "receipt", ("receipt", "successor", "reason", "at", "actor"), _at),
     )
 }
 
@@ -80,28 +77,47 @@ def take_plain(connection: Connection, store: str, name: str, rows: Sequence[Row
 
     A name that is pinned here keeps what it points at, and of decisions on a receipt the later one counts.
     """
-    plain = _PLAIN[name]
     every, rows = rows, _speaking(connection, rows) if name in ("pins", "decisions", "envelopes") else rows
-    table, group = plain.table, plain.table.c[plain.group]
     coming: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        coming[row[plain.group]].append(row)
-    here: dict[str, list[Row]] = defaultdict(list)
-    query = select(table).where(group.in_(list(coming))).order_by(table.c.seq)
-    for held in connection.execute(query):
-        here[held._mapping[group]].append({"number": held.seq, **{key: held._mapping[key] for key in plain.columns}})
+        coming[row[_PLAIN[name].group]].append(row)
+    here = rows_here(connection, name, list(coming))
     taken: Mapping[str, list[Row]] = coming
     conflicts: tuple[str, ...] = ()
     if name == "claim_supersessions":
         taken, conflicts = _one_successor(coming, here)
-    same = _same(plain.columns)
-    new = [row for key, group_rows in taken.items() for row in to_add(here[key], group_rows, same, plain.rank)]
-    inserted = insert_rows(connection, table, [{key: row.get(key) for key in plain.columns} for row in new])
-    numbers = {same(row): row["number"] for group_rows in here.values() for row in group_rows}
-    numbers |= {same(row): seq for row, seq in zip(new, inserted, strict=True)}
-    come_from(connection, store, name, {row["number"]: numbers[same(row)] for row in rows if same(row) in numbers})
+    new = append(connection, store, name, here, taken, rows)
     notes = tuple(_pinned_otherwise(coming, here)) if name == "pins" else ()
-    return Came(len(new), notes, conflicts, len(every) - len(rows))
+    return Came(new, notes, conflicts, len(every) - len(rows))
+
+
+def rows_here(connection: Connection, name: str, groups: Sequence[str]) -> Mapping[str, list[Row]]:
+    """The rows of some groups of a table that are here, in the order in which they were said."""
+    plain = _PLAIN[name]
+    here: dict[str, list[Row]] = defaultdict(list)
+    columns = (plain.table.c[key] for key in plain.columns)
+    query = select(plain.table.c.seq.label("number"), *columns).where(plain.table.c[plain.group].in_(groups))
+    for row in connection.execute(query.order_by(plain.table.c.seq)).mappings():
+        here[row[plain.group]].append(dict(row))
+    return here
+
+
+def append(
+    connection: Connection,
+    store: str,
+    name: str,
+    here: Mapping[str, Sequence[Row]],
+    coming: Mapping[str, Sequence[Row]],
+    origin: Iterable[Row],
+) -> int:
+    """Add what is not here of rows by group, and where rows of the other store are now; gives how many were added."""
+    plain, same = _PLAIN[name], _same(_PLAIN[name].columns)
+    new = [row for key, group in coming.items() for row in to_add(here[key], group, same, plain.rank)]
+    inserted = insert_rows(connection, plain.table, [{key: row.get(key) for key in plain.columns} for row in new])
+    numbers = {same(row): row["number"] for group in here.values() for row in group}
+    numbers |= {same(row): seq for row, seq in zip(new, inserted, strict=True)}
+    come_from(connection, store, name, {row["number"]: numbers[same(row)] for row in origin if same(row) in numbers})
+    return len(new)
 
 
 def _speaking(connection: Connection, rows: Sequence[Row]) -> Sequence[Row]:
@@ -172,69 +188,3 @@ def take_claims(connection: Connection, store: str, rows: Sequence[Row]) -> Came
 
 def _same_claim(here: str, there: str) -> bool:
     return bool(json.loads(here) == json.loads(there))
-
-
-def take_claim_verdicts(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
-    """Verdicts on claims that are here, but for those that stood on a receipt that was purged here."""
-    names = {row["claim"] for row in rows}
-    known = set(connection.execute(select(claims.c.id).where(claims.c.id.in_(names))).scalars())
-    subjects = {item["receipt"] for row in rows for item in row["subjects"]}
-    gone = set(connection.execute(select(purges.c.receipt).where(purges.c.receipt.in_(subjects))).scalars())
-    coming: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        if row["claim"] in known and not any(item["receipt"] in gone for item in row["subjects"]):
-            coming[row["claim"]].append(row)
-    here: dict[str, list[Row]] = defaultdict(list)
-    for held in _claim_verdicts(connection, list(coming)):
-        here[held["claim"]].append(held)
-    new = [row for name, group in coming.items() for row in to_add(here[name], group, _same_verdict, _judged)]
-    inserted = insert_rows(
-        connection,
-        claim_verdicts,
-        [
-            {
-                **{key: row[key] for key in ("claim", "status", "rules", "judge")},
-                "at": row["judged_at"],
-                "codec": CODEC,
-                "body": pack(row["document"].encode()),
-            }
-            for row in new
-        ],
-    )
-    about = [
-        {"verdict": seq, "position": position, **item}
-        for seq, row in zip(inserted, new, strict=True)
-        for position, item in enumerate(row["subjects"])
-    ]
-    if about:
-        connection.execute(insert(claim_subjects), about)
-    numbers = {_same_verdict(row): row["number"] for group in here.values() for row in group}
-    numbers |= {_same_verdict(row): seq for row, seq in zip(new, inserted, strict=True)}
-    taken = [row for group in coming.values() for row in group]
-    come_from(connection, store, "claim_verdicts", {row["number"]: numbers[_same_verdict(row)] for row in taken})
-    return Came(len(new))
-
-
-def _claim_verdicts(connection: Connection, names: Sequence[str]) -> Iterable[Row]:
-    query = select(claim_verdicts).where(claim_verdicts.c.claim.in_(names)).order_by(claim_verdicts.c.seq)
-    rows = connection.execute(query).all()
-    of = sides_of_claims(connection, [row.seq for row in rows])
-    for row in rows:
-        document = unpack(row.codec, row.body, f"verdict {row.seq} on claim {row.claim}").decode()
-        given = {key: getattr(row, key) for key in ("claim", "status", "rules", "judge")}
-        yield {"number": row.seq, **given, "judged_at": row.at, "document": document, "subjects": _named(of[row.seq])}
-
-
-def _named(sides: Iterable[tuple[str, str]]) -> list[Row]:
-    return [{"side": side, "receipt": receipt} for side, receipt in sides]
-
-
-def _judged(row: Row) -> datetime:
-    at: datetime = row["judged_at"]
-    return at.astimezone(UTC)
-
-
-def _same_verdict(row: Row) -> tuple[Any, ...]:
-    sides = tuple((item["side"], item["receipt"]) for item in row["subjects"])
-    document = sha256(row["document"].encode()).digest()
-    return (row["claim"], row["status"], row["rules"], row["judge"], _judged(row), document, sides)

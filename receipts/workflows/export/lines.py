@@ -14,7 +14,8 @@ from receipts.axes.effective import effective, flag_text
 from receipts.receipt import Document, parse_again
 
 if TYPE_CHECKING:
-    from receipts.store.transfer.export import VerdictRow, Whole
+    from receipts.store.transfer.export import Whole
+    from receipts.store.transfer.verdicts import VerdictRow
 
 Row = dict[str, Any]
 # What Hive escapes in the name of a folder, and with it Spark; every reader of such folders reads it back.
@@ -95,7 +96,7 @@ def last_of(verdicts: Iterable[VerdictRow]) -> dict[str, VerdictRow]:
     last: dict[str, VerdictRow] = {}
     for item in verdicts:
         receipt = item.subjects[0][1]
-        if receipt not in last or (item.at, item.seq) >= (last[receipt].at, last[receipt].seq):
+        if receipt not in last or (item.at, item.number) >= (last[receipt].at, last[receipt].number):
             last[receipt] = item
     return last
 
@@ -104,7 +105,7 @@ def verdict_row(verdict: VerdictRow) -> Row:
     """A row of `verdicts`."""
     judged = orjson.loads(verdict.document)
     return {
-        "number": verdict.seq,
+        "number": verdict.number,
         "receipt": verdict.subjects[0][1],
         "status": verdict.status,
         "path": judged["path"],
@@ -118,7 +119,7 @@ def comparison_row(verdict: VerdictRow) -> Row:
     """A row of `comparisons`."""
     judged = orjson.loads(verdict.document)
     return {
-        "number": verdict.seq,
+        "number": verdict.number,
         "subjects": _subjects(verdict),
         "status": verdict.status,
         "metric": verdict.metric,
@@ -133,7 +134,7 @@ def comparison_row(verdict: VerdictRow) -> Row:
 def claim_verdict_row(verdict: VerdictRow) -> Row:
     """A row of `claim_verdicts`."""
     return {
-        "number": verdict.seq,
+        "number": verdict.number,
         "claim": verdict.about,
         "status": verdict.status,
         "subjects": _subjects(verdict),

@@ -18,8 +18,9 @@ from receipts.workflows.export.lines import Row, stored
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.store import Store
-    from receipts.store.transfer.origins import Came, Judgement
-    from receipts.store.transfer.receipts import Arrival, Saying
+    from receipts.store.transfer.origins import Came
+    from receipts.store.transfer.receipts import Arrival
+    from receipts.store.transfer.verdicts import VerdictRow
     from receipts.workflows.export.source import ExportSource
 
 Progress = Callable[[int, int], None]
@@ -89,7 +90,7 @@ class _StoreImport:
         self._store = store
         self._taking = Taking(store, source.store, whole=source.whole)
         self._done = ImportedStore(source.place, source.store)
-        self._statements: dict[str, list[Saying]] = {}
+        self._statements: dict[str, list[Row]] = {}
 
     def all(self, progress: Progress | None) -> ImportedStore:
         """Part after part, in the order in which the export gives them."""
@@ -128,19 +129,13 @@ class _StoreImport:
 
     def _add_statements(self, rows: Sequence[Row]) -> None:
         """Kept until their receipts come: a receipt and its standing are one transaction."""
-        from receipts.store.transfer.receipts import Saying
-
         for row in rows:
-            self._statements.setdefault(row["receipt"], []).append(
-                Saying(
-                    row["number"], row["receipt"], row["successor"], row["reason"], row["written_at"], row.get("actor")
-                )
-            )
+            self._statements.setdefault(row["receipt"], []).append(stored(row))
 
     def _receipts(self, rows: Sequence[Row], verdicts: Sequence[Row]) -> None:
         if not rows:
             return
-        judgements: dict[str, list[Judgement]] = {}
+        judgements: dict[str, list[VerdictRow]] = {}
         for row in verdicts:
             judgement = self._verdict(row, "receipt", [("receipt", row["receipt"])])
             if judgement is not None:
@@ -163,7 +158,7 @@ class _StoreImport:
         self._done.known["verdicts"] += held - taken.verdicts
         self._done.new["supersessions"] += taken.sayings
 
-    def _arrival(self, row: Row, judgements: Sequence[Judgement]) -> Arrival | None:
+    def _arrival(self, row: Row, judgements: Sequence[VerdictRow]) -> Arrival | None:
         """A row as a receipt on its way in; None where it is refused, which is remembered."""
         from receipts.store.entries import VerdictColumns
         from receipts.store.transfer.receipts import arrival
@@ -196,15 +191,16 @@ class _StoreImport:
         self._done.otherwise += any(_differs(row, name, value) for name, value in incoming.row.items())
         return incoming
 
-    def _verdict(self, row: Row, kind: str, subjects: Sequence[tuple[str, str]]) -> Judgement | None:
+    def _verdict(self, row: Row, kind: str, subjects: Sequence[tuple[str, str]]) -> VerdictRow | None:
         """A row as a verdict; None where its document is none or says something else than its columns."""
-        from receipts.store.transfer.origins import Judgement
+        from receipts.store.transfer.verdicts import VerdictRow
 
-        judgement = Judgement(
+        judgement = VerdictRow(
             row["number"],
             kind,
             row["status"],
             row.get("metric"),
+            None,
             row["rules"],
             row["judge"],
             row["judged_at"],
@@ -241,7 +237,7 @@ def _subjects(row: Row) -> list[tuple[str, str]]:
     return [(item["side"], item["receipt"]) for item in row["subjects"]]
 
 
-def _matches_columns(judgement: Judgement) -> bool:
+def _matches_columns(judgement: VerdictRow) -> bool:
     """Whether a verdict's document agrees with its columns."""
     try:
         document = orjson.loads(judgement.document)
