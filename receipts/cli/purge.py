@@ -21,6 +21,7 @@ Examples:
 @pass_session
 def command(session: Session, receipt: str, reason: str, yes: bool, as_json: bool) -> int:
     """Erase a receipt for good, for a leaked secret. Its id, the reason and the time stay."""
+    from receipts.receipt.written import listed
     from receipts.workflows.collect import forget
 
     with session.open_store() as store:
@@ -28,9 +29,9 @@ def command(session: Session, receipt: str, reason: str, yes: bool, as_json: boo
         if not yes and not _agreed(stored):
             output.note("nothing was erased")
             return 1
-        listed = [item.sha256 for item in store.parsed(stored).receipt.evidence or () if item.sha256]
+        files = listed(store.parsed(stored))
         store.purge(stored, reason)
-        forget(store, listed)
+        forget(store, files)
     if as_json:
         output.as_json({"id": stored, "purged": True, "reason": reason})
     else:

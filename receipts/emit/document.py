@@ -6,8 +6,8 @@ import json
 import math
 
 from receipts.emit import journal, secrets
-from receipts.emit.contract import contract
-from receipts.emit.facts import RECORDER
+from receipts.emit.contract import OPEN_MAPS, contract
+from receipts.emit.facts import CALLER, RECORDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,12 @@ SECTIONS = (
     *("schema_version", "run", "code", "hardware", "platform", "wheels", "flags", "patches", "features", "model"),
     *("parallelism", "batch", "numerics", "compile", "data", "path", "measurement", "memory", "failure", "evidence"),
     "notes",
+)
+MAX_SOURCES = 1000
+# The recorder writes them down, but the job names them.
+_ARGUMENTS = frozenset(
+    f"run.{name}"
+    for name in ("lane", "kind", "label", "context", "tags", "site", "witness_for", "resumed_from", "start_step")
 )
 UNWRITTEN = "0" * 64  # where the digest of a document will be
 _WIDE = 100
@@ -78,8 +84,30 @@ def tree(record: RunRecord) -> dict[str, Any]:
     return {name: receipt[name] for name in SECTIONS if receipt.get(name) not in (None, {}, [])}
 
 
-def counted(receipt: dict[str, Any], by: str) -> dict[str, Any]:
-    """The receipt with the program that writes it, and with `run.entries`.
+def sources(record: RunRecord) -> dict[str, str]:
+    """What the job did not state itself, with the probe that did; call it after `tree`.
+
+    Of an open map ``flags.*`` stands for the entries that are not named.
+    """
+    stated = {path: CALLER if path in _ARGUMENTS else source for path, source in record.facts.sources.items()}
+    if record.steps:
+        stated["measurement.step_durations_seconds"] = stated["measurement.step_flags"] = RECORDER
+    usual: dict[str, str] = {}
+    for name in OPEN_MAPS:
+        inside = [source for path, source in stated.items() if path.startswith(f"{name}.")]
+        if inside:
+            usual[f"{name}.*"] = max(sorted(set(inside)), key=inside.count)
+    named = {path: source for path, source in stated.items() if source != usual.get(_any(path), CALLER)}
+    both = {path: source for path, source in (usual | named).items() if source != CALLER or path not in usual}
+    return dict(sorted(both.items())[:MAX_SOURCES])
+
+
+def _any(path: str) -> str:
+    return f"{path.partition('.')[0]}.*"
+
+
+def counted(receipt: dict[str, Any], by: str, journals: list[str], stated: dict[str, str]) -> dict[str, Any]:
+    """The receipt with the program that writes it, its journals and sources, and with `run.entries`.
 
     These are how many entries what is read whole has, so that one taken out is missed.
     """
@@ -90,7 +118,8 @@ def counted(receipt: dict[str, Any], by: str) -> dict[str, Any]:
             node = node.get(part, {})
         if node:
             counts[path] = len(node)
-    recorded = {"by": by, "digest": UNWRITTEN}
+    recorded: dict[str, Any] = {"by": by, "digest": UNWRITTEN}
+    recorded |= {name: value for name, value in (("journals", journals), ("sources", stated)) if value}
     return receipt | {"run": receipt["run"] | {"recorded": recorded, "entries": counts}}
 
 

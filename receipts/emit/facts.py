@@ -146,14 +146,20 @@ class StatedFacts:
             return
         if len(self.memory) < MAX_ROWS:
             self.memory["chip" if whole else "device", ordinal, phase] = measured
-            self._event(["memory", "chip" if whole else "device", ordinal, phase, measured])
+            self._by("memory.chips", source)
+            self._event(["memory", "chip" if whole else "device", ordinal, phase, measured, source])
 
     def add_counter(self, row: Mapping[str, Any], source: str = CALLER) -> None:
         """State a path counter; of one name the latest stands."""
         counter = self._row("measurement.path_counters[]", row, ("name", "count"), source)
         if counter is not None and len(self.counters) < MAX_ENTRIES:
             self.counters[counter["name"]] = counter
-            self._event(["counter", counter])
+            self._by("measurement.path_counters", source)
+            self._event(["counter", counter, source])
+
+    def _by(self, place: str, source: str = CALLER) -> None:
+        """Who states the rows of a list: the one who states all of them, else the job."""
+        self.sources[place] = source if self.sources.get(place, source) == source else CALLER
 
     def add_evidence(self, row: Mapping[str, Any], source: str = CALLER) -> None:
         """State what was read and where; the same row is kept once."""
@@ -223,10 +229,12 @@ class StatedFacts:
             self.maps.setdefault(place, {})[entry] = value
             self.sources[f"{place}.{entry}"] = source
         elif name == "memory":
-            scope, ordinal, phase, row = rest
+            scope, ordinal, phase, row, *by = rest
             self.memory[scope, ordinal, phase] = row
+            self._by("memory.chips", *by)
         elif name == "counter":
             self.counters[rest[0]["name"]] = rest[0]
+            self._by("measurement.path_counters", *rest[1:])
         elif name == "evidence":
             self.evidence.append(rest[0])
         elif name == "note":

@@ -81,8 +81,6 @@ def claim(temporary: str, target: str) -> bool:
 
 def digest(rows: list[dict[str, Any]], tell: Callable[[list[Any]], None], fault: Callable[[str], None]) -> None:
     """Give rows of evidence whose file lies here its SHA-256; ``tell`` hears of each, ``fault`` of one too large."""
-    import hashlib
-
     for row in rows:
         uri = row.get("uri")
         if row.get("sha256") or not uri or "://" in uri or not os.path.isfile(uri):
@@ -91,6 +89,13 @@ def digest(rows: list[dict[str, Any]], tell: Callable[[list[Any]], None], fault:
         if size > LARGEST_DIGESTED:
             fault(f"{uri} has {size} bytes and was not digested; state its sha256")
             continue
-        with open(uri, "rb") as stream:
-            row["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
+        row["sha256"] = sha256(uri)
         tell(["digest", uri, row["sha256"]])
+
+
+def sha256(path: str) -> str:
+    """The digest of a file. Raises OSError."""
+    import hashlib
+
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -66,7 +66,10 @@ def merge(given: Iterable[RankPart]) -> Merged:
         tree["evidence"] = evidence
     tree["notes"] = _notes(join, ranked, missing)
     receipt = {name: tree[name] for name in document.SECTIONS if tree.get(name) not in (None, {}, [])}
-    return Merged(document.counted(receipt, "merge"), missing, tuple(join.disagreements))
+    # Of a leaf that several ranks state, the first one's source stands.
+    sources = {path: source for part in reversed(ranked) for path, source in part.sources.items()}
+    journals = [part.journal for part in ranked if part.journal]
+    return Merged(document.counted(receipt, "merge", journals, sources), missing, tuple(join.disagreements))
 
 
 def _one_launch(ranked: list[RankPart]) -> list[RankPart]:

@@ -20,7 +20,7 @@ MAX_PARTS = 100_000
 class RankPart:
     """One rank's part, with the file that it came from."""
 
-    __slots__ = ("device", "host", "launch", "local_rank", "rank", "receipt", "source", "world")
+    __slots__ = ("device", "host", "journal", "launch", "local_rank", "rank", "receipt", "source", "sources", "world")
 
     def __init__(self, tree: Mapping[str, Any], source: str) -> None:
         self.source = source
@@ -30,6 +30,8 @@ class RankPart:
         self.local_rank: int = tree["local_rank"]
         self.host: str = tree["host"]
         self.device: int | None = tree.get("device")
+        self.journal: str = tree.get("journal") or ""
+        self.sources: dict[str, str] = tree.get("sources") or {}
         self.receipt: dict[str, Any] = tree["receipt"]
 
     @property

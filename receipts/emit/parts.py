@@ -17,6 +17,7 @@ PART_VERSION = 1
 
 def part(record: RunRecord) -> dict[str, Any]:
     """The part of a record: not a receipt, so that no rank's numbers can be taken for the launch's."""
+    tree = document.tree(record)
     return {
         "receipts_part": PART_VERSION,
         "launch": record.head["launch"],
@@ -25,7 +26,9 @@ def part(record: RunRecord) -> dict[str, Any]:
         "local_rank": record.place.local_rank,
         "host": record.place.host,
         "device": record.failure.get("device"),
-        "receipt": document.tree(record),
+        "journal": record.journal,
+        "sources": document.sources(record),
+        "receipt": tree,
     }
 
 
@@ -33,4 +36,6 @@ def pieces(record: RunRecord) -> Iterator[str]:
     """What a finished record is written as: the receipt of a lone process, the part of one rank of many."""
     if record.place.world > 1:
         return document.text(part(record))
-    return document.sealed(document.counted(document.tree(record), RECORDER))
+    tree = document.tree(record)
+    journals = [record.journal] if record.journal else []
+    return document.sealed(document.counted(tree, RECORDER, journals, document.sources(record)))

@@ -23,7 +23,7 @@ class RunRecord:
 
     ``last_ns`` is the last sign of life in the process's clock, ``finished`` the end by the time of day, ``stall`` a
     step that was stuck; ``outcome`` is None while the run goes on, and ``ended`` says whether a journal holds the run's
-    own word on it.
+    own word on it. ``journal`` is the SHA-256 of its journal, empty without one.
     """
 
     def __init__(self, head: dict[str, Any], tell: Callable[[list[Any]], None] | None = None) -> None:
@@ -45,6 +45,7 @@ class RunRecord:
         self.finished = ""
         self.ended = False
         self.last_ns = 0
+        self.journal = ""
 
     @property
     def steps(self) -> int:

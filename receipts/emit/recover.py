@@ -29,6 +29,7 @@ def recover(path: str) -> RunRecord:
     replayed = replay.read(path)
     head = _checked(replayed.head)
     record = RunRecord(head)
+    record.journal = replayed.digest
     record.replay(replayed.events)
     record.blocks = [(replayed.words, len(replayed.words))]
     record.gauges = replayed.gauges

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from array import array
@@ -28,6 +29,7 @@ class Replay:
 
     def __init__(self, head: dict[str, Any]) -> None:
         self.head = head
+        self.digest = ""
         self.events: list[list[Any]] = []
         self.words = array("q")
         self.gauges = array("q", bytes(8 * journal.GAUGES))
@@ -64,7 +66,7 @@ def read(path: str) -> Replay:
             _steps(replayed, words, torn)
     if replayed is None:
         raise NotAJournal("its first frame is broken: nothing says which run it is of")
-    replayed.torn = torn
+    replayed.torn, replayed.digest = torn, hashlib.sha256(data).hexdigest()
     return replayed
 
 

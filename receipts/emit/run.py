@@ -364,9 +364,15 @@ class RunState:
         self._safely("the files of evidence", lambda: files.digest(self.facts.evidence, self.tell, self.fault))
         self.tell(["end", record.outcome, record.exit_code, record.finished])
         self._over = True
+        self._safely("the journal", self._digest_journal)
         if self._terminate is not None and died is None:
             self._safely("SIGTERM", self._terminate.remove)
         self._write()
+
+    def _digest_journal(self) -> None:
+        journal = self._journal
+        if journal is not None and os.path.getsize(journal.path) <= files.LARGEST_DIGESTED:
+            self.record.journal = files.sha256(journal.path)
 
     def _count_steps(self) -> None:
         blocks, steps = self.record.blocks, self.steps

@@ -120,9 +120,9 @@ def _state_writer(draft: ReceiptDraft) -> None:
     """Say that this program wrote the document: not where a person typed what it measured, here or before."""
     base = draft.base
     replaced = [path for path in draft.held if base is not None and base.get(path) not in (None, draft.get(path))]
-    draft.tree["run"].pop("recorded", None)
+    recorded = draft.tree["run"].pop("recorded", {})
     if (base is None or base.recorded) and not replaced and not any(path.startswith(_MEASURED) for path in draft.held):
-        draft.tree["run"]["recorded"] = {"by": "ingest", "digest": UNWRITTEN}
+        draft.tree["run"]["recorded"] = {**recorded, "by": "ingest", "digest": UNWRITTEN}
 
 
 def _begun(base: Base | None, options: Options) -> ReceiptDraft:

@@ -46,7 +46,10 @@ def graded(own: Parsed, seen: Parsed, lane: Lane, kept: Collection[str] = ()) ->
         return Graded("recorded", f"nothing shows {', '.join(missing)}")
     by_job = unread(seen, lane)
     if lane.never_witnessed or by_job:
-        return Graded("recorded", f"stated by the job, and read from no file: {', '.join(by_job)}")
+        sources = (run.recorded.sources if run.recorded is not None else None) or {}
+        who = {sources.get(f"{WITNESSED}.{name}", "caller") == "caller" for name in by_job}
+        by = "the job and probes" if len(who) > 1 else "probes" if who == {False} else "the job"
+        return Graded("recorded", f"stated by {by}, and read from no file: {', '.join(by_job)}")
     gone = sorted({digest for digest, _ in _records(seen, lane) if digest not in kept})
     if gone:
         return Graded("evidenced", f"{len(gone)} of the files that show its path are not kept")

@@ -1,9 +1,9 @@
-"""Where the leaves of a receipt come from: a file and its line, the job, a person, a published page, a witness."""
+"""Where the leaves of a receipt come from: a file and its line, the job, a probe, a person, a page, a witness."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from receipts.ingest.leaves import parts
 from receipts.publish.page import Section, Table, heads, row
@@ -15,29 +15,36 @@ if TYPE_CHECKING:
     from receipts.publish.words import Words
     from receipts.receipt import Parsed
 
-_PROGRAMS: Final = {"recorder": "job", "merge": "job", "ingest": "stated"}
-
 
 class Origins:
     """The origin of every leaf of one receipt, in words."""
 
     def __init__(self, parsed: Parsed, say: Words) -> None:
-        run = parsed.receipt.run
-        written = run.recorded is not None and bool(intact(parsed))
+        run, self._of = parsed.receipt.run, dict[str, str]()
         if run.provenance != "measured":
             self._else: str = run.provenance
-        elif run.recorded is None or not written:
+            return
+        if run.recorded is None or not intact(parsed):
             self._else = say("origin_typed") if run.recorded is None else say("origin_edited")
-        else:
-            self._else = say(f"origin_{_PROGRAMS.get(run.recorded.by, 'job')}")
-        self._read: dict[str, str] = {}
-        for entry in (parsed.receipt.evidence or ()) if written else ():
+            return
+        sources = run.recorded.sources
+        self._else = say("origin_stated" if run.recorded.by == "ingest" and sources is None else "origin_job")
+        for entry in parsed.receipt.evidence or ():
             for path, where in (entry.read or {}).items():
-                self._read.setdefault(path, say("origin_read", file=entry.uri or entry.kind, where=where))
+                self._of.setdefault(path, say("origin_read", file=entry.uri or entry.kind, where=where))
+        named = {"caller": say("origin_job"), "recorder": say("origin_recorder")}
+        for path, name in (sources or {}).items():
+            known = {} if path.endswith(".*") else self._of  # of a map's entries a file shows few
+            who = named.get(name) or say("origin_probe", name=name)
+            self._of[path] = known.get(path) or who
+            self._of.setdefault(f"notes.{name}", who)
+        held = (parsed.receipt.notes or {}).get("ingest.stated_by_user")
+        self._of |= dict.fromkeys(held if isinstance(held, tuple) else (), say("origin_stated"))
 
     def of(self, path: str) -> str:
         """Where the leaf comes from."""
-        return self._read.get(path) or self._read.get(f"{parts(path)[0]}.*") or self._else
+        known = self._of
+        return known.get(path) or known.get(path.partition("[")[0]) or known.get(f"{parts(path)[0]}.*") or self._else
 
 
 def section(parsed: Parsed, lent: Mapping[str, str], say: Words) -> list[Section]:

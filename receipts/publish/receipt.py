@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 HEADLINE = ("tokens_per_second", "step_seconds", "peak_bytes")
 LONGEST_VALUE = 200
+ABOUT = ("schema_version", "run.recorded.", "run.entries.")  # of the document itself
 STATES: dict[str, State] = {"valid": "yes", "open": "open", "invalid": "no"}
 
 
@@ -62,7 +63,11 @@ def page(item: Shown, *, stated: bool = False) -> Page:
     sections += memory(item.parsed, say, folded=not failed and item.verdict.status != "invalid")
     if stated:
         origins = Origins(item.parsed, say)
-        rows = tuple(row(path, _value(value, say), origins.of(path)) for path, value in item.parsed.stated.items())
+        rows = tuple(
+            row(path, _value(value, say), origins.of(path))
+            for path, value in item.parsed.stated.items()
+            if not path.startswith(ABOUT)
+        )
         sections.append(Section("facts", say("facts"), tables=(Table("", heads("leaf | value | from"), rows),)))
     sections += [*_findings(item.verdict, groups, say), *decisions(item.decisions)]
     verdict = item.verdict

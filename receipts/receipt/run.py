@@ -47,6 +47,13 @@ class Recorded(Section):
     digest: Digest = note(
         "SHA-256 of the document as it was written, with 64 zeros in place of this digest.", required=True
     )
+    journals: Annotated[tuple[Digest, ...], Field(max_length=100_000)] | None = note(
+        "SHA-256 of the recorder's journal, of each rank's in their order."
+    )
+    sources: Annotated[dict[Name, Name], Field(max_length=1000)] | None = note(
+        "Leaves that `recorder` or a probe stated, each with its name. `flags.*` are the entries of a map that are not "
+        "named; the job (`caller`) stated the others."
+    )
 
 
 class Run(Section):

@@ -26,6 +26,13 @@ def intact(parsed: Parsed) -> bool | None:
     return hashlib.sha256(parsed.raw.replace(digest, UNWRITTEN.encode())).hexdigest() == recorded.digest
 
 
+def listed(parsed: Parsed) -> frozenset[str]:
+    """The digests of the files behind a receipt: of its evidence, and of its recorder's journals."""
+    recorded = parsed.receipt.run.recorded
+    digests = {entry.sha256 for entry in parsed.receipt.evidence or () if entry.sha256}
+    return frozenset(digests.union(recorded.journals or () if recorded is not None else ()))
+
+
 def sealed(raw: bytes) -> bytes:
     """The bytes with their digest where `UNWRITTEN` is; as they are without it."""
     place = UNWRITTEN.encode()

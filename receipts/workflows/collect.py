@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from receipts.base.errors import InputError, Problem
 from receipts.receipt import parse
+from receipts.receipt.written import listed
 from receipts.store.kept import KeptFile, KeptFiles, kept_files
 
 if TYPE_CHECKING:
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 
 def named_files(store: Store, since: datetime | None = None) -> dict[str, list[str]]:
     """The digests of all files that receipts of the store list, each with their ids; of launches ``since`` a time."""
-    listed: dict[str, list[str]] = {}
+    receipts: dict[str, list[str]] = {}
     for item in map(store.parsed, store.ids()):
         if since is None or item.receipt.run.started >= since:
-            for digest in {entry.sha256 for entry in item.receipt.evidence or () if entry.sha256}:
-                listed.setdefault(digest, []).append(item.id)
-    return listed
+            for digest in listed(item):
+                receipts.setdefault(digest, []).append(item.id)
+    return receipts
 
 
 def collect(store: Store, *, since: datetime | None = None, dry_run: bool = False) -> list[KeptFile]:
@@ -40,9 +41,9 @@ def collect(store: Store, *, since: datetime | None = None, dry_run: bool = Fals
 def keep(store: Store, amended: Amended) -> None:
     """Keep the files that were read for a receipt. Raises InputError for one that changed meanwhile."""
     kept = kept_files(store.database.address)
-    listed = {entry.sha256 for entry in parse(amended.document).receipt.evidence or ()}
+    names = listed(parse(amended.document))
     for file in amended.files if kept is not None else ():
-        if kept is not None and kept.put(file) not in listed:
+        if kept is not None and kept.put(file) not in names:
             problem = Problem(str(file), "it changed while it was read", "submit again when its writer is done")
             raise InputError(amended.document.source, [problem])
 

@@ -21,6 +21,7 @@ from receipts.ingest.leaves import OPEN, alike
 from receipts.ingest.leaves import parts as keys
 from receipts.receipt.written import intact
 from receipts.store.kept import kept_files
+from receipts.workflows.journals import differences, part_of
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
@@ -92,6 +93,7 @@ def verify(parsed: Parsed, lane: Lane, files: Mapping[str, Path], kept: KeptFile
                 checks.append(Checked(file.name, "other", f"its digest is not {digest[:12]}"))
         if read:
             checks += _leaves(parsed, lane, read)
+        checks += _journal(parsed, files, kept, stack)
     return Verified(parsed.id, parsed.name, tuple(checks))
 
 
@@ -136,6 +138,19 @@ def _bytes(parsed: Parsed) -> Checked:
     if intact(parsed) is False:
         return Checked("bytes", "other", "the document was edited after its program wrote it")
     return Checked("bytes", "same")
+
+
+def _journal(parsed: Parsed, files: Mapping[str, Path], kept: KeptFiles | None, stack: ExitStack) -> Iterator[Checked]:
+    """The journals of the recorder that wrote it, replayed. Most were removed with the run: that is nothing missing."""
+    recorded = parsed.receipt.run.recorded
+    digests = recorded.journals or () if recorded is not None else ()
+    paths = [path for item in digests if (path := files.get(item) or _kept(item, kept, stack)) is not None]
+    parts = [part for path in paths if (part := part_of(path, parsed.receipt.run.launch)) is not None]
+    if len(parts) < len(paths):
+        yield Checked("journal", "other", "it is of another launch, or broken")
+    elif parts:
+        other = [Checked(path, "other", why) for path, why in differences(parsed, parts)]
+        yield from other or [Checked("journal", "same")]
 
 
 def _leaves(parsed: Parsed, lane: Lane, files: Sequence[FileEvidence]) -> Iterator[Checked]:
