@@ -1,22 +1,25 @@
 """TensorBoard's event files: scalars by step, and configuration that frameworks write as text.
 
 A file is a sequence of TFRecords (length, masked CRC-32C of the length, data, masked CRC-32C of the data), each an
-`Event` (tensorflow/core/util/event.proto). A scalar stands in ``simple_value``, or as a tensor of one element in files
-of newer writers; both are read without TensorFlow.
+`Event`. A scalar stands in ``simple_value``, or as a tensor of one element in files of newer writers; both are read
+without TensorFlow. Fields by tensorflow/core/util/event.proto and framework/summary.proto, tensor.proto: Event.step=2,
+summary=5; Summary.value=1; Value.tag=1, simple_value=2, tensor=8, metadata=9; Metadata.plugin_data=1, of which the
+plugin_name=1; Tensor.dtype=1, tensor_shape=2, tensor_content=4, float_val=5, double_val=6, int_val=7, string_val=8,
+int64_val=10, half_val=13; Shape.dim=2; Dimension.size=1.
 """
 
 from __future__ import annotations
 
 import struct
-from functools import cache
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from receipts.ingest.evidence.frameworks.maxtext.configuration import Parameters
 from receipts.ingest.evidence.frameworks.maxtext.configuration import state as state_maxtext
 from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
 from receipts.ingest.evidence.frameworks.wandb.configuration import state as state_configuration
-from receipts.ingest.evidence.protobuf.messages import declare, decode_error
+from receipts.ingest.evidence.protobuf.messages import Message
 from receipts.ingest.evidence.protobuf.stream import Bytes, masked_crc32c
+from receipts.ingest.evidence.protobuf.wire import Torn
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source
@@ -27,7 +30,10 @@ _CRC: Final = struct.Struct("<I")
 _CHECKED: Final = 256
 _MAX_RECORD: Final = 1 << 20
 _TEXTS: Final = 5000
-_FLOAT, _DOUBLE, _INT32, _INT64, _HALF, _BFLOAT = 1, 2, 3, 9, 19, 14
+_STRING, _HALF, _BFLOAT = 7, 19, 14
+# By type: the field that lists its numbers, and how one of them lies in the file.
+_REALS: Final = {1: (5, "<f"), 2: (6, "<d")}
+_WHOLES: Final = {3: (7, "<i"), 9: (10, "<q")}
 
 
 class TensorBoard(FileReader):
@@ -61,7 +67,6 @@ class TensorBoard(FileReader):
         return [reading]
 
     def _events(self, data: Bytes, reading: Reading, metrics: NamedMetrics, texts: dict[str, str]) -> None:
-        event_class, error = _messages()["Event"], decode_error()
         while True:
             at = data.at
             head = data.take(_HEADER.size)
@@ -93,55 +98,49 @@ class TensorBoard(FileReader):
                 reading.remark("broken", f"the record at byte {at} has a wrong checksum and is left out")
                 continue
             try:
-                event = event_class.FromString(body)
-            except error:
+                event = Message(body)
+                for summary in event.inner(5):
+                    for value in summary.inner(1):
+                        self._value(event.whole(2) or 0, value, metrics, texts)
+            except Torn:
                 reading.remark("broken", f"the record at byte {at} is no event")
-                continue
-            for value in event.summary.value:
-                self._value(int(event.step), value, metrics, texts)
 
-    def _value(self, step: int, value: Any, metrics: NamedMetrics, texts: dict[str, str]) -> None:
-        tag = value.tag[:200].decode("utf-8", "replace")
-        if value.HasField("simple_value"):
-            if 0 <= step < 1e15:
-                metrics.add(step, tag, float(value.simple_value))
-        elif value.HasField("tensor"):
-            if value.metadata.plugin_data.plugin_name == b"text" or value.tensor.dtype == 7:
-                if len(texts) < _TEXTS and value.tensor.string_val:
-                    texts.setdefault(tag, value.tensor.string_val[0][:4096].decode("utf-8", "replace"))
+    def _value(self, step: int, value: Message, metrics: NamedMetrics, texts: dict[str, str]) -> None:
+        tag, tensor, figure = value.text(1), value.only(8), value.real(2, "<f")
+        if figure is None and tensor is not None:
+            plugins = [plugin.text(1) for metadata in value.inner(9) for plugin in metadata.inner(1)]
+            if "text" in plugins or tensor.whole(1) == _STRING:
+                if len(texts) < _TEXTS and (lines := tensor.pieces(8)):
+                    texts.setdefault(tag, lines[0][:4096].decode("utf-8", "replace"))
                 return
-            figure = _scalar(value.tensor)
-            if figure is not None and 0 <= step < 1e15:
-                metrics.add(step, tag, figure)
+            figure = _scalar(tensor)
+        if figure is not None and 0 <= step < 1e15:
+            metrics.add(step, tag, figure)
 
 
-def _scalar(tensor: Any) -> float | None:
+def _scalar(tensor: Message) -> float | None:
     """The one element of a tensor, or None where it has several or is of no numbers."""
-    for dimension in tensor.tensor_shape.dim:
-        if dimension.size != 1:
-            return None
-    form = {_FLOAT: ("<f", tensor.float_val), _DOUBLE: ("<d", tensor.double_val), _INT32: ("<i", tensor.int_val),
-            _INT64: ("<q", tensor.int64_val)}.get(tensor.dtype)  # fmt: skip
-    if form is None:
-        return _half(tensor)
-    pattern, listed = form
-    if len(listed) == 1:
-        return float(listed[0])
-    if len(tensor.tensor_content) == struct.calcsize(pattern):
-        return float(struct.unpack(pattern, tensor.tensor_content)[0])
-    return None
-
-
-def _half(tensor: Any) -> float | None:
-    """Halves: bits in an integer list. bfloat16 is the upper half of a float32."""
-    if tensor.dtype not in (_HALF, _BFLOAT):
+    if any((size.whole(1) or 0) != 1 for shape in tensor.inner(2) for size in shape.inner(2)):
         return None
-    bits = tensor.half_val[0] & 0xFFFF if len(tensor.half_val) == 1 else None
-    if bits is None and len(tensor.tensor_content) == 2:
-        bits = int.from_bytes(tensor.tensor_content, "little")
+    kind = tensor.whole(1) or 0
+    if kind in (_HALF, _BFLOAT):
+        return _half(tensor, kind)
+    listed, form = (_REALS | _WHOLES).get(kind, (0, ""))
+    if kind in _WHOLES and len(values := tensor.listed(listed)) == 1:
+        return float(values[0])
+    own = tensor.real(listed, form) if kind in _REALS else None
+    return own if own is not None or not form else tensor.real(4, form)
+
+
+def _half(tensor: Message, kind: int) -> float | None:
+    """Halves: bits in an integer list. bfloat16 is the upper half of a float32."""
+    listed, content = tensor.listed(13), tensor.pieces(4)
+    bits = listed[0] & 0xFFFF if len(listed) == 1 else None
+    if bits is None and content and len(content[-1]) == 2:
+        bits = int.from_bytes(content[-1], "little")
     if bits is None:
         return None
-    if tensor.dtype == _HALF:
+    if kind == _HALF:
         return float(struct.unpack("<e", bits.to_bytes(2, "little"))[0])
     return float(struct.unpack("<f", (bits << 16).to_bytes(4, "little"))[0])
 
@@ -157,43 +156,6 @@ def _configuration(reading: Reading, texts: dict[str, str]) -> None:
         state_maxtext(reading, config, devices, ())
     else:
         state_configuration(reading, dict(names))
-
-
-@cache
-def _messages() -> dict[str, Any]:
-    return declare(
-        "receipts.tensorboard",
-        {
-            "Event": [
-                ("wall_time", 1, "double"),
-                ("step", 2, "int64"),
-                ("file_version", 3, "bytes"),
-                ("summary", 5, "Summary"),
-            ],
-            "Summary": [("value", 1, "Value[]")],
-            "Value": [
-                ("tag", 1, "bytes"),
-                ("simple_value", 2, "float"),
-                ("tensor", 8, "Tensor"),
-                ("metadata", 9, "Metadata"),
-            ],
-            "Metadata": [("plugin_data", 1, "PluginData")],
-            "PluginData": [("plugin_name", 1, "bytes")],
-            "Tensor": [
-                ("dtype", 1, "int32"),
-                ("tensor_shape", 2, "Shape"),
-                ("tensor_content", 4, "bytes"),
-                ("float_val", 5, "float[]"),
-                ("double_val", 6, "double[]"),
-                ("int_val", 7, "int32[]"),
-                ("string_val", 8, "bytes[]"),
-                ("int64_val", 10, "int64[]"),
-                ("half_val", 13, "int32[]"),
-            ],
-            "Shape": [("dim", 2, "Dimension[]")],
-            "Dimension": [("size", 1, "int64")],
-        },
-    )
 
 
 READERS = (TensorBoard,)

@@ -3,6 +3,11 @@
 Read without the wandb package. Names of metrics are the training program's: `tensorboard_tags` knows whose they are.
 ``_step`` is the tracker's own counter, which is the training step only where the program logs it that way; where it
 logs its step beside the metrics, that one counts.
+
+Fields by wandb/proto/wandb_internal.proto: Record.history=2, config=5, run=17, exit=18, environment=26; History.item=1,
+step=2, of which num=1; Config.update=1; an item's key=1, nested_key=2, integer=5, number=6, value_json=16;
+Run.config=4, display_name=8, host=13, start_time=17, of which seconds=1; Exit.exit_code=1; Environment.python=2,
+gpu_type=18, cuda_version=25.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
 from receipts.ingest.evidence.frameworks.tensorboard.tags import DIALECTS
 from receipts.ingest.evidence.frameworks.wandb import configuration as wandb_config
 from receipts.ingest.evidence.frameworks.wandb.run_file import MAGIC, records
+from receipts.ingest.evidence.protobuf.messages import Message
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import MAX_DOCUMENT, Source
@@ -87,21 +93,19 @@ class RunFile(FileReader):
         config: dict[str, Any] = {}
         rows = 0
         for record in records(source, reading):
-            if record.HasField("history"):
+            if (history := record.only(2)) is not None:
                 rows += 1
-                history = record.history
-                step = int(history.step.num) if history.HasField("step") else None
-                put_row(metrics, dict(_items(history.item)), step)
-            elif record.HasField("run"):
-                _run(reading, record.run)
-                config.update(_items(record.run.config.update))
-            elif record.HasField("config"):
-                config.update(_items(record.config.update))
-            elif record.HasField("environment"):
-                machine = record.environment
-                _machine(reading, _text(machine.python), _text(machine.gpu_type), _text(machine.cuda_version))
-            elif record.HasField("exit"):
-                reading.state("run.exit_code", int(record.exit.exit_code))
+                step = history.only(2)
+                put_row(metrics, dict(_items(history, 1)), None if step is None else step.whole(1) or 0)
+            elif (run := record.only(17)) is not None:
+                _run(reading, run)
+                config.update(item for update in run.inner(4) for item in _items(update, 1))
+            elif (update := record.only(5)) is not None:
+                config.update(_items(update, 1))
+            elif (machine := record.only(26)) is not None:
+                _machine(reading, machine.text(2), machine.text(18), machine.text(25))
+            elif (end := record.only(18)) is not None:
+                reading.state("run.exit_code", end.whole(1) or 0)
                 reading.complete = True
         metrics.finish()
         if config:
@@ -182,32 +186,26 @@ class Metadata(FileReader):
         return [reading]
 
 
-def _items(items: Any) -> list[tuple[str, Any]]:
+def _items(update: Message, number: int) -> list[tuple[str, Any]]:
     pairs: list[tuple[str, Any]] = []
-    for item in list(items)[:_MAX_ITEMS]:
-        name = _text(item.key) or ".".join(_text(part) for part in item.nested_key)
-        names = {field.name for field, _ in item.ListFields()}
-        if "integer" in names:
-            pairs.append((name, int(item.integer)))
-        elif "number" in names:
-            pairs.append((name, float(item.number)))
-        elif "value_json" in names:
-            pairs.append((name, parsed(item.value_json)))
+    for item in update.inner(number)[:_MAX_ITEMS]:
+        name = item.text(1) or ".".join(part[:200].decode("utf-8", "replace") for part in item.pieces(2))
+        if (whole := item.whole(5)) is not None:
+            pairs.append((name, (whole & (1 << 64) - 1) >> 1 ^ -(whole & 1)))  # zigzag
+        elif (real := item.real(6, "<d")) is not None:
+            pairs.append((name, real))
+        elif words := item.pieces(16):
+            pairs.append((name, parsed(words[-1])))
     return pairs
 
 
-def _text(raw: bytes) -> str:
-    return raw[:200].decode("utf-8", "replace")
-
-
-def _run(reading: Reading, run: Any) -> None:
-    if run.display_name:
-        reading.state("run.label", _text(run.display_name))
-    if run.host:
-        reading.state("run.host", _text(run.host))
-    if run.HasField("start_time") and 0 < run.start_time.seconds < 2**33:
-        started = datetime.fromtimestamp(run.start_time.seconds, UTC)
-        reading.state("run.started", started.strftime("%Y-%m-%dT%H:%M:%SZ"))
+def _run(reading: Reading, run: Message) -> None:
+    for path, number in (("run.label", 8), ("run.host", 13)):
+        if text := run.text(number):
+            reading.state(path, text)
+    started = run.only(17)
+    if started is not None and 0 < (seconds := started.whole(1) or 0) < 2**33:
+        reading.state("run.started", datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
 def _machine(reading: Reading, python: Any, chip: Any, cuda: Any) -> None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
-from functools import cache
-from typing import Any, Final
+from typing import Final
 
-from receipts.ingest.evidence.protobuf.messages import declare, decode_error
+from receipts.ingest.evidence.protobuf.messages import Message
 from receipts.ingest.evidence.protobuf.stream import Bytes
+from receipts.ingest.evidence.protobuf.wire import Torn
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source
 
@@ -26,16 +26,15 @@ _MAX_RECORD: Final = 4 << 20
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 
 
-def records(source: Source, reading: Reading) -> Iterator[Any]:
+def records(source: Source, reading: Reading) -> Iterator[Message]:
     """The file's records in order. What is broken is told in the reading's remarks and left out."""
-    record_class, error = _messages()["Record"], decode_error()
     with source.open() as stream:
         data = Bytes(source, stream)
         data.take(_START)
         for at, body in _bodies(data, reading):
             try:
-                yield record_class.FromString(body)
-            except error:
+                yield Message(body)
+            except Torn:
                 reading.remark("broken", f"the record at byte {at} is no W&B record")
         if data.broken:
             reading.remark("broken", data.broken)
@@ -87,36 +86,3 @@ def _bodies(data: Bytes, reading: Reading) -> Iterator[tuple[int, bytes]]:
             elif kind == _LAST:
                 yield begun, bytes(part)
                 begun = None
-
-
-@cache
-def _messages() -> dict[str, Any]:
-    item = [("key", 1, "bytes"), ("nested_key", 2, "bytes[]"), ("value_json", 16, "bytes")]
-    return declare(
-        "receipts.wandb",
-        {
-            "Record": [
-                ("history", 2, "History"),
-                ("summary", 3, "Config"),
-                ("config", 5, "Config"),
-                ("run", 17, "Run"),
-                ("exit", 18, "Exit"),
-                ("environment", 26, "Environment"),
-            ],
-            "History": [("item", 1, "HistoryItem[]"), ("step", 2, "Step")],
-            "HistoryItem": [*item, ("integer", 5, "sint64"), ("number", 6, "double")],
-            "Step": [("num", 1, "int64")],
-            "Config": [("update", 1, "Item[]")],
-            "Item": item,
-            "Run": [
-                ("run_id", 1, "bytes"),
-                ("config", 4, "Config"),
-                ("display_name", 8, "bytes"),
-                ("host", 13, "bytes"),
-                ("start_time", 17, "Timestamp"),
-            ],
-            "Timestamp": [("seconds", 1, "int64"), ("nanos", 2, "int32")],
-            "Exit": [("exit_code", 1, "int32")],
-            "Environment": [("python", 2, "bytes"), ("gpu_type", 18, "bytes"), ("cuda_version", 25, "bytes")],
-        },
-    )
