@@ -19,7 +19,8 @@ Examples:
   receipts evidence gc
 
 receipts submit run.json --evidence DIR keeps the files that it reads, packed, in STORE.evidence; RECEIPTS_EVIDENCE
-names another folder, or an object store (s3://bucket/prefix)."""
+names another folder, or an object store (s3://bucket/prefix). RECEIPTS_EVIDENCE_LIMIT ("200 GiB") is the most that all
+of them may take, packed."""
 
 
 @click.group("evidence", epilog=EPILOG)

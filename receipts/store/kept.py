@@ -2,13 +2,14 @@
 
 The folder is ``STORE.evidence`` beside an SQLite file, or what ``RECEIPTS_EVIDENCE`` names: a folder, or the URL of an
 object store (``s3://bucket/prefix``, ``gs://…``, ``file:///…``), which needs the extra ``objects``. A file is never
-changed; what no receipt names can be collected.
+changed; what no receipt names can be collected. ``RECEIPTS_EVIDENCE_LIMIT`` limits all of them together (``200 GiB``).
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import math
 import os
 import re
 import tempfile
@@ -20,11 +21,13 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from receipts.base.errors import NotFound, StoreError, UsageError
 from receipts.base.files import staged, to_disk
+from receipts.base.units import amount, read_printed
 
 if TYPE_CHECKING:
     from receipts.store.address import Address
 
 VARIABLE: Final = "RECEIPTS_EVIDENCE"
+LIMIT: Final = "RECEIPTS_EVIDENCE_LIMIT"
 MOST_BYTES: Final = 1 << 30  # of one file, unpacked
 _BLOCK: Final = 1 << 20
 _IN_MEMORY: Final = 1 << 23  # of a packed file that comes from an object store
@@ -60,8 +63,9 @@ class PackedFiles(Protocol):
 class KeptFiles:
     """The files of evidence of one store. Raises StoreError where the place cannot be read or written."""
 
-    def __init__(self, place: PackedFiles) -> None:
+    def __init__(self, place: PackedFiles, limit: float = math.inf) -> None:
         self._place = place
+        self._limit = limit  # bytes of all packed files
 
     def __repr__(self) -> str:
         return f"KeptFiles({self._place!r})"
@@ -73,8 +77,17 @@ class KeptFiles:
         with _scratch() as packed:
             digest = _pack(file, packed)
             if digest not in self.held([digest]):
+                self._refuse_beyond_limit(file, packed.stat().st_size)
                 self._place.put(f"{digest}.gz", packed)
         return digest
+
+    def _refuse_beyond_limit(self, file: Path, size: int) -> None:
+        used = sum(self._place.sizes().values()) if self._limit < math.inf else 0
+        if used + size > self._limit:
+            raise StoreError(
+                f"{file}: {amount(size)} packed, beside {amount(used)} that are kept, is more than {LIMIT} allows "
+                f"({amount(self._limit)}); free some with: receipts evidence gc --older 365, or raise it"
+            )
 
     @contextmanager
     def file(self, digest: str) -> Iterator[Path]:
@@ -201,17 +214,27 @@ def kept_files(address: Address) -> KeptFiles | None:
     """The kept files of a store; None for a server's database where `VARIABLE` names no place."""
     named = os.environ.get(VARIABLE, "")
     if "://" in named:
-        return KeptFiles(Bucket(named))
+        return KeptFiles(Bucket(named), _limit())
     if named:
-        return KeptFiles(Folder(Path(named)))
-    if address.file is None:
-        return None
-    return files_beside(address.file)
+        return KeptFiles(Folder(Path(named)), _limit())
+    return None if address.file is None else KeptFiles(_beside(address.file), _limit())
+
+
+def _limit() -> float:
+    text = os.environ.get(LIMIT)
+    size = read_printed(text) if text else None
+    if text and (size is None or size.value <= 0):
+        raise UsageError(f"{LIMIT}={text}: it is no amount; write it like 200 GiB")
+    return math.inf if size is None else size.value
 
 
 def files_beside(file: Path) -> KeptFiles:
     """The kept files of a store's file, of a backup or of an export: the folder ``FILE.evidence``."""
-    return KeptFiles(Folder(file.with_name(f"{file.name}.evidence")))
+    return KeptFiles(_beside(file))
+
+
+def _beside(file: Path) -> Folder:
+    return Folder(file.with_name(f"{file.name}.evidence"))
 
 
 @contextmanager

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from receipts.base.errors import ReceiptsError
-from receipts.store.kept import files_beside
+from receipts.base.errors import ReceiptsError, StoreError, UsageError
+from receipts.store.address import address
+from receipts.store.kept import LIMIT, files_beside, kept_files
 from thorough import unless_thorough
 
 KILLS = unless_thorough(20, 300)
@@ -71,3 +72,24 @@ def test_a_full_disk_keeps_nothing_and_leaves_what_was_kept(tmp_path: Path) -> N
     assert [item.digest for item in kept.all()] == [first]
     assert not list((tmp_path / "s.sqlite.evidence").glob("*/.*"))
     assert kept.held([kept.put(large)])
+
+
+def test_more_than_the_limit_is_refused_until_something_is_collected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, files = address(str(tmp_path / "s.sqlite")), [tmp_path / "a.log", tmp_path / "b.log"]
+    for seed, file in enumerate(files):
+        file.write_bytes(random.Random(seed).randbytes(40_000))
+    monkeypatch.setenv(LIMIT, "64 KiB")
+    kept = kept_files(place)
+    assert kept is not None
+    first = kept.put(files[0])
+    assert kept.put(files[0]) == first  # what is kept already takes no more
+    with pytest.raises(StoreError, match=r"b.log: 39.1. KiB packed, beside 39.1. KiB .*\(64.00 KiB\).*evidence gc"):
+        kept.put(files[1])
+    kept.remove(first)
+    assert kept.held([kept.put(files[1])])
+    for wrong in ("much", "0", "1,5 GiB"):
+        monkeypatch.setenv(LIMIT, wrong)
+        with pytest.raises(UsageError, match="write it like 200 GiB"):
+            kept_files(place)
