@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Union
 
@@ -28,23 +29,16 @@ Group = Sequence["Parsed"]
 Named = Union["Parsed", str]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Answer):
     """What the difference between two numbers means: one sentence, three answers, and the effect with its interval."""
 
-    def __init__(
-        self,
-        sides: JudgedSides,
-        judge: Callable[..., Verdict],
-        decided: Sequence[Decision],
-        rules: RuleSet,
-        reproduced: Mapping[str, Reproduced] = MappingProxyType({}),
-    ) -> None:
-        self.sides = sides
-        self.verdict = judge(sides)
-        self.decided = decided
-        self.reproduced = reproduced
-        self._judge = judge
-        self._rules = rules
+    sides: JudgedSides
+    verdict: Verdict
+    prove: Callable[[], Verdict]
+    decided: Sequence[Decision]
+    rules: RuleSet
+    reproduced: Mapping[str, Reproduced]
 
     @property
     def status(self) -> str:
@@ -54,7 +48,7 @@ class Comparison(Answer):
     @cached_property
     def proved(self) -> Verdict:
         """The verdict, each error with the stated leaves that prove it: seconds where dozens of axes changed."""
-        return self._judge(self.sides, prove=True)
+        return self.prove()
 
     @property
     def exit_code(self) -> int:
@@ -64,8 +58,8 @@ class Comparison(Answer):
     @property
     def ratio(self) -> float | None:
         """B over A of the metric; None if it is not known. See `frame` for the interval."""
-        result = next((item for item in self.verdict.results if item.metric == self.verdict.metric), None)
-        return result.ratio if result is not None else None
+        headline = self.verdict.headline
+        return headline.ratio if headline is not None else None
 
     @cached_property
     def deciding(self) -> str:
@@ -100,21 +94,22 @@ class Comparison(Answer):
         from receipts.judging.verdict_json import to_json
         from receipts.metrics.chips import pressure_json
 
-        decisions = {"decisions": [item._asdict() for item in self.decided]} if self.decided else {}
-        values = pressure_json(self.memory[1])
-        chips = {"memory": values} if values["chips"] else {}
-        places = {"envelope": {side.lower(): place for side, place in self.envelope.items()}} if self.envelope else {}
-        command = {"next": self.deciding} if self.deciding else {}
-        known = {side.lower(): who._asdict() for side, who in self.reproduced.items()}
-        others = {"reproduced": known} if known else {}
-        return {**to_json(self.proved), **chips, **places, **decisions, **command, **others}
+        memory = pressure_json(self.memory[1])
+        beside = {
+            "memory": memory if memory["chips"] else None,
+            "envelope": {side.lower(): place for side, place in self.envelope.items()},
+            "decisions": [item._asdict() for item in self.decided],
+            "next": self.deciding,
+            "reproduced": {side.lower(): who._asdict() for side, who in self.reproduced.items()},
+        }
+        return {**to_json(self.proved), **{name: value for name, value in beside.items() if value}}
 
     def page(self) -> Page:
         """The page that ``receipts compare`` prints."""
         from receipts.publish.comparison import page
 
         known = {side: str(who) for side, who in self.reproduced.items()}
-        return page(self.verdict, self._rules, self.decided, self.memory[0], self.envelope, self.deciding, known)
+        return page(self.verdict, self.rules, self.decided, self.memory[0], self.envelope, self.deciding, known)
 
     def frame(self) -> pd.DataFrame:
         """A row for each metric: unit, both values, B over A with its 95 % interval, and the effect."""
@@ -176,12 +171,18 @@ def compared(
     counting = comparisons if beside is None else Comparisons(beside, rulebook)
     ungiven = counting.ungiven(left, right) if pools == (left, right) else ()
 
-    def judge(sides: JudgedSides, *, prove: bool = False) -> Verdict:
+    def judge(*, prove: bool) -> Verdict:
         verdict = comparisons.verdict(sides, waivers=waivers, study=study, prove=prove)
         return replace(verdict, ungiven=ungiven) if any(ungiven) else verdict
 
-    decided = store.published.decisions([item.id for item in (*sides.a, *sides.b)]) if store is not None else []
-    return Comparison(sides, judge, decided, rulebook.rules, _reproduced(comparisons, store, sides, metric))
+    return Comparison(
+        sides,
+        verdict=judge(prove=False),
+        prove=partial(judge, prove=True),
+        decided=store.published.decisions([item.id for item in (*sides.a, *sides.b)]) if store is not None else [],
+        rules=rulebook.rules,
+        reproduced=_reproduced(comparisons, store, sides, metric),
+    )
 
 
 def _reproduced(

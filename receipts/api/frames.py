@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-from receipts.store import Entry
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from receipts.metrics import Launch
 
-# Of the row of a receipt; what a store numbers for itself is left out.
-INTERNAL = frozenset({"seq", "generation", "geometry", "layout"})
-COLUMNS = tuple(name for name in Entry._fields if name not in INTERNAL)
+STEPS: Final[dict[str, Any]] = {
+    "receipt": "string",
+    "label": "string",
+    "step": "Int64",
+    "seconds": "Float64",
+    "steady": "boolean",
+}
+_DTYPES: Final = (
+    ({bool}, "boolean"),
+    ({int}, "Int64"),
+    ({int, float}, "Float64"),
+    ({datetime}, "datetime64[us, UTC]"),
+)
 
 
 def of_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> pd.DataFrame:
@@ -32,25 +41,18 @@ def of_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> p
 def _column(values: list[Any]) -> Any:
     import pandas as pd
 
-    kinds = {type(value) for value in values if value is not None}
-    if kinds <= {bool} and kinds:
-        return pd.array(values, dtype="boolean")
-    if kinds <= {int} and kinds and all(value is None or abs(value) < 2**63 for value in values):
-        return pd.array(values, dtype="Int64")
-    if kinds <= {int, float} and kinds:
-        return pd.array([None if value is None else float(value) for value in values], dtype="Float64")
-    if kinds and all(hasattr(kind, "isoformat") for kind in kinds):
-        return pd.to_datetime(pd.Series(values), utc=True).astype("datetime64[us, UTC]")
-    return pd.array([None if value is None else _text(value) for value in values], dtype="string")
+    stated = [value for value in values if value is not None]
+    kinds = {type(value) for value in stated}
+    dtype: Any = next((dtype for known, dtype in _DTYPES if kinds and kinds <= known), "string")
+    if dtype == "string":
+        values = [value if value is None or isinstance(value, str) else _json(value) for value in values]
+    elif dtype == "Int64" and any(abs(value) >= 2**63 for value in stated):
+        dtype = "Float64"
+    return pd.array(values, dtype=dtype)
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def of_entry(entry: Entry, launch: Launch) -> dict[str, Any]:
-    """The row of a stored receipt with the effective value of every axis, by its path."""
-    return {**{name: getattr(entry, name) for name in COLUMNS}, **launch.settings.effective}
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def of_steps(launches: Iterable[Launch]) -> pd.DataFrame:
@@ -58,26 +60,15 @@ def of_steps(launches: Iterable[Launch]) -> pd.DataFrame:
 
     A launch whose steps are not kept has no rows.
     """
-    import numpy as np
     import pandas as pd
 
-    parts = []
+    columns: dict[str, list[Any]] = {name: [] for name in STEPS}
     for launch in launches:
-        seconds, segment = launch.durations, launch.segment
-        steady = np.zeros(len(seconds), dtype=bool)
-        if segment is not None and segment.status == "steady":
-            steady[segment.of(range(len(seconds)))] = True
-        parts.append(
-            pd.DataFrame(
-                {
-                    "receipt": launch.parsed.id,
-                    "label": launch.parsed.name,
-                    "step": np.arange(len(seconds)),
-                    "seconds": np.asarray(seconds, dtype=float),
-                    "steady": steady,
-                }
-            )
-        )
-    columns = {"receipt": "string", "label": "string", "step": "Int64", "seconds": "Float64", "steady": "boolean"}
-    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns))
-    return table.astype(columns)
+        segment, count = launch.segment, len(launch.durations)
+        steady = set(segment.of(range(count))) if segment is not None and segment.status == "steady" else ()
+        columns["receipt"] += [launch.parsed.id] * count
+        columns["label"] += [launch.parsed.name] * count
+        columns["step"] += range(count)
+        columns["seconds"] += launch.durations
+        columns["steady"] += [step in steady for step in range(count)]
+    return pd.DataFrame({name: pd.array(values, dtype=STEPS[name]) for name, values in columns.items()})

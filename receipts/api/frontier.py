@@ -14,13 +14,12 @@ if TYPE_CHECKING:
 
 WEEKS = 26  # before the newest launch of a lane, which are looked at for a stated result
 MOST_STATED = 2000  # of these the newest
-_TRIED = 8  # candidates of a shape
+_SHOWN = ("accelerator", "chips", "sequence_length", "tokens_per_second_per_chip", "mfu", "peak_bytes", "provenance")
 
 
 def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Rows by lane, the proven results of a lane first; see `page`. An unknown lane has none."""
     from receipts.publish.report.best import frontiers, stated
-    from receipts.publish.report.frontier import result
     from receipts.publish.report.reader import ReportReader
     from receipts.publish.report.replicates import Replicates
 
@@ -28,14 +27,14 @@ def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> lis
     with store.one_state():
         reader = ReportReader(store, rulebook, now, lanes, now)
         proven = [best.now for held in frontiers(reader, (), Replicates(reader)).by_lane.values() for best in held]
-        items = [(item, True) for item in proven] + [(item, False) for item in stated(_reported(reader, lanes))]
-        rows = [_row(item, result(item, None), proven=is_proven) for item, is_proven in items]
+        rows = [_row(item, proven=True) for item in proven]
+        rows += [_row(item, proven=False) for item in stated(_reported(reader, lanes))]
     return sorted(rows, key=lambda row: row["lane"])
 
 
 def _reported(reader: ReportReader, lanes: Sequence[str]) -> list[Item]:
     """Candidates for a stated result: the fastest of each shape among the newest launches."""
-    from receipts.publish.report.best import shapes
+    from receipts.publish.report.best import STATED, rate, shapes
     from receipts.store import Filters, condition
 
     rows: list[Entry] = []
@@ -44,29 +43,23 @@ def _reported(reader: ReportReader, lanes: Sequence[str]) -> list[Item]:
         for newest in reader.store.find(Filters(conditions, limit=1)):
             since = condition(f"started>={newest.started - timedelta(weeks=WEEKS):%Y-%m-%d}")
             rows += reader.store.find(Filters((since, *conditions), limit=MOST_STATED))
-
-    def rate(row: Entry) -> float:
-        return -(row.tokens_per_second_per_chip or row.tokens_per_second or 0.0)
-
-    return reader.items(row for held in shapes(rows).values() for row in sorted(held, key=rate)[:_TRIED])
+    by_shape = shapes(rows).values()
+    return reader.items(row for some in by_shape for row in sorted(some, key=rate, reverse=True)[:STATED])
 
 
-def _row(item: Item, result: Any, *, proven: bool) -> dict[str, Any]:
+def _row(item: Item, *, proven: bool) -> dict[str, Any]:
+    from receipts.publish.report.frontier import result
+
+    shown = result(item, None)
     return {
         "lane": item.entry.lane,
         "proven": proven,
         "receipt": item.entry.id,
         "label": item.entry.name,
-        "model": " ".join(result.names(())) or None,
-        "layout": result.layout or None,
-        "accelerator": result.accelerator,
-        "chips": result.chips,
-        "sequence_length": result.sequence_length,
-        "tokens_per_second_per_chip": result.tokens_per_second_per_chip,
-        "mfu": result.mfu,
-        "peak_bytes": result.peak_bytes,
-        "provenance": result.provenance,
-        "open_questions": list(result.open_questions),
+        "model": " ".join(shown.names(())) or None,
+        "layout": shown.layout or None,
+        **{name: getattr(shown, name) for name in _SHOWN},
+        "open_questions": list(shown.open_questions),
         "ran": item.entry.finished or item.entry.started,
     }
 

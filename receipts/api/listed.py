@@ -16,26 +16,24 @@ if TYPE_CHECKING:
     from receipts.publish.page import Page
     from receipts.store import Entry
 
+# Of the row of a receipt; what a store numbers for itself is left out.
+INTERNAL = frozenset({"seq", "generation", "geometry", "layout"})
 
-@dataclass(frozen=True, repr=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Listed(Answer):
     """A list: the command's JSON, the rows of its table, its page, and the code that the command ends with."""
 
     document: Any
     rows: Sequence[Mapping[str, Any]]
     shown: Callable[[], Page]
-    code: int = 0
+    exit_code: int = 0
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         return iter(self.rows)
-
-    @property
-    def exit_code(self) -> int:
-        """The code that the command ends with."""
-        return self.code
 
     def to_dict(self) -> Any:
         """What the command prints with ``--json``."""
@@ -52,21 +50,21 @@ class Listed(Answer):
         return of_rows(self.rows)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Receipts(Answer):
     """Stored receipts that meet some conditions, in their order; iterating reads each as a `Receipt`."""
 
-    def __init__(self, store: Store, entries: Sequence[Entry]) -> None:
-        self._store = store
-        self.entries = entries
+    store: Store
+    entries: Sequence[Entry]
 
     def __len__(self) -> int:
         return len(self.entries)
 
     def __iter__(self) -> Iterator[Receipt]:
-        return (self._store.get(item.id) for item in self.entries)
+        return (self.store.get(item.id) for item in self.entries)
 
     def __getitem__(self, index: int) -> Receipt:
-        return self._store.get(self.entries[index].id)
+        return self.store.get(self.entries[index].id)
 
     def to_dict(self) -> list[dict[str, Any]]:
         """What ``receipts list --json`` prints: the columns of each row."""
@@ -87,12 +85,18 @@ class Receipts(Answer):
         ``tokens_per_second`` is in tokens a second, times in seconds, memory in bytes, ``mfu`` a fraction. ``status``
         and ``path_answer`` are those of the verdict that the receipt was stored with. Reads every document.
         """
-        from receipts.api.frames import COLUMNS, of_entry, of_rows
+        from receipts.api.frames import of_rows
+        from receipts.store import Entry
 
-        return of_rows([of_entry(item, self._store.launch(item.id)) for item in self.entries], COLUMNS)
+        columns = [name for name in Entry._fields if name not in INTERNAL]
+        rows = [
+            {**{name: getattr(item, name) for name in columns}, **self.store.launch(item.id).settings.effective}
+            for item in self.entries
+        ]
+        return of_rows(rows, columns)
 
     def steps(self) -> pd.DataFrame:
         """A row for each step of each receipt: receipt, label, step (from 0), seconds, steady."""
         from receipts.api.frames import of_steps
 
-        return of_steps(self._store.launch(item.id) for item in self.entries)
+        return of_steps(self.store.launch(item.id) for item in self.entries)

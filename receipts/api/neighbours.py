@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from receipts.judging.verdict import Comparison
     from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
 
 
@@ -30,10 +29,11 @@ def axis_named(name: str) -> str:
 
 def as_data(neighbourhood: Neighbourhood) -> dict[str, Any]:
     """What ``receipts neighbours --json`` prints."""
+    run = neighbourhood.of.receipt.run
     return {
         "receipt": neighbourhood.of.id,
-        "label": neighbourhood.of.receipt.run.label,
-        "lane": neighbourhood.of.receipt.run.lane,
+        "label": run.label,
+        "lane": run.lane,
         "metric": neighbourhood.metric,
         "neighbours": [_one(item) for item in neighbourhood.compared],
         "refused": [_one(item) for item in neighbourhood.refused],
@@ -44,30 +44,17 @@ def as_data(neighbourhood: Neighbourhood) -> dict[str, Any]:
 
 
 def _one(item: JudgedNeighbour) -> dict[str, Any]:
-    headline = item.headline
+    verdict, headline = item.verdict, item.verdict.headline
+    changed = [change for change in verdict.difference.changed if change.axis == item.axis]
     return {
         "axis": item.axis,
-        "members": [
-            {"path": member.path, "from": member.a, "to": member.b}
-            for change in item.verdict.difference.changed
-            if change.axis == item.axis
-            for member in change.members
-        ],
+        "members": [{"path": one.path, "from": one.a, "to": one.b} for change in changed for one in change.members],
         "receipt": item.entry.id,
         "label": item.entry.label,
-        "launches": list(item.verdict.b),
-        **_verdict(item.verdict),
+        "launches": list(verdict.b),
+        **{name: getattr(verdict, name) for name in ("status", "comparable", "path", "effect")},
         "ratio": item.ratio,
         "low": headline.effect.low if headline else None,
         "high": headline.effect.high if headline else None,
         "reason": item.reason or None,
-    }
-
-
-def _verdict(verdict: Comparison) -> dict[str, str]:
-    return {
-        "status": verdict.status,
-        "comparable": verdict.comparable,
-        "path": verdict.path,
-        "effect": verdict.effect,
     }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from receipts.receipt import Document, Parsed, parse, read
 if TYPE_CHECKING:
     import pandas as pd
 
+    from receipts.axes.lane import Lane
     from receipts.judging.rulebook import Rulebook
     from receipts.judging.verdict import ReceiptVerdict
     from receipts.publish.page import Page
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from receipts.store import Decision
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Receipt(Answer):
     """A receipt with its verdict and the five answers. Indexing gives a stated leaf: ``receipt["batch.micro_batch"]``.
 
@@ -35,24 +38,13 @@ class Receipt(Answer):
     and ``reproduced`` who else came to its result.
     """
 
-    def __init__(
-        self,
-        parsed: Parsed,
-        rules: Rulebook,
-        facts: Facts | None = None,
-        decisions: Sequence[Decision] = (),
-        actor: str | None = None,
-        signer: Signer | None = None,
-        reproduced: Reproduced | None = None,
-    ) -> None:
-        self.parsed = parsed
-        self.facts = Facts() if facts is None else facts
-        self.decisions = decisions
-        self.actor = actor
-        self.signer = signer
-        self.reproduced = reproduced
-        self._rulebook = rules
-        self._lane = rules.lanes.of(parsed.receipt.run.lane)
+    parsed: Parsed
+    rulebook: Rulebook
+    facts: Facts = field(default_factory=Facts)
+    decisions: Sequence[Decision] = ()
+    actor: str | None = None
+    signer: Signer | None = None
+    reproduced: Reproduced | None = None
 
     @property
     def id(self) -> str:
@@ -70,11 +62,6 @@ class Receipt(Answer):
         return self.verdict.status
 
     @property
-    def exit_code(self) -> int:
-        """0, as of ``receipts show``."""
-        return 0
-
-    @property
     def stated(self) -> Mapping[str, Any]:
         """Every stated leaf by its path; units are those of ``receipts axes``."""
         return self.parsed.stated
@@ -82,17 +69,21 @@ class Receipt(Answer):
     def __getitem__(self, path: str) -> Any:
         return self.stated[path]
 
+    @property
+    def _lane(self) -> Lane:
+        return self.rulebook.lanes.of(self.parsed.receipt.run.lane)
+
     @cached_property
     def verdict(self) -> ReceiptVerdict:
         """What the rules find, and the status that follows."""
-        return judge_receipt(self.parsed, self._lane, self._rulebook.rules, self.facts)
+        return judge_receipt(self.parsed, self._lane, self.rulebook.rules, self.facts)
 
     @cached_property
     def answers(self) -> Answers:
         """The five answers that head every receipt."""
         from receipts.questions.answers import answers
 
-        return answers(self.parsed, self._lane, self.verdict, self.facts, self._rulebook.rules)
+        return answers(self.parsed, self._lane, self.verdict, self.facts, self.rulebook.rules)
 
     def to_dict(self) -> dict[str, Any]:
         """What ``receipts show --json`` prints: id, answers, verdict, stated leaves, memory by chip, decisions."""
@@ -133,15 +124,15 @@ class Receipt(Answer):
         """A row for each step: receipt, label, step (from 0), seconds, steady."""
         from receipts.api.frames import of_steps
 
-        return of_steps([self._rulebook.launch(self.parsed)])
+        return of_steps([self.rulebook.launch(self.parsed)])
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Check(Answer):
     """What the rules say of a receipt beside its witnesses, with the proof of each error; nothing is stored."""
 
-    def __init__(self, receipt: Receipt, verdict: ReceiptVerdict) -> None:
-        self.receipt = receipt
-        self.verdict = verdict
+    receipt: Receipt
+    verdict: ReceiptVerdict
 
     @property
     def status(self) -> str:
@@ -151,9 +142,7 @@ class Check(Answer):
     @property
     def exit_code(self) -> int:
         """0 valid, 1 invalid, 3 open."""
-        from receipts.judging.verdict import EXIT
-
-        return EXIT[self.verdict.status]
+        return self.verdict.exit_code
 
     def to_dict(self) -> list[dict[str, Any]]:
         """What ``receipts check FILE --json`` prints: a list of one verdict (``schema/verdict-1.schema.json``)."""
@@ -171,7 +160,7 @@ class Check(Answer):
 
         names = ("code", "name", "level", "at", "found", "expected", "do")
         rows = [{name: getattr(item, name) for name in names} for item in self.verdict.findings]
-        return of_rows([{**row, "level": row["level"].value} for row in rows], names)
+        return of_rows(rows, names)
 
 
 def load(path: str | os.PathLike[str]) -> Receipt:
@@ -179,19 +168,13 @@ def load(path: str | os.PathLike[str]) -> Receipt:
     return Receipt(parse(read(os.fspath(path))), rulebook())
 
 
-def parsed(given: Any) -> Parsed:
+def parsed(given: Any, parser: Callable[[Document], Parsed] = parse) -> Parsed:
     """A receipt, the path of its file, its bytes, or its document as a mapping, checked. Raises InputError."""
-    if isinstance(given, Receipt):
-        return given.parsed
-    if isinstance(given, Parsed):
-        return given
+    if isinstance(given, Receipt | Parsed):
+        return given.parsed if isinstance(given, Receipt) else given
     if isinstance(given, Mapping):
-        import json
-
-        return parse(Document(json.dumps(given).encode(), "the document"))
-    if isinstance(given, bytes):
-        return parse(Document(given, "the document"))
-    return parse(read(os.fspath(given)))
+        given = json.dumps(given).encode()
+    return parser(Document(given, "the document") if isinstance(given, bytes) else read(os.fspath(given)))
 
 
 def check(receipt: Any, *, witnesses: Iterable[Any] = ()) -> Check:
@@ -206,5 +189,5 @@ def check(receipt: Any, *, witnesses: Iterable[Any] = ()) -> Check:
     others = [parsed(item) for item in witnesses]
     refuse_strangers(others, [one])
     facts = replace(Facts.among([one, *others]), now=datetime.now(UTC))
-    shown = Receipt(one, rules, facts)
-    return Check(shown, judge_receipt(one, rules.lanes.of(one.receipt.run.lane), rules.rules, facts, prove=True))
+    verdict = judge_receipt(one, rules.lanes.of(one.receipt.run.lane), rules.rules, facts, prove=True)
+    return Check(Receipt(one, rules, facts), verdict)

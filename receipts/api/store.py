@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType, TracebackType
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from receipts import metrics as registry
@@ -26,26 +28,21 @@ Given = Any  # a word, or a `Path`, bytes, mapping or receipt, which `receipts.a
 Order = Literal["newest", "oldest", "stored"]
 
 
-class Store:
+@dataclass(frozen=True, eq=False, repr=False)
+class Store(AbstractContextManager["Store"]):
     """A store of receipts. Words name what they name in a command: id, prefix, label, ``label=glob``, ``@pin``.
 
     Use it in a ``with`` block, or `close` it. Every method raises StoreError if the store cannot be reached.
     """
 
-    def __init__(self, opened: Opened, rules: Rulebook | None = None, floors: Floors | None = None) -> None:
-        self.opened = opened
-        self.rulebook = rules or rulebook()
-        self._floors = floors
+    opened: Opened
+    rulebook: Rulebook = field(default_factory=rulebook)
+    floors: Floors | None = None
 
     def __repr__(self) -> str:
         return f"<receipts store {self.opened.url}>"
 
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -71,10 +68,15 @@ class Store:
     def get(self, word: str) -> Receipt:
         """The one receipt that a word names, with what the store knows of it. Raises NotFound."""
         one = self.opened.get(word)
-        decided, actor = self.opened.published.decisions([one.id]), self.opened.entry(one.id).actor
-        facts = self.opened.query.facts([one])
-        others = reproduced(Comparisons(self.opened, self.rulebook, floors=self._floors), self.opened, one)
-        return Receipt(one, self.rulebook, facts, decided, actor, signer(self.opened, one), others)
+        return Receipt(
+            one,
+            self.rulebook,
+            facts=self.opened.query.facts([one]),
+            decisions=self.opened.published.decisions([one.id]),
+            actor=self.opened.entry(one.id).actor,
+            signer=signer(self.opened, one),
+            reproduced=reproduced(Comparisons(self.opened, self.rulebook, floors=self.floors), self.opened, one),
+        )
 
     def launch(self, receipt: str) -> Launch:
         """The launch of a stored receipt, by its id: steps, steady segment and readings of every metric."""
@@ -109,17 +111,19 @@ class Store:
 
         ``waivers`` are axes that do not count, each with the reason. Raises NotFound and UsageError.
         """
-        sides = [[self._named(item) for item in (side if isinstance(side, list) else [side])] for side in (a, b)]
+        groups = (a, b, list(witnesses))
+        left, right, shown_by = ([_named(item) for item in (it if isinstance(it, list) else [it])] for it in groups)
         return compared(
             self.opened,
             self.rulebook,
-            *sides,
+            left,
+            right,
             metric=metric,
-            witnesses=[self._named(item) for item in witnesses],
+            witnesses=shown_by,
             waivers=waivers,
             study=study,
             replicates=replicates,
-            floors=self._floors,
+            floors=self.floors,
         )
 
     def neighbours(
@@ -157,9 +161,14 @@ class Store:
 
         ``exit_code`` is 0 known or likely to work, 1 known or predicted to fail, 3 unknown. Raises InputError.
         """
-        from receipts.api.preflight import preflight
+        from receipts.publish.preflight import page
+        from receipts.questions.plan import parse_plan
+        from receipts.questions.preflight import answered
 
-        return preflight(self.opened, self.rulebook, self._one(plan) if isinstance(plan, str) else plan)
+        one = self.opened.get(plan) if isinstance(plan, str) else parsed(plan, parse_plan)
+        known = answered(one, self.rulebook.lanes.of(one.receipt.run.lane), self.opened)
+        document = known.as_data()
+        return Listed(document, [document], lambda: page(one, known.answer, known.rung), known.answer.code)
 
     def frontier(self, *lanes: str) -> Listed:
         """The best valid result of every shape, by lane, beside the best that is merely stated.
@@ -183,28 +192,26 @@ class Store:
 
         Raises InputError with every problem.
         """
-        from receipts.api.claims import judge_all, parsed_claims
-        from receipts.judging.verdict_json import to_json
+        from receipts.api.claims import check
 
-        return [to_json(item) for item in judge_all(self.opened, self.rulebook, parsed_claims(document))]
+        return check(self.opened, self.rulebook, document, add=False)
 
     def add_claims(self, document: bytes) -> list[dict[str, Any]]:
         """Add the claims of a ``claims.toml``; gives the first verdict on each that is new.
 
         Raises InputError with every problem, NotFound, and ConflictError for a claim that differs from the stored one.
         """
-        from receipts.api.claims import add, parsed_claims
-        from receipts.judging.verdict_json import to_json
+        from receipts.api.claims import check
 
-        return [to_json(item) for item in add(self.opened, self.rulebook, parsed_claims(document))]
-
-    def _named(self, item: Given) -> Parsed | str:
-        # A text is never a path here: the server passes on what it is sent.
-        return item if isinstance(item, str) else parsed(item)
+        return check(self.opened, self.rulebook, document, add=True)
 
     def _one(self, item: Given) -> Parsed:
-        named = self._named(item)
-        return self.opened.get(named) if isinstance(named, str) else named
+        return self.opened.get(item) if isinstance(item, str) else parsed(item)
+
+
+def _named(item: Given) -> Parsed | str:
+    # A text is never a path here: the server passes on what it is sent.
+    return item if isinstance(item, str) else parsed(item)
 
 
 def open(store: str | None = None, *, create: bool = False) -> Store:  # `receipts.open`, as in `gzip.open`

@@ -107,11 +107,10 @@ def _judged(
     replicates: bool = True,
 ) -> list[ClaimVerdict]:
     """The verdicts on the claims of files: on all, or on those of some names."""
-    from receipts.questions.claims import judge
-    from receipts.questions.claims.gather import gather
+    from receipts.questions.claims.gather import verdict_on
 
     return [
-        judge(claim, gather(claim, session.rulebook, store, group.folder, replicates=replicates), session.rulebook)
+        verdict_on(claim, session.rulebook, store, group.folder, replicates=replicates)
         for group in groups
         for claim in group.claims
         if not only or claim.id in only

@@ -69,7 +69,7 @@ def required(verdict: Comparison, requirement: Requirement, margin: float | None
     if verdict.comparable != "yes" or verdict.path != "witnessed":
         open_ = "comparable" if verdict.comparable != "yes" else "the path witnessed"
         return Gate("open", f"not enough to say: the two are not shown to be {open_}")
-    headline = next((item for item in verdict.results if item.metric == verdict.metric), None)
+    headline = verdict.headline
     if margin is not None:
         return _within(verdict, headline, margin)
     if verdict.effect in MEETS[requirement]:

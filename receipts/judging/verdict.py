@@ -239,6 +239,11 @@ class Comparison:
         return EXIT[self.status]
 
     @property
+    def headline(self) -> MetricResult | None:
+        """What it says of the metric that was asked for; None where neither side has it."""
+        return next((item for item in self.results if item.metric == self.metric), None)
+
+    @property
     def counted(self) -> tuple[str, ...]:
         """Names of the changed axes that count."""
         left_out = {axis for axis, _ in self.uncounted} | {axis for axis, _ in self.waivers}

@@ -122,7 +122,7 @@ def _waterfall(bridge: Bridge, chain: Chain, say: Words) -> Table:
 def _step(chain: Chain, hop: Hop) -> Row:
     start, here = chain[0].a.values.place, hop.b.values.place
     so_far = percent(here - start) if start is not None and here is not None else NONE
-    effect = effect_word(hop.headline) if hop.headline is not None else hop.verdict.effect
+    effect = effect_word(hop.verdict.headline) if hop.verdict.headline is not None else hop.verdict.effect
     verdict = effect if hop.accepted else f"{hop.verdict.status}, {effect}"
     end = hop.b
     return row(
@@ -140,7 +140,7 @@ def _step(chain: Chain, hop: Hop) -> Row:
 
 def _ordered(hop: Hop, say: Words) -> str | None:
     """What the comparison says beside the gain, where the order of the launches makes it another number."""
-    headline = hop.headline
+    headline = hop.verdict.headline
     if headline is None or headline.ratio is None or headline.effect.design not in ORDERED or hop.gain is None:
         return None
     if abs(headline.ratio / hop.gain.ratio - 1) < SAME:

@@ -161,7 +161,7 @@ def _effects(verdict: Comparison, say: Words) -> Section:
 
 def _reasons(verdict: Comparison, say: Words) -> Iterator[str]:
     """What the numbers are, which of them are stated, how the effect was judged, and when a compile pays."""
-    result = next((item for item in verdict.results if item.metric == verdict.metric), None)
+    result = verdict.headline
     if result is not None:
         numbers = [
             say("number_of", side=letter, text=side.text, unsteady=say("unsteady") if side.source == "unsteady" else "")

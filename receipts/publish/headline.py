@@ -13,7 +13,7 @@ from receipts.judging.verdict import Comparison, Level, MetricResult
 from receipts.publish import lacks
 from receipts.publish.findings import grouped, on_sides, reason, worth_reading
 from receipts.publish.page import Cell, Mark, State
-from receipts.publish.readings import STATED, effect_word, headline, leaf, value
+from receipts.publish.readings import STATED, effect_word, leaf, value
 from receipts.publish.words import Words
 
 MOST_MOVED = 3
@@ -35,7 +35,7 @@ def bridge(verdict: Comparison, rules: RuleSet) -> str:
 
 
 def _accepted(verdict: Comparison, _rules: RuleSet, say: Words) -> str:
-    result = headline(verdict)
+    result = verdict.headline
     if result is None or result.ratio is None:
         return verdict.effect
     metric = metrics.get(result.metric)
@@ -85,7 +85,7 @@ def _rejected(verdict: Comparison, rules: RuleSet, say: Words) -> str:
 
 
 def _undecided(verdict: Comparison, rules: RuleSet, say: Words) -> str:
-    result = headline(verdict)
+    result = verdict.headline
     if result is None or result.ratio is None:
         first = say("no_number")
     else:
@@ -108,7 +108,7 @@ def missing(verdict: Comparison, rules: RuleSet, say: Words) -> list[str]:
     if paths:
         texts.append(say("unknown_settings", n=len(paths), first=leaf(paths[0])))
     groups = grouped(item for item in worth_reading(verdict, rules) if item.code not in unknown)
-    result = headline(verdict)
+    result = verdict.headline
     if result is not None and result.effect.needed and not groups.at(Level.OPEN):
         texts.append(say("needed", n=result.effect.needed))
     return texts + [str(item) for item in lacks.weighed(groups)]

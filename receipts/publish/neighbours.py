@@ -56,7 +56,7 @@ def _table(items: Sequence[JudgedNeighbour], after: tuple[str, ...]) -> Table:
     )
     rows = []
     for item in items:
-        result = item.headline
+        result = item.verdict.headline
         rows.append(
             row(
                 *(item.entry.id[:12], _moved(item)),

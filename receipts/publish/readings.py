@@ -40,11 +40,6 @@ def named(metric: Metric) -> str:
     return metric.title if unit(metric) in metric.title else f"{metric.title}, {unit(metric)}".rstrip(", ")
 
 
-def headline(verdict: Comparison) -> MetricResult | None:
-    """The result for the metric that was asked for."""
-    return next((item for item in verdict.results if item.metric == verdict.metric), None)
-
-
 def reading(item: MetricResult, side: MetricReading) -> str:
     """One side's value in `unit`; `MARK` behind a number that was stated and not measured."""
     if side.value is None:

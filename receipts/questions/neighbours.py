@@ -14,7 +14,7 @@ from receipts import metrics
 from receipts.axes.configuration import configuration
 from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.topic import Topic
-from receipts.judging.verdict import Comparison, Level, MetricResult, Question
+from receipts.judging.verdict import Comparison, Level, Question
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Parsed
 
@@ -36,14 +36,10 @@ class JudgedNeighbour:
     reason: str  # what refuses it, or what would settle it: the first finding on the pair, else on a side
 
     @property
-    def headline(self) -> MetricResult | None:
-        """What the comparison says of the metric that was asked for."""
-        return next((item for item in self.verdict.results if item.metric == self.verdict.metric), None)
-
-    @property
     def ratio(self) -> float | None:
         """The neighbour's number over the receipt's."""
-        return self.headline.ratio if self.headline is not None else None
+        headline = self.verdict.headline
+        return headline.ratio if headline is not None else None
 
     @property
     def refused(self) -> bool:

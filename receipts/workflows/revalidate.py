@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from receipts.base.errors import ReceiptsError, RuleError, StoreError
-from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_receipt
 from receipts.judging.rulebook import Rulebook
@@ -216,8 +215,7 @@ class Revalidation:
     # Claims
 
     def _claims(self) -> Iterator[Rejudged]:
-        from receipts.questions.claims import judge
-        from receipts.questions.claims.gather import gather, stored
+        from receipts.questions.claims.gather import stored, verdict_on
 
         stale = set(self._stale.claims())
         if not stale:
@@ -226,7 +224,7 @@ class Revalidation:
             last = self.store.published.last_claim_verdict(claim.id)
             if last is None or not self._wanted(last.document.get("lanes") or ()):
                 continue
-            verdict: ClaimVerdict = judge(claim, gather(claim, self.rulebook, self.store), self.rulebook)
+            verdict = verdict_on(claim, self.rulebook, self.store)
             names = tuple(receipt for _, receipt in last.receipts)
             change = _changed("claim", names, claim.id, last.document, to_json(verdict))
             if not self.dry_run and self._is_new(change, last.document):

@@ -217,7 +217,7 @@ class Checker:
         if item.kind == "reading" and item.unit != "×":
             return self._reading(item, b, readings(item))
         verdict = self._compared(a, b, metric)
-        result = next((one for one in verdict.results if one.metric == metric.name), None)
+        result = verdict.headline
         if result is None or result.a.value is None or result.b.value is None:
             return LintResult("unproven", f"{metric.title} is not on both sides", "link receipts that carry it")
         mine, theirs = (self._rulebook.launch(one).read(metric).value for one in (a, b))

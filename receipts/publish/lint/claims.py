@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.claims import ClaimFile, judge
-from receipts.questions.claims.gather import gather, is_file, stored
+from receipts.questions.claims import ClaimFile
+from receipts.questions.claims.gather import is_file, stored, verdict_on
 
 if TYPE_CHECKING:
     from receipts.judging.claim_verdict import ClaimVerdict
@@ -23,9 +23,9 @@ def judge_named(
             if claim.id == name:
                 words = (*claim.baseline, *claim.candidate)
                 opened = None if all(is_file(word) for word in words) else store()
-                return judge(claim, gather(claim, rulebook, opened, group.folder), rulebook)
+                return verdict_on(claim, rulebook, opened, group.folder)
     opened = store()
     for claim in stored(opened).claims:
         if claim.id == name:
-            return judge(claim, gather(claim, rulebook, opened), rulebook)
+            return verdict_on(claim, rulebook, opened)
     return None

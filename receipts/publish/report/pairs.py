@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
-from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Question, decide
+from receipts.judging.verdict import Comparison, Finding, Level, Question, decide
 from receipts.publish.report.data import AwaitedRule, JudgedPair, Moved, Reason, Ref, RefusedPairs
 from receipts.publish.report.links import ComparedPair, Links, place_of
 from receipts.publish.report.neighbours import LaunchGroup
@@ -93,19 +93,15 @@ def _judged(compared: Sequence[ComparedPair], rules: RuleSet) -> tuple[list[Judg
     from receipts.stats.holm import adjust
 
     kept = [index for index, pair in enumerate(compared) if pair.verdict.status != "rejected"]
-    headlines = [_headline(compared[index].verdict) for index in kept]
+    headlines = [compared[index].verdict.headline for index in kept]
     tested = [(index, item.effect) for index, item in zip(kept, headlines, strict=True) if item is not None]
     effects = dict(zip((index for index, _ in tested), adjust([effect for _, effect in tested]), strict=True))
     counted = sum(effect.p_beyond is not None for _, effect in tested)
     return [_summary(pair, effects.get(index), rules) for index, pair in enumerate(compared)], counted
 
 
-def _headline(verdict: Comparison) -> MetricResult | None:
-    return next((item for item in verdict.results if item.metric == verdict.metric), None)
-
-
 def _summary(pair: ComparedPair, adjusted: Effect | None, rules: RuleSet) -> JudgedPair:
-    verdict, headline = pair.verdict, _headline(pair.verdict)
+    verdict, headline = pair.verdict, pair.verdict.headline
     effect, why = verdict.effect, headline.effect.why if headline else ""
     if adjusted is not None:
         why = adjusted.why

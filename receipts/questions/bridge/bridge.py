@@ -219,7 +219,7 @@ class _Builder:
         links = self._search.graph.links
         axis = links.get(edge[0], {}).get(edge[1]) or ", ".join(judged.verdict.counted)
         verdict = judged.verdict
-        why = next((item.effect.why for item in verdict.results if item.metric == verdict.metric), "")
+        why = verdict.headline.effect.why if verdict.headline is not None else ""
         reason = "" if verdict.status == "accepted" else next(reasons(verdict, self._rulebook.rules), why)
         return Hop(here, there, axis, verdict, judged.gain, reason)
 

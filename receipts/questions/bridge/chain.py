@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from receipts.axes import Member
-from receipts.judging.verdict import Comparison, MetricResult
+from receipts.judging.verdict import Comparison
 from receipts.questions.bridge.gain import HopGain
 from receipts.questions.bridge.point import BridgePoint, Judge
 
@@ -32,11 +32,6 @@ class Hop:
     def members(self) -> tuple[Member, ...]:
         """The axis' leaves that moved, with both values."""
         return next((item.members for item in self.verdict.difference.changed if item.axis == self.axis), ())
-
-    @property
-    def headline(self) -> MetricResult | None:
-        """What the comparison itself says of the metric; it may take the order of launches into account."""
-        return next((item for item in self.verdict.results if item.metric == self.verdict.metric), None)
 
 
 Chain = tuple[Hop, ...]

@@ -67,7 +67,7 @@ def _chain(chain: Chain) -> list[dict[str, Any]]:
 
 
 def _hop(hop: Hop) -> dict[str, Any]:
-    effect = hop.headline.effect if hop.headline is not None else None
+    effect = hop.verdict.headline.effect if hop.verdict.headline is not None else None
     return {
         "axis": hop.axis,
         "members": [{"path": item.path, "from": item.a, "to": item.b} for item in hop.members],

@@ -245,7 +245,8 @@ def _again(way: Sequence[int], ground: Ground, tools: RouteTools, floor: bool) -
         ends = [number for number in (here, there) if number in ground.stored]
         hop = tools.known(here, there)
         if hop is not None and not hop.accepted:
-            total, beyond = launches_to_settle(hop.headline.effect if hop.headline is not None else None)
+            headline = hop.verdict.headline
+            total, beyond = launches_to_settle(headline.effect if headline is not None else None)
             sound = hop.verdict.comparable == "yes" and hop.verdict.path == "witnessed"
             lacking = any(len(ground.stored[number].launches) < total for number in ends)
             for number in ends:

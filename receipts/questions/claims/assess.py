@@ -34,7 +34,7 @@ CONFIDENCE = 0.95
 def of_pair(claim: Claim, comparison: Comparison, rules: RuleSet) -> Assessment:
     """A candidate against a baseline: the effect's interval held against the claim's band."""
     bound, metric = claim.bound, metrics.get(claim.metric_name)
-    result = next((item for item in comparison.results if item.metric == metric.name), None)
+    result = comparison.headline
     assert bound is not None
     if result is None or metric.summary == "outcome":
         return Assessment("open", f"{metric.title} is a fact of one launch and carries no effect")

@@ -52,7 +52,7 @@ def _pair(verdict: ClaimVerdict, comparison: Comparison) -> list[str]:
         f"Baseline {_named(comparison.label_a, comparison.a)}; candidate {_named(comparison.label_b, comparison.b)}.",
         f"Comparable {comparison.comparable}, path {comparison.path}, effect {comparison.effect}.",
     ]
-    result = next((item for item in comparison.results if item.metric == verdict.metric), None)
+    result = comparison.headline
     if result is not None:
         lines.append(_effect(result))
     lines.append(f"Changed: {_changed(comparison)}.")

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from receipts.base.errors import NotFound, UsageError
 from receipts.judging.claims.claim import Claim
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.claims.judge import ClaimEvidence
+from receipts.questions.claims.judge import ClaimEvidence, judge
 from receipts.questions.claims.load import ClaimFile, from_json
 from receipts.questions.comparisons import Comparisons, names_one
 from receipts.receipt import Document, Parsed, parse, read
 
 if TYPE_CHECKING:
+    from receipts.judging.claim_verdict import ClaimVerdict
     from receipts.store import Store
 
 Missing = list[tuple[str, str]]
@@ -46,6 +47,13 @@ def gather(
     except UsageError:  # a side of several configurations: the comparison says so
         sides = comparisons.sides(a, b, claim.metric_name)
     return ClaimEvidence(sides.a, sides.b, sides.facts, tuple(missing), earlier, lost, sides.lost, frozenset(named))
+
+
+def verdict_on(
+    claim: Claim, rulebook: Rulebook, store: Store | None, folder: Path | None = None, *, replicates: bool = True
+) -> ClaimVerdict:
+    """The present verdict on a claim; see `gather`."""
+    return judge(claim, gather(claim, rulebook, store, folder, replicates=replicates), rulebook)
 
 
 def stored(store: Store, *, standing: bool = True) -> ClaimFile:

@@ -14,8 +14,7 @@ from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.claims.claim import Claim
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict_json import to_json as verdict_json
-from receipts.questions.claims.gather import gather, is_file
-from receipts.questions.claims.judge import judge
+from receipts.questions.claims.gather import is_file, verdict_on
 from receipts.questions.claims.load import ClaimFile, from_json, to_json
 from receipts.store import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
 
@@ -73,7 +72,7 @@ def history(store: Store, claim_id: str, rulebook: Rulebook) -> ClaimHistory:
     """A claim's history. Raises NotFound."""
     kept = store.published.claim(claim_id)
     claim = from_json(kept.body, f"claim {kept.id}")
-    verdict = judge(claim, gather(claim, rulebook, store), rulebook)
+    verdict = verdict_on(claim, rulebook, store)
     decided = store.published.decisions([*verdict.baseline, *verdict.candidate])
     return ClaimHistory(kept, claim, verdict, tuple(store.published.claim_verdicts(claim_id)), tuple(decided))
 

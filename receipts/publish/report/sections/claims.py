@@ -97,8 +97,7 @@ def judge_all(
     store: Store, rulebook: Rulebook, chronicle: Chronicle, until: datetime, lanes: Sequence[str] = ()
 ) -> JudgedClaims:
     """Every claim that stands or was replaced in the stretch, judged under the present rules, the newest first."""
-    from receipts.questions.claims import judge
-    from receipts.questions.claims.gather import gather
+    from receipts.questions.claims.gather import verdict_on
     from receipts.questions.claims.load import from_json
 
     replaced = {item.id: item for item in chronicle.replaced}
@@ -108,7 +107,7 @@ def judge_all(
     judged: list[tuple[StoredClaim, tuple[str, ...], ClaimVerdict]] = []
     for item in recent:
         claim = from_json(item.body, f"claim {item.id}")
-        verdict = judge(claim, gather(claim, rulebook, store), rulebook)
+        verdict = verdict_on(claim, rulebook, store)
         if not lanes or any(name.partition("@")[0] in lanes for name in verdict.lanes):
             judged.append((item, claim.quoted_in, verdict))
     ids = list(dict.fromkeys(name for _, _, verdict in judged for name in (*verdict.baseline, *verdict.candidate)))

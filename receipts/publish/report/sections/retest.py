@@ -57,7 +57,7 @@ class Tried:
 
 
 def _headline(verdict: Comparison) -> tuple[float | None, float | None, float | None]:
-    item = next((item for item in verdict.results if item.metric == verdict.metric), None)
+    item = verdict.headline
     return (item.ratio, item.effect.low, item.effect.high) if item is not None else (None, None, None)
 
 
