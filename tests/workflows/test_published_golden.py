@@ -9,9 +9,13 @@ from typing import Any
 
 import pytest
 
+from grid_store import keep
 from receipts.base.errors import UsageError
+from receipts.questions.history.line import history_of
 from receipts.receipt import Document, parse
+from receipts.store import open_store
 from receipts.workflows.published.golden import import_history
+from store_receipts import RULEBOOK
 
 TEST = "gpt3_tp2__golden_values_dev_dgx_h100.jsonl"
 
@@ -38,6 +42,18 @@ def test_each_change_of_the_values_is_a_receipt(tmp_path: Path) -> None:
     assert "H100" in stated["hardware.accelerator"]
     assert list(stated["measurement.step_durations_seconds"])[1:20] == [0.25] * 19
     assert hashlib.sha256(rows[2].encode()).hexdigest() in (entries[2].raw or b"").decode()
+
+
+def test_a_step_lies_on_the_commit_that_changed_the_values(tmp_path: Path) -> None:
+    seconds = [0.500, 0.501, 0.499, 0.500, 0.550, 0.551, 0.549]
+    dates = [f"2026-01-{day:02d}T03:04:05+01:00" for day in range(2, 9)]
+    rows = [line(f"c{at}", second, date=dates[at]) for at, second in enumerate(seconds)]
+    launches = [parse(Document(item.raw or b"", "x")) for item in import_history([history(tmp_path, *rows)])]
+    with open_store(str(tmp_path / "store.sqlite"), create=True) as store:
+        keep(store, launches)
+        seen = history_of(store, launches[0], RULEBOOK.lanes.of("unlisted"), "step_seconds")
+    assert len(seen.points) == 7
+    assert [(item.first.name, item.is_incident) for item in seen.changes] == [("gpt3_tp2 c4", True)]
 
 
 @pytest.mark.parametrize(

@@ -133,12 +133,13 @@ def _point(item: Entry, lane: Lane, metric: Metric, read: Callable[[str], Parsed
     """A launch as a point; None where it is no sample of the metric."""
     if item.outcome != "ok" or item.provenance != "measured" or not item.is_sample(metric.taint):
         return None
-    if metric.name in METRICS:
-        if metric.summary in ("step", "rate") and item.rate_source != "steps":
-            return None
-        value = getattr(item, metric.name)
-    else:
-        value = Launch(read(item.id), lane).read(metric).value
+    if metric.name in METRICS and not (metric.summary == "step" and item.rate_source is None):
+        value, source = getattr(item, metric.name), item.rate_source
+    else:  # a launch that states no tokens has no rate in the store, and may have kept its steps
+        reading = Launch(read(item.id), lane).read(metric)
+        value, source = reading.value, reading.source
+    if metric.summary in ("step", "rate") and source != "steps":
+        return None
     if value is None or not 0.0 < value < math.inf:
         return None
     return Point(item.id, item.name, item.started, item.host, value)
