@@ -4,14 +4,17 @@
 runs by the bf16 peak. Each row looked right alone.
 
 *Rejected.* 48.1 % beside 203,000 tokens/s on eight chips at 18.18 GFLOP a token and 989 TFLOP/s: that makes 46.6 %.
-249 TFLOP/s a chip beside an MFU of 29.2 % of 989 TFLOP/s.
+249 TFLOP/s a chip beside an MFU of 29.2 % of 989 TFLOP/s. 28.38 GFLOP a token called six times 3.03 billion active
+parameters.
 
-*Accepted.* What follows from the stated FLOPs a token, within half the last printed digits. Where only a formula is
-named: what follows from any published version of that formula, within half a percent, since a padded vocabulary and
-rounded parameter counts move it by that much. The median of what the steps of a log print, over an even number of
-steps: it is not the rate of the median step, and has one digit more than they print. A receipt that states neither
-MFU nor TFLOP/s is not asked for anything. An accelerator without a published peak has no MFU; there is no default
-peak."""
+*Accepted.* What follows from the stated FLOPs a token, within half the last printed digits. Fewer of them than a
+formula of parameters makes, since many leave the embedding out; and what a framework prints, whose formula changes with
+its version. Where only a formula is named: what follows from any published version of that formula, within half a
+percent, since a padded vocabulary and rounded parameter counts move it by that much. The median of what the steps of a
+log print, over an even number of steps: it is not the rate of the median step, and has one digit more than they print.
+A receipt that states neither MFU nor TFLOP/s is not asked for anything. An accelerator without a published peak has no
+MFU; there is no default peak.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from receipts.base.units import counted
 from receipts.judging.rule import COMPARABLE, MFU, Case, E, Offense, rule
-from receipts.metrics.flops import eras, geometry_of
+from receipts.metrics.flops import FORMULAS, eras, geometry_of
 from receipts.metrics.rates import STATED, CandidateValue, nearest
 from receipts.receipt.accelerators import find as find_accelerator
 from receipts.stats.interval import Interval
@@ -28,7 +31,9 @@ RATIO, TFLOPS, FLOPS, PEAK = (
     f"{STATED}.{name}" for name in ("mfu", "tflops_per_second_per_chip", "flops_per_token", "peak_flops_per_second")
 )
 DTYPE = f"{STATED}.peak_dtype"
+FORMULA = f"{STATED}.formula"
 COMPUTED = 0.005  # how far padding and rounded parameter counts move a computed formula
+OVER = 1.02  # of a formula that counts what the receipt states: a padded vocabulary, biases, norms
 
 
 def needs(case: Case) -> Iterable[str]:
@@ -51,7 +56,7 @@ def _flops(case: Case) -> tuple[CandidateValue, ...]:
     if own is not None:
         return (CandidateValue("the stated FLOPs a token", own),)
     geometry = geometry_of(case.stated)
-    named = ((item.id, item.function(geometry).flops) for item in eras(case.get(f"{STATED}.formula") or ""))
+    named = ((item.id, item.function(geometry).flops) for item in eras(case.get(FORMULA) or ""))
     return tuple(
         CandidateValue(f"FLOPs a token by {name}", Interval.around(value, COMPUTED * value))
         for name, value in named
@@ -74,6 +79,7 @@ def mfu_disagrees(case: Case) -> Iterator[Offense]:
     """TFLOP/s against rate and work, MFU against rate, work and peak, and both against each other."""
     if case.get(RATIO) is None and case.get(TFLOPS) is None:
         return
+    yield from _overcounted(case)
     chips, peak = case.get("hardware.chips"), _peak(case)
     works = _flops(case) if chips is not None else ()  # TFLOP/s and MFU contradict each other on any number of chips
     speeds = tuple(
@@ -88,6 +94,22 @@ def mfu_disagrees(case: Case) -> Iterator[Offense]:
     speed = case.launch.numbers.stated_loosely(TFLOPS)
     if speed is not None:
         yield from _against(case, RATIO, [CandidateValue("the stated TFLOP/s over the peak", speed * 1e12 / peak)])
+
+
+def _overcounted(case: Case) -> Iterator[Offense]:
+    """More FLOPs a token than the named formula makes of the stated parameters."""
+    own, named = case.launch.numbers.stated_loosely(FLOPS), case.get(FORMULA)
+    formula = FORMULAS.get(named) if named else None
+    if own is None or formula is None or formula.framework:
+        return
+    counted_flops = formula.function(geometry_of(case.stated)).flops
+    if counted_flops and own.low > OVER * counted_flops:
+        yield Offense(
+            at=FLOPS,
+            found=f"{case.get(FLOPS):.4g}",
+            expected=f"at most {OVER * counted_flops:.4g}, {formula.describe}",
+            do="count the parameters that the formula names, or name the formula that was used",
+        )
 
 
 def _against(case: Case, path: str, computed: Sequence[CandidateValue]) -> Iterator[Offense]:

@@ -3,9 +3,11 @@
 *Why.* One step is 40.2 % by all parameters, 25.8 % by the active ones and 29.2 % by the framework's own count; the
 sparse figure on a datasheet halves each of them. Without formula, peak and type an MFU names no quantity.
 
-*Rejected.* An MFU of 29.2 % with no formula. One divided by 1,979 TFLOP/s in bf16 on an H200: the sparse figure.
+*Rejected.* An MFU of 29.2 % with no formula. One divided by 1,979 TFLOP/s in bf16 on an H200: the sparse figure. One
+divided by 756 TFLOP/s there: the peak of another card, or a tool's default.
 
-*Accepted.* An MFU with formula, peak and type, against the dense peak. A receipt without an MFU.
+*Accepted.* An MFU with formula, peak and type, against the dense peak, which tables give up to a tenth apart. A receipt
+without an MFU.
 """
 
 from __future__ import annotations
@@ -27,14 +29,15 @@ NAMED = (
 )
 SPARED = ("tflops_per_second_per_chip",)  # they are divided by no peak
 SAME = 0.005  # sources round a peak to three or four digits
+NEAR = 0.1  # tables give one chip's peak at other clocks: 2,250 and 2,450 TFLOP/s
 
 
 def _machine(case: Case) -> Accelerator | None:
     return find_accelerator(case.get("hardware.accelerator"))
 
 
-def _is(figure: float | None, other: float | None) -> bool:
-    return bool(figure and other and abs(figure - other) <= SAME * other)
+def _is(figure: float | None, other: float | None, within: float = SAME) -> bool:
+    return bool(figure and other and abs(figure - other) <= within * other)
 
 
 def needs(case: Case) -> Iterable[str]:
@@ -60,7 +63,7 @@ def _sparse(case: Case, machine: Accelerator | None) -> bool:
 
 @rule("R104", "unnamed_denominator", E, question=COMPARABLE, taints=(MFU,), needs=needs, spares=SPARED)
 def unnamed_denominator(case: Case) -> Iterator[Offense]:
-    """What a stated MFU does not name, and a sparse denominator."""
+    """What a stated MFU does not name, a sparse denominator, and one of another machine."""
     if case.get(RATIO) is None:
         return
     for path, what in NAMED:
@@ -69,11 +72,18 @@ def unnamed_denominator(case: Case) -> Iterator[Offense]:
     peak, machine = case.get(PEAK), _machine(case)
     if peak is None:
         return
+    dense = machine.peak(case.get(DTYPE)) if machine is not None else None
     if _sparse(case, machine):
-        dense = machine.peak(case.get(DTYPE)) if machine is not None else None
         yield Offense(
             at=PEAK,
             found=f"{peak:.4g} FLOP/s with sparsity",
             expected=f"the dense peak{f', {dense:.4g}' if dense else ''}",
             do="divide by the dense peak",
+        )
+    elif machine is not None and dense is not None and not _is(peak, dense, NEAR):
+        yield Offense(
+            at=PEAK,
+            found=f"{peak:.4g} FLOP/s",
+            expected=f"{dense:.4g}, the dense peak of {machine.key} in {case.get(DTYPE)}",
+            do="divide by the peak of the accelerator that ran, or name the type whose peak it is",
         )
