@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Group = Sequence["Parsed"]
 Named = Union["Parsed", str]
+MOST = 2000  # receipts that one word may name: each is read whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -201,14 +202,16 @@ def _reproduced(
 
 
 def receipts_of(store: Opened | None, word: Named) -> list[Parsed]:
-    """The receipt itself, or those of a store that a word names, at least one. Raises NotFound."""
-    from receipts.base.errors import NotFound
+    """The receipt itself, or those of a store that a word names, from one to `MOST`. Raises NotFound and UsageError."""
+    from receipts.base.errors import NotFound, UsageError
 
     if not isinstance(word, str):
         return [word]
     ids = store.resolve_all(word) if store is not None else []
     if store is None or not ids:
         raise NotFound(f"nothing in the store is called {word!r}; see: receipts list")
+    if len(ids) > MOST:
+        raise UsageError(f"{word!r} names {len(ids):,} receipts, and a side has at most {MOST:,}; name fewer")
     return [store.parsed(item) for item in ids]
 
 

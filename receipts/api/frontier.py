@@ -23,7 +23,7 @@ def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> lis
     from receipts.publish.report.reader import ReportReader
     from receipts.publish.report.replicates import Replicates
 
-    now = datetime.now(UTC)
+    now, lanes = datetime.now(UTC), list(dict.fromkeys(lanes))
     with store.one_state():
         reader = ReportReader(store, rulebook, now, lanes, now)
         proven = [best.now for held in frontiers(reader, (), Replicates(reader)).by_lane.values() for best in held]

@@ -61,8 +61,12 @@ def application(server: Server, operations: Sequence[Operation], pages: Sequence
                 CORSMiddleware, allow_origins=server.settings.origins, allow_methods=methods, allow_headers=headers
             )
         )
-    handlers: dict[Any, Any] = {404: _not_found, 405: _not_allowed}
+    handlers: dict[Any, Any] = {400: _bad_form, 404: _not_found, 405: _not_allowed}
     return Starlette(routes=[*routes, *pages], middleware=middleware, lifespan=lifespan, exception_handlers=handlers)
+
+
+async def _bad_form(_request: Request, error: Any) -> Response:
+    return problem(400, str(error.detail))
 
 
 async def _not_found(request: Request, _error: Exception) -> Response:

@@ -12,6 +12,7 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r
 # A word that names stored receipts, or a document.
 Named = Text | Annotated[dict[Literal["document"], str], Field(min_length=1)]
 B = TypeVar("B", bound="Sent")
+MOST = 1000  # words and documents of a side
 
 
 class Sent(BaseModel):
@@ -34,9 +35,9 @@ class Sent(BaseModel):
 class Sides(Sent):
     """Both sides of a comparison, and launches that show the path of one."""
 
-    a: Annotated[list[Named], Field(min_length=1)]
-    b: Annotated[list[Named], Field(min_length=1)]
-    witness: list[Named] = []
+    a: Annotated[list[Named], Field(min_length=1, max_length=MOST)]
+    b: Annotated[list[Named], Field(min_length=1, max_length=MOST)]
+    witness: Annotated[list[Named], Field(max_length=MOST)] = []
 
 
 class Pinned(Sent):

@@ -14,6 +14,7 @@ from receipts.store import Entry, Filters, condition
 from receipts.store import Store as Opened
 
 ORDERS = ("newest", "oldest")
+MOST = 50  # conditions of a list
 
 
 class Cursor(NamedTuple):
@@ -41,7 +42,9 @@ def read(text: str) -> Cursor:
 def page(
     store: Opened, conditions: Sequence[str], *, order: str, limit: int, superseded: bool, cursor: str | None
 ) -> tuple[list[Entry], str | None]:
-    """So many rows after a cursor, and the cursor of the next page; None where this is the last."""
+    """So many rows after a cursor, and the cursor of the next page; None where this is the last. Raises UsageError."""
+    if len(conditions) > MOST:
+        raise UsageError(f"{len(conditions):,} conditions are too many; write at most {MOST}")
     after = read(cursor) if cursor else None
     newest = order == "newest"
     bound = [f"started{'<=' if newest else '>='}{after.started}"] if after else []

@@ -62,6 +62,8 @@ async def unpacked(chunks: AsyncIterator[bytes], encoding: str, most: int) -> As
             part = unpack.decompress(chunk, most + 1 - held) if unpack is not None else chunk
         except zlib.error as error:
             raise BadEncoding(f"the body is no gzip: {error}") from None
+        if unpack is not None and unpack.unused_data:  # held in memory, and no part of what is counted
+            raise BadEncoding("more follows the end of the gzip body")
         held += len(part)
         if held > most or (unpack is not None and unpack.unconsumed_tail):
             raise TooLarge

@@ -285,10 +285,40 @@ def test_a_body_is_bounded_as_it_comes_and_unpacked(server: Server) -> None:
         assert client.post("/v1/receipts", content=b" " * 10_001).status_code == 413
         bomb = gzip.compress(b" " * 50_000_000)
         assert client.post("/v1/receipts", content=bomb, headers={"Content-Encoding": "gzip"}).status_code == 413
-        for encoding, content in (("gzip", b"no gzip"), ("gzip", gzip.compress(b"{}")[:-4]), ("br", b"x")):
+        whole = gzip.compress(b"{}")
+        for encoding, content in (("gzip", b"no gzip"), ("gzip", whole[:-4]), ("gzip", whole + whole), ("br", b"x")):
             answer = client.post("/v1/receipts", content=content, headers={"Content-Encoding": encoding})
             assert answer.status_code == 415, (encoding, content)
         assert client.post("/v1/receipts", content=b"x", headers={"Content-Type": "text/html"}).status_code == 415
+
+
+def test_a_question_is_bounded(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = [("where", "chips>=1")] * 51
+    assert client.get("/v1/receipts", params=where[:50]).status_code == 200
+    assert client.get("/v1/receipts", params=where).status_code == 400
+    assert client.get("/runs", params={"q": "chips>=1 " * 51}).status_code == 400
+    assert client.post("/v1/compare", json={"a": ["x"] * 1001, "b": [B]}).status_code == 422
+    assert client.get("/v1/frontier?lane=cpu-torch&lane=cpu-torch").json() == client.get("/v1/frontier").json()
+    monkeypatch.setattr("receipts.api.comparison.MOST", 3)
+    refused = client.get("/v1/compare", params={"a": "label=*", "b": B})
+    assert (refused.status_code, "at most 3" in refused.json()["detail"]) == (400, True)
+
+
+@pytest.mark.parametrize("path", ["/login", f"/runs/{A}"])
+def test_a_form_of_any_bytes_is_refused_or_without_effect(client: TestClient, path: str) -> None:
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    parts = {"Content-Type": "multipart/form-data; boundary=x"}
+    for headers, content in (
+        (form, b"token=%ff%00&form=%c3%a9&pin=x"),
+        (form, b"token=" + b"a" * 3_000_000),
+        (form, b"&".join(b"a%d=1" % number for number in range(100))),
+        (parts, b"--x"),
+        (parts, b'--x\r\nContent-Disposition: form-data; name="token"; filename="a"\r\n\r\nb\r\n--x--\r\n'),
+    ):
+        answer = client.post(path, content=content, headers=headers, follow_redirects=False)
+        assert answer.status_code in (303, 400, 403), (headers, content[:50])
+        assert "set-cookie" not in answer.headers
+    assert client.get("/v1/pins/x").json() == []
 
 
 def test_a_caller_is_slowed_down_and_comparisons_are_counted(server: Server) -> None:

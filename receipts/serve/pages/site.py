@@ -88,16 +88,17 @@ class _Site:
         secret = str(form.get("token", "")).strip()
         caller = request.client.host if request.client else "unknown"
         try:
-            await to_thread.run_sync(self._server.authenticate, secret, "read", caller)
+            token = await to_thread.run_sync(self._server.authenticate, secret, "read", caller)
         except (AccessDenied, Busy) as error:
             why = error.why if isinstance(error, AccessDenied) else "too many attempts; wait a minute"
             view = View(Page("Sign in", (why,)), "login", {"next": target}, getattr(error, "status", 429))
             return self._rendered(request, view)
         response = RedirectResponse(target, 303, SECURITY)
         secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
-        response.set_cookie(
-            COOKIE, secret, max_age=DAYS * 86400, httponly=True, samesite="strict", secure=secure, path="/"
-        )
+        if token is not None:  # a server that asks for none keeps nothing of what was typed
+            response.set_cookie(
+                COOKIE, secret, max_age=DAYS * 86400, httponly=True, samesite="strict", secure=secure, path="/"
+            )
         return response
 
     async def logout(self, request: Request) -> Response:
@@ -131,7 +132,7 @@ class _Site:
             return self._rendered(request, handler(call), token)
 
     def _changed(self, request: Request, form: Any, token: Any) -> Response:
-        if not hmac.compare_digest(str(form.get("form", "")), self._proof(request)):
+        if not hmac.compare_digest(str(form.get("form", "")).encode(), self._proof(request).encode()):
             raise AccessDenied(403, "this form is of another visit; open the page again")
         call = Call(self._server, request, token, {})
         return RedirectResponse(one_run.changed(call, form), 303, SECURITY)
