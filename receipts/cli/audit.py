@@ -111,10 +111,7 @@ def command(
         seals = store.seal() if sealing and result.sealable else []
         if publish is not None and signer is not None and result.sealable:
             _publish(store, publish, signer)
-    if as_json:
-        output.as_json(_as_data(result, seals))
-    else:
-        _print(result, seals, sealing)
+    output.answer(as_json, lambda: _as_data(result, seals), lambda: _print(result, seals, sealing))
     return result.exit_code
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
 from receipts.base.errors import NotFound, near
 from receipts.cli import output
-from receipts.publish.page import Column
+from receipts.publish.page import Column, Page, Table
+
+if TYPE_CHECKING:
+    from receipts.receipt.catalogue import Leaf
 
 EPILOG = """\b
 Examples:
@@ -41,20 +46,19 @@ def command(prefix: str | None, role: str | None, as_json: bool) -> int:
         of_role = f" of role {role}" if role else ""
         hint = near(prefix or "", [leaf.path for leaf in leaves()])
         raise NotFound(f"no leaf{of_role} starts with {prefix!r}; see: receipts axes{hint}")
-    if as_json:
-        output.as_json([asdict(leaf) for leaf in matching])
-        return 0
+    output.answer(as_json, lambda: [asdict(leaf) for leaf in matching], lambda: _shown(matching))
+    return 0
+
+
+def _shown(matching: Sequence[Leaf]) -> Page | Table:
+    """One leaf with what it takes, or several as a table."""
     if len(matching) == 1:
         from receipts.ingest.leaves import taken
         from receipts.publish.leaf import page
 
-        (leaf,) = matching
-        output.show(page(leaf, taken(leaf.path.replace("*", "NAME"))))
-        return 0
+        return page(matching[0], taken(matching[0].path.replace("*", "NAME")))
     rows = []
     for leaf in matching:
         counts = (leaf.axis or "").replace("path.intended.", "path.")
         rows.append((leaf.path, leaf.role.value, "itself" if counts == leaf.path else counts or "-", leaf.description))
-    columns = (Column("leaf"), Column("role"), Column("axis", rank=1), Column("what it is"))
-    output.table(columns, rows)
-    return 0
+    return output.listed(("leaf", "role", Column("axis", rank=1), "what it is"), rows)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, is_file, parsed_file, pass_session
+from receipts.cli.session import Session, one, pass_session
 from receipts.cli.sides import METRIC
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ def command(session: Session, good: str, bad: str, metric: str, folder: str | No
     from receipts.questions.bisect.bisect import bisect
 
     with session.open_store() as store:
-        sides = [parsed_file(word) if is_file(word) else store.get(word) for word in (good, bad)]
-        seen = bisect(store, sides[0], sides[1], session.rulebook, metric)
+        seen = bisect(store, one(store, good), one(store, bad), session.rulebook, metric)
     written = _write(Path(folder), seen) if folder is not None else None
     if as_json:
         output.as_json(

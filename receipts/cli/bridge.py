@@ -12,12 +12,10 @@ from receipts.base import files
 from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.neighbours import NOT_INDEXED
-from receipts.cli.session import Session, is_file, parsed_file, pass_session
+from receipts.cli.session import Session, one, pass_session
 
 if TYPE_CHECKING:
     from receipts.questions.bridge import Bridge
-    from receipts.receipt import Parsed
-    from receipts.store import Store
 
 EPILOG = """\b
 Examples:
@@ -67,39 +65,28 @@ def command(
     A and B are files, ids or unique id prefixes, labels, or @pins. If the store has no chain, prints the fewest
     configurations that would complete one.
     """
+    from receipts.publish.bridge import page, picture
     from receipts.questions.bridge import bridge
+    from receipts.questions.bridge.data import as_data, dot
 
     if as_dot and as_json:
         raise UsageError("--dot and --json are two forms of one answer; ask for one of them")
     with session.open_store() as store:
         shown = output.Progress(None, answers=False)
-        left, right = _one(store, a), _one(store, b)
+        left, right = one(store, a), one(store, b)
         bridged = bridge(store, left, right, session.rulebook, metric=metric, most=most, progress=shown.at)
         shown.clear()
     written = _write(Path(folder), bridged) if folder is not None else []
     if svg is not None:
-        from receipts.publish.bridge import picture
-
         output.picture(svg, picture(bridged), "there is no bridge with a number on every hop")
-    if as_json:
-        from receipts.questions.bridge.data import as_data
-
-        output.as_json({**as_data(bridged), **({"plans": written} if folder is not None else {})})
-    elif as_dot:
-        from receipts.questions.bridge.data import dot
-
+    plans = {"plans": written} if folder is not None else {}
+    if as_dot:
         output.line(dot(bridged).rstrip("\n"))
-    else:
-        from receipts.publish.bridge import page
-
-        output.show(page(bridged, written if folder is not None else None))
-        if not bridged.indexed:
-            output.note(NOT_INDEXED)
+        return bridged.exit_code
+    output.answer(as_json, lambda: as_data(bridged) | plans, lambda: page(bridged, plans.get("plans")))
+    if not (bridged.indexed or as_json):
+        output.note(NOT_INDEXED)
     return bridged.exit_code
-
-
-def _one(store: Store, word: str) -> Parsed:
-    return parsed_file(word) if is_file(word) else store.get(word)
 
 
 def _write(folder: Path, bridge: Bridge) -> list[str]:

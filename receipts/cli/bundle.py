@@ -58,8 +58,6 @@ def command(
         content = bundle(answer, store, session.rulebook, key, checkpoints)
     files.write(target, content)
     signer = key.public.fingerprint
-    if as_json:
-        output.as_json({"file": str(target), "kind": answer.kind, "status": answer.status, "signed_by": signer})
-    else:
-        output.line(f"{target}: {answer.kind}, {answer.status}, signed by {signer}")
+    data = {"file": str(target), "kind": answer.kind, "status": answer.status, "signed_by": signer}
+    output.answer(as_json, data, f"{target}: {answer.kind}, {answer.status}, signed by {signer}")
     return 0

@@ -32,6 +32,7 @@ def command(session: Session, lane: str, since: str | None, as_json: bool) -> in
     count.
     """
     from receipts.axes.shape import described
+    from receipts.publish.ceiling import page
     from receipts.questions.ceiling import as_data, frontiers
 
     begin = moment("--since", since) if since is not None else None
@@ -45,10 +46,6 @@ def command(session: Session, lane: str, since: str | None, as_json: bool) -> in
         hint = near(lane, session.rulebook.lanes.names())
         raise NotFound(f"no launch of a lane {lane!r}, and no such lane is declared; see: receipts lanes{hint}")
     repeated = any(item.grade != "peak" for group in lanes_ceilings.frontiers for item in group.ceilings)
-    if as_json:
-        output.as_json(as_data(lane, lanes_ceilings, names))
-        return 0 if repeated else 3
-    from receipts.publish.ceiling import page
-
-    output.show(page(lane, lanes_ceilings, names, since))
+    known = lane, lanes_ceilings, names
+    output.answer(as_json, lambda: as_data(*known), lambda: page(*known, since))
     return 0 if repeated else 3

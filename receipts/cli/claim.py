@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from receipts.questions.claims import ClaimFile
     from receipts.store import Store
 
+NO_CLAIMS = "no claims; add some: receipts claim add FILE"
 EPILOG = """\b
 Examples:
   receipts claim check claims.toml
@@ -189,13 +190,11 @@ def list_(session: Session, status: str | None, everything: bool, as_json: bool)
         return remote.claim_list(session.server, status, everything=everything, as_json=as_json)
     with session.open_store() as store:
         rows = judged(store, session.rulebook, status=status, superseded=everything)
-    if as_json:
-        output.as_json(as_data(rows))
-        return 0
     cells = [
         (claim.id, claim.kind, "superseded" if gone else verdict.status, claim.text) for claim, verdict, gone in rows
     ]
-    output.table(("claim", "kind", "status", "says"), cells, empty="no claims; add some: receipts claim add FILE")
+    listed = output.listed(("claim", "kind", "status", "says"), cells, empty=NO_CLAIMS)
+    output.answer(as_json, lambda: as_data(rows), listed)
     return 0
 
 
@@ -205,16 +204,12 @@ def list_(session: Session, status: str | None, everything: bool, as_json: bool)
 @pass_session
 def show(session: Session, claim_id: str, as_json: bool) -> int:
     """Show one claim: its current and earlier verdicts, and the decisions about its receipts."""
+    from receipts.publish.claim import history as page
     from receipts.questions.claims.stored import history
 
     with session.open_store() as store:
         past = history(store, claim_id, session.rulebook)
-    if as_json:
-        output.as_json(past.document())
-    else:
-        from receipts.publish.claim import history as page
-
-        output.show(page(past))
+    output.answer(as_json, past.document, lambda: page(past))
     return past.verdict.exit_code
 
 
@@ -234,11 +229,9 @@ def supersede(session: Session, claim_id: str, successor: str | None, reason: st
     """Replace or withdraw a claim. It stays in the store, with the reason."""
     with session.open_store() as store:
         store.published.supersede_claim(claim_id, successor, reason)
-    if as_json:
-        output.as_json({"claim": claim_id, "successor": successor, "reason": reason})
-    else:
-        how = f"superseded by {output.clean(successor)}" if successor else "withdrawn"
-        output.line(f"{output.clean(claim_id)} is {how}: {output.clean(reason)}")
+    how = f"superseded by {output.clean(successor)}" if successor else "withdrawn"
+    data = {"claim": claim_id, "successor": successor, "reason": reason}
+    output.answer(as_json, data, f"{output.clean(claim_id)} is {how}: {output.clean(reason)}")
     return 0
 
 
@@ -262,11 +255,10 @@ def pending(session: Session, files: tuple[str, ...], as_json: bool) -> int:
         verdicts = _judged(session, groups, store)
     rules = session.rulebook.rules
     waiting = [item for item in verdicts if waits(item, rules) and item.at_target is False]
-    if as_json:
-        output.as_json([{"claim": item.claim, "text": item.text, "target": item.target} for item in waiting])
-        return 0
+    data = [{"claim": item.claim, "text": item.text, "target": item.target} for item in waiting]
     cells = [(item.claim, item.target or "", item.text) for item in waiting]
-    output.table(("claim", "to be shown at", "says"), cells, empty="no win waits for its retest")
+    shown = output.listed(("claim", "to be shown at", "says"), cells, empty="no win waits for its retest")
+    output.answer(as_json, data, shown)
     return 0
 
 

@@ -76,10 +76,7 @@ def reindex(session: Session, everything: bool, as_json: bool) -> int:
     You can stop it at any time; the next call continues. Exit code 1 if a document is damaged.
     """
     reindexed = _reindex(session, everything=everything)
-    if as_json:
-        output.as_json(reindexed._asdict())
-    else:
-        _print(reindexed)
+    output.answer(as_json, reindexed._asdict(), lambda: _print(reindexed))
     return 1 if reindexed.damaged else 0
 
 
@@ -162,9 +159,5 @@ def roles(submitter: str, decider: str, reader: str, place: str, as_json: bool) 
     from receipts.store.sql.roles import statements
 
     lines = list(statements(submitter, decider, reader, place))
-    if as_json:
-        output.as_json(lines)
-    else:
-        for statement in lines:
-            output.line(f"{statement};")
+    output.answer(as_json, lines, "\n".join(f"{statement};" for statement in lines))
     return 0

@@ -69,10 +69,7 @@ def get(session: Session, digest: str, path: Path, as_json: bool) -> int:
         raise UsageError(f"{digest}: {counted(len(whole), 'kept file')} of that digest; see: receipts evidence list")
     with kept.file(whole[0]) as plain, writable(path), staged(path) as beside:
         shutil.copyfile(plain, beside)
-    if as_json:
-        output.as_json({"digest": whole[0], "file": str(path)})
-    else:
-        output.line(f"wrote {output.clean(str(path))}")
+    output.answer(as_json, {"digest": whole[0], "file": str(path)}, f"wrote {output.clean(str(path))}")
     return 0
 
 
@@ -90,9 +87,7 @@ def gc(session: Session, older: int | None, dry_run: bool, as_json: bool) -> int
     since = datetime.now(UTC) - timedelta(days=older) if older is not None else None
     with session.open_store() as store:
         loose = collect(store, since=since, dry_run=dry_run)
-    if as_json:
-        output.as_json([item._asdict() for item in loose])
-    else:
-        verb = "would be removed" if dry_run else "removed"
-        output.line(f"{verb}: {counted(len(loose), 'file')}, {amount(sum(item.size for item in loose))}")
+    verb = "would be removed" if dry_run else "removed"
+    total = f"{verb}: {counted(len(loose), 'file')}, {amount(sum(item.size for item in loose))}"
+    output.answer(as_json, [item._asdict() for item in loose], total)
     return 0

@@ -115,10 +115,8 @@ def _foreign(
 
     with session.open_store() as store:
         count = export_foreign(store, place, form, asked, force=force)
-    if as_json:
-        output.as_json({"place": str(place), "format": form, "launches": count})
-    else:
-        output.line(f"{output.clean(str(place))}: {counted(count, 'launch', 'launches')}")
+    written = f"{output.clean(str(place))}: {counted(count, 'launch', 'launches')}"
+    output.answer(as_json, {"place": str(place), "format": form, "launches": count}, written)
     return 0
 
 
@@ -134,10 +132,8 @@ def _golden(
     with session.open_store() as store:
         ids = frozenset(row.id for row in store.find(asked.filters)) if asked.filters else None
         count = export_golden(store, session.rulebook, place, ids, begin, force=force)
-    if as_json:
-        output.as_json({"place": str(place), "format": "golden", "lines": count})
-    else:
-        output.line(f"{output.clean(str(place))}: {count:,} lines with expected values")
+    written = f"{output.clean(str(place))}: {count:,} lines with expected values"
+    output.answer(as_json, {"place": str(place), "format": "golden", "lines": count}, written)
     return 0
 
 

@@ -64,7 +64,9 @@ def command(
 
     PLAN and OTHER are receipts, or plans as ``receipts init`` writes them: files, ids, labels or pins.
     """
+    from receipts.publish.fit import page
     from receipts.questions.fit import estimate
+    from receipts.questions.fit.data import as_data
 
     if oom is not None and not aot:
         raise UsageError("--oom writes what the compiler refuses; give --aot with it")
@@ -83,14 +85,11 @@ def command(
         _write_refusal(oom, plans[0], estimates[0], answer)
     if svg is not None:
         _draw(svg, estimates)
-    if as_json:
-        from receipts.questions.fit.data import as_data
-
-        output.as_json(as_data(estimates, answer, calibrated=calibrate))
-    else:
-        from receipts.publish.fit import page
-
-        output.show(page(estimates, answer, calibrated=calibrate))
+    output.answer(
+        as_json,
+        lambda: as_data(estimates, answer, calibrated=calibrate),
+        lambda: page(estimates, answer, calibrated=calibrate),
+    )
     return _code(estimates, answer)
 
 

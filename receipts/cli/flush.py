@@ -72,10 +72,7 @@ def _elsewhere(as_json: bool) -> int:
     if waiting:
         counts = ", ".join(f"{number} for {store}" for store, number in waiting.items())
         raise UsageError(f"documents wait for another store ({counts}); name it with --store, with user and password")
-    if as_json:
-        output.as_json({"flushed": [], "waiting": 0, "refused": 0})
-    else:
-        output.line("nothing is waiting to be stored")
+    output.answer(as_json, {"flushed": [], "waiting": 0, "refused": 0}, "nothing is waiting to be stored")
     return 0
 
 

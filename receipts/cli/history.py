@@ -9,12 +9,11 @@ import click
 
 from receipts.base.errors import NotFound, UsageError
 from receipts.cli import output
-from receipts.cli.session import Session, is_file, parsed_file, pass_session
+from receipts.cli.session import Session, one, pass_session
 from receipts.cli.sides import METRIC
 
 if TYPE_CHECKING:
     from receipts.questions.history.line import History
-    from receipts.receipt import Parsed
     from receipts.store import Store
     from receipts.store.query.lines import Line
 
@@ -57,6 +56,7 @@ def command(
     """
     from receipts.base.extras import extra
     from receipts.cli.moments import moment
+    from receipts.publish.history import page, picture
     from receipts.questions.history.line import history_of
 
     if (receipt is None) == (lane is None):
@@ -71,29 +71,15 @@ def command(
             if len(chosen) > 1:
                 return _several(session, store, lane, chosen, metric, as_json)
             receipt = chosen[0].entries[-1].id
-        like = _one(store, str(receipt))
+        like = one(store, str(receipt))
         line = history_of(store, like, session.rulebook.lanes.of(like.receipt.run.lane), metric, last)
         values = [_value(store, point.id, axis) for point in line.points] if axis else []
     name = like.receipt.run.label or like.id[:12]
     if svg is not None:
-        from receipts.publish.history import picture
-
         output.picture(svg, picture(line, name), "fewer than two launches")
-    if as_json:
-        output.as_json({**as_data(line), **({"axis": dict(zip(_ids(line), values, strict=True))} if axis else {})})
-    else:
-        from receipts.publish.history import page
-
-        output.show(page(line, name, values, axis or ""))
+    own = {"axis": dict(zip((point.id for point in line.points), values, strict=True))} if axis else {}
+    output.answer(as_json, lambda: as_data(line) | own, lambda: page(line, name, values, axis or ""))
     return 0 if len(line.points) > 1 else 3
-
-
-def _ids(line: History) -> list[str]:
-    return [point.id for point in line.points]
-
-
-def _one(store: Store, word: str) -> Parsed:
-    return parsed_file(word) if is_file(word) else store.get(word)
 
 
 def _value(store: Store, name: str, axis: str) -> str:
@@ -122,16 +108,12 @@ def _lines(session: Session, store: Store, lane: str, shape: str | None) -> list
 
 def _several(session: Session, store: Store, lane: str, chosen: list[Line], metric: str, as_json: bool) -> int:
     from receipts import metrics
+    from receipts.publish.history import lines
     from receipts.questions.history.line import history
 
     rules = session.rulebook.lanes.of(lane)
     shown = [history(item.entries, item.digest, rules, metrics.get(metric), store.parsed) for item in chosen]
-    if as_json:
-        output.as_json([as_data(item) for item in shown])
-    else:
-        from receipts.publish.history import lines
-
-        output.show(lines(lane, shown))
+    output.answer(as_json, lambda: [as_data(item) for item in shown], lambda: lines(lane, shown))
     return 0
 
 

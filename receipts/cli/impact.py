@@ -10,6 +10,7 @@ import click
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 from receipts.publish.decisions import decisions
+from receipts.publish.page import Section
 
 if TYPE_CHECKING:
     from receipts.questions.claims.stored import Impact
@@ -35,10 +36,7 @@ def command(session: Session, receipt: str, places: tuple[str, ...], as_json: bo
 
     with session.open_store() as store:
         impacts = impact(store, store.resolve(receipt), [Path(place) for place in places])
-    if as_json:
-        output.as_json(_document(impacts))
-    else:
-        _print(impacts)
+    output.answer(as_json, lambda: _document(impacts), lambda: _print(impacts))
     return 3 if impacts.stale else 0
 
 
@@ -64,11 +62,10 @@ def _print(impact: Impact) -> None:
         successor, reason = impact.superseded
         how = f"superseded by {successor[:12]}" if successor else "retracted"
         output.line(f"{impact.receipt[:12]} was {how}: {output.clean(reason)}")
-    output.heading("Claims")
     cells = [(claim.id, claim.kind, claim.text) for _, claim in impact.claims]
-    output.table(("claim", "kind", "says"), cells, empty="no claim stands on it")
-    output.heading("Documents")
+    claims = output.listed(("claim", "kind", "says"), cells, empty="no claim stands on it")
     quoted = {item.document: item.says or "" for item in impact.quotes}
     rows = [(place, quoted.get(place, "")) for place in impact.documents]
-    output.table(("document", "says"), rows, empty="no document is known to quote it")
-    output.sections(decisions(impact.decisions))
+    documents = output.listed(("document", "says"), rows, empty="no document is known to quote it")
+    parts = Section("claims", "Claims", tables=(claims,)), Section("documents", "Documents", tables=(documents,))
+    output.sections([*parts, *decisions(impact.decisions)])

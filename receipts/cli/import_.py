@@ -99,10 +99,7 @@ def _import(session: Session, table: Path, mapping: Path, out: Path | None, subm
     written = {f"{item.parsed.id[:16]}.json": item.parsed.raw for item in imported.receipts}
     documents = [Document(item.parsed.raw, item.row.where) for item in imported.receipts]
     went = send(session, written, documents, out, submitting)
-    if as_json:
-        output.as_json(_json(imported))
-    else:
-        _print(imported, went.where)
+    output.answer(as_json, lambda: _json(imported), lambda: _print(imported, went.where))
     return 2 if imported.refused or not went.whole else 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,10 +63,7 @@ def mlperf(
     written = {_file_name(item, folder): item.raw for item in logs if item.raw is not None}
     documents = [Document(item.raw, item.place.name) for item in logs if item.raw is not None and not item.copy_of]
     went = send(session, written, documents, out, submitting)
-    if as_json:
-        output.as_json([_document(item) for item in logs])
-    else:
-        _print(logs, went.where)
+    output.answer(as_json, lambda: [_document(item) for item in logs], lambda: _print(logs, went.where))
     return 2 if any(item.raw is None for item in logs) or not went.whole else 0
 
 
@@ -114,8 +112,5 @@ def _document(item: PublishedLog) -> dict[str, object]:
         "copy_of": item.copy_of or None,
         "receipt": item.raw is not None,
         "problems": [problem._asdict() for problem in item.problems],
-        "contradictions": [
-            {"path": difference.path, "what": difference.what, "stands": difference.stands}
-            for difference in item.contradictions
-        ],
+        "contradictions": [asdict(difference) for difference in item.contradictions],
     }

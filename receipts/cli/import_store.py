@@ -54,10 +54,7 @@ def store(session: Session, place: Path, as_json: bool) -> int:
         output.note(f"and {len(done.notes) - SHOWN} more such; see them all with --json")
     for text in done.refused:
         output.note(f"refused: {text}")
-    if as_json:
-        output.as_json(done.as_data())
-    else:
-        _print(done)
+    output.answer(as_json, done.as_data, lambda: _print(done))
     return done.exit_code
 
 

@@ -38,10 +38,7 @@ def list_(session: Session, every: bool, as_json: bool) -> int:
 
     with session.open_store() as store:
         shown = [item for item in most_recent(store.published.incidents()) if every or item.closed is None]
-    if as_json:
-        output.as_json([item._asdict() for item in shown])
-    else:
-        output.lines(output.terminal().table(incidents(shown)))
+    output.answer(as_json, [item._asdict() for item in shown], incidents(shown))
     return 0
 
 

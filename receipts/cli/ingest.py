@@ -83,10 +83,8 @@ def command(
         write(path, receipt)
     # The receipt alone goes where its reader waits; what is to be said of it goes beside.
     with contextlib.redirect_stdout(sys.stderr) if path == "-" else contextlib.nullcontext():
-        if as_json:
-            output.as_json(as_data(evidence, ingested, passed_by))
-        else:
-            output.show(page(evidence, ingested, passed_by))
+        parts = evidence, ingested, passed_by
+        output.answer(as_json, lambda: as_data(*parts), lambda: page(*parts))
         code = _end(session, ingested, receipt, path, submitting, as_json) if known else _unknown()
     if path == "-" and receipt is not None:
         sys.stdout.write(receipt.decode())

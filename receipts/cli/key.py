@@ -100,18 +100,16 @@ def list_(session: Session, as_json: bool) -> int:
     """List every key that was ever trusted, with its state."""
     with session.open_store() as store:
         keys = store.signing.every_key()
-    if as_json:
-        output.as_json([{**item._asdict(), "key": item.key.line, "fingerprint": item.key.fingerprint} for item in keys])
-        return 0
     now = datetime.now(UTC)
     rows = []
     for item in keys:
         ends = "never" if item.ends is None else f"{item.ends:%Y-%m-%d %H:%M}{' (ended)' * (item.ends <= now)}"
         state = "trusted" if item.revoked is None else f"revoked: {item.revoked}"
         rows.append((item.name, item.key.fingerprint, " ".join(item.lanes) or "all", ends, state))
-    output.table(
-        ("name", "fingerprint", "lanes", "ends, UTC", "state"), rows, empty="no keys; receipts key trust NAME FILE.pub"
-    )
+    empty = "no keys; receipts key trust NAME FILE.pub"
+    listed = output.listed(("name", "fingerprint", "lanes", "ends, UTC", "state"), rows, empty)
+    data = [{**item._asdict(), "key": item.key.line, "fingerprint": item.key.fingerprint} for item in keys]
+    output.answer(as_json, data, listed)
     return 0
 
 

@@ -35,7 +35,8 @@ def command(session: Session, name: str | None, as_json: bool) -> int:
     else:
         shipped = [lanes.get(item) for item in lanes.names()]
         rows = [(item.name, str(item.version), ", ".join(item.accelerators) or "any", item.title) for item in shipped]
-        output.table(("lane", "version", Column("accelerators", rank=1, whole=True), Column("title", cut=True)), rows)
+        columns = ("lane", "version", Column("accelerators", rank=1, whole=True), Column("title", cut=True))
+        output.show(output.listed(columns, rows))
     return 0
 
 

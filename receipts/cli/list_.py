@@ -72,9 +72,9 @@ def command(
         asked = [{"next": commands.get(item.id) or None} if deciding else {} for item in rows]
         output.as_json([item._asdict() | own for item, own in zip(rows, asked, strict=True)])
     elif rows or conditions:
-        output.lines(output.terminal().table(stored(rows, who=who)))
+        output.show(stored(rows, who=who))
         if any(commands.values()):
-            output.heading("What would decide each open receipt")
+            output.line("\n" + output.paint("What would decide each open receipt", "head"))
             for receipt, words in commands.items():
                 output.line(f"  {receipt[:12]}  {output.clean(words)}")
     if more and not as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, is_file, parsed_file, pass_session
+from receipts.cli.session import Session, one, pass_session
 
 NOT_INDEXED = "the index does not hold every receipt of this lane as it is read; run: receipts db reindex"
 EPILOG = """\b
@@ -35,21 +35,17 @@ Exit codes: 0 neighbours were found, 2 wrong call or input, 3 none can be compar
 def command(session: Session, receipt: str, axis: str | None, metric: str, limit: int, as_json: bool) -> int:
     """Show every stored receipt that differs in one axis, with effect and verdict."""
     from receipts.api.neighbours import as_data, axis_named
+    from receipts.publish.neighbours import page
     from receipts.questions.neighbours import neighbours
 
     if axis is not None:
         axis = axis_named(axis)
     with session.open_store() as store:
-        parsed = parsed_file(receipt) if is_file(receipt) else store.get(receipt)
+        parsed = one(store, receipt)
         shown = output.Progress()
         answer = neighbours(store, parsed, session.rulebook, metric=metric, axis=axis, limit=limit, progress=shown.at)
         shown.clear()
-    if as_json:
-        output.as_json(as_data(answer))
-    else:
-        from receipts.publish.neighbours import page
-
-        output.show(page(answer, axis))
-        if not answer.indexed:
-            output.note(NOT_INDEXED)
+    output.answer(as_json, lambda: as_data(answer), lambda: page(answer, axis))
+    if not (answer.indexed or as_json):
+        output.note(NOT_INDEXED)
     return answer.exit_code

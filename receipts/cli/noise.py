@@ -30,6 +30,7 @@ floor was measured, 1 the self-check failed, 2 wrong call, 3 nothing measured ye
 @pass_session
 def command(session: Session, lane: str | None, as_json: bool) -> int:
     """Show how much identical launches vary (the noise floor), and check the statistics on them."""
+    from receipts.publish.noise import page
     from receipts.questions.noise import survey
     from receipts.stats.noise import together
 
@@ -39,12 +40,11 @@ def command(session: Session, lane: str | None, as_json: bool) -> int:
     with session.open_store() as store:
         floors = survey(store, lanes, lane)
     check = together([item.check for item in floors])
-    if as_json:
-        output.as_json({"classes": [_data(item) for item in floors], "self_check": _check(check)})
-    else:
-        from receipts.publish.noise import page
-
-        output.show(page(floors, check))
+    output.answer(
+        as_json,
+        lambda: {"classes": [_data(item) for item in floors], "self_check": _check(check)},
+        lambda: page(floors, check),
+    )
     if check.alarm or any(item.check.alarm for item in floors):
         return 1
     return 0 if any(item.floor.sigma is not None for item in floors) else 3

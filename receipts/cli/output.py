@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from receipts.base.errors import InputError, ReceiptsError
-from receipts.publish.page import Cell, Column, Page, Section, Table
-from receipts.publish.page import Row as TableRow
+from receipts.publish.page import Cell, Column, Page, Section, Table, row
 from receipts.publish.render.terminal import Terminal
 from receipts.publish.render.terminal import clean as clean
 
-Row = Sequence[str]
+Shown = Page | Table | str | None
 NARROWEST = 40
 SLOW = 50  # documents from which on progress is worth a line
 
@@ -29,9 +28,24 @@ def terminal() -> Terminal:
     return Terminal(width(), width() if limited else None, coloured())
 
 
-def show(page: Page, *, opened: bool = False) -> None:
-    """A page on standard output; ``opened`` opens its folds."""
-    lines(terminal().page(page, opened=opened))
+def show(shown: Page | Table, *, opened: bool = False) -> None:
+    """A page, or a table, on standard output; ``opened`` opens its folds."""
+    lines(terminal().table(shown) if isinstance(shown, Table) else terminal().page(shown, opened=opened))
+
+
+def answer(in_json: bool, data: Any, shown: Shown | Callable[[], Shown]) -> None:
+    """The answer of a command: ``data`` as JSON where that was asked for, else a page, a table or lines.
+
+    Either may be a function, of which only the one that is printed is called; it may print by itself and give None.
+    """
+    given = data if in_json else shown
+    given = given() if callable(given) else given
+    if in_json:
+        as_json(given)
+    elif isinstance(given, Page | Table):
+        show(given)
+    elif given is not None:
+        line(given)
 
 
 def sections(items: Iterable[Section]) -> None:
@@ -134,26 +148,15 @@ def refuse(error: ReceiptsError) -> None:
     note(f"{lead}{error}")
 
 
-def heading(text: str) -> None:
-    """A section's name."""
-    line()
-    line(paint(text, "head"))
-
-
 def wrapped(text: str, indent: int = 2, hanging: int | None = None) -> None:
     """A sentence folded to the width, indented."""
     lines(terminal().wrapped(text, indent, hanging))
 
 
-def table(
-    columns: Sequence[str | Column], rows: Sequence[Row], *, right: Sequence[int] = (), empty: str = "nothing"
-) -> None:
-    """A table within the width; ``right`` are the columns that hold numbers."""
-    heads = tuple(
-        item if isinstance(item, Column) else Column(item, numeric=at in right) for at, item in enumerate(columns)
-    )
-    cells = tuple(TableRow(tuple((cell,) for cell in row)) for row in rows)
-    lines(terminal().table(Table("", heads, cells, empty=empty)))
+def listed(columns: Sequence[str | Column], rows: Iterable[Sequence[str]], empty: str = "nothing") -> Table:
+    """A table of text."""
+    heads = tuple(item if isinstance(item, Column) else Column(item) for item in columns)
+    return Table("", heads, tuple(row(*cells) for cells in rows), empty=empty)
 
 
 def as_json(document: Any) -> None:

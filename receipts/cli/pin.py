@@ -41,9 +41,6 @@ def command(
                 pins = [store.pin(bare, store.resolve(receipt) if receipt else None, note)]
             else:
                 pins = store.pin_history(bare) if name else list(store.pins().values())
-    if as_json:
-        output.as_json([item._asdict() for item in pins])
-        return 0
     rows = [
         (
             f"@{item.name}",
@@ -54,7 +51,7 @@ def command(
         )
         for item in pins
     ]
-    output.table(
-        ("pin", "receipt", "since, UTC", "by", "note"), rows, empty="nothing is pinned; receipts pin @golden ID"
-    )
+    empty = "nothing is pinned; receipts pin @golden ID"
+    listed = output.listed(("pin", "receipt", "since, UTC", "by", "note"), rows, empty)
+    output.answer(as_json, [item._asdict() for item in pins], listed)
     return 0

@@ -91,18 +91,18 @@ def command(
 
 def _print(designed: Designed, folder: str | None, hosts: tuple[str, ...], as_json: bool) -> int:
     from receipts.base import files
+    from receipts.publish.plan import page
 
     experiment = designed.experiment
     if folder is not None and not designed.short:
         place = Path(folder)
         files.refuse_existing(*(place / name for name in designed.files))
         files.write_folder(place, designed.files)
-    if as_json:
-        output.as_json({**asdict(experiment), "chip_hours": experiment.chip_hours, "short": designed.short})
-    else:
-        from receipts.publish.plan import page
-
-        output.show(page(experiment, folder or "DIR", hosts))
+    output.answer(
+        as_json,
+        lambda: {**asdict(experiment), "chip_hours": experiment.chip_hours, "short": designed.short},
+        lambda: page(experiment, folder or "DIR", hosts),
+    )
     if designed.short:
         output.note(f"cannot be decided within the budget: {designed.short}")
         return 1
@@ -112,19 +112,15 @@ def _print(designed: Designed, folder: str | None, hosts: tuple[str, ...], as_js
 
 
 def _follow(session: Session, folder: Path, as_json: bool) -> int:
+    from receipts.publish.plan import followed
     from receipts.questions.planning.experiment import read_experiment
     from receipts.questions.planning.follow import follow
 
     experiment = read_experiment(folder)
     with session.open_store() as store:
         seen = follow(store, session.rulebook, experiment)
-    if as_json:
-        answers = [asdict(item) for item in seen.answers]
-        output.as_json({"status": seen.status, "answers": answers, "next": list(seen.next_runs)})
-    else:
-        from receipts.publish.plan import followed
-
-        output.show(followed(seen, str(folder)))
+    data = {"status": seen.status, "answers": [asdict(item) for item in seen.answers], "next": list(seen.next_runs)}
+    output.answer(as_json, data, lambda: followed(seen, str(folder)))
     return seen.exit_code
 
 

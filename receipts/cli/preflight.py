@@ -87,6 +87,7 @@ def _known(session: Session, *, needed: bool) -> Iterator[Store | None]:
 
 
 def _one(session: Session, word: str, smaller: str | None, as_json: bool) -> int:
+    from receipts.publish.preflight import page
     from receipts.questions.plan import parse_plan, read_plan
     from receipts.questions.preflight import answered
 
@@ -106,12 +107,7 @@ def _one(session: Session, word: str, smaller: str | None, as_json: bool) -> int
             laid_out(session, plan)  # no launch shows that it can be
     if smaller is not None:
         _write(smaller, rung, answer)
-    if as_json:
-        output.as_json(known.as_data())
-    else:
-        from receipts.publish.preflight import page
-
-        output.show(page(plan, answer, rung, smaller))
+    output.answer(as_json, known.as_data, lambda: page(plan, answer, rung, smaller))
     return answer.code
 
 
@@ -127,6 +123,7 @@ def _write(path: str, rung: Rung | None, answer: PreflightAnswer) -> None:
 
 
 def _rank(session: Session, source: str, out: str | None, as_json: bool) -> int:
+    from receipts.publish.preflight import ranking
     from receipts.questions.preflight import as_lines, candidates, preflight, ranked
 
     try:
@@ -146,10 +143,5 @@ def _rank(session: Session, source: str, out: str | None, as_json: bool) -> int:
         order = ranked(given, ask)
     if out is not None:
         files.write(out, as_lines(order), over=True)
-    if as_json:
-        output.as_json([item.as_data() for item in order])
-    else:
-        from receipts.publish.preflight import ranking
-
-        output.lines(output.terminal().table(ranking(order)))
+    output.answer(as_json, lambda: [item.as_data() for item in order], lambda: ranking(order))
     return 1 if all(item.answer.code == 1 for item in order) else 0

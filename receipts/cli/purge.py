@@ -32,10 +32,8 @@ def command(session: Session, receipt: str, reason: str, yes: bool, as_json: boo
         files = listed(store.parsed(stored))
         store.purge(stored, reason)
         forget(store, files)
-    if as_json:
-        output.as_json({"id": stored, "purged": True, "reason": reason})
-    else:
-        output.line(f"purged {stored[:12]}: {output.clean(reason)}")
+    data = {"id": stored, "purged": True, "reason": reason}
+    output.answer(as_json, data, f"purged {stored[:12]}: {output.clean(reason)}")
     output.note("copies and backups made before still hold it")
     return 0
 

@@ -80,10 +80,7 @@ def command(journal: str, path: str | None, logs: tuple[str, ...], outcome: str 
         "outcome": record.outcome,
         "failure": record.failure,
     }
-    if as_json:
-        output.as_json(tree)
-    else:
-        _print(tree)
+    output.answer(as_json, tree, lambda: _print(tree))
     return 0
 
 

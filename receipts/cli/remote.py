@@ -55,7 +55,7 @@ def compare(server: RemoteServer, asked: ComparisonOptions, form: str, *, opened
     a, b, witnesses = (documented([_document(word) for word in side]) for side in asked.words)
     query = [("metric", asked.metric), *(("waive", word) for word in asked.waive)]
     query += [("study", asked.study)] if asked.study else []
-    query += [] if asked.replicates else [("replicates", "false")]
+    query += [("replicates", "false")] if asked.no_replicates else []
     query += [*_form("text" if form == "line" else form, opened=opened), *_flag("line", form == "line")]
     body = json.dumps({"a": a, "b": b, "witness": witnesses}).encode()
     return _print(server.ask("POST", "/v1/compare", query, body))
@@ -127,13 +127,12 @@ def claim_list(server: RemoteServer, status: str | None, *, everything: bool, as
 
 
 def _claims(verdicts: list[dict[str, Any]], as_json: bool) -> None:
-    if as_json:
-        output.as_json(verdicts)
-        return
+    from receipts.cli.claim import NO_CLAIMS
+
     rows = [
         (item["claim"], "superseded" if item.get("superseded") else item["status"], item["text"]) for item in verdicts
     ]
-    output.table(("claim", "status", "says"), rows, empty="no claims; add some: receipts claim add FILE")
+    output.answer(as_json, verdicts, output.listed(("claim", "status", "says"), rows, empty=NO_CLAIMS))
 
 
 def _document(word: str) -> Document | str:

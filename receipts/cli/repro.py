@@ -28,8 +28,5 @@ def command(session: Session, receipt: str, as_json: bool) -> int:
     if len(parsed) > 1:
         raise UsageError(f"{receipt} names {len(parsed)} receipts; name one by its id")
     steps = recipe(parsed[0])
-    if as_json:
-        output.as_json({"id": parsed[0].id, **asdict(steps)})
-    else:
-        output.line(steps.script())
+    output.answer(as_json, {"id": parsed[0].id, **asdict(steps)}, steps.script)
     return 0

@@ -24,8 +24,6 @@ def command(session: Session, receipt: str, reason: str, as_json: bool) -> int:
     with session.open_store() as store:
         stored = store.resolve(receipt)
         store.retract(stored, reason)
-    if as_json:
-        output.as_json({"id": stored, "retracted": True, "reason": reason})
-    else:
-        output.line(f"retracted {stored[:12]}: {output.clean(reason)}")
+    data = {"id": stored, "retracted": True, "reason": reason}
+    output.answer(as_json, data, f"retracted {stored[:12]}: {output.clean(reason)}")
     return 0

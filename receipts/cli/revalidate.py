@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -55,10 +56,8 @@ def command(session: Session, since: str | None, lanes: tuple[str, ...], dry_run
                 progress.clear()
                 _print(item)
         progress.clear()
-    if as_json:
-        output.as_json(_as_data(tally, session.rulebook.rules.digest, dry_run))
-    else:
-        _sum_up(tally, dry_run)
+    rules = session.rulebook.rules.digest
+    output.answer(as_json, lambda: _as_data(tally, rules, dry_run), lambda: _sum_up(tally, dry_run))
     return tally.exit_code
 
 
@@ -119,16 +118,7 @@ def _as_data(tally: Tally, rules: str, dry_run: bool) -> dict[str, Any]:
                 "after": item.after,
                 "fell": item.fell,
                 "why": item.why,
-                "changes": [
-                    {
-                        "code": change.code,
-                        "at": change.at,
-                        "level": change.level,
-                        "found": change.found,
-                        "appeared": change.appeared,
-                    }
-                    for change in item.changes
-                ],
+                "changes": [asdict(change) for change in item.changes],
             }
             for item in tally.flipped
         ],

@@ -39,6 +39,6 @@ def command(session: Session, code: str | None, as_json: bool) -> int:
             (item.code, item.name, item.level.value, item.subject, item.question.value, ", ".join(item.taints) or "-")
             for item in chosen
         ]
-        output.table(("code", "name", "level", "on", "question", "taints"), rows)
+        output.show(output.listed(("code", "name", "level", "on", "question", "taints"), rows))
         output.note(f"{len(rows)} rules, digest {rules.digest[:12]}; receipts rules CODE prints a page")
     return 0

@@ -179,6 +179,11 @@ def named(store: Store, word: str) -> list[Parsed]:
     return [store.parsed(item) for item in ids]
 
 
+def one(store: Store, word: str) -> Parsed:
+    """The receipt in a file, or the one that a word names in the store."""
+    return parsed_file(word) if is_file(word) else store.get(word)
+
+
 def worst(statuses: Iterable[str]) -> int:
     """The exit code of several verdicts, on receipts or claims: what does not hold before what nobody can say."""
     known = set(statuses)

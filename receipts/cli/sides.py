@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -46,32 +46,17 @@ _NAMES = ("metric", "waive", "study", "witness", "grade", "no_replicates")
 Command = Callable[..., Any]
 
 
-class ComparisonOptions:
+class ComparisonOptions(NamedTuple):
     """What a command line says of a comparison, as it was typed."""
 
     # No dataclass: every --help would load `dataclasses`.
-
-    def __init__(
-        self,
-        sides: tuple[tuple[str, ...], tuple[str, ...]],
-        *,
-        metric: str,
-        waive: tuple[str, ...],
-        study: str | None,
-        witness: tuple[str, ...],
-        no_replicates: bool,
-        grade: Grade = "typed",
-    ) -> None:
-        self.sides = sides
-        self.metric = metric
-        self.waive = waive
-        self.study = study
-        self.witness = witness
-        self.grade = grade
-        self.replicates = not no_replicates
-
-    def __repr__(self) -> str:
-        return f"Asked({self.sides!r}, metric={self.metric!r}, study={self.study!r})"
+    sides: tuple[tuple[str, ...], tuple[str, ...]]
+    metric: str
+    waive: tuple[str, ...]
+    study: str | None
+    witness: tuple[str, ...]
+    no_replicates: bool
+    grade: Grade = "typed"
 
     @property
     def words(self) -> tuple[tuple[str, ...], ...]:
@@ -139,7 +124,7 @@ def gather(session: Session, asked: ComparisonOptions, *, stored: bool) -> Compa
             waivers=waivers(asked.waive),
             study=asked.study,
             grade=asked.grade,
-            replicates=asked.replicates,
+            replicates=not asked.no_replicates,
             beside=beside,
         )
 

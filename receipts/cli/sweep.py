@@ -43,6 +43,7 @@ def command(
     from receipts.base.errors import UsageError
     from receipts.judging.compare import Request
     from receipts.judging.facts import Facts
+    from receipts.publish.sweep import page
     from receipts.questions.sweep import sweep
 
     receipts_ = [item for group in fetch(session, receipts) for item in group]
@@ -53,12 +54,7 @@ def command(
         raise UsageError("--vary names no axis; write --vary micro_batch,mtp_depth")
     request = Request(metric=metric, waivers=waivers(waive), study=study, facts=Facts())
     grid = sweep(unique, names, session.rulebook, request, head)
-    if as_json:
-        output.as_json(_as_data(grid, metric))
-    else:
-        from receipts.publish.sweep import page
-
-        output.show(page(grid, metric))
+    output.answer(as_json, lambda: _as_data(grid, metric), lambda: page(grid, metric))
     return 0
 
 

@@ -85,9 +85,6 @@ def list_(session: Session, as_json: bool) -> int:
 
     with session.open_store() as store:
         tokens = Tokens(store.database).all()
-    if as_json:
-        output.as_json([item._asdict() for item in tokens])
-        return 0
     now = datetime.now(UTC)
     rows = [
         (
@@ -98,9 +95,9 @@ def list_(session: Session, as_json: bool) -> int:
         )
         for item in tokens
     ]
-    output.table(
-        ("name", "token", "may", "expires, UTC"), rows, empty="no tokens; receipts token add NAME --scope read"
-    )
+    empty = "no tokens; receipts token add NAME --scope read"
+    listed = output.listed(("name", "token", "may", "expires, UTC"), rows, empty)
+    output.answer(as_json, [item._asdict() for item in tokens], listed)
     return 0
 
 
