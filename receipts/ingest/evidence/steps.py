@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
+from itertools import islice, repeat
+from operator import lt
 from typing import Final
-
-from receipts.ingest.evidence.rows import Rows, rising
 
 # Three times what a receipt may hold; about 60 MB.
 MAX_STEPS: Final = 300_000
@@ -46,7 +45,7 @@ class Steps:
     )
 
     def __init__(self) -> None:
-        self._rows = Rows()
+        self._rows: dict[int, int] = {}
         self._columns = {name: array("d") for name in FIELDS}
         # The fastest rank's time of a step that several printed, and the run (as `restarts` counts) of a step's times.
         self._fastest = array("d")
@@ -68,7 +67,7 @@ class Steps:
         return iter(self._rows)
 
     def __contains__(self, step: int) -> bool:
-        return self._rows.place(step) is not None
+        return step in self._rows
 
     def put(self, step: int, values: Mapping[str, float | None], rank: int | None = None) -> None:
         """Record what one line prints for a step; a name outside `FIELDS` is a KeyError.
@@ -83,12 +82,13 @@ class Steps:
                 self.begun.append(step)
         if rank in self._last or len(self._last) < MAX_RANKS:
             self._last[rank] = step, self.restarts
-        row = self._rows.place(step)
+        row = self._rows.get(step)
         if row is None:
             if len(self._rows) >= MAX_STEPS:
                 self.lost += 1
                 return
-            row = self._row(step)
+            row = len(self._rows)
+            self._append((step,), {})
         elif rank is None:
             for column in (*self._columns.values(), self._fastest):
                 column[row] = ABSENT
@@ -108,8 +108,7 @@ class Steps:
         last = self._before(rank)
         onwards = rising(numbers, -1 if last is None else last)
         if not onwards or not self.fresh(numbers):
-            if not (onwards and rank is None and self._replace(numbers, columns)):
-                self._one_by_one(numbers, repeat(rank), columns)
+            self._one_by_one(numbers, repeat(rank), columns)
             return
         if rank in self._last or len(self._last) < MAX_RANKS:
             self._last[rank] = numbers[-1], self.restarts
@@ -131,24 +130,22 @@ class Steps:
                 break
             last[rank] = step
         else:
-            places = {step: rows.place(step) for step in dict.fromkeys(numbers)}
-            new = [step for step, place in places.items() if place is None]
+            new = [step for step in dict.fromkeys(numbers) if step not in rows]
             few = len(rows) + len(new) <= MAX_STEPS and len(self._last) + len(last) <= MAX_RANKS
             if None not in last and few:
                 self._last.update((rank, (step, self.restarts)) for rank, step in last.items())
-                places.update(zip(new, range(len(rows), len(rows) + len(new)), strict=True))
                 self._append(new, {})
-                self._fill([places[step] or 0 for step in numbers], columns)
+                self._fill([rows[step] for step in numbers], columns)
                 return
         self._one_by_one(numbers, ranks, columns)
 
     def fresh(self, numbers: Sequence[int]) -> bool:
-        """Whether none of some ascending steps is known."""
-        return not numbers or self._rows.beyond(numbers[0]) or not any(step in self for step in numbers)
+        """Whether none of some steps is known."""
+        return self._rows.keys().isdisjoint(numbers)
 
     def add(self, step: int, values: Mapping[str, float | None]) -> None:
         """Add to what is known of a step, for sources that print one step over several lines."""
-        row = self._rows.place(step)
+        row = self._rows.get(step)
         if row is None:
             self.put(step, values)
             return
@@ -158,7 +155,7 @@ class Steps:
 
     def get(self, step: int, name: str) -> float | None:
         """One figure of one step, or None where it was not printed."""
-        row = self._rows.place(step)
+        row = self._rows.get(step)
         if row is None:
             return None
         value = self._columns[name][row]
@@ -166,19 +163,16 @@ class Steps:
 
     def column(self, name: str) -> list[float | None]:
         """One figure of every step, in the order of the steps' numbers."""
-        column = self._columns[name]
-        if (places := self._rows.by_number()) is not None:
-            column = array("d", map(column.__getitem__, places))
-        values = column.tolist()
+        values = map(self._columns[name].__getitem__, map(self._rows.__getitem__, self.numbers()))
         return [None if value == ABSENT else value for value in values]
 
     def numbers(self) -> list[int]:
         """The steps' numbers, ascending."""
-        return self._rows.sorted()
+        return sorted(self._rows)
 
     def skew(self, step: int) -> float | None:
         """(slowest − fastest rank) / slowest of one step; None with fewer than two ranks' times."""
-        row = self._rows.place(step)
+        row = self._rows.get(step)
         if row is None or self._fastest[row] == ABSENT:
             return None
         slowest = self._columns["step_seconds"][row]
@@ -201,18 +195,6 @@ class Steps:
             values = {name: column[at] for name, column in columns.items()}
             self.put(step, {name: value for name, value in values.items() if value != ABSENT}, rank)
 
-    def _replace(self, numbers: Sequence[int], columns: Mapping[str, Sequence[float]]) -> bool:
-        """Put steps that are known and follow each other, as after a restart; False where they are others."""
-        start = self._rows.run(numbers)
-        if start is None:
-            return False
-        self._last[None] = numbers[-1], self.restarts
-        nothing = array("d", repeat(ABSENT, len(numbers)))
-        for name, target in self._columns.items():
-            target[start : start + len(numbers)] = array("d", columns[name]) if name in columns else nothing
-        self._fastest[start : start + len(numbers)] = nothing
-        return True
-
     def _fill(self, rows: Sequence[int], columns: Mapping[str, Sequence[float]]) -> None:
         """Put figures of several ranks into rows; of a loss the last rank's stands."""
         timed = {row for name in _OF_A_RANK & columns.keys() for row, value in _known(rows, columns[name])}
@@ -228,18 +210,9 @@ class Steps:
                 target[row] = self._slowest(row, name, value) if row in seen else value
                 seen.add(row)
 
-    def _row(self, step: int) -> int:
-        """A row for one new step, with nothing in it."""
-        row = len(self._rows)
-        self._rows.extend((step,))
-        for column in (*self._columns.values(), self._fastest):
-            column.append(ABSENT)
-        self._runs.append(self.restarts)
-        return row
-
     def _append(self, numbers: Sequence[int], columns: Mapping[str, Sequence[float]]) -> None:
         """Rows for new steps, with what is known of them."""
-        self._rows.extend(numbers)
+        self._rows.update(zip(numbers, range(len(self._rows), len(self._rows) + len(numbers)), strict=True))
         nothing = array("d", repeat(ABSENT, len(numbers)))
         for name, target in self._columns.items():
             target.extend(columns.get(name, nothing))
@@ -264,6 +237,11 @@ class Steps:
         fastest = self._fastest[row]
         self._fastest[row] = min(known if fastest == ABSENT else fastest, value)
         return max(known, value)
+
+
+def rising(numbers: Sequence[int], above: int) -> bool:
+    """Whether each number is greater than the one before it, and the first one than ``above``."""
+    return not numbers or (numbers[0] > above and all(map(lt, numbers, islice(numbers, 1, None))))
 
 
 def _known(rows: Sequence[int], column: Sequence[float]) -> Iterable[tuple[int, float]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from receipts.ingest.evidence import steps as module
-from receipts.ingest.evidence.steps import ABSENT, FIELDS, Steps
+from receipts.ingest.evidence.steps import ABSENT, FIELDS, Steps, rising
 
 
 def facts(steps: Steps) -> dict[str, Any]:
@@ -115,3 +115,18 @@ def test_many_lines_of_several_ranks_are_as_one_after_the_other(seed: int) -> No
             values = {name: column[at] for name, column in columns.items()}
             one.put(number, {name: value for name, value in values.items() if value != ABSENT}, rank)
     assert facts(one) == facts(many)
+
+
+def test_numbers_rise_where_each_is_greater_than_the_one_before_it() -> None:
+    assert rising([3, 4, 9], 2)
+    assert rising([], 2)
+    assert not rising([3, 3], 2)
+    assert not rising([2, 3], 2)
+
+
+def test_a_step_of_any_size_has_its_place() -> None:
+    steps = Steps()
+    for number in (5, 1 << 70, -3):
+        steps.put(number, {"loss": float(number)})
+    assert steps.numbers() == [-3, 5, 1 << 70]
+    assert steps.column("loss") == [-3.0, 5.0, float(1 << 70)]

@@ -22,8 +22,7 @@ from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RecordReader
-from receipts.ingest.evidence.rows import rising
-from receipts.ingest.evidence.steps import ABSENT, Steps
+from receipts.ingest.evidence.steps import ABSENT, Steps, rising
 from receipts.ingest.evidence.vocabulary import Label
 
 _TIME = re.compile(r"\[\d{4}-\d\d-\d\d (\d\d):(\d\d):(\d\d)[,.](\d{3})")

@@ -24,7 +24,7 @@ from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading, Reason
 from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RANK, RecordReader
-from receipts.ingest.evidence.rows import rising
+from receipts.ingest.evidence.steps import rising
 
 # The last figure may be glued to the prefix of the next line, which begins with a letter or a bracket.
 _CELL = re.compile(

@@ -21,7 +21,7 @@ from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.record import LineRecord, RecordRows
 from receipts.ingest.evidence.records import RecordReader
-from receipts.ingest.evidence.rows import rising
+from receipts.ingest.evidence.steps import rising
 from receipts.ingest.evidence.vocabulary import Label
 
 _STARTED: Final = re.compile(r"\[before the start of training step\]|^\W*training \.\.\.")
