@@ -2,7 +2,7 @@
 
 A file that shows the path is compared with what the receipt states: the time between start and end, host and process,
 the number of steps, the versions, the chip, the shape and the type of attention. One that contradicts any is not read.
-One that shows none of them, and that the job did not list, is read, and a remark says so.
+One that shows neither time, host nor process, and that the job did not list, is read, and a remark says so.
 
 Whoever makes up a whole trace passes: what vouches for it is a signature.
 """
@@ -20,6 +20,7 @@ from receipts.ingest.leaves import alike
 
 CLOCKS_SECONDS: Final = 60.0  # clocks of two hosts, and what a job does before its recorder and after it
 _FLOATS: Final = frozenset({"fp32", "bf16", "fp16", "fp64"})  # attention of an FP8 run is in another type
+_WHICH_LAUNCH: Final = frozenset({"run.finished", "run.host", "run.processes"})  # others agree in the rest
 _IDENTITY: Final = ("wheels.torch", "hardware.accelerator")
 
 
@@ -45,9 +46,12 @@ def of_this_launch(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> list[F
             draft.contradict(bond.leaf, f"{file.name} is of another launch, and is not read: {bond.why}")
         if not broken:
             own.append(file)
-            if not bonds and file.sha256 not in listed and any(_shows_kernels(reading) for reading in file.readings):
-                text = "no time, step, version or shape in it shows that it is of this launch"
-                draft.tell("note", text, Where(file.name))
+            leaves = sorted({bond.leaf for bond in bonds})
+            unnamed = _WHICH_LAUNCH.isdisjoint(leaves) and file.sha256 not in listed
+            if unnamed and any(_shows_kernels(reading) for reading in file.readings):
+                text = "no time, host or process in it shows that it is of this launch"
+                agrees = f"; it agrees in {', '.join(leaves)}" if leaves else ""
+                draft.tell("note", text + agrees, Where(file.name))
     return own
 
 
@@ -64,6 +68,9 @@ def _bonds(draft: ReceiptDraft, reading: Reading) -> Iterator[Bond]:
         first, last = reading.between
         inside = began - CLOCKS_SECONDS <= first and last <= ended + CLOCKS_SECONDS
         yield Bond("run.finished", inside, f"it covers {_clock(first)} to {_clock(last)}")
+    longest = ended - began + CLOCKS_SECONDS if exact and began is not None and ended is not None else None
+    if longest is not None and reading.lasts is not None and reading.lasts > longest:
+        yield Bond("run.finished", False, f"its events take {reading.lasts:.0f} s, and the launch took less")
     host = draft.get("run.host")
     if reading.host and isinstance(host, str) and draft.get("hardware.hosts") in (None, 1):
         same = reading.host.partition(".")[0].lower() == host.partition(".")[0].lower()

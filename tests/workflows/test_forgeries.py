@@ -6,7 +6,9 @@ import json
 import os
 import random
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -14,9 +16,8 @@ from typing import Any
 
 import pytest
 
-from receipts.base.errors import InputError, UsageError
+from receipts.base.errors import UsageError
 from receipts.emit import Recorder
-from receipts.ingest import Options
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.side_checks import check_distinct
@@ -25,9 +26,9 @@ from receipts.publish.origins import Origins
 from receipts.publish.words import words
 from receipts.questions.replicates import groups
 from receipts.receipt import Document, parse, read
-from receipts.receipt.written import UNWRITTEN, intact, sealed
+from receipts.receipt.written import UNWRITTEN, sealed
 from receipts.workflows.submit.amended import amended
-from receipts.workflows.verify import by_digest, verify
+from receipts.workflows.verify import verify
 from rule_cases import build, parsed, rulebook
 
 Tree = dict[str, Any]
@@ -298,82 +299,56 @@ def test_a_witness_raises_the_grade_only_as_its_program_wrote_it_and_of_the_same
     assert len(said) == stranger
 
 
-@pytest.fixture
-def journaled(tmp_path: Path) -> Path:
-    """The receipt of a job that kept its journal."""
-    out = tmp_path / "job" / "run.json"
-    with Recorder("cpu-torch", out=out, probes=False, quiet=True, keep_journal=True) as rec:
-        rec.state("model.head_dim", WIDTH)
-        for _ in range(3):
-            with rec.step(tokens=SEQUENCE):
-                pass
-    return out
+def _jax_trace(folder: Path, seconds: float, name: str = "vm.trace.json") -> Path:
+    """A trace of JAX's profiler, which says how long it took and not when."""
+    plane = {"ph": "M", "pid": 701, "name": "process_name", "args": {"name": "/host:CPU"}}
+    calls = [
+        {"ph": "X", "pid": 701, "tid": 1, "ts": at * 1e6, "dur": 9.0, "name": "PjitFunction(train_step)"}
+        for at in (0.0, seconds)
+    ]
+    (path := folder / name).write_text(json.dumps({"displayTimeUnit": "ns", "traceEvents": [plane, *calls]}))
+    return path
 
 
-def _added(tree: Tree) -> None:
-    tree["batch"] = {"sequence_length": 4096}
-
-
-def _removed(tree: Tree) -> None:
-    del tree["model"]
+def test_a_jax_trace_that_outlasts_the_launch_is_refused_and_another_is_said_to_be_unbound(
+    recorded: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="its events take 3600 s, and the launch took less"):
+        amended(str(recorded), [str(_jax_trace(tmp_path, 3600.0))])
+    tree = json.loads(amended(str(recorded), [str(_jax_trace(tmp_path, 0.5))]).document.raw)
+    remarks = "".join(tree["notes"]["ingest.remarks"])
+    assert "no time, host or process in it shows that it is of this launch; it agrees in measurement.step_du" in remarks
 
 
 @pytest.mark.parametrize(
-    ("forge", "path", "why"),
+    ("hours", "host", "process", "why"),
     [
-        (_added, "batch.sequence_length", "4096 is stated, and its journal says nothing"),
-        (_removed, "model.head_dim", "nothing is stated, and its journal says 64"),
-        (_faster, "measurement.step_durations_seconds", r"\[0.01, 0.01, 0.01\] is stated, and its journal says"),
+        (2, "", 0, "it covers 20"),
+        (0, "another-machine", 0, "it was taken on another-machine"),
+        (0, "", 1, "it was taken in process"),
+        (0, "", 0, ""),
     ],
 )
-def test_an_edit_with_its_digest_computed_again_is_contradicted_by_the_journal(
-    journaled: Path, forge: Callable[[Tree], None], path: str, why: str
+def test_an_export_of_nsight_systems_is_bound_by_time_host_and_process(
+    recorded: Path, tmp_path: Path, hours: int, host: str, process: int, why: str
 ) -> None:
-    tree = json.loads(journaled.read_bytes())
-    forge(tree)
-    tree["run"]["recorded"]["digest"] = UNWRITTEN
-    raw = sealed(json.dumps(tree).encode())
-    assert intact(parse(Document(raw, "forged.json")))
-    (forged := journaled.with_name("forged.json")).write_bytes(raw)
-    (journal,) = journaled.parent.glob("*.journal")
-    with pytest.raises(InputError, match=f"(?s){path}.*{why}"):
-        amended(str(forged), [str(journal)])
-    done = verify(parse(read(forged)), rulebook().lanes.of("cpu-torch"), by_digest(journal))
-    assert (done.exit_code, [item.what for item in done.checks if item.word == "other"]) == (1, [path])
-
-
-def test_a_journal_is_kept_with_its_receipt_and_read_again(journaled: Path, tmp_path: Path) -> None:
-    (journal,) = journaled.parent.glob("*.journal")
-    (journal.parent / "trace.json").write_text(json.dumps(_trace(journaled)))
-    whole = amended(str(journaled), [str(journal.parent / "trace.json"), str(journal)])
-    assert [path.name for path in whole.files] == [journal.name, "trace.json"]
-    done = verify(parse(whole.document), rulebook().lanes.of("cpu-torch"), by_digest(journal))
-    assert {item.what: item.word for item in done.checks} == {
-        "bytes": "same",
-        "trace.json": "missing",
-        "journal": "same",
-    }
-
-
-def test_show_tells_a_probe_the_recorder_and_the_job_apart(tmp_path: Path) -> None:
-    with Recorder("cpu-torch", out=tmp_path / "run.json", probes=False, quiet=True) as rec:
-        rec.state("model.depth", 8)
-        rec.stated_by("jax").put("compile.posture", "jit")
-        rec.stated_by("environment").flag("A", "1")
-        rec.stated_by("environment").flag("B", "1")
-        rec.state("flags", {"C": "1"})
-        with rec.step(tokens=8):
-            pass
-    options = Options(settings={"model.hidden": 64})
-    own = Origins(parse(amended(str(tmp_path / "run.json"), options=options).document), words("receipt"))
-    assert {
-        path: own.of(path)
-        for path in ("model.depth", "model.hidden", "compile.posture", "flags.B", "flags.C", "run.started")
-    } == {
-        "model.depth": "the job",
-        "model.hidden": "stated to ingest",
-        "compile.posture": "probe jax",
-        "flags.B": "probe environment",
-        "flags.C": "the job",
-        "run.started": "the recorder",
-    }
+    run = json.loads(recorded.read_bytes())["run"]
+    began = int(datetime.fromisoformat(run["started"]).timestamp() + 3600 * hours) * 10**9
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as database:
+        database.executescript(
+            "CREATE TABLE StringIds (id INT, value TEXT); INSERT INTO StringIds VALUES (1, 'flash_fwd_kernel');"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, shortName INT, globalPid INT, deviceId INT);"
+            f"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (5, 9, 1, {(os.getpid() + process) << 24}, 0);"
+            "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INT);"
+            f"INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES ({began});"
+            "CREATE TABLE TARGET_INFO_SYSTEM_ENV (name TEXT, value TEXT);"
+            f"INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES ('Hostname', '{host or run['host']}');"
+        )
+        database.commit()
+    if why:
+        with pytest.raises(UsageError, match=why):
+            amended(str(recorded), [str(tmp_path / "run.sqlite")])
+        return
+    tree = json.loads(amended(str(recorded), [str(tmp_path / "run.sqlite")]).document.raw)
+    assert tree["path"]["witnessed"]["attention"]
+    assert "shows that it is of this launch" not in json.dumps(tree.get("notes"))

@@ -190,8 +190,9 @@ class Reading:
     ``predicted`` are the bytes of one chip that a program expected to need, by surface in its own words: no measure.
     ``causes`` say by leaf why it has its value, each with how often the file says so. ``means`` are times over
     intervals of steps, ``cut`` that the file shows a run's begin and not its end. ``between`` is when its first and
-    last event began, in seconds since 1970, ``queries`` are shapes
-    of attention, sequence and width of a head, in ``query_types``, and ``host`` is the machine's name.
+    last event began, in seconds since 1970, ``lasts`` the seconds from first to last where no clock says when,
+    ``queries`` are shapes of attention, sequence and width of a head, in ``query_types``, and ``host`` is the machine's
+    name.
     """
 
     source: str
@@ -217,6 +218,7 @@ class Reading:
     means: IntervalMeans | None = None
     cut: bool = False
     between: tuple[float, float] | None = None
+    lasts: float | None = None
     queries: set[tuple[int, int]] = field(default_factory=set)
     query_types: set[str] = field(default_factory=set)
     host: str = ""

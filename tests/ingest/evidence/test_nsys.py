@@ -101,6 +101,25 @@ def test_an_export_tells_exposed_communication(tmp_path: Path) -> None:
     assert any("device 0: 0.003 s" in remark.text for remark in reading.remarks)
 
 
+def test_an_export_says_on_which_host_in_which_process_and_when_its_kernels_ran(tmp_path: Path) -> None:
+    path = export(tmp_path / "any", [(FP8, 0, 1_000_000_000, 1_000_001_000), (ENGINE, 0, 3_000_000_000, 3_000_000_010)])
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(
+            "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INT, utcTime TEXT, localTime TEXT);"
+            "CREATE TABLE TARGET_INFO_SYSTEM_ENV (globalVid INT, name TEXT, value TEXT);"
+            "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1772442000000000000, '', '');"
+            "INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES (1, 'CpuCores', '8'), (1, 'Hostname', 'node-3');"
+            "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN globalPid INT;"
+            f"UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = {(1 << 56) + (4711 << 24)};"
+        )
+        database.commit()
+    (reading,) = read(path).readings
+    assert (reading.host, reading.processes) == ("node-3", {4711})
+    assert reading.between == pytest.approx((1772442001.0, 1772442003.0), abs=1e-5)
+    (bare,) = read(export(tmp_path / "bare", [(FP8, 0, 0, 1)])).readings
+    assert (bare.host, bare.processes, bare.between) == ("", set(), None)
+
+
 def test_reading_leaves_the_export_as_it_was(tmp_path: Path) -> None:
     path = export(tmp_path / "any", [(FP8, 0, 0, 1)])
     before = path.read_bytes()

@@ -1,6 +1,8 @@
 """Traces of JAX's profiler: ``plugins/profile/…/HOST.trace.json.gz``, in the Chrome format.
 
-torch's traces share the format and are told apart by content. Source: tsl/profiler/convert/trace_events_to_json.cc.
+torch's traces share the format and are told apart by content. Their clock begins with the trace, and no host and no
+process is in them: the .xplane.pb beside them holds time and host.
+Source: tsl/profiler/convert/trace_events_to_json.cc.
 """
 
 from __future__ import annotations
@@ -55,6 +57,7 @@ class JaxProfiler(FileReader):
         if profile.events >= MAX_EVENTS:
             reading.remark("missing", f"{profile.events:,} events: such files are cut at a million, others are lost")
         profile.describe(reading)
+        reading.lasts = max(0.0, profile.last - profile.first) * 1e-6
         return [reading]
 
 
@@ -73,6 +76,7 @@ def _take(event: dict[str, Any], profile: Profile, planes: dict[Any, str], lines
             lines[process, thread] = label
     elif phase == "X":
         spent, start = _number(event.get("dur")), _number(event.get("ts"))
+        profile.first, profile.last = min(profile.first, start), max(profile.last, start + spent)
         if name.startswith("PjitFunction("):
             # One call may be told by two events, one inside the other.
             ends = profile.ends.get((thread, name), -1.0)

@@ -7,6 +7,7 @@ Device planes name what really ran: HLO operations on TPU, kernels on GPU.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -37,9 +38,11 @@ _FLASH: Final = re.compile(r"splash|flash_attention|flash_mha|mha_(?:forward|bac
 
 @dataclass(slots=True)
 class Profile:
-    """Counts over the events of one profile. ``events`` is how many there were."""
+    """Counts over the events of one profile: how many there were; ``first`` and ``last`` are microseconds."""
 
     events: int = 0
+    first: float = math.inf
+    last: float = 0.0
     programs: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict)
     reads: Counter[str] = field(default_factory=Counter)
     # Reads by the function that asked for them, and the open calls of each thread with their ends.

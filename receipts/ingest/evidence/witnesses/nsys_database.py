@@ -1,7 +1,8 @@
 """The SQLite export of Nsight Systems, opened read-only.
 
-Source: "SQLite Schema Reference" in the Nsight Systems user guide. Times are nanoseconds; names are numbers of
-`StringIds`; `copyKind` 2 is device to host.
+Source: "SQLite Schema Reference" in the Nsight Systems user guide. Times are nanoseconds after the session's start, of
+which `TARGET_INFO_SESSION_START_TIME` says when it was; names are numbers of `StringIds`; `copyKind` 2 is device to
+host; bits 24 to 47 of a `globalPid` are the process.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from receipts.ingest.evidence.witnesses.torch_trace_timeline import Timeline
 KERNELS: Final = "CUPTI_ACTIVITY_KIND_KERNEL"
 MAX_TEXT: Final = 1 << 24  # bytes of one name in the file
 _NANO: Final = 1e-9
+_YEAR_2001: Final = 10**18  # nanoseconds since 1970
 # Steps of SQLite's virtual machine, a thousand at a time: some minutes of work, which no export of a profile needs.
 _MAX_WORK: Final = 20_000_000
 _TO_HOST: Final = 2
@@ -74,6 +76,7 @@ def _read(export: _Export) -> None:
         _kernels(export)
     else:
         export.reading.remark("missing", f"the export has no table {KERNELS}: no kernel was traced")
+    _bind(export)
     _graphs(export)
     _copies(export)
     steps = _steps(export)
@@ -105,6 +108,23 @@ def _kernels(export: _Export) -> None:
             communicating.append(int(identity))
     if communicating:
         _exposed(export, name, set(communicating))
+
+
+def _bind(export: _Export) -> None:
+    """Host, processes, and when the kernels ran."""
+    reading, known = export.reading, export.columns(KERNELS) if KERNELS in export.tables else set()
+    if "TARGET_INFO_SYSTEM_ENV" in export.tables:
+        for (value,) in export.rows("SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname' LIMIT 1"):
+            reading.host = str(value or "")[:200]
+    if "globalPid" in known:
+        rows = export.rows(f"SELECT DISTINCT globalPid FROM {KERNELS} LIMIT 4096")
+        reading.processes = {(item >> 24) & 0xFFFFFF for (item,) in rows if isinstance(item, int)} - {0}
+    start = "TARGET_INFO_SESSION_START_TIME"
+    if {"start", "end"} <= known and start in export.tables and "utcEpochNs" in export.columns(start):
+        query = f"SELECT s.utcEpochNs, MIN(k.start), MAX(k.start) FROM {start} s, {KERNELS} k"
+        for times in export.rows(query):
+            if all(isinstance(item, int) for item in times) and times[0] > _YEAR_2001:
+                reading.between = (times[0] + times[1]) * _NANO, (times[0] + times[2]) * _NANO
 
 
 def _exposed(export: _Export, name: str, communicating: set[int]) -> None:

@@ -1,0 +1,108 @@
+"""A receipt against the journal of its recorder, and the sources that it names for its leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from receipts.base.errors import InputError
+from receipts.emit import Recorder
+from receipts.ingest import Options
+from receipts.publish.origins import Origins
+from receipts.publish.words import words
+from receipts.receipt import Document, parse, read
+from receipts.receipt.written import UNWRITTEN, intact, sealed
+from receipts.workflows.submit.amended import amended
+from receipts.workflows.verify import by_digest, verify
+from rule_cases import rulebook
+
+Tree = dict[str, Any]
+
+
+@pytest.fixture
+def journaled(tmp_path: Path) -> Path:
+    """The receipt of a job that kept its journal."""
+    out = tmp_path / "job" / "run.json"
+    with Recorder("cpu-torch", out=out, probes=False, quiet=True, keep_journal=True) as rec:
+        rec.state("model.head_dim", 64)
+        for _ in range(3):
+            with rec.step(tokens=512):
+                pass
+    return out
+
+
+def _added(tree: Tree) -> None:
+    tree["batch"] = {"sequence_length": 4096}
+
+
+def _faster(tree: Tree) -> None:
+    tree["measurement"]["step_durations_seconds"] = [0.01, 0.01, 0.01]
+
+
+def _removed(tree: Tree) -> None:
+    del tree["model"]
+
+
+@pytest.mark.parametrize(
+    ("forge", "path", "why"),
+    [
+        (_added, "batch.sequence_length", "4096 is stated, and its journal says nothing"),
+        (_removed, "model.head_dim", "nothing is stated, and its journal says 64"),
+        (_faster, "measurement.step_durations_seconds", r"\[0.01, 0.01, 0.01\] is stated, and its journal says"),
+    ],
+)
+def test_an_edit_with_its_digest_computed_again_is_contradicted_by_the_journal(
+    journaled: Path, forge: Callable[[Tree], None], path: str, why: str
+) -> None:
+    tree = json.loads(journaled.read_bytes())
+    forge(tree)
+    tree["run"]["recorded"]["digest"] = UNWRITTEN
+    raw = sealed(json.dumps(tree).encode())
+    assert intact(parse(Document(raw, "forged.json")))
+    (forged := journaled.with_name("forged.json")).write_bytes(raw)
+    (journal,) = journaled.parent.glob("*.journal")
+    with pytest.raises(InputError, match=f"(?s){path}.*{why}"):
+        amended(str(forged), [str(journal)])
+    done = verify(parse(read(forged)), rulebook().lanes.of("cpu-torch"), by_digest(journal))
+    assert (done.exit_code, [item.what for item in done.checks if item.word == "other"]) == (1, [path])
+
+
+def test_a_journal_is_kept_with_its_receipt_and_read_again(journaled: Path, tmp_path: Path) -> None:
+    (journal,) = journaled.parent.glob("*.journal")
+    (tmp_path / "other.journal").write_bytes(journal.read_bytes()[:-4096])
+    whole = amended(str(journaled), [str(journal)])
+    assert whole.document.raw == journaled.read_bytes()
+    assert [path.name for path in whole.files] == [journal.name]
+    lane = rulebook().lanes.of("cpu-torch")
+    done = verify(parse(whole.document), lane, by_digest(journal))
+    assert {item.what: item.word for item in done.checks} == {"bytes": "same", "journal": "same"}
+    without = verify(parse(whole.document), lane, by_digest(tmp_path / "other.journal"))
+    assert (without.exit_code, [item.what for item in without.checks]) == (0, ["bytes"])
+
+
+def test_show_tells_a_probe_the_recorder_and_the_job_apart(tmp_path: Path) -> None:
+    with Recorder("cpu-torch", out=tmp_path / "run.json", probes=False, quiet=True) as rec:
+        rec.state("model.depth", 8)
+        rec.stated_by("jax").put("compile.posture", "jit")
+        rec.stated_by("environment").flag("A", "1")
+        rec.stated_by("environment").flag("B", "1")
+        rec.state("flags", {"C": "1"})
+        with rec.step(tokens=8):
+            pass
+    options = Options(settings={"model.hidden": 64})
+    own = Origins(parse(amended(str(tmp_path / "run.json"), options=options).document), words("receipt"))
+    assert {
+        path: own.of(path)
+        for path in ("model.depth", "model.hidden", "compile.posture", "flags.B", "flags.C", "run.started")
+    } == {
+        "model.depth": "the job",
+        "model.hidden": "stated to ingest",
+        "compile.posture": "probe jax",
+        "flags.B": "probe environment",
+        "flags.C": "the job",
+        "run.started": "the recorder",
+    }
