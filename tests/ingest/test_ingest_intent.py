@@ -203,3 +203,11 @@ def test_timers_of_deepspeeds_engine_show_it_without_a_step_line(tmp_path: Path)
     assert at(ingested(file(tmp_path, log)), "path.witnessed.framework") is None
     log.timings["fwd_microstep"] = Timing(4, 0.5)
     assert at(ingested(file(tmp_path, log)), "path.witnessed.framework") == "deepspeed"
+
+
+def test_a_library_without_a_type_agrees_with_the_type_that_was_asked_for(tmp_path: Path) -> None:
+    configured = reading("megatron", path__intended__gemm="te", numerics__compute_dtype="bf16")
+    found = on(FOLLOWING, file(tmp_path, configured), path__intended__gemm="te_bf16")
+    assert not found.contradictions
+    other = on(FOLLOWING, file(tmp_path, configured, name="other.log"), path__intended__gemm="cublas_bf16")
+    assert [item.path for item in other.contradictions] == ["path.intended.gemm"]
