@@ -9,6 +9,7 @@ import pytest
 
 import report_store
 from browser import WCAG, Watched, faults, overflow, watched
+from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow
 
@@ -28,6 +29,7 @@ PAGES = {
     "not there": "/runs/nothing",
 }
 WIDTHS = (1280, 400)
+AUDITED = WIDTHS[unless_thorough(1, 0) :]  # axe takes seconds a page, and sees most at the narrow width
 
 
 @pytest.fixture(params=PAGES)
@@ -41,7 +43,7 @@ def test_a_page_has_no_fault_at_either_width_and_asks_for_nothing_else(seen: Wat
     for width in WIDTHS:
         seen.width(width)
         assert (width, overflow(seen)) == (width, [])
-        assert (width, faults(seen, WCAG)) == (width, [])
+        assert width not in AUDITED or (width, faults(seen, WCAG)) == (width, [])
     seen.page.wait_for_load_state("networkidle")
     assert seen.requests == [seen.page.url]
     assert [item for item in seen.said if not item.startswith("verbose") and "404" not in item] == []

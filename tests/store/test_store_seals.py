@@ -282,7 +282,7 @@ def test_whatever_is_submitted_purged_and_sealed_in_any_order_every_row_is_seale
     draw = random.Random(seed)
     with open_store(made_url) as store:
         there: list[str] = []
-        for _ in range(60):
+        for _ in range(unless_thorough(40, 60)):
             what = draw.choice(["submit", "submit", "record", "purge", "purge last", "seal", "seal some"])
             if what == "submit" or not there:
                 there.append(store.submit(*ready()).id)
