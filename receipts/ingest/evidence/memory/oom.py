@@ -14,7 +14,7 @@ from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.memory import cuda_oom, xla_failure, xla_gpu_oom
 from receipts.ingest.evidence.memory.oom_text import BEGIN, MIDDLE, failures, flat, pieces, read, window
 from receipts.ingest.evidence.memory.prefix import Frame, frame, spoken
-from receipts.ingest.evidence.memory.sizes import count
+from receipts.ingest.evidence.memory.sizes import size
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import AllocationFailure, Place, Reading
 
@@ -212,8 +212,8 @@ class OomReader(LineReader):
         if last.class_ == "runtime_alloc":
             self.reading.failures[-1] = replace(
                 last,
-                limit_bytes=count(limit[1]) or last.limit_bytes if limit else last.limit_bytes,
-                used_bytes=count(used[1]) if used else last.used_bytes,
+                limit_bytes=size(limit[1]) or last.limit_bytes if limit else last.limit_bytes,
+                used_bytes=size(used[1]) if used else last.used_bytes,
             )
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
-from receipts.ingest.evidence.memory.sizes import SIZE, count, size
+from receipts.ingest.evidence.memory.sizes import SIZE, size
 from receipts.ingest.evidence.reading import MAX_TEXT, AllocationFailure, Place
 
 # What CUDA's runtime and driver say of themselves, to whoever asked: torch, Transformer Engine, userbuffers, others.
@@ -76,16 +76,10 @@ def failures(text: str) -> list[AllocationFailure]:
 def no_failures(text: str) -> list[AllocationFailure]:
     """What looks like a failed allocation in a text and is none."""
     matches = [match for pattern in _NO_FAILURE if (match := pattern.search(text)) is not None]
+    pools = [_POOL.search(match[0]) for match in matches]
     return [
-        AllocationFailure(
-            Place(),
-            is_oom=False,
-            class_="not_oom",
-            message=_message(text, match),
-            chip=int(device[1]) if (device := _POOL.search(match[0])) else None,
-            fatal=False,
-        )
-        for match in matches
+        _failure(text, match, "not_oom", is_oom=False, chip=int(pool[1]) if pool else None, fatal=False)
+        for match, pool in zip(matches, pools, strict=True)
     ]
 
 
@@ -93,54 +87,36 @@ def _cuda(text: str) -> Iterator[AllocationFailure]:
     nccl = list(_NCCL.finditer(text))
     for match in nccl:
         device = _NCCL_DEVICE.search(text, max(0, match.start() - 200), match.end())
-        yield AllocationFailure(
-            Place(),
-            is_oom=True,
-            class_="outside_allocator",
-            requested_bytes=count(match["bytes"]),
-            operator=match["function"] or "NCCL",
-            message=_message(text, match),
-            chip=int(device[1]) if device else None,
-        )
+        chip, operator = int(device[1]) if device else None, match["function"] or "NCCL"
+        asked = size(match["bytes"])
+        yield _failure(text, match, "outside_allocator", requested_bytes=asked, operator=operator, chip=chip)
     for match in _HANDLE.finditer(text):
         call = _HANDLE_CALL.search(text, match.end(), match.end() + 120)
-        yield AllocationFailure(
-            Place(),
-            is_oom=None,
-            class_="outside_allocator",
-            operator=call[1] if call else match[0].partition("_")[0],
-            message=_message(text, match),
-        )
-    masked = _MASKED.search(text)
-    if masked is not None:
-        yield AllocationFailure(Place(), is_oom=True, class_="capacity", message=_message(text, masked))
-    runtime = _RUNTIME.search(text)
-    if runtime is not None and not nccl:
-        yield AllocationFailure(Place(), is_oom=True, class_="outside_allocator", message=_message(text, runtime))
+        operator = call[1] if call else match[0].partition("_")[0]
+        yield _failure(text, match, "outside_allocator", is_oom=None, operator=operator)
+    if masked := _MASKED.search(text):
+        yield _failure(text, masked, "capacity")
+    if (runtime := _RUNTIME.search(text)) and not nccl:
+        yield _failure(text, runtime, "outside_allocator")
 
 
 def _paddle(text: str) -> Iterator[AllocationFailure]:
     for match in _PADDLE.finditer(text):
-        requested, used, free = (size(match[group]) for group in (2, 3, 4))
-        yield AllocationFailure(
-            Place(),
-            is_oom=True,
-            class_="capacity",
-            requested_bytes=requested,
-            used_bytes=used,
-            free_bytes=free,
-            message=_message(text, match),
-            chip=int(match["chip"]),
-        )
+        asked, used, free = map(size, match.groups()[1:])
+        sizes = {"requested_bytes": asked, "used_bytes": used, "free_bytes": free}
+        yield _failure(text, match, "capacity", is_oom=True, chip=int(match["chip"]), **sizes)
 
 
 def _host(text: str) -> Iterator[AllocationFailure]:
-    match = _HOST.search(text)
-    if match is not None:
-        requested = count(match["bytes"]) or size(match[2])
-        yield AllocationFailure(
-            Place(), is_oom=True, class_="host", requested_bytes=requested, message=_message(text, match)
-        )
+    if match := _HOST.search(text):
+        yield _failure(text, match, "host", requested_bytes=size(match["bytes"] or match[2]))
+
+
+def _failure(
+    text: str, match: re.Match[str], class_: str, *, is_oom: bool | None = True, **leaves: Any
+) -> AllocationFailure:
+    """A failure by the words that a match is, with some that stand around them."""
+    return AllocationFailure(Place(), is_oom, class_, message=_message(text, match), **leaves)
 
 
 def _message(text: str, match: re.Match[str]) -> str:

@@ -13,16 +13,6 @@ UNSET: Final = 1 << 60
 
 
 def size(text: str | None) -> int | None:
-    """Bytes of a matched `SIZE`; None where nothing was matched or the figure is a sentinel and no measurement."""
-    if not text:
-        return None
-    value = numbers.size(text)
+    """Bytes of a matched `SIZE` or of a plain count; None where nothing was matched, or where it is a sentinel."""
+    value = numbers.size(text) if text else None
     return None if value is None or value >= UNSET else value
-
-
-def count(text: str | None) -> int | None:
-    """Bytes of a plain decimal count; None where nothing was matched or it is a sentinel."""
-    if not text or len(text) > 20:
-        return None
-    value = int(text)
-    return None if value >= UNSET else value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from receipts.ingest.evidence.memory.sizes import size
 from receipts.ingest.evidence.reading import MAX_TEXT, AllocationFailure, Place
 
 # Batch, heads, queries, keys; a folded batch leaves three.
@@ -33,7 +34,7 @@ def kernel(text: str) -> str | None:
     return _VALUES[match["name"]] if match else None
 
 
-NAME: Final = r"'([^']{1,200})'"
+NAME: Final = r"'(?P<operator>[^']{1,200})'"
 _TPU = re.compile(r"\bTPU[_:](\d{1,5})\b")
 _ITEM = re.compile(r"\b1\. Size: ")
 _NEXT = re.compile(r"\b2\. Size: |=====|Buffer 2:")
@@ -46,33 +47,38 @@ STEP = re.compile(r"(?:^|[_(])steps?(?:$|[_).])", re.IGNORECASE)
 
 def refused(
     text: str,
-    at: int,
+    match: re.Match[str],
     class_: str,
     *,
-    requested: int | None = None,
-    used: int | None = None,
-    free: int | None = None,
-    limit: int | None = None,
     operator: str | None = None,
     phase: str | None = None,
     chip: int | None = None,
     fatal: bool = True,
+    **sizes: int | None,
 ) -> AllocationFailure:
-    """A failure of one class, whose message begins at a place of the text; sizes are in bytes."""
+    """A failure of one class, whose message begins with a match.
+
+    Its groups ``requested``, ``used``, ``free``, ``limit``, ``operator`` and ``chip`` are figures of the failure where
+    none is given; ``exact`` is what was requested, to the byte.
+    """
+    groups, at = match.groupdict(), match.start()
     device = _TPU.search(text[max(0, at - 200) : at + 2000])
+    named_chip = groups.get("chip") or (device[1] if device else None)
+    sizes = {name: size(groups.get(name)) for name in ("requested", "used", "free", "limit")} | sizes
+    operator = operator or groups.get("operator")
     return AllocationFailure(
         place=Place(),
         is_oom=True,
         class_=class_,
         phase=phase or ("compile" if class_.startswith("compile_") else "unknown"),
-        requested_bytes=requested,
-        used_bytes=used,
-        free_bytes=free,
-        limit_bytes=limit,
         operator=operator[:MAX_TEXT] if operator else None,
         message=text[at : at + MAX_TEXT].rstrip(),
-        chip=chip if chip is not None else int(device[1]) if device else None,
+        chip=int(named_chip) if chip is None and named_chip else chip,
         fatal=fatal,
+        requested_bytes=size(groups.get("exact")) or sizes["requested"],
+        used_bytes=sizes["used"],
+        free_bytes=sizes["free"],
+        limit_bytes=sizes["limit"],
     )
 
 

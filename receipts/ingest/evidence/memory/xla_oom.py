@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from receipts.ingest.evidence.memory import xla_gpu_oom
-from receipts.ingest.evidence.memory.sizes import SIZE, count, size
+from receipts.ingest.evidence.memory.sizes import SIZE, size
 from receipts.ingest.evidence.memory.xla_failure import NAME, OPERATOR, STEP, largest, named, refused
 from receipts.ingest.evidence.reading import AllocationFailure
 
@@ -27,34 +27,40 @@ _SPACES: Final = {
     "sflag": "compile_smem",
 }
 _RAN_OUT = re.compile(r"Ran out of memory in memory space (?P<space>\w{2,12})")
-_USED = re.compile(rf"\bUsed {SIZE} of(?: {SIZE}(?: (?P<space>hbm|vmem|smem|cmem|sflag|spmem|tilespmem)\b)?)?")
+_USED = re.compile(
+    rf"\bUsed (?P<used>{SIZE}) of(?: (?P<limit>{SIZE})(?: (?P<space>hbm|vmem|smem|cmem|sflag|spmem|tilespmem)\b)?)?"
+)
 _SCOPED = re.compile(
     rf"Scoped allocation with size {SIZE} and limit {SIZE} exceeded scoped (?P<space>\w{{2,12}}) limit"
     rf"|Insufficient scoped (?P<mosaic>\w{{2,12}}): {SIZE} > {SIZE}"
 )
 _STACK = re.compile(r"while allocating on stack for %?(?P<name>[\w.$-]{1,400})")
-_ALLOCATION = re.compile(r"Allocation \(size=(\d{1,20})\) would exceed memory \(size=(\d{1,20})\)")
+_ALLOCATION = re.compile(
+    r"Allocation \(size=(?P<requested>\d{1,20})\) would exceed memory \(size=(?P<limit>\d{1,20})\)"
+)
 _SPACE = re.compile(r"\bspace=(\w{2,12})")
 _TAG = re.compile(r"\btag = '([^']{1,300})'")
 _TOTAL = re.compile(
-    rf"Ran out of memory on (?P<space>\w{{2,12}}), the total memory required for [\w /-]{{1,80}} \({SIZE}\)"
-    rf"(?: exceeds available \w{{2,12}} \({SIZE}\))?",
+    rf"Ran out of memory on (?P<space>\w{{2,12}}), the total memory required for [\w /-]{{1,80}} \((?P<used>{SIZE})\)"
+    rf"(?: exceeds available \w{{2,12}} \((?P<limit>{SIZE})\))?",
     re.IGNORECASE,
 )
 _SPARSE = re.compile(
-    rf"TensorCore Hbm usage:? {SIZE}, SparseCore Hbm usage:? {SIZE}(?:, exceeding available bytes:? {SIZE})?",
+    rf"TensorCore Hbm usage:? (?P<dense>{SIZE}), SparseCore Hbm usage:? (?P<sparse>{SIZE})"
+    rf"(?:, exceeding available bytes:? (?P<limit>{SIZE}))?",
     re.IGNORECASE,
 )
 _PLACED = re.compile(
     rf"(?P<what>Error loading program(?: {NAME})?: ?|Error allocating device buffer: ?)?"
-    rf"Attempting to (?P<verb>reserve|allocate) {SIZE}(?P<bottom> at the bottom of memory)?\.?"
-    rf"(?P<end> That was not possible\.?(?: There are {SIZE} free)?)?"
+    rf"Attempting to (?:reserve|allocate) (?P<requested>{SIZE})(?P<bottom> at the bottom of memory)?\.?"
+    rf"(?P<end> That was not possible\.?(?: There are (?P<free>{SIZE}) free)?)?"
 )
 _CAPACITY = re.compile(rf"HBM capacity {SIZE}:")
 _CODE = re.compile(
     r"\bE?(?P<code>0100|0101|1000|1001|1002): (?:CompileTime|Runtime|Program|Buffer|Hbm|Tpu|TPU)"
     r"|\b(?P<name>CompileTimeHbmOom|CompileTimeScopedVmemOom|Runtime(?:Buffer|Program)AllocationFailure)\b"
 )
+_NO_SIZE = re.compile("RESOURCE_EXHAUSTED: failed to allocate memory")
 _CODES: Final = {
     "0100": "runtime_alloc",
     "0101": "program_load",
@@ -74,30 +80,23 @@ def _space(name: str) -> str:
 
 def _memory_space(text: str) -> Iterator[AllocationFailure]:
     """``Ran out of memory in memory space hbm. Used X of Y hbm``, its scoped forms, and the middle sentence alone."""
-    starts = [match.start() for match in _RAN_OUT.finditer(text)]
-    if not starts:
-        starts = [match.start() for match in _USED.finditer(text) if match["space"]] or [
-            match.start() for match in _SCOPED.finditer(text)
-        ]
-    for at, stop in zip(starts, [*starts, len(text)][1:], strict=False):
-        part = text[at:stop]
+    starts = list(_RAN_OUT.finditer(text))
+    starts = starts or [match for match in _USED.finditer(text) if match["space"]] or list(_SCOPED.finditer(text))
+    stops = [*(match.start() for match in starts), len(text)][1:]
+    for start, stop in zip(starts, stops, strict=True):
+        part = text[start.start() : stop]
         ran_out, used, scoped = _RAN_OUT.match(part), _USED.search(part), _SCOPED.search(part)
         stack = _STACK.search(part, 0, 600)
         if scoped is not None:
-            name = scoped["space"] or scoped["mosaic"]
             sizes = [size(item) for item in scoped.groups() if item and item[0].isdigit()]
             operator = stack["name"] if stack else named(OPERATOR, part)
-            yield refused(text, at, _space(name), requested=sizes[0], limit=sizes[-1], operator=operator)
+            class_ = _space(scoped["space"] or scoped["mosaic"])
+            yield refused(text, start, class_, requested=sizes[0], limit=sizes[-1], operator=operator)
             continue
         name = ran_out["space"] if ran_out else used["space"] if used else "hbm"
-        yield refused(
-            text,
-            at,
-            _space(name),
-            used=size(used[1]) if used else None,
-            limit=size(used[2]) if used else None,
-            operator=stack["name"] if stack else largest(part),
-        )
+        operator = stack["name"] if stack else largest(part)
+        in_use, limit = (size(used["used"]), size(used["limit"])) if used else (None, None)
+        yield refused(text, start, _space(name), operator=operator, used=in_use, limit=limit)
 
 
 def _one_allocation(text: str) -> Iterator[AllocationFailure]:
@@ -105,33 +104,26 @@ def _one_allocation(text: str) -> Iterator[AllocationFailure]:
     for match in _ALLOCATION.finditer(text):
         rest = text[match.end() : match.end() + 1000]
         space, tag = _SPACE.search(rest), _TAG.search(rest)
-        yield refused(
-            text,
-            match.start(),
-            _space(space[1] if space else "hbm"),
-            requested=count(match[1]),
-            limit=count(match[2]),
-            operator=tag[1] if tag else None,
-        )
+        class_ = _space(space[1] if space else "hbm")
+        yield refused(text, match, class_, operator=tag[1] if tag else None)
 
 
 def _total(text: str) -> Iterator[AllocationFailure]:
     """The one line of libtpu 0.0.42. It says *temporaries* even where the arguments are what does not fit."""
     for match in _TOTAL.finditer(text):
-        yield refused(text, match.start(), _space(match["space"]), used=size(match[2]), limit=size(match[3]))
+        yield refused(text, match, _space(match["space"]))
     for match in _SPARSE.finditer(text):
-        parts = [size(match[1]), size(match[2])]
-        used = sum(item for item in parts if item is not None) if None not in parts else None
-        yield refused(text, match.start(), "compile_hbm", used=used, limit=size(match[3]))
+        dense, sparse = size(match["dense"]), size(match["sparse"])
+        yield refused(text, match, "compile_hbm", used=None if dense is None or sparse is None else dense + sparse)
 
 
 def _placed(text: str) -> Iterator[AllocationFailure]:
     """A program that cannot be loaded (E0101), or a buffer that finds no place (E0100)."""
     for match in _PLACED.finditer(text):
-        what, name = match["what"] or "", match[2]
+        what, name = match["what"] or "", match["operator"]
         if not (what or match["bottom"] or match["end"]):
             continue
-        requested, free = size(match[4]), size(match[7])
+        requested, free = size(match["requested"]), size(match["free"])
         capacity = _CAPACITY.search(text, match.end(), match.end() + 400)
         if what.startswith("Error loading") or match["bottom"]:
             class_, phase = "program_load", "startup" if name and STEP.search(name) else None
@@ -140,10 +132,7 @@ def _placed(text: str) -> Iterator[AllocationFailure]:
             class_, phase = "fragmentation", None
         else:
             class_, phase = "runtime_alloc", None
-        limit = size(capacity[1]) if capacity else None
-        yield refused(
-            text, match.start(), class_, requested=requested, free=free, limit=limit, operator=name, phase=phase
-        )
+        yield refused(text, match, class_, limit=size(capacity[1]) if capacity else None, phase=phase)
 
 
 def failures(text: str) -> list[AllocationFailure]:
@@ -153,8 +142,8 @@ def failures(text: str) -> list[AllocationFailure]:
     ]
     if not refusals:
         if (code := _CODE.search(text)) is not None:
-            refusals = [refused(text, code.start(), _CODES[code["code"] or code["name"]])]
-        elif (at := text.find("RESOURCE_EXHAUSTED: failed to allocate memory")) >= 0:
+            refusals = [refused(text, code, _CODES[code["code"] or code["name"]])]
+        elif (words := _NO_SIZE.search(text)) is not None:
             # TensorFlow names no size.
-            refusals = [refused(text, at, "runtime_alloc")]
+            refusals = [refused(text, words, "runtime_alloc")]
     return refusals
