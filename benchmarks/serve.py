@@ -17,9 +17,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import median
 from typing import Final, NamedTuple
 
 import httpx
@@ -44,6 +45,7 @@ FASTER: Final = 20.0  # submits while MLflow logs one launch
 REST_MIB: Final = 200.0
 PAGE_MS: Final = 200.0
 PAGES: Final = ("/", "/runs", "/runs?lane=cpu-torch", "/runs/{id}", "/compare?a={id}&b={other}", "/failures", "/inbox")
+_UNUSED: Final = 100_000  # of the numbers from here on no document was submitted; a number is a second of the launch
 _LIMITS: Final = ("--rate", "1000000/second")
 
 
@@ -74,6 +76,11 @@ class Running:
         """End it without a warning."""
         self.process.kill()
         self.process.wait()
+
+    def cpu(self) -> float:
+        """Seconds of CPU that its threads took so far; Linux alone."""
+        threads = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
+        return sum(int(one.read_text().split()[0]) for one in threads) / 1e9
 
     def memory(self) -> float:
         """Resident memory, MiB; Linux alone."""
@@ -191,24 +198,45 @@ def _alone(folder: Path, count: int) -> float:
 
 
 def pages(store: Path, rounds: int) -> Iterator[Result]:
-    """The slowest of a hundred requests for each page, once its first visitor has waited."""
+    """Each page: its first visitor, the p99 and CPU of those that follow, and the first after each new receipt."""
     with open_store(str(store), create=False) as opened:
         with opened.database.reading() as connection:
             count = connection.execute(select(func.count()).select_from(receipts)).scalar_one()
         first, second = (item.id for item in opened.find(Filters(limit=2)))
     with running(store) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
         for page in PAGES:
-            path = page.format(id=first, other=second)
-            times = []
-            for _ in range(rounds + 1):
-                begun = time.perf_counter()
-                client.get(path).raise_for_status()
-                times.append((time.perf_counter() - begun) * 1e3)
-            cold, warm = times[0], sorted(times[1:])
-            name = f"p99 of {page} at {count:,} receipts"
-            yield Result(name, warm[min(len(warm) - 1, int(0.99 * len(warm)))], "ms", bar=PAGE_MS, bar_on="value")
-            yield Result(f"median of {page} at {count:,} receipts", warm[len(warm) // 2], "ms")
-            yield Result(f"first request for {page} at {count:,} receipts", cold, "ms")
+            path, at = page.format(id=first, other=second), f"at {count:,} receipts"
+            cold = _visit(server, client, path)
+            warm = [_visit(server, client, path) for _ in range(rounds)]
+            after = []
+            for _ in range(max(3, rounds // 10)):
+                new = client.post("/v1/receipts", content=summary(random.randrange(_UNUSED, 200 * _UNUSED)))
+                assert new.status_code == 201, new.text
+                after.append(_visit(server, client, path))
+            yield Result(f"p99 of {page} {at}", _p99(item.ms for item in warm), "ms", bar=PAGE_MS, bar_on="value")
+            yield Result(f"p99 of {page} {at}, CPU", _p99(item.cpu for item in warm), "ms", bar=PAGE_MS, bar_on="value")
+            yield Result(f"median of {page} {at}", median(item.ms for item in warm), "ms")
+            yield Result(f"first request for {page} {at}", cold.ms, "ms")
+            yield Result(f"{page} {at}, slowest after a new receipt", max(item.ms for item in after), "ms")
+            yield Result(f"{page} {at}, after a new receipt, median", median(item.ms for item in after), "ms")
+
+
+class Visit(NamedTuple):
+    """One request: milliseconds until its answer, and of the server's CPU meanwhile, its other threads' included."""
+
+    ms: float
+    cpu: float
+
+
+def _visit(server: Running, client: httpx.Client, path: str) -> Visit:
+    before, begun = server.cpu(), time.perf_counter()
+    client.get(path).raise_for_status()
+    return Visit((time.perf_counter() - begun) * 1e3, (server.cpu() - before) * 1e3)
+
+
+def _p99(values: Iterable[float]) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
 
 
 def beside_mlflow(python: Path, own: float, count: int) -> Iterator[Result]:

@@ -92,9 +92,12 @@ def prepared(url: str | None, rulebook: Rulebook, asked: Asked, host: str) -> Se
 
         local = is_local(host)
         guarded = bool(Tokens(opened.database).all())
-        if not local and not guarded:
+        # A name of its own means a proxy in front, which hands on what others send.
+        others = [f"--host {name}" for name in asked.hosts if name.lower() not in LOCAL]
+        if not guarded and (not local or others):
+            option = f"--listen {asked.listen}" if not local else others[0]
             raise UsageError(
-                f"--listen {asked.listen}: whoever reaches this machine could change the store; give tokens first: "
+                f"{option}: whoever reaches this server could change the store; give tokens first: "
                 "receipts token add NAME --scope read"
             )
         if not local and not asked.hosts:

@@ -350,6 +350,8 @@ def test_an_address_that_others_reach_needs_tokens_and_a_name(server: Server) ->
     url = server.opened.url
     with pytest.raises(UsageError, match="receipts token add"):
         prepared(url, server.rulebook, asked, "0.0.0.0")
+    with pytest.raises(UsageError, match=r"--host r.example: .*receipts token add"):
+        prepared(url, server.rulebook, asked, "127.0.0.1")  # a proxy would hand on what others send
     Tokens(server.opened.database).add("ana", ["read"], None)
     assert not prepared(url, server.rulebook, asked, "0.0.0.0").settings.open
     with pytest.raises(UsageError, match="--host"):
