@@ -75,16 +75,17 @@ def measured(sizes: Sequence[int], keep: Path, rounds: int, postgresql: int) -> 
     return [*found, *growth(found, sizes)]
 
 
-def there(urls: Sequence[str], rounds: int) -> list[Result]:
-    """Every question of stores that were filled before, by path or URL; nothing is written."""
+def there(urls: Sequence[str], rounds: int, only: str = "") -> list[Result]:
+    """Every question of stores that were filled before, by path or URL, or those whose name has this text."""
     found: list[Result] = []
     for url in urls:
         # Without the few that were submitted there and timed.
         count = engines.count(url) // 1000 * 1000
         if url.startswith("postgresql"):
-            found += _asked(url, count, rounds, "PostgreSQL", engines.postgresql_floor(url), engines.server_clock(url))
+            floor, clock = engines.postgresql_floor(url), engines.server_clock(url)
+            found += _asked(url, count, rounds, "PostgreSQL", floor, clock, only)
         else:
-            found += _asked(url, count, rounds, "SQLite", engines.sqlite_floor(Path(url)))
+            found += _asked(url, count, rounds, "SQLite", engines.sqlite_floor(Path(url)), only=only)
         found.append(_bytes(servers.size(url), count, "PostgreSQL" if url.startswith("postgresql") else "SQLite"))
     return found
 
@@ -116,11 +117,17 @@ def _bytes(held: int, count: int, engine: str) -> Result:
 
 
 def _asked(
-    url: str, count: int, rounds: int, engine: str, floor: Callable[[int], object], server: Clock = lambda: 0.0
+    url: str,
+    count: int,
+    rounds: int,
+    engine: str,
+    floor: Callable[[int], object],
+    server: Clock = lambda: 0.0,
+    only: str = "",
 ) -> Iterator[Result]:
     with open_store(url, create=False) as store:
         drawn = Drawn(store, count, _size(count), rounds)
-        for ask in drawn.asks():
+        for ask in (item for item in drawn.asks() if only in item.name):
             yield from _figures(ask, count, engine, [partial(floor, number) for number in drawn.numbers], server)
 
 
@@ -192,6 +199,7 @@ def main() -> int:
     parser.add_argument("--receipts", default="10000", help="sizes of the stores, with commas between them")
     parser.add_argument("--postgresql", type=int, default=100_000, help="the largest store that PostgreSQL gets, too")
     parser.add_argument("--ask", help="stores that are there, by path or URL, with commas between them; none is filled")
+    parser.add_argument("--only", default="", metavar="TEXT", help="with --ask: questions whose name has this text")
     parser.add_argument("--keep", type=Path, help="folder of the stores, which are filled where they are not full")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--page", type=Path, help="write the table there")
@@ -201,7 +209,7 @@ def main() -> int:
     if asked.ask:
         urls = asked.ask.split(",")
         sizes = sorted({engines.count(url) // 1000 * 1000 for url in urls})
-        found = there(urls, asked.rounds)
+        found = there(urls, asked.rounds, asked.only)
         found += growth(found, sizes)
     else:
         sizes = sorted(int(text) for text in asked.receipts.split(","))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from benchmarks.scaling.documents import Size
 from benchmarks.scaling.launches import BASES, CENTRE, STATES, Kind, Launch, Point
@@ -18,6 +19,8 @@ from receipts.axes.lane import Lane
 from receipts.axes.signature import sign
 from receipts.judging.rulebook import Rulebook
 from receipts.questions.bridge import bridge
+from receipts.questions.history.line import history_of
+from receipts.questions.history.watch import watch
 from receipts.questions.neighbours import MOST, neighbours
 from receipts.questions.preflight import preflight
 from receipts.receipt import Document, Parsed, parse
@@ -31,6 +34,8 @@ OF_A_STATE: Final = 1900  # launches of one state of the code, and a few more
 ALIKE: Final = 4
 ALIKE_NAME: Final = f"neighbours, look-up, the newest {ALIKE} of an axis"
 NEAR_MS, BRIDGE_MS, PREFLIGHT_MS = 20.0, 200.0, 50.0
+HISTORY_MS, WATCH_MS = 100.0, 10_000.0
+WEEK: Final = timedelta(days=7)
 COMMON_MS, PAIR_MS = 50.0, 1000.0
 # One filter on an axis, or two that many receipts meet.
 COMMON: Final[Mapping[str, Sequence[str]]] = {
@@ -120,8 +125,17 @@ class Drawn:
         yield Ask("preflight, by base", [partial(store.query.dominating, one) for one in made], PREFLIGHT_MS)
         whole = [partial(preflight, one, lane, store) for one, lane in zip(parsed, lanes, strict=True)]
         yield Ask("preflight, whole answer", whole, PREFLIGHT_MS)
+        yield from self._over_time(parsed)
         new = [self._launch(at, Kind(0, at % BASES, CENTRE, 0), self._states) for at in range(self._rounds)]
         yield Ask("facts for a submit", [partial(store.query.facts_of_new, [one]) for one in new])
+
+    def _over_time(self, parsed: Sequence[Parsed]) -> Iterator[Ask]:
+        kept = [one for one in parsed if "measurement.step_durations_seconds" in one.stated] or parsed
+        calls = [partial(history_of, self._store, one, self._lane(one), "step_seconds") for one in kept]
+        yield Ask("history of a line", calls, HISTORY_MS)
+        with self._store.database.reading() as connection:
+            newest = connection.execute(select(func.max(receipts.c.submitted_at))).scalar_one()
+        yield Ask("watch over a week", [partial(watch, self._store, self._rulebook, newest - WEEK)] * 2, WATCH_MS)
 
     def _ids(self) -> list[str]:
         with self._store.database.reading() as connection:

@@ -8,6 +8,7 @@ orders of the same launches show as much. The second test holds for any distribu
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -78,7 +79,7 @@ def host_effects(logs: Sequence[float], hosts: Sequence[str | None]) -> dict[str
     fewer than three times cannot be told from a change of the line; it has no effect here.
     """
     switches = [(i, i + 1) for i in range(len(hosts) - 1) if hosts[i] != hosts[i + 1]]
-    counted = {host: sum(host in (hosts[i], hosts[j]) for i, j in switches) for host in set(hosts)}
+    counted = Counter(hosts[at] for switch in switches for at in switch)
     numbers: dict[str | None, int] = {}
     for host in sorted(host for host, count in counted.items() if host is not None and count >= _FEWEST_SWITCHES):
         numbers[host] = len(numbers)
@@ -92,8 +93,9 @@ def host_effects(logs: Sequence[float], hosts: Sequence[str | None]) -> dict[str
         matrix[row][numbers[hosts[j]]] += 1.0
         matrix[row][numbers[hosts[i]]] -= 1.0
         values[row] = logs[j] - logs[i]
-    # The solution of least norm puts the mean of the effects at zero.
-    effects = np.linalg.lstsq(matrix, values, rcond=None)[0]
+    # The solution of least norm puts the mean of the effects at zero. The normal equations are as small as the hosts
+    # are few, and their whole numbers lose nothing.
+    effects = np.linalg.lstsq(matrix.T @ matrix, matrix.T @ values, rcond=1e-9)[0]
     return {host: float(effect) for host, effect in zip(numbers, effects, strict=True)}
 
 
