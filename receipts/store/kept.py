@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, NamedTuple, Protocol, cast
+from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 
 from receipts.base.errors import NotFound, StoreError, UsageError
 from receipts.base.files import staged, to_disk
@@ -41,29 +41,10 @@ class KeptFile(NamedTuple):
     size: int
 
 
-class PackedFiles(Protocol):
-    """Where packed files are: a folder or a bucket."""
-
-    def has(self, name: str) -> bool:
-        """Whether it keeps a file of that name."""
-
-    def put(self, name: str, file: Path) -> None:
-        """Keep a packed file under a name, whole or not at all."""
-
-    def open(self, name: str) -> IO[bytes] | None:
-        """The packed file of that name; None where there is none."""
-
-    def sizes(self) -> dict[str, int]:
-        """Bytes by name."""
-
-    def remove(self, name: str) -> None:
-        """Forget the file of that name."""
-
-
 class KeptFiles:
     """The files of evidence of one store. Raises StoreError where the place cannot be read or written."""
 
-    def __init__(self, place: PackedFiles, limit: float = math.inf) -> None:
+    def __init__(self, place: Folder | Bucket, limit: float = math.inf) -> None:
         self._place = place
         self._limit = limit  # bytes of all packed files
 
@@ -130,11 +111,11 @@ class Folder:
         return self.root / name[:2] / name
 
     def has(self, name: str) -> bool:
-        """As `Place.has`."""
+        """Whether it keeps a file of that name."""
         return self._path(name).is_file()
 
     def put(self, name: str, file: Path) -> None:
-        """As `Place.put`."""
+        """Keep a packed file under a name, whole or not at all."""
         target = self._path(name)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -146,15 +127,15 @@ class Folder:
             raise StoreError(f"{self.root}: evidence cannot be kept ({error.strerror})") from None
 
     def open(self, name: str) -> IO[bytes] | None:
-        """As `Place.open`."""
+        """The packed file of that name; None where there is none."""
         return self._path(name).open("rb") if self.has(name) else None
 
     def sizes(self) -> dict[str, int]:
-        """As `Place.sizes`."""
+        """Bytes by name."""
         return {path.name: path.stat().st_size for path in self.root.glob("??/*.gz")}
 
     def remove(self, name: str) -> None:
-        """As `Place.remove`."""
+        """Forget the file of that name."""
         self._path(name).unlink(missing_ok=True)
 
 
@@ -173,7 +154,7 @@ class Bucket:
         return f"Bucket({self._url!r})"
 
     def has(self, name: str) -> bool:
-        """As `Place.has`."""
+        """As `Folder.has`."""
         with _as_store_error(self._url):
             try:
                 self._store.head(name)
@@ -182,12 +163,12 @@ class Bucket:
         return True
 
     def put(self, name: str, file: Path) -> None:
-        """As `Place.put`."""
+        """As `Folder.put`."""
         with _as_store_error(self._url):
             self._store.put(name, file)
 
     def open(self, name: str) -> IO[bytes] | None:
-        """As `Place.open`."""
+        """As `Folder.open`."""
         with _as_store_error(self._url):
             try:
                 body = self._store.get(name)
@@ -200,12 +181,12 @@ class Bucket:
         return cast("IO[bytes]", packed)
 
     def sizes(self) -> dict[str, int]:
-        """As `Place.sizes`."""
+        """As `Folder.sizes`."""
         with _as_store_error(self._url):
             return {item["path"].rpartition("/")[2]: item["size"] for part in self._store.list() for item in part}
 
     def remove(self, name: str) -> None:
-        """As `Place.remove`."""
+        """As `Folder.remove`."""
         with _as_store_error(self._url):
             self._store.delete(name)
 

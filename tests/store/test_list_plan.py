@@ -21,7 +21,7 @@ from store_receipts import judged, parsed
 from thorough import unless_thorough
 
 MILLION = 1_000_000
-AXIS, FACET, NAME = Lead("axis", "batch.micro_batch"), Lead("facet", ""), Lead("name", "label")
+AXIS, FACET, NAME = Lead("axis", "batch.micro_batch"), Lead("column", "facet"), Lead("name", "label")
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,10 @@ from receipts.axes.configuration import Configuration, configuration
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
 from receipts.store.query import mixtures as between
+from receipts.store.query import neighbours
 from receipts.store.sql.transactions import reading, writing
 from receipts.store.tables import configurations
+from receipts.store.write import index
 from store_receipts import RULEBOOK, judged, parsed
 
 AXES = {"numerics__learning_rate": (1, 2), "batch__micro_batch": (8, 4), "model__depth": (8, 16)}
@@ -150,7 +152,7 @@ def test_every_look_up_is_one_in_an_index(store: Store) -> None:
         postgres = connection.dialect.name == "postgresql"
         if postgres:
             connection.execute(text("SET enable_seqscan = off"))
-        for lookup in (between._OF_DIGEST, between._LAUNCHES, between._MEMBERS, between._VALUES):
+        for lookup in (between._OF_DIGEST, neighbours._LAUNCHES, index.MEMBERS, between._VALUES):
             query = lookup.of([literal(1) for _ in lookup.key]).params(most=1)
             sql = query.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
             rows = connection.execute(text(f"EXPLAIN {'' if postgres else 'QUERY PLAN '}{sql}")).all()

@@ -331,11 +331,11 @@ def test_a_condition_of_many_values_is_one_that_a_server_takes(store: Store) -> 
     with reading(store.database.engine) as connection:
         asked = terms.resolve(connection, (condition("numerics.learning_rate>0"), condition("host=node*")))
         many = asked._replace(
-            texts={"host": frozenset(f"node{number}" for number in range(40_000))},
+            placed={"host": frozenset(f"node{number}" for number in range(40_000))},
             axes=(asked.axes[0]._replace(values=asked.axes[0].values | set(range(10**6, 10**6 + 40_000))),),
         )
         assert leads.counts(connection, many, 3) == {
-            Lead("text", "host"): 3,
+            Lead("column", "host"): 3,
             Lead("axis", "numerics.learning_rate"): 2,
         }
 

@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-import orjson
 from sqlalchemy import Connection, Select, func, insert, select
 
 from receipts.base.errors import ConflictError, NotFound, UsageError
 from receipts.judging.claim_verdict import ClaimVerdict
-from receipts.judging.verdict_json import to_json
 from receipts.store.database import By
 from receipts.store.history.sides import sides_of_claims
-from receipts.store.packing import CODEC, pack, unpack
+from receipts.store.history.verdicts import packed
+from receipts.store.packing import CODEC, unpack
 from receipts.store.tables import claim_subjects, claim_supersessions, claim_verdicts, claims
 
 
@@ -148,7 +147,7 @@ def _record(connection: Connection, verdict: ClaimVerdict, at: datetime) -> int:
         "judge": verdict.judge,
         "at": at,
         "codec": CODEC,
-        "body": pack(_json(verdict)),
+        "body": packed(verdict),
     }
     key = connection.execute(insert(claim_verdicts).values(**values)).inserted_primary_key
     assert key is not None
@@ -161,15 +160,6 @@ def _record(connection: Connection, verdict: ClaimVerdict, at: datetime) -> int:
     if rows:
         connection.execute(insert(claim_subjects), rows)
     return seq
-
-
-def _json(verdict: ClaimVerdict) -> bytes:
-    document = to_json(verdict)
-    try:
-        return orjson.dumps(document, default=str)
-    except TypeError:
-        # A feature may be an integer of more than 64 bits, which orjson refuses.
-        return json.dumps(document, default=str, separators=(",", ":")).encode()
 
 
 def verdicts_on(connection: Connection, claim: str) -> list[StoredClaimVerdict]:

@@ -12,13 +12,12 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, func, select
 
 from receipts.axes.configuration import AxisPart, Configuration
-from receipts.axes.signature import Signature
 from receipts.store.entries import cut, safe
 from receipts.store.sql.lookup import Lookup
 from receipts.store.tables import axes, configurations, facets, placements, signatures
 from receipts.store.write import index
-from receipts.store.write.index import OF_VALUE, Interned, by_sums
-from receipts.store.write.listing import LISTED, ListingKeys, facet
+from receipts.store.write.index import OF_VALUE, IndexedReceipt, Interned, by_sums
+from receipts.store.write.listing import LISTED, facet
 
 _ROWS: Final = Lookup(
     [configurations.c.seq],
@@ -130,16 +129,6 @@ def _digest(value: str) -> int | None:
     return key.digest if key.value == value else None
 
 
-class Read(NamedTuple):
-    """A receipt by its number, as its document is read now; ``signed`` is None where it has no signature."""
-
-    number: int
-    outcome: str
-    ran: Configuration
-    listed: ListingKeys
-    signed: Signature | None
-
-
 class Amiss(NamedTuple):
     """Numbers of receipts that the index does not hold, has placed elsewhere, or under other signatures; and of
     configurations that say what none of their receipts ran."""
@@ -150,9 +139,9 @@ class Amiss(NamedTuple):
     configurations: tuple[int, ...]
 
 
-def amiss(connection: Connection, soundness: Soundness, batch: Sequence[Read]) -> Amiss:
+def amiss(connection: Connection, soundness: Soundness, batch: Sequence[IndexedReceipt]) -> Amiss:
     """What the index says otherwise of some receipts than their documents; what another catalogue read is passed by."""
-    numbers = [item.number for item in batch]
+    numbers = [item.seq for item in batch]
     query = (
         select(
             placements.c.receipt,
@@ -166,13 +155,14 @@ def amiss(connection: Connection, soundness: Soundness, batch: Sequence[Read]) -
         .where(placements.c.receipt.in_(numbers))
     )
     rows = {row[0]: row[1:] for row in connection.execute(query)}
-    held = {item.number: item for item in batch if item.number in rows and rows[item.number][1] == item.ran.catalogue}
+    held = {item.seq: item for item in batch if item.seq in rows and rows[item.seq][1] == item.configuration.catalogue}
     elsewhere = [
         number
         for number, item in held.items()
-        if bytes(rows[number][2]) != item.ran.whole or tuple(rows[number][3:]) != tuple(item.listed.row.values())
+        if bytes(rows[number][2]) != item.configuration.whole
+        or tuple(rows[number][3:]) != tuple(item.listed.row.values())
     ]
-    placed = [IndexedConfiguration(rows[number][0], item.ran) for number, item in held.items()]
+    placed = [IndexedConfiguration(rows[number][0], item.configuration) for number, item in held.items()]
     return Amiss(
         tuple(number for number in numbers if number not in rows),
         tuple(elsewhere),
@@ -181,16 +171,13 @@ def amiss(connection: Connection, soundness: Soundness, batch: Sequence[Read]) -
     )
 
 
-def _signed_otherwise(connection: Connection, batch: Sequence[Read]) -> Iterator[int]:
+def _signed_otherwise(connection: Connection, batch: Sequence[IndexedReceipt]) -> Iterator[int]:
     """Receipts with another signature than theirs. What a lane's list of features decides is not held against it."""
     columns = (signatures.c[name] for name in ("receipt", "outcome", "signature", "micro_batch", "sequence_length"))
-    query = select(*columns).where(signatures.c.receipt.in_([item.number for item in batch]))
+    query = select(*columns).where(signatures.c.receipt.in_([item.seq for item in batch]))
     there = {row[0]: tuple(row[1:]) for row in connection.execute(query)}
     for item in batch:
-        signature = item.signed
-        signed_columns = (
-            (signature.signature, signature.micro_batch, signature.sequence_length) if signature is not None else None
-        )
-        expected = (item.outcome, *signed_columns) if signed_columns is not None else None
-        if there.get(item.number) != expected:
-            yield item.number
+        own = item.signature
+        expected = (item.outcome, own.signature, own.micro_batch, own.sequence_length) if own is not None else None
+        if there.get(item.seq) != expected:
+            yield item.seq

@@ -12,10 +12,10 @@ from sqlalchemy.exc import DBAPIError
 from receipts.base.errors import StoreError
 from receipts.store.entries import COLUMNS, VerdictColumns
 from receipts.store.history.sides import Sides, sides_of, sides_of_claims
-from receipts.store.integrity import gaps, index_audit, merkle
-from receipts.store.integrity.damage import as_json, unpacked, words
+from receipts.store.integrity import index_audit, merkle
 from receipts.store.integrity.leaves import KINDS, content
-from receipts.store.integrity.seals import Seal, SealRows, all_seals, held, last_sealed
+from receipts.store.integrity.seals import Gap, Seal, SealRows, all_seals, gaps, held, last_sealed
+from receipts.store.packing import as_json, readable
 from receipts.store.sql import engine_of
 from receipts.store.tables import (
     claim_supersessions,
@@ -33,6 +33,7 @@ from receipts.store.tables import (
     supersessions,
     verdicts,
 )
+from receipts.store.write.index import IndexedReceipt
 
 _AT_ONCE: Final = 200  # rows with their bodies
 # What reading a damaged row raises: the driver, a type that holds something else, or the unpacking.
@@ -114,7 +115,7 @@ class Inspection:
         for row in rows:
             columns = dict(zip(COLUMNS, row[: len(COLUMNS)], strict=True))
             codec, size, body = row[len(COLUMNS) :]
-            raw, why = (None, "its document is not there") if body is None else unpacked(codec, body)
+            raw, why = (None, "its document is not there") if body is None else readable(codec, body)
             yield ReceiptRecord(row[0], str(columns["id"]), columns, raw, why, size, *first.get(row[0], (None, None)))
 
     def _first_verdicts(self, numbers: Sequence[int]) -> dict[int, tuple[VerdictColumns, str]]:
@@ -165,7 +166,7 @@ class Inspection:
         """What the axis index holds, to be held against documents by `amiss`."""
         return index_audit.Soundness(self._connection)
 
-    def amiss(self, soundness: index_audit.Soundness, batch: Sequence[index_audit.Read]) -> index_audit.Amiss:
+    def amiss(self, soundness: index_audit.Soundness, batch: Sequence[IndexedReceipt]) -> index_audit.Amiss:
         """What the index says otherwise of some receipts than their documents."""
         return index_audit.amiss(self._connection, soundness, batch)
 
@@ -187,7 +188,7 @@ class Inspection:
             try:
                 yield held(self._connection, one, self.store)
             except _DAMAGE as error:
-                yield Unreadable("seals", one.seq, words(error))
+                yield Unreadable("seals", one.seq, _words(error))
 
     def missing(self, one: SealRows) -> list[int]:
         """Numbers of a seal's range that have no row: those that were taken away are among them."""
@@ -203,10 +204,9 @@ class Inspection:
             total += self._connection.execute(query).scalar_one()
         return total
 
-    def gaps(self) -> dict[str, gaps.Gap]:
+    def gaps(self) -> dict[str, Gap]:
         """Numbers that no seal held yet and that have no row, by table; see `numbers_skip`."""
-        every = {what: gaps.gap(self._connection, self.store, what) for what in gaps.TABLES}
-        return {what: gap for what, gap in every.items() if gap.missing}
+        return gaps(self._connection, self.store)
 
     @property
     def numbers_skip(self) -> bool:
@@ -267,7 +267,7 @@ class Inspection:
             try:
                 yield from list(make(self._connection.execute(query.where(number == one)).all()))
             except _DAMAGE as error:
-                yield Unreadable(table, one, words(error))
+                yield Unreadable(table, one, _words(error))
 
 
 def _given(table: Table, related: Callable[[Sequence[int]], Sides], rows: Sequence[Any]) -> Iterator[VerdictRecord]:
@@ -276,3 +276,8 @@ def _given(table: Table, related: Callable[[Sequence[int]], Sides], rows: Sequen
         body, why = as_json(row.codec, row.body)
         values = {name: value for name, value in row._mapping.items() if name != "body"}
         yield VerdictRecord(table.name, row.seq, values, body, why, tuple(sides[row.seq]))
+
+
+def _words(error: Exception) -> str:
+    """An error in one line."""
+    return " ".join(str(getattr(error, "orig", None) or error).split())

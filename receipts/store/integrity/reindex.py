@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Engine, Select, case, delete, func, select
+from sqlalchemy import Connection, Engine, Select, delete, func, select
 
 from receipts.axes.catalogue import catalogue_of
-from receipts.axes.configuration import Configuration
 from receipts.axes.lane_files import Lanes
 from receipts.axes.settings import SettingsCache
 from receipts.base.errors import InputError, StoreError
@@ -24,12 +23,12 @@ from receipts.receipt import Document, parse_again
 from receipts.store import schema
 from receipts.store.address import Address
 from receipts.store.packing import unpack
-from receipts.store.query import signatures
 from receipts.store.sql import engine_of
 from receipts.store.sql.transactions import opened, reading, write
 from receipts.store.tables import REBUILT, configurations, documents, facets, placements, receipts
 from receipts.store.write import index
-from receipts.store.write.listing import COLUMNS, LISTED, ListingKeys, listed
+from receipts.store.write.index import IndexedReceipt
+from receipts.store.write.listing import COLUMNS
 
 WINDOW: Final = 2000
 BATCH: Final = 100  # receipts whose rows are written in one transaction: a writer beside it waits for no more
@@ -68,33 +67,14 @@ def _counted(number: int) -> str:
 
 
 class _Row(NamedTuple):
-    """A receipt, the columns that lists are made of, and how it is placed and listed."""
+    """A receipt, the catalogue that it is placed under, whether lists find it, and the columns that these hold."""
 
     seq: int
     id: str
     lane: str
-    columns: Mapping[str, Any]
-    configuration: int | None
     catalogue: int | None
-    whole: bytes | None
-    had: tuple[Any, ...]
-
-
-class _Indexed(NamedTuple):
-    row: _Row
-    launch: Launch
-    configuration: Configuration
-    listed: ListingKeys
-
-    @property
-    def moved(self) -> bool:
-        """Whether it is not placed and listed like that yet."""
-        row = self.row
-        return (
-            row.whole is None
-            or bytes(row.whole) != self.configuration.whole
-            or row.had != tuple(self.listed.row.values())
-        )
+    listed: bool
+    columns: Mapping[str, Any]
 
 
 def coverage(address: Address, lanes: Lanes) -> Coverage:
@@ -131,7 +111,7 @@ def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progres
         if everything:
             write(engine, _clear)
         for rows in _windows(engine):
-            outdated = [row for row in rows if row.catalogue is None or row.catalogue != _catalogue(lanes, row.lane)]
+            outdated = [row for row in rows if not row.listed or row.catalogue != _catalogue(lanes, row.lane)]
             for start in range(0, len(outdated), BATCH):
                 indexed = list(_indexed(engine, outdated[start : start + BATCH], lanes, damaged))
                 placed += write(engine, partial(_replace, indexed=indexed))
@@ -153,11 +133,9 @@ def _windows(engine: Engine) -> Iterator[list[_Row]]:
     query: Select[Any] = (
         select(
             *(receipts.c[name] for name in ("seq", "id", "lane")),
-            placements.c.configuration,
-            case((facets.c.digest.is_not(None), configurations.c.catalogue)),  # no list holds it without its facet
-            configurations.c.whole,
+            configurations.c.catalogue,
+            facets.c.digest,
             *(receipts.c[name].label(f"has_{name}") for name in COLUMNS),
-            *(placements.c[name].label(f"listed_{name}") for name in LISTED),
         )
         .outerjoin(placements, placements.c.receipt == receipts.c.seq)
         .outerjoin(configurations, configurations.c.seq == placements.c.configuration)
@@ -175,15 +153,15 @@ def _windows(engine: Engine) -> Iterator[list[_Row]]:
 
 def _read(engine: Engine, query: Select[Any]) -> list[_Row]:
     with reading(engine) as connection:
-        return [_row(*row) for row in connection.execute(query)]
+        return [
+            _Row(seq, name, lane, catalogue, facet is not None, dict(zip(COLUMNS, columns, strict=True)))
+            for seq, name, lane, catalogue, facet, *columns in connection.execute(query)
+        ]
 
 
-def _row(seq: int, name: str, lane: str, number: int | None, catalogue: int | None, whole: Any, *more: Any) -> _Row:
-    columns, had = dict(zip(COLUMNS, more, strict=False)), more[len(COLUMNS) :]
-    return _Row(seq, name, lane, columns, number, catalogue, whole, had)
-
-
-def _indexed(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]) -> Iterator[_Indexed]:
+def _indexed(
+    engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]
+) -> Iterator[tuple[_Row, IndexedReceipt]]:
     """What receipts ran, read from their documents outside of any transaction that writes."""
     query = select(documents.c.receipt, documents.c.codec, documents.c.body).where(
         documents.c.receipt.in_([row.seq for row in rows])
@@ -200,25 +178,19 @@ def _indexed(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[s
             damaged.append(row.id)
             continue
         launch = Launch(parsed, lanes.of(parsed.receipt.run.lane), session.settings(parsed))
-        ran = launch.settings.configuration(parsed, launch.lane)
-        yield _Indexed(row, launch, ran, listed(row.columns, parsed))
+        yield row, IndexedReceipt.of(row.seq, row.columns, launch)
 
 
-def _replace(connection: Connection, indexed: Sequence[_Indexed]) -> int:
+def _replace(connection: Connection, indexed: Sequence[tuple[_Row, IndexedReceipt]]) -> int:
     """Write placements and signatures of one batch anew; gives how many placements were not right already."""
-    moved = [item for item in indexed if item.moved]
     # A configuration may become empty, even of receipts that lay nowhere when they were read: another may have placed
     # them since. Nobody may place a receipt in one while it is taken away.
     engine_of(connection).lock(connection, alone=True)
-    query = select(receipts.c.seq).where(receipts.c.seq.in_([item.row.seq for item in indexed]))
+    query = select(receipts.c.seq).where(receipts.c.seq.in_([row.seq for row, _ in indexed]))
     there = set(connection.execute(query).scalars())
-    moved = [item for item in moved if item.row.seq in there]
-    index.forget(connection, [item.row.seq for item in moved])
-    index.add(connection, [index.IndexedReceipt(item.row.seq, item.configuration, item.listed) for item in moved])
-    index.name(connection, [item.listed for item in indexed if item.row.seq in there])
-    signatures.forget(connection, sorted(there))
-    for item in indexed:
-        if item.row.seq in there:
-            outcome = item.launch.parsed.receipt.run.outcome
-            signatures.write(connection, item.row.seq, outcome, signatures.signed(item.launch))
+    indexed = [(row, item) for row, item in indexed if row.seq in there]
+    moved = [item for row, item in indexed if row.catalogue != item.configuration.catalogue]
+    index.forget(connection, [item.seq for item in moved])
+    index.add(connection, moved)
+    index.name(connection, [item.listed for _, item in indexed])  # a receipt may lack its facet alone
     return len(moved)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, func, insert, select
@@ -25,6 +26,9 @@ from receipts.store.tables import erased, origins, seals
 
 MOST: Final = 10_000  # rows: some two seconds, for which other writers wait
 _ITSELF: Final = "seals"
+# Tables from which only a purge takes rows away.
+_KEPT: Final = ("receipts", "verdicts", "supersessions", "pins", "claims", "claim_verdicts", "decisions")
+_SHOWN: Final = 5  # numbers of a gap
 
 
 class Seal(NamedTuple):
@@ -227,3 +231,29 @@ def _holder(connection: Connection, what: str, number: int, store: str, own: str
         if store != own or number in _present(connection, one)[: max(0, one.held - len(_erased(connection, one)))]:
             return one
     return None
+
+
+class Gap(NamedTuple):
+    """How many numbers have no row, and the first few of them."""
+
+    missing: int
+    first: tuple[int, ...]
+
+
+def gaps(connection: Connection, store: str | None) -> dict[str, Gap]:
+    """Gaps by table, which tell that a row was deleted before a seal held it; tables without one are left out."""
+    every = {what: _gap(connection, store, what) for what in _KEPT}
+    return {what: gap for what, gap in every.items() if gap.missing}
+
+
+def _gap(connection: Connection, store: str | None, what: str) -> Gap:
+    """Numbers after the last seal, up to the last row, that have no row and that no purge erased."""
+    number, last = KINDS[what].number, last_sealed(connection, store, what)
+    query = select(erased.c.number).where(erased.c.store == store, erased.c.what == what, erased.c.number > last)
+    known = {last, *connection.execute(select(number).where(number > last)).scalars()}
+    known.update(connection.execute(query).scalars())
+    count, first = 0, list[int]()
+    for before, after in pairwise(sorted(known)):
+        count += after - before - 1
+        first += range(before + 1, min(after, before + 1 + _SHOWN - len(first)))
+    return Gap(count, tuple(first))

@@ -9,20 +9,19 @@ from sqlalchemy import Connection
 
 from receipts.store.entries import cut, safe
 from receipts.store.sql.lookup import Lookup
-from receipts.store.tables import axis_values, configurations, placements
-from receipts.store.write.index import unpacked
+from receipts.store.tables import axis_values, placements
+from receipts.store.write.index import members_of
 
 # The newest launches of a context that are looked at: configurations repeat, and two values of a leaf are enough.
 MOST_LAUNCHES: Final = 1000
 _LAUNCHES: Final = Lookup([placements.c.context], [placements.c.configuration], newest=placements.c.at)
-_MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.members])
 _VALUES: Final = Lookup([axis_values.c.seq], [axis_values.c.value])
 
 
 def varied(connection: Connection, context: str) -> frozenset[str]:
     """Axis leaves that the newest launches of a context state with two values."""
     numbers = set(_LAUNCHES.read(connection, [(cut(safe(context)),)], MOST_LAUNCHES))
-    members = [frozenset(unpacked(bytes(body))) for (body,) in _MEMBERS.read(connection, sorted(numbers))]
+    members = list(members_of(connection, (number for (number,) in sorted(numbers))).values())
     none = frozenset[int]()
     # What every configuration has does not vary.
     apart = none.union(*members) - (members[0].intersection(*members) if members else none)

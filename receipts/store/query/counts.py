@@ -11,39 +11,12 @@ from sqlalchemy import func, select
 from receipts.store.database import Database
 from receipts.store.entries import standing
 from receipts.store.sql.statement import SqlStatement
-from receipts.store.tables import (
-    claim_supersessions,
-    claim_verdicts,
-    claims,
-    decisions,
-    envelopes,
-    incidents,
-    purges,
-    quotes,
-    receipts,
-    supersessions,
-    trusted_keys,
-    verdicts,
-)
+from receipts.store.tables import metadata, purges, receipts
 
 NAMES: Final = ("lane", "status", "outcome")
 
-
 # Whatever changes an answer adds a row to one of these.
-_CHANGING: Final = (
-    receipts,
-    verdicts,
-    supersessions,
-    claims,
-    claim_verdicts,
-    claim_supersessions,
-    decisions,
-    quotes,
-    incidents,
-    envelopes,
-    trusted_keys,
-)
-_LAST: Final = (*(table.c.seq for table in _CHANGING), purges.c.at)
+_LAST: Final = (*(table.c.seq for table in metadata.sorted_tables if "seq" in table.c), purges.c.at)
 _STATE: Final = SqlStatement(select(*(select(func.max(column)).scalar_subquery() for column in _LAST)))
 
 

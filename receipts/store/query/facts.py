@@ -14,7 +14,6 @@ from sqlalchemy import (
     ScalarSelect,
     Select,
     bindparam,
-    exists,
     func,
     literal,
     select,
@@ -27,14 +26,11 @@ from receipts.axes.shape import ShapeKey
 from receipts.base.actor import same_principal
 from receipts.base.errors import StoreError
 from receipts.judging.facts import Facts, ReachedShape
-from receipts.metrics.reading import Taint
 from receipts.receipt import Document, Parsed, parse_again
-from receipts.store.entries import cut, safe
 from receipts.store.packing import unpack
 from receipts.store.query import related as kin
-from receipts.store.query import samples
 from receipts.store.query.contexts import varied
-from receipts.store.query.shapes import spread
+from receipts.store.query.shapes import SIZE, counted, given, of_kind, spread
 from receipts.store.query.signatures import earlier
 from receipts.store.sql import engine_of
 from receipts.store.sql.statement import Ask, Row, SqlStatement
@@ -125,7 +121,7 @@ def _asked(
     kind_of = {item.id: (item.receipt.run.lane, decided[item.id].shape) for item in group}
     kinds = list(dict.fromkeys(kind_of.values()))
     at_once = engine_of(connection).lateral
-    walks: list[Ask] = [(_ALL_SHAPES, _given(kind)) for kind in kinds] if at_once else []
+    walks: list[Ask] = [(_ALL_SHAPES, given(*kind)) for kind in kinds] if at_once else []
     questions = list(kin.questions(group, decided, together=at_once))
     answers = iter(engine_of(connection).together(connection, [*walks, *(item.ask for item in questions)], end=end))
     sustained = {
@@ -211,48 +207,21 @@ def _superseded(connection: Connection, group: Sequence[Parsed]) -> dict[str, tu
     return superseded
 
 
-_BOUNDS: Final = tuple(receipts.c[name] for name in ("chips", "sequence_length", "micro_batch", "depth"))
-_OF_KIND: Final = (
-    receipts.c.lane == bindparam("lane"),
-    receipts.c.kind == "training",
-    receipts.c.outcome == "ok",
-    receipts.c.geometry == bindparam("geometry"),
-    receipts.c.layout == bindparam("layout"),
-)
-
-
-def _given(kind: Kind) -> dict[str, Any]:
-    lane, key = kind
-    return {"lane": cut(safe(lane)), **key._asdict()}
+_BOUNDS: Final = tuple(receipts.c[name] for name in SIZE)
 
 
 def _launches_of(shape: Any) -> ScalarSelect[int]:
     """How many launches had a shape, up to a limit."""
     twin = receipts.alias("twin")
-    counted = (
-        select(literal(1))
-        .where(
-            *(twin.c[column.name] == shape.c[column.name] for column in _BOUNDS),
-            twin.c.lane == bindparam("lane"),
-            twin.c.kind == "training",
-            twin.c.outcome == "ok",
-            twin.c.geometry == bindparam("geometry"),
-            twin.c.layout == bindparam("layout"),
-            twin.c.provenance == "measured",
-            samples.unspoilt(Taint.RATE, twin),
-            ~exists().where(supersessions.c.receipt == twin.c.id),
-        )
-        .limit(MOST_COUNTED)
-        .correlate(shape)
-        .subquery()
-    )
-    return select(func.count()).select_from(counted).scalar_subquery()
+    alike = select(literal(1)).where(*(twin.c[name] == shape.c[name] for name in SIZE), *counted(twin))
+    few = alike.limit(MOST_COUNTED).correlate(shape).subquery()
+    return select(func.count()).select_from(few).scalar_subquery()
 
 
 def _first_shape(*conditions: ColumnElement[bool]) -> Select[Any]:
     """The first shape of a kind that meets these conditions, in the index's order."""
     whole = (column.is_not(None) for column in _BOUNDS)
-    return select(*_BOUNDS).where(*_OF_KIND, *conditions, *whole).order_by(*_BOUNDS).limit(1)
+    return select(*_BOUNDS).where(*of_kind(), *conditions, *whole).order_by(*_BOUNDS).limit(1)
 
 
 def _next_shape() -> Select[Any]:
@@ -288,7 +257,7 @@ def _shapes(connection: Connection, kind: Kind) -> Iterator[Row]:
     One look-up a shape, however many launches had it: a lane has tens of shapes and may have a million launches.
     Shapes of which a part is unstated bound nothing and are left out.
     """
-    at: dict[str, Any] = {**_given(kind), **{column.name: -1 for column in _BOUNDS}}
+    at: dict[str, Any] = {**given(*kind), **{column.name: -1 for column in _BOUNDS}}
     while rows := _NEXT_SHAPE.all(connection, at):
         chips, sequence_length, micro_batch, depth, _ = rows[0]
         yield rows[0]

@@ -29,10 +29,8 @@ def moment(at: int) -> datetime:
 def counts(connection: Connection, terms: Terms, total: int) -> dict[Lead, int]:
     """Receipts of each lead, none counted beyond `COUNTED`; those of an axis are estimated from its configurations."""
     counted: dict[Lead, int] = {}
-    if terms.facets is not None:
-        counted[Lead("facet", "")] = _count(connection, _rows(connection, terms, "facet", ""))
-    for column in terms.texts:
-        counted[Lead("text", column)] = _count(connection, _rows(connection, terms, "text", column))
+    for column in terms.placed:
+        counted[Lead("column", column)] = _count(connection, _rows(connection, terms, "column", column))
     each = 1
     if terms.axes:
         known = connection.execute(select(func.coalesce(func.max(configurations.c.seq), 1))).scalar_one()
@@ -141,16 +139,14 @@ def _of_figure(terms: Terms, column: str, within: Bounds) -> Select[Any] | None:
 
 
 def _rows(connection: Connection, terms: Terms, kind: Kind, name: str) -> Select[Any]:
-    """Placements of a facet, a text or an axis' values."""
+    """Placements of a column's or an axis' values."""
     return select(placements.c.receipt).where(_having(connection, terms, kind, name))
 
 
 def _having(connection: Connection, terms: Terms, kind: Kind, name: str) -> ColumnElement[bool]:
     among = engine_of(connection).among
-    if kind == "facet":
-        return among(placements.c.facet, sorted(terms.facets or ()))
-    if kind == "text":
-        return among(placements.c[name], sorted(terms.texts[name]))
+    if kind == "column":
+        return among(placements.c[name], sorted(terms.placed[name]))
     (term,) = (item for item in terms.axes if item.has and item.axis == name)
     ran = select(axes.c.configuration).where(among(axes.c.value, sorted(term.values)))
     return placements.c.configuration.in_(ran)
@@ -158,10 +154,8 @@ def _having(connection: Connection, terms: Terms, kind: Kind, name: str) -> Colu
 
 def _every(connection: Connection, terms: Terms) -> Iterator[ColumnElement[bool]]:
     """Everything that `placements` is looked up by."""
-    if terms.facets is not None:
-        yield _having(connection, terms, "facet", "")
-    for column in terms.texts:
-        yield _having(connection, terms, "text", column)
+    for column in terms.placed:
+        yield _having(connection, terms, "column", column)
     for term in terms.axes:
         if term.has:
             yield _having(connection, terms, "axis", term.axis)

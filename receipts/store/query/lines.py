@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
 
 from receipts.axes.configuration import LINEAGE, Configuration
 from receipts.store.entries import COLUMNS, Entry, cut, entries, entry_of, standing
-from receipts.store.query.neighbours import own_values
+from receipts.store.query.neighbours import AXIS, own_values
 from receipts.store.sql import engine_of
-from receipts.store.sql.lookup import Lookup
-from receipts.store.tables import axis_values, configurations, placements, receipts
+from receipts.store.tables import configurations, placements, receipts
 from receipts.store.write.index import unpacked
-
-_AXIS: Final = Lookup([axis_values.c.seq], [axis_values.c.seq, axis_values.c.axis])
 
 
 def launches(connection: Connection, of: Configuration, kind: str, until: datetime | None = None) -> list[Entry]:
@@ -90,7 +87,7 @@ def _configurations(connection: Connection, of: Configuration) -> list[int]:
     query = select(configurations.c.seq, configurations.c.members).where(configurations.c.line == of.line)
     members = {seq: set(unpacked(bytes(body))) for seq, body in connection.execute(query)}
     values = {value for some in members.values() for value in some}
-    lineage = {seq for seq, axis in _AXIS.read(connection, ((value,) for value in values)) if axis in LINEAGE}
+    lineage = {seq for seq, axis in AXIS.read(connection, ((value,) for value in values)) if axis in LINEAGE}
     wanted = {seq for seq, part in own_values(connection, of) if part.axis not in LINEAGE}
     if len(wanted) != sum(axis not in LINEAGE for axis in of.parts):
         return []  # it has a value that no stored configuration has

@@ -19,7 +19,7 @@ from receipts.store.query.conditions import Condition, condition, meets
 from receipts.store.query.documents import meeting_leaves
 from receipts.store.query.leads import PAGE, Place
 from receipts.store.query.plan import ListPlan, Order, plan_list
-from receipts.store.query.terms import TEXTS, Terms, resolve
+from receipts.store.query.terms import Terms, resolve
 from receipts.store.sql import engine_of
 from receipts.store.tables import axes, configurations, placements, receipts
 from receipts.store.write.index import unpacked
@@ -109,7 +109,7 @@ class _Testing:
         self._superseded = filters.superseded
         self._order = filters.order
         # What a facet says of a column needs no other test.
-        answered = OF_FACET if terms.facets is not None else ()
+        answered = OF_FACET if "facet" in terms.placed else ()
         self._columns = [test for test in terms.columns if test.column not in answered]
         self._configurations: dict[int, bool] = {}
 
@@ -123,18 +123,16 @@ class _Testing:
             yield from meeting_leaves(self._connection, rows, self._terms.leaves) if self._terms.leaves else rows
 
     def _indexed(self, page: Sequence[Place]) -> list[int]:
-        """Numbers of receipts whose facet, texts, commit and configuration meet their terms."""
+        """Numbers of receipts whose placement, commit and configuration meet their terms."""
         terms, numbers = self._terms, [number for _, number in page]
-        if terms.facets is None and not terms.texts and not terms.axes and not terms.commits:
+        if not terms.placed and not terms.axes and not terms.commits:
             return numbers
-        texts = [(3 + at, terms.texts[name]) for at, name in enumerate(TEXTS) if name in terms.texts]
-        query = select(*(placements.c[name] for name in ("receipt", "facet", "configuration", *TEXTS)))
+        query = select(*(placements.c[name] for name in ("receipt", "configuration", "revision", *terms.placed)))
         kept = {
-            row[0]: row[2]
+            row[0]: row[1]
             for row in self._among(query, placements.c.receipt, numbers)
-            if (terms.facets is None or row[1] in terms.facets)
-            and all(row[at] in wanted for at, wanted in texts)
-            and all(meets(row[3], item) for item in terms.commits)
+            if all(value in wanted for value, wanted in zip(row[3:], terms.placed.values(), strict=True))
+            and all(meets(row[2], item) for item in terms.commits)
         }
         if terms.axes:
             self._learn(set(kept.values()) - self._configurations.keys())

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
 from receipts.axes.configuration import AxisPart, Configuration
-from receipts.store.entries import Entry, entries_of, standing
-from receipts.store.query.neighbours import sharing
+from receipts.store.entries import Entry, entries_of
+from receipts.store.query.neighbours import launches, sharing
 from receipts.store.sql.lookup import Lookup
-from receipts.store.tables import axis_values, configurations, placements, receipts
-from receipts.store.write.index import unpacked
+from receipts.store.tables import axis_values, configurations
+from receipts.store.write.index import MEMBERS, unpacked
 
 MOST_AT_ONCE: Final = 12  # axes up to which every mixture is asked for
 MOST_ASKED: Final = 20_000  # mixtures that are asked for beyond that, layer by layer from both ends
-MOST_LAUNCHES: Final = 20  # of one configuration, the newest
 MOST_VALUES: Final = 8  # configurations that have an axis as neither side has it, the newest
 
 
@@ -42,17 +41,7 @@ class Between(NamedTuple):
 _OF_DIGEST: Final = Lookup(
     [configurations.c.digest], [configurations.c.seq, configurations.c.digest, configurations.c.whole]
 )
-_MEMBERS: Final = Lookup(
-    [configurations.c.seq], [configurations.c.seq, configurations.c.whole, configurations.c.members]
-)
 _VALUES: Final = Lookup([axis_values.c.seq], [axis_values.c[name] for name in ("seq", "axis", "digest", "value")])
-_LAUNCHES: Final = Lookup(
-    [placements.c.configuration],
-    [placements.c.configuration, receipts.c.seq, receipts.c.kind, receipts.c.outcome],
-    joined=(receipts, receipts.c.seq == placements.c.receipt),
-    where=standing(),
-    newest=placements.c.receipt,
-)
 
 
 def mixtures(
@@ -141,7 +130,7 @@ def _read(connection: Connection, like: Mapping[int, Configuration]) -> dict[int
     """Configurations by their numbers, each under the lane and anchor of one that it is like; others are left out."""
     rows = [
         (number, bytes(whole), list(unpacked(bytes(body))))
-        for number, whole, body in _MEMBERS.read(connection, ((number,) for number in like))
+        for number, whole, body in MEMBERS.read(connection, ((number,) for number in like))
     ]
     wanted = {value for _, _, values in rows for value in values}
     parts = {
@@ -158,23 +147,16 @@ def _read(connection: Connection, like: Mapping[int, Configuration]) -> dict[int
 
 def _launched(connection: Connection, configurations: Mapping[int, Configuration], kind: str) -> list[Between]:
     """The configurations with their launches, in the order of their numbers; one without any is left out."""
-    good: dict[int, list[int]] = {}
-    bad: dict[int, list[int]] = {}
-    for number, seq, has_kind, outcome in _LAUNCHES.read(
-        connection, ((number,) for number in configurations), MOST_LAUNCHES
-    ):
-        if has_kind == kind:
-            (good if outcome == "ok" else bad).setdefault(number, []).append(seq)
-    rows = entries_of(
-        connection, [*(seq for seqs in good.values() for seq in seqs), *(seqs[0] for seqs in bad.values())]
-    )
+    newest = launches(connection, configurations, kind)
+    good = {number: seqs for (number, outcome), seqs in newest.items() if outcome == "ok"}
+    bad = dict(sorted((number, seqs[0]) for (number, outcome), seqs in newest.items() if outcome != "ok"))
+    rows = entries_of(connection, [*chain(*good.values()), *bad.values()])
     between = []
     for number, item in sorted(configurations.items()):
         ok = [rows[seq] for seq in good.get(number, ()) if seq in rows]
-        failed = [rows[seq] for seq in bad.get(number, ())[:1] if seq in rows]
-        if ok or failed:
-            newest = max(ok, key=_speaks, default=None)
-            between.append(Between(item, newest, len(ok), failed[0] if failed else None))
+        failed = rows.get(bad.get(number, 0))
+        if ok or failed is not None:
+            between.append(Between(item, max(ok, key=_speaks, default=None), len(ok), failed))
     return between
 
 

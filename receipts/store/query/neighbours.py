@@ -18,7 +18,7 @@ from receipts.store.query import samples
 from receipts.store.sql.lookup import Lookup
 from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import axes, axis_values, configurations, placements, receipts
-from receipts.store.write.index import EARLY_OF_AXIS, OF_VALUE, unpacked
+from receipts.store.write.index import EARLY_OF_AXIS, OF_VALUE, members_of
 
 # Configurations of one axis, and launches of one configuration, that are looked at, the newest.
 MOST_VALUES: Final = 20
@@ -43,8 +43,7 @@ _SHARED: Final = Lookup(
 _OF_DIGEST: Final = Lookup(
     [configurations.c.digest], [configurations.c.seq, configurations.c.digest], newest=configurations.c.seq
 )
-_MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.seq, configurations.c.members])
-_AXIS: Final = Lookup([axis_values.c.seq], [axis_values.c.seq, axis_values.c.axis])
+AXIS: Final = Lookup([axis_values.c.seq], [axis_values.c.seq, axis_values.c.axis])
 _LAUNCHES: Final = Lookup(
     [placements.c.configuration],
     [placements.c.configuration, receipts.c.seq, receipts.c.kind, receipts.c.outcome, receipts.c.launch],
@@ -66,11 +65,7 @@ def neighbours(
     """
     run = parsed.receipt.run
     by_configuration = one_axis_away(connection, of, axis, limit)
-    newest: dict[tuple[int, str], list[int]] = {}
-    keys = ((number,) for number in by_configuration)
-    for number, seq, has_kind, outcome, has_launch in _LAUNCHES.read(connection, keys, MOST_LAUNCHES):
-        if has_kind == run.kind and has_launch != run.launch:
-            newest.setdefault((number, outcome), []).append(seq)
+    newest = launches(connection, by_configuration, run.kind, run.launch)
     rows = entries_of(connection, (seqs[0] for seqs in newest.values()))
     near = [
         Neighbour(by_configuration[number], rows[seqs[0]], len(seqs), number)
@@ -78,6 +73,21 @@ def neighbours(
         if seqs[0] in rows
     ]
     return sorted(near, key=lambda item: (item.axis, -item.entry.started.timestamp(), -item.entry.seq))
+
+
+def launches(
+    connection: Connection, of: Iterable[int], kind: str, but: str | None = None
+) -> dict[tuple[int, str], list[int]]:
+    """Numbers of the newest launches that stand of configurations, by configuration and outcome, the newest first.
+
+    Those of a kind; ``but`` is a launch that is left out.
+    """
+    newest: dict[tuple[int, str], list[int]] = {}
+    keys = ((number,) for number in of)
+    for number, seq, has_kind, outcome, launch in _LAUNCHES.read(connection, keys, MOST_LAUNCHES):
+        if has_kind == kind and launch != but:
+            newest.setdefault((number, outcome), []).append(seq)
+    return newest
 
 
 def one_axis_away(connection: Connection, of: Configuration, axis: str | None, limit: int) -> dict[int, str]:
@@ -134,11 +144,10 @@ def _apart(connection: Connection, of: Configuration, candidates: Iterable[int],
     own = {number: part.axis for number, part in own_values(connection, of)}
     unheld = set(of.parts) - set(own.values())
     differing: dict[int, tuple[frozenset[int], set[str]]] = {}
-    for number, members in _MEMBERS.read(connection, ((number,) for number in candidates)):
-        held = frozenset(unpacked(bytes(members)))
+    for number, held in members_of(connection, candidates).items():
         differing[number] = held - own.keys(), {own[value] for value in own.keys() - held} | unheld
     foreign = {value for values, _ in differing.values() for value in values}
-    names: dict[int, str] = dict(_AXIS.read(connection, ((value,) for value in foreign)))
+    names: dict[int, str] = dict(AXIS.read(connection, ((value,) for value in foreign)))
     axis_by_number = {}
     for number, (values, missing) in differing.items():
         apart = missing | {names[value] for value in values if value in names}

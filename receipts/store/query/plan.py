@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 
 Order = Literal["newest", "oldest", "stored"]
 Way = Literal["key", "index", "scan"]
-Kind = Literal["name", "figure", "text", "facet", "axis"]
+Kind = Literal["name", "figure", "column", "axis"]
 
 # Rows that an index is counted up to: 3 ms on SQLite, 6 ms on PostgreSQL. What has more is common.
 COUNTED: Final = 50_000
@@ -24,7 +24,7 @@ _DEARER: Final = 5  # to look at a receipt in order is as dear as to read so man
 
 
 class Lead(NamedTuple):
-    """What an index can be asked first: a kind of index, and which of that kind (a column, or the place of an axis)."""
+    """What an index can be asked first: a kind of index, and which of that kind (a column, or an axis)."""
 
     kind: Kind
     name: str

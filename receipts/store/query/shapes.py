@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, asc, bindparam, desc, distinct, func, literal, select
+from sqlalchemy import ColumnElement, Connection, asc, bindparam, desc, distinct, exists, func, literal, select
 
 from receipts.axes.shape import ShapeKey
 from receipts.judging.facts import ReachedShape
@@ -15,10 +15,10 @@ from receipts.store.entries import cut, safe, standing
 from receipts.store.query import samples
 from receipts.store.sql import engine_of
 from receipts.store.sql.statement import SqlStatement
-from receipts.store.tables import receipts
+from receipts.store.tables import receipts, supersessions
 
 _KEY: Final = ShapeKey._fields
-_SIZE: Final = ("chips", "sequence_length", "micro_batch", "depth")
+SIZE: Final = ("chips", "sequence_length", "micro_batch", "depth")
 # Launches that are looked at from either end of the index: enough to tell two days or two hosts apart.
 _LOOKED_AT: Final = 50
 FEWEST: Final = 3  # launches below which days and hosts make no difference
@@ -55,7 +55,7 @@ def reached(
     What is no sample of the rate was no good launch, and its failure is a failure all the same. ``since`` and
     ``until`` bound when launches started, the latter left out.
     """
-    keys = [receipts.c[name] for name in (*_KEY, "accelerator", *_SIZE, "outcome")]
+    keys = [receipts.c[name] for name in (*_KEY, "accelerator", *SIZE, "outcome")]
     keys += [receipts.c.failure_class, receipts.c.failure_phase]
     day = engine_of(connection).day(receipts.c.started)
     query = (
@@ -89,20 +89,29 @@ def reached(
     return [ShapeOutcomes._make([ShapeKey(*row[:2]), *row[2:-1], *known[row[-1]]]) for row in rows]
 
 
+def of_kind(row: Any = receipts) -> tuple[ColumnElement[bool], ...]:
+    """Training of a lane, a geometry and a layout that ended well; `given` has what they are."""
+    constant = (row.c.kind == literal("training"), row.c.outcome == literal("ok"))
+    return (*constant, *(row.c[name] == bindparam(name) for name in ("lane", *_KEY)))
+
+
+def counted(row: Any = receipts) -> tuple[ColumnElement[bool], ...]:
+    """Those of a kind that show what a shape can: measured, a sample of the rate, and standing."""
+    stands = ~exists().where(supersessions.c.receipt == row.c.id)
+    return (*of_kind(row), row.c.provenance == literal("measured"), samples.unspoilt(Taint.RATE, row), stands)
+
+
+def given(lane: str, key: ShapeKey) -> dict[str, Any]:
+    """A kind as parameters."""
+    return {"lane": cut(safe(lane)), **key._asdict()}
+
+
 def _ends(direction: Any) -> SqlStatement:
     """Launches of a shape that count, from one end of the index that covers the order."""
     order = ("tainted", "accelerator", "global_batch", "path_answer", "started")
     return SqlStatement(
         select(receipts.c.started, receipts.c.host)
-        .where(
-            receipts.c.lane == bindparam("lane"),
-            receipts.c.kind == literal("training"),
-            receipts.c.outcome == literal("ok"),
-            *(receipts.c[name] == bindparam(name) for name in (*_KEY, *_SIZE)),
-            receipts.c.provenance == literal("measured"),
-            samples.unspoilt(Taint.RATE),
-            standing(),
-        )
+        .where(*counted(), *(receipts.c[name] == bindparam(name) for name in SIZE))
         .order_by(*(direction(receipts.c[name]) for name in order))
         .limit(_LOOKED_AT)
     )
@@ -120,8 +129,8 @@ def spread(
 
 
 def _spread(connection: Connection, lane: str, key: ShapeKey, shape: ReachedShape) -> ReachedShape:
-    given = {"lane": cut(safe(lane)), **key._asdict(), **{name: getattr(shape, name) for name in _SIZE}}
-    good = [*_FIRST.all(connection, given), *_LAST.all(connection, given)]
+    asked = {**given(lane, key), **{name: getattr(shape, name) for name in SIZE}}
+    good = [*_FIRST.all(connection, asked), *_LAST.all(connection, asked)]
     return shape._replace(
         days=len({started.date() for started, _ in good}),
         hosts=len({host for _, host in good if host is not None}),

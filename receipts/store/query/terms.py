@@ -38,19 +38,18 @@ class Bounds(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """Conditions as indexes hold them, and as they are tested. What no index holds is absent from the first six.
+    """Conditions as indexes hold them, and as they are tested. What no index holds is absent from the first five.
 
-    ``names`` are exact names or their beginnings, by column; ``facets`` digests of facets that meet all conditions on
-    their columns, None where any will do; ``ended`` lanes and outcomes of these. ``first`` and ``last`` bound the time,
-    in microseconds since 1970. ``columns`` are tests of a receipt's row, ``commits`` of its commit, and ``leaves`` of
-    its document.
+    ``names`` are exact names or their beginnings, by column; ``placed`` values of columns of `placements`: texts, and
+    digests of facets that meet all conditions on their columns; ``ended`` lanes and outcomes of these. ``first`` and
+    ``last`` bound the time, in microseconds since 1970. ``columns`` are tests of a receipt's row, ``commits`` of its
+    commit, and ``leaves`` of its document.
     """
 
     names: Mapping[str, Condition]
     figures: Mapping[str, Bounds]
     ended: Sequence[tuple[str, str]]
-    texts: Mapping[str, frozenset[str]]
-    facets: frozenset[int] | None
+    placed: Mapping[str, frozenset[Any]]
     axes: tuple[AxisTerm, ...]
     first: int | None
     last: int | None
@@ -65,8 +64,8 @@ def resolve(connection: Connection, conditions: Sequence[Condition]) -> Terms:
     columns = [ColumnTest(column, item) for column, item in asked if column is not None]
     leaves = [(path_of(item.name), item) for column, item in asked if column is None]
     if not conditions or not holds_all(connection):
-        return Terms(_names(columns), {}, (), {}, None, (), None, None, tuple(columns), (), tuple(leaves))
-    texts: dict[str, frozenset[str]] = {}
+        return Terms(_names(columns), {}, (), {}, (), None, None, tuple(columns), (), tuple(leaves))
+    texts: dict[str, frozenset[Any]] = {}
     commits: list[Condition] = []
     axes: list[AxisTerm] = []
     documents: list[tuple[str, Condition]] = []
@@ -89,8 +88,7 @@ def resolve(connection: Connection, conditions: Sequence[Condition]) -> Terms:
         names=_names(columns),
         figures=_figures(columns),
         ended=sorted({(values["lane"], values["outcome"]) for values in meeting.values()}),
-        texts=texts,
-        facets=frozenset(meeting) if any(test.column in OF_FACET for test in columns) else None,
+        placed=({"facet": frozenset(meeting)} if any(test.column in OF_FACET for test in columns) else {}) | texts,
         axes=axis_conditions.merged(axes),
         first=first,
         last=last,
@@ -143,7 +141,7 @@ def _axis_terms(connection: Connection, path: str, item: Condition) -> Iterator[
         yield term
 
 
-def _add_text(connection: Connection, texts: dict[str, frozenset[str]], column: str, item: Condition) -> None:
+def _add_text(connection: Connection, texts: dict[str, frozenset[Any]], column: str, item: Condition) -> None:
     """Texts of a column that meet a condition, beside those before, where they are few enough to be looked up."""
     if item.operator != "=" or item.value == NOT_STATED:
         return

@@ -37,36 +37,29 @@ KEPT: Final = (
 )
 TABLES: Final = (*DELETABLE, *KEPT)
 
+_NUMBERED: Final = (
+    *("verdicts", "supersessions", "pins", "claim_supersessions", "claim_verdicts", "decisions", "quotes"),
+    *("incidents", "erased", "tokens", "trusted_keys", "envelopes"),
+)
 # Keys under which `INSERT OR REPLACE` would push an older row out, and receipts that were erased for good.
 TAKEN: Final = {
+    **{table: f"EXISTS (SELECT 1 FROM {table} WHERE seq = NEW.seq)" for table in _NUMBERED},
     "receipts": (
         "EXISTS (SELECT 1 FROM receipts WHERE seq = NEW.seq OR id = NEW.id "
         "OR (launch = NEW.launch AND generation = NEW.generation)) "
         "OR EXISTS (SELECT 1 FROM purges WHERE purges.receipt = NEW.id)"
     ),
     "documents": "EXISTS (SELECT 1 FROM documents WHERE receipt = NEW.receipt)",
-    "verdicts": "EXISTS (SELECT 1 FROM verdicts WHERE seq = NEW.seq)",
     "subjects": "EXISTS (SELECT 1 FROM subjects WHERE verdict = NEW.verdict AND position = NEW.position)",
-    "supersessions": "EXISTS (SELECT 1 FROM supersessions WHERE seq = NEW.seq)",
-    "pins": "EXISTS (SELECT 1 FROM pins WHERE seq = NEW.seq)",
     "purges": "EXISTS (SELECT 1 FROM purges WHERE receipt = NEW.receipt)",
     "stores": "EXISTS (SELECT 1 FROM stores)",
     "claims": "EXISTS (SELECT 1 FROM claims WHERE seq = NEW.seq OR id = NEW.id)",
-    "claim_supersessions": "EXISTS (SELECT 1 FROM claim_supersessions WHERE seq = NEW.seq)",
-    "claim_verdicts": "EXISTS (SELECT 1 FROM claim_verdicts WHERE seq = NEW.seq)",
     "claim_subjects": "EXISTS (SELECT 1 FROM claim_subjects WHERE verdict = NEW.verdict AND position = NEW.position)",
-    "decisions": "EXISTS (SELECT 1 FROM decisions WHERE seq = NEW.seq)",
-    "quotes": "EXISTS (SELECT 1 FROM quotes WHERE seq = NEW.seq)",
-    "incidents": "EXISTS (SELECT 1 FROM incidents WHERE seq = NEW.seq)",
     "seals": (
         "EXISTS (SELECT 1 FROM seals WHERE seq = NEW.seq "
         "OR (store = NEW.store AND what = NEW.what AND first = NEW.first AND root = NEW.root))"
     ),
     "origins": ("EXISTS (SELECT 1 FROM origins WHERE store = NEW.store AND what = NEW.what AND number = NEW.number)"),
-    "erased": "EXISTS (SELECT 1 FROM erased WHERE seq = NEW.seq)",
-    "tokens": "EXISTS (SELECT 1 FROM tokens WHERE seq = NEW.seq)",
-    "trusted_keys": "EXISTS (SELECT 1 FROM trusted_keys WHERE seq = NEW.seq)",
-    "envelopes": "EXISTS (SELECT 1 FROM envelopes WHERE seq = NEW.seq)",
 }
 
 _FUNCTION = """\

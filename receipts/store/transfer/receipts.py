@@ -17,14 +17,13 @@ from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.store.entries import VerdictColumns, promoted
 from receipts.store.packing import CODEC, pack
-from receipts.store.query import signatures
 from receipts.store.tables import documents, purges, receipts, supersessions
 from receipts.store.transfer.origins import Row, come_from
 from receipts.store.transfer.rows import append, rows_here
 from receipts.store.transfer.verdicts import VerdictRow, take_verdicts
 from receipts.store.write import index
 from receipts.store.write.existing import RelatedReceipt, World, ask_around, replaced_by, replacing, rival
-from receipts.store.write.listing import listed
+from receipts.store.write.index import IndexedReceipt
 
 ERASED: Final = "superseded by a receipt that was purged"
 ELSEWHERE: Final = "superseded by {successor}, which has not come along: {reason}"
@@ -102,20 +101,8 @@ def take(
         connection.execute(
             insert(documents), [_document(numbers[item.parsed.id], item.parsed.raw) for item in admitted]
         )
-        index.add(
-            connection,
-            [
-                index.IndexedReceipt(
-                    numbers[item.parsed.id],
-                    item.launch.settings.configuration(item.parsed, item.launch.lane),
-                    listed(here.rows[item.parsed.id], item.parsed),
-                )
-                for item in admitted
-            ],
-        )
-        for item in admitted:
-            signed = signatures.signed(item.launch)
-            signatures.write(connection, numbers[item.parsed.id], item.row["outcome"], signed)
+        ids = [(item.parsed.id, item.launch) for item in admitted]
+        index.add(connection, [IndexedReceipt.of(numbers[one], here.rows[one], launch) for one, launch in ids])
     come_from(connection, store, "receipts", {item.number: numbers[item.parsed.id] for item in held})
     sayings = here.say(store, [item.parsed.id for item in held])
     judged = [verdict for item in held for verdict in item.verdicts]

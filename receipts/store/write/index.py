@@ -1,4 +1,4 @@
-"""The axis index: which configuration every receipt ran, written with the receipt and rebuilt from its document.
+"""The indexes: which configuration every receipt ran, its facet and its signature, rebuilt from its document.
 
 Writing is made for many at once and for any number of writers: what is new is inserted in one fixed order, so that
 two writers never wait for one another in a circle, and whoever comes second reads what the first one wrote.
@@ -7,15 +7,18 @@ two writers never wait for one another in a circle, and whoever comes second rea
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, exists, select
 
 from receipts.axes.configuration import AxisPart, Configuration
 from receipts.axes.effective import OPEN_MAPS
+from receipts.axes.signature import Signature
+from receipts.metrics import Launch
 from receipts.store.entries import cut, safe
+from receipts.store.query import signatures
 from receipts.store.sql.lookup import Insertion, Lookup
 from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import axes, axis_values, configurations, facets, placements, receipts
@@ -40,7 +43,7 @@ _OLDEST: Final = SqlStatement(
     .limit(2)
 )
 _INHABITED: Final = Lookup([placements.c.configuration], [placements.c.configuration], newest=placements.c.receipt)
-_MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.seq, configurations.c.members])
+MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c[name] for name in ("seq", "whole", "members")])
 _UNPLACE: Final = SqlStatement(delete(placements).where(placements.c.receipt == bindparam("receipt")))
 # What another row still has stays.
 _DROP_FACET: Final = SqlStatement(
@@ -83,11 +86,20 @@ class Interned(NamedTuple):
 
 
 class IndexedReceipt(NamedTuple):
-    """A receipt, by its number, what it ran and what it is listed by."""
+    """What the indexes hold of a receipt, by its number; ``signature`` is None where it has none."""
 
     seq: int
+    outcome: str
     configuration: Configuration
     listed: ListingKeys
+    signature: Signature | None
+
+    @classmethod
+    def of(cls, seq: int, columns: Mapping[str, Any], launch: Launch) -> IndexedReceipt:
+        """As its document is read now; ``columns`` are those of its row."""
+        parsed = launch.parsed
+        ran, keys = launch.settings.configuration(parsed, launch.lane), listed.listed(columns, parsed)
+        return cls(seq, parsed.receipt.run.outcome, ran, keys, signatures.signed(launch))
 
 
 def add(connection: Connection, placed: Sequence[IndexedReceipt]) -> None:
@@ -96,6 +108,8 @@ def add(connection: Connection, placed: Sequence[IndexedReceipt]) -> None:
     known = numbers(connection, [item.configuration for item in placed])
     rows = [(item.seq, known[item.configuration.whole], *item.listed.row.values()) for item in placed]
     _NEW_PLACEMENTS.put(connection, rows)
+    for item in placed:
+        signatures.write(connection, item.seq, item.outcome, item.signature)
 
 
 def name(connection: Connection, several: Sequence[ListingKeys]) -> None:
@@ -199,24 +213,14 @@ def forget(connection: Connection, seqs: Sequence[int]) -> None:
     """
     places = _PLACES.read(connection, ((seq,) for seq in seqs))
     had, facets = {row[0] for row in places}, {row[1] for row in places if row[1] is not None}
+    signatures.forget(connection, seqs)
     _UNPLACE.each(connection, ({"receipt": seq} for seq in seqs))
     _DROP_FACET.each(connection, ({"gone": facet} for facet in sorted(facets)))
     empty = had - {row[0] for row in _INHABITED.read(connection, ((number,) for number in had), 1)}
-    drop(connection, empty)
-
-
-def drop(connection: Connection, empty: Iterable[int]) -> None:
-    """Take out configurations that no receipt has, and the values that they alone had."""
-    gone = [(seq, list(unpacked(bytes(body)))) for seq, body in _MEMBERS.read(connection, ((seq,) for seq in empty))]
-    drop_axes(connection, ((value, seq) for seq, values in gone for value in values))
-    _DROP_CONFIGURATION.each(connection, ({"gone": seq} for seq, _ in gone))
-    values = sorted({value for _, members in gone for value in members})
-    _DROP_VALUE.each(connection, ({"gone": value} for value in values))
-
-
-def drop_axes(connection: Connection, pairs: Iterable[tuple[int, int]]) -> None:
-    """Take out that configurations have values: pairs of a value and a configuration."""
-    _DROP_AXIS.each(connection, ({"of": value, "configured": seq} for value, seq in pairs))
+    gone = members_of(connection, empty)
+    _DROP_AXIS.each(connection, ({"of": value, "configured": seq} for seq, values in gone.items() for value in values))
+    _DROP_CONFIGURATION.each(connection, ({"gone": seq} for seq in gone))
+    _DROP_VALUE.each(connection, ({"gone": value} for value in sorted(frozenset[int]().union(*gone.values()))))
 
 
 def members(item: Configuration, values: dict[AxisPart, Interned]) -> bytes:
@@ -241,3 +245,9 @@ def unpacked(body: bytes) -> Iterator[int]:
             number += gap
             yield number
             shift = gap = 0
+
+
+def members_of(connection: Connection, numbers: Iterable[int]) -> dict[int, frozenset[int]]:
+    """Numbers of the values of some configurations."""
+    rows = MEMBERS.read(connection, ((number,) for number in numbers))
+    return {number: frozenset(unpacked(bytes(body))) for number, _whole, body in rows}

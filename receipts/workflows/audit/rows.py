@@ -11,11 +11,9 @@ from receipts.base.errors import InputError, ReceiptsError
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse_again
 from receipts.store.entries import VerdictColumns, promoted
-from receipts.store.integrity.index_audit import Read
 from receipts.store.integrity.inspection import Unreadable
 from receipts.store.query.samples import kinds_of
-from receipts.store.query.signatures import signed
-from receipts.store.write.listing import listed
+from receipts.store.write.index import IndexedReceipt
 from receipts.workflows.audit.fault import RESTORE, SHOWN, Fault, unreadable
 from receipts.workflows.audit.seals import Drift
 
@@ -48,16 +46,13 @@ class Indexed:
     def __init__(self, inspection: Inspection) -> None:
         self._inspection = inspection
         self._soundness = inspection.index()
-        self._waiting: list[Read] = []
+        self._waiting: list[IndexedReceipt] = []
         self._names: dict[int, str] = {}
         self._unsound: dict[str, list[str]] = {name: [] for name in _INDEX}
 
     def add(self, kept: ReceiptRecord, launch: Launch) -> None:
         """A receipt whose document was read, to be looked up with others."""
-        parsed = launch.parsed
-        ran, signature = launch.settings.configuration(parsed, launch.lane), signed(launch)
-        outcome, columns = parsed.receipt.run.outcome, listed(kept.columns, parsed)
-        self._waiting.append(Read(kept.number, outcome, ran, columns, signature))
+        self._waiting.append(IndexedReceipt.of(kept.number, kept.columns, launch))
         self._names[kept.number] = kept.id[:12]
         if len(self._waiting) >= _AT_ONCE:
             self._look()
