@@ -29,8 +29,9 @@ quick: lint types ## Form, types and the fast tests, for every edit
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 .PHONY: test
+# A third worker on two cores uses the time that tests wait for a server or a killed process.
 test: $(READY) ## Run the tests
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 3 --dist worksteal
 
 .PHONY: thorough
 thorough: $(READY) ## Run the tests with many examples each, on more pages and engines (Java and Chromium, if there)
@@ -41,7 +42,7 @@ thorough: $(READY) ## Run the tests with many examples each, on more pages and e
 .PHONY: coverage
 coverage: $(READY) ## Run the tests with lines counted, and hold the share against the floor
 	$(BIN)/coverage erase
-	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest -n 2 --dist worksteal
+	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest -n 3 --dist worksteal
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
