@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from receipts import metrics
 from receipts.base.actor import same_principal
 from receipts.base.errors import UsageError
+from receipts.store.query.reports import Ran
 
 if TYPE_CHECKING:
     from receipts.questions.comparisons import Comparisons
@@ -37,12 +38,13 @@ class Reproduced(NamedTuple):
 
 def reproduced(comparisons: Comparisons, store: Store, one: Parsed, metric: str = metrics.DEFAULT) -> Reproduced | None:
     """Who reproduced a stored receipt's value of a metric, by comparisons in its store; None where nobody did."""
-    rows = {item.id: (item, store.entry(item.id)) for item in comparisons.pool([one], ())}
-    head = rows[one.id][1]
-    others = [item for item, row in rows.values() if _elsewhere(row, head)][:MOST]
+    pool = comparisons.pool([one], ())
+    rows = {row.id: row for row in Ran(store).entries([item.id for item in pool])}
+    head = rows[one.id]
+    others = [item for item in pool if _elsewhere(rows[item.id], head)][:MOST]
     if not others:
         return None
-    own = [one, *(item for item, row in rows.values() if item.id != one.id and not _elsewhere(row, head))][:MOST]
+    own = [one, *(item for item in pool if item.id != one.id and not _elsewhere(rows[item.id], head))][:MOST]
     try:
         verdict = comparisons.compare(own, others, metric, named=())
     except UsageError:
@@ -50,7 +52,7 @@ def reproduced(comparisons: Comparisons, store: Store, one: Parsed, metric: str 
     result = next((item.effect for item in verdict.results if item.metric == metric), None)
     if verdict.comparable != "yes" or verdict.path == "left" or result is None or not _within(result):
         return None
-    agreeing = [rows[name][1] for name in verdict.b]
+    agreeing = [rows[name] for name in verdict.b]
     hosts = sorted({row.host for row in agreeing if row.host} - {head.host})
     actors = sorted({row.actor for row in agreeing if row.actor and not same_principal(row.actor, head.actor)})
     return Reproduced(len(agreeing), tuple(map(str, hosts)), tuple(actors))
