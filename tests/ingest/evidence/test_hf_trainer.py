@@ -72,6 +72,12 @@ def test_logging_steps_number_the_records_of_a_whole_run() -> None:
     assert read(resumed).steps.numbers() == []
 
 
+def test_as_many_records_as_the_run_has_steps_are_one_a_step() -> None:
+    banner = "***** Running training *****\n  Total optimization steps = 2\n"
+    assert read(f"{banner}{record()}\n{record('2.25')}\n").steps.numbers() == [1, 2]
+    assert not len(read(f"{banner}{record()}\n").steps)
+
+
 def test_a_line_of_the_script_right_above_tells_the_step() -> None:
     found = read(f"[train] step=50/400 (12.5%) elapsed=8s\n{record()}\n")
     assert found.steps.numbers() == [50]

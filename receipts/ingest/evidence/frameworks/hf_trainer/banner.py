@@ -21,10 +21,7 @@ _PATHS: Final = vocabulary.table("hf_trainer")["configuration"]
 
 
 class Banner:
-    """``sizes`` are those of `micro`, `global` and `accumulation`, ``steps`` how many the run is to have.
-
-    ``whole``: the file shows the begin of a run that logs at every ``logging_steps`` and at no other step.
-    """
+    """``sizes`` are those of `micro`, `global` and `accumulation`, ``steps`` how many the run is to have."""
 
     def __init__(self, reading: Reading) -> None:
         self.sizes: dict[str, int] = {}
@@ -48,10 +45,16 @@ class Banner:
         self._first_logged = self._first_logged or (match[1] != "logging_steps" and match[2].lower() == "true")
         return True
 
-    @property
-    def whole(self) -> bool:
-        """Whether steps follow from the records' number."""
-        return self._started and not self._resumed and not self._first_logged
+    def every(self, records: int) -> int | None:
+        """Steps from one of so many records to the next; None where they do not follow from the file.
+
+        As many records as the run was to have steps are one a step, whatever ``logging_steps`` was.
+        """
+        if not self._started or self._resumed:
+            return None
+        if self.logging_steps is None and records == self.steps:
+            return 1
+        return None if self._first_logged else self.logging_steps
 
     def state(self) -> None:
         """Data-parallel ranks follow from the three sizes."""

@@ -166,8 +166,8 @@ class HfTrainer(RecordReader):
         if not self.taken and not records.records and not self._events.records and "global" not in self._banner.sizes:
             return None
         self._banner.state()
-        if (every := self._banner.logging_steps) and self._banner.whole and not len(reading.steps):
-            losses, norms = (list(column) for column in records.unnumbered)
+        losses, norms = (list(column) for column in records.unnumbered)
+        if losses and not len(reading.steps) and (every := self._banner.every(len(losses))):
             steps = [at * every for at in range(1, len(losses) + 1)]
             reading.steps.extend(steps, {"loss": losses, "grad_norm": norms})
             del records.unnumbered[0][:]
