@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.base.units import counted
-from receipts.publish.page import Cell, Column, Figure, Mark, Page, Row, Section, State, Table, heads, row
+from receipts.publish.page import Cell, Column, Figure, Mark, Page, Row, Section, State, Table, row, table_of
 from receipts.publish.readings import effect_word, leaf, value
 from receipts.publish.readings import percent as change
 from receipts.publish.words import Words, words
@@ -169,10 +169,9 @@ def _moved(hop: Hop) -> str:
 def _axes(bridge: Bridge, say: Words) -> Iterator[Section]:
     """What each axis gave over all orders, and what two gave together."""
     if bridge.ranges:
-        columns = heads("axis | #least | #most")
-        rows = tuple(row(axis, percent(item.low), percent(item.high)) for axis, item in bridge.ranges.items())
+        rows = ((axis, percent(item.low), percent(item.high)) for axis, item in bridge.ranges.items())
         title = say("ranges_of_more" if bridge.more else "ranges", n=len(bridge.chains))
-        yield Section("ranges", title, tables=(Table("", columns, rows),))
+        yield Section("ranges", title, tables=(table_of("", "axis | #least | #most", rows),))
     if bridge.interactions:
         cells = tuple((_interaction(item, say),) for item in bridge.interactions[:MOST_SHOWN])
         rest = len(bridge.interactions) - MOST_SHOWN

@@ -171,6 +171,17 @@ def row(*cells: str | Part | Cell) -> Row:
     return Row(tuple(item if isinstance(item, tuple) else (item,) for item in cells))
 
 
+def table_of(
+    caption: str,
+    header: str,
+    rows: Iterable[Iterable[str | Part | Cell]],
+    after: tuple[str, ...] = (),
+    empty: str = "",
+) -> Table:
+    """A table by its header, as `heads` reads one, and the cells of its rows, as `row` takes them."""
+    return Table(caption, heads(header), tuple(row(*cells) for cells in rows), after, empty)
+
+
 def named_rows(rows: Iterable[tuple[str, str]], after: tuple[str, ...] = ()) -> Table:
     """A table of two columns without heads: a name, and what it is."""
     return Table("", (Column(""), Column("")), tuple(row(name, value) for name, value in rows), after)

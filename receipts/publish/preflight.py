@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from receipts.base.units import amount
-from receipts.publish.page import Mark, Page, Section, State, Table, heads, named_rows, row
+from receipts.publish.page import Mark, Page, Section, State, Table, named_rows, table_of
 
 if TYPE_CHECKING:
     from receipts.questions.preflight import PreflightAnswer, PreflightEvidence, Ranked, Rung
@@ -76,11 +76,11 @@ def _rung(rung: Rung) -> Iterator[tuple[str, str]]:
 def ranking(ranked: Sequence[Ranked]) -> Table:
     """Candidates in the order in which to try them, each with the line where it was."""
     rows = (
-        row(
+        (
             *(str(place), str(item.candidate.line), item.answer.status, item.answer.failure_type or "-"),
             item.answer.by.id[:12] if item.answer.by is not None else "-",
             item.candidate.plan.receipt.run.label or "",
         )
         for place, item in enumerate(ranked, start=1)
     )
-    return Table("", heads("#try | #line | status | failure | receipt | label"), tuple(rows))
+    return table_of("", "#try | #line | status | failure | receipt | label", rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from receipts.publish.page import Page, Section, Table, heads, row
+from receipts.publish.page import Page, Section, Table, table_of
 from receipts.publish.text import plain
 from receipts.questions.published import SubmissionPair, SubmissionSpread
 
@@ -26,7 +26,7 @@ def page(listed: Sequence[SubmissionSpread], compared: Sequence[SubmissionPair])
 def pair_page(pair: SubmissionPair) -> Page:
     """Two submissions, axis by axis."""
     members = (member for change in pair.apart.changed for member in change.members)
-    table = Table("", heads("axis | A | B"), tuple(row(item.path, _cell(item.a), _cell(item.b)) for item in members))
+    table = table_of("", "axis | A | B", ((item.path, _cell(item.a), _cell(item.b)) for item in members))
     lead = f"against {pair.a.context}: {_effect(pair)}"
     sections = (Section("", "", tables=(table,)), Section("", "", tuple(_verdict(pair))))
     return Page(pair.b.context, lead=(lead,), sections=sections)
@@ -49,8 +49,8 @@ def _verdict(pair: SubmissionPair) -> Iterator[str]:
 
 
 def _spreads(group: Sequence[SubmissionSpread]) -> Table:
-    rows = tuple(
-        row(
+    rows = (
+        (
             item.context,
             str(item.like.stated.get("hardware.chips", "~")),
             f"{len(item.seconds)} of {len(item.launches)}",
@@ -60,7 +60,7 @@ def _spreads(group: Sequence[SubmissionSpread]) -> Table:
         )
         for item in group
     )
-    return Table("", heads("submission | #chips | #launches | #global batch | step [s] | #spread"), rows)
+    return table_of("", "submission | #chips | #launches | #global batch | step [s] | #spread", rows)
 
 
 def _about(compared: Sequence[SubmissionPair]) -> Iterator[str]:
@@ -70,11 +70,11 @@ def _about(compared: Sequence[SubmissionPair]) -> Iterator[str]:
 
 
 def _pairs(compared: Sequence[SubmissionPair]) -> Table:
-    rows = tuple(
-        row(pair.a.context, pair.b.context, _effect(pair), _differs(pair), str(len(pair.lopsided)))
+    rows = (
+        (pair.a.context, pair.b.context, _effect(pair), _differs(pair), str(len(pair.lopsided)))
         for pair in compared[:SHOWN_PAIRS]
     )
-    return Table("", heads("A | B | B over A | differs | #may differ"), rows)
+    return table_of("", "A | B | B over A | differs | #may differ", rows)
 
 
 def _differs(pair: SubmissionPair) -> str:

@@ -16,7 +16,7 @@ from receipts.publish.decisions import decisions
 from receipts.publish.findings import Grouped, entries, entry, grouped, reason, warning
 from receipts.publish.origins import Origins
 from receipts.publish.origins import section as witnessed_path
-from receipts.publish.page import Cell, Mark, Page, Section, State, Table, heads, named_rows, row
+from receipts.publish.page import Cell, Mark, Page, Section, State, named_rows, table_of
 from receipts.publish.readings import leaf, named, number
 from receipts.publish.setting import setting
 from receipts.publish.words import Words, words
@@ -63,12 +63,12 @@ def page(item: Shown, *, stated: bool = False) -> Page:
     sections += memory(item.parsed, say, folded=not failed and item.verdict.status != "invalid")
     if stated:
         origins = Origins(item.parsed, say)
-        rows = tuple(
-            row(path, _value(value, say), origins.of(path))
+        rows = (
+            (path, _value(value, say), origins.of(path))
             for path, value in item.parsed.stated.items()
             if not path.startswith(ABOUT)
         )
-        sections.append(Section("facts", say("facts"), tables=(Table("", heads("leaf | value | from"), rows),)))
+        sections.append(Section("facts", say("facts"), tables=(table_of("", "leaf | value | from", rows),)))
     sections += [*_findings(item.verdict, groups, say), *decisions(item.decisions)]
     verdict = item.verdict
     kinds = say("tainted", kinds=", ".join(verdict.tainted)) if verdict.tainted else ""
@@ -186,9 +186,8 @@ def _measured(launch: Launch, say: Words) -> Section:
         reading = launch.shown(metric)
         if reading.value is not None:
             text = f" ({reading.text})" if reading.text else ""
-            rows.append(row(named(metric), number(metric, reading.value), f"{reading.source}{text}"))
-    columns = heads("metric | #value | from")
-    table = Table(say("measured"), columns, tuple(rows), tuple(_steps(launch, say)), say("no_metric"))
+            rows.append((named(metric), number(metric, reading.value), f"{reading.source}{text}"))
+    table = table_of(say("measured"), "metric | #value | from", rows, tuple(_steps(launch, say)), say("no_metric"))
     return Section("measured", say("measured"), tables=(table,))
 
 

@@ -117,6 +117,8 @@ class Checker:
                 successor, reason = superseded[side.id]
                 do = f"quote {successor[:12]} and its number" if successor else "take the statement out"
                 return LintResult("stale", f"{side.id[:12]} no longer stands: {reason}", do, "stale")
+        if item.kind == "fit":
+            return self._fit(item, sides[-1])
         return self._pair(item, sides[0], sides[1]) if len(sides) == 2 else self._single(item, sides[0])
 
     def _across_lanes(self, item: Statement) -> LintResult | None:
@@ -143,21 +145,20 @@ class Checker:
         return self._receipts[word]
 
     def _single(self, item: Statement, parsed: Parsed) -> LintResult:
-        if item.kind == "fit":
-            return self._fit(item, parsed)
         if item.kind in ("ratio", "change"):
             do = "write receipt:BASELINE..CANDIDATE"
             return LintResult("refuted", "a difference is stated, and one receipt is named", do, "no_receipt")
-        if item.metric in UNREAD:
-            return LintResult(
-                "unproven", f"no receipt carries {item.metric.replace('_seconds', '')} to hold it against"
-            )
-        return self._reading(item, parsed, readings(item))
+        return self._unread(item) or self._reading(item, parsed)
 
-    def _reading(self, item: Statement, parsed: Parsed, expected: tuple[Interval, ...]) -> LintResult:
+    def _unread(self, item: Statement) -> LintResult | None:
+        if item.metric not in UNREAD:
+            return None
+        return LintResult("unproven", f"no receipt carries {item.metric.replace('_seconds', '')} to hold it against")
+
+    def _reading(self, item: Statement, parsed: Parsed) -> LintResult:
         metric = metrics.get(item.metric)
         reading = self._rulebook.launch(parsed).read(metric)
-        name = parsed.id[:12]
+        name, expected = parsed.id[:12], readings(item)
         if reading.value is None:
             return LintResult("unproven", f"{name} states no {metric.title}", "link a receipt that carries it")
         low, high = min(one.low for one in expected), max(one.high for one in expected)
@@ -207,15 +208,11 @@ class Checker:
         return LintResult("holds", f"{name} ended {outcome}")
 
     def _pair(self, item: Statement, a: Parsed, b: Parsed) -> LintResult:
-        if item.kind == "fit":
-            return self._fit(item, b)
-        if item.metric in UNREAD:
-            return LintResult(
-                "unproven", f"no receipt carries {item.metric.replace('_seconds', '')} to hold it against"
-            )
+        if (unread := self._unread(item)) is not None:
+            return unread
         metric = metrics.get(item.metric)
         if item.kind == "reading" and item.unit != "×":
-            return self._reading(item, b, readings(item))
+            return self._reading(item, b)
         verdict = self._compared(a, b, metric)
         result = verdict.headline
         if result is None or result.a.value is None or result.b.value is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -122,8 +121,3 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def dumps(document: Any) -> str:
-    """JSON text as the commands print it."""
-    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"

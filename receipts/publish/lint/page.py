@@ -13,7 +13,8 @@ from receipts.publish.lint.inline import Text, read
 from receipts.publish.lint.prose import statements
 from receipts.publish.lint.quantity import quantities
 from receipts.publish.lint.ranking import RankedOrder
-from receipts.publish.lint.statement import NamedReceipt, Statement, StatementDraft
+from receipts.publish.lint.reading import stated
+from receipts.publish.lint.statement import Kind, NamedReceipt, Statement, StatementDraft
 from receipts.publish.lint.table import Head, in_row, read_head
 
 
@@ -121,16 +122,8 @@ def _forced(text: str, start: int, end: int) -> StatementDraft | None:
         unit = {"percent": "%", "ratio": "×"}.get(quantity.dimension, quantity.unit)
         relative = unit in ("%", "×") and metric not in ("mfu", "utilisation")
         down = quantity.values[0] < 0 or bool(cues.DOWN.search(text[start:end]))
-        return StatementDraft(
-            start + quantity.start,
-            start + quantity.end,
-            "change" if quantity.joined == "change" else "ratio" if relative else "reading",
-            metric,
-            quantity.values,
-            unit,
-            "down" if down else "up" if relative else "none",
-            quantity.halves,
-        )
+        kind: Kind = "change" if quantity.joined == "change" else "ratio" if relative else "reading"
+        return stated(quantity, kind, metric, unit, "down" if down else "up" if relative else "none", start)
     return None
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from receipts.publish.lint import cues
 from receipts.publish.lint.cues import Sentence, nearest
 from receipts.publish.lint.quantity import Quantity, quantities, si
-from receipts.publish.lint.reading import direction_of, reading
+from receipts.publish.lint.reading import direction_of, reading, stated
 from receipts.publish.lint.statement import Kind, StatementDraft
 
 _SIBLINGS = (
@@ -48,18 +48,11 @@ def known_peaks() -> frozenset[float]:
 
 def rate(sentence: Sentence, quantity: Quantity) -> StatementDraft | None:
     """A rate, FLOP/s, or time a step as a statement; None for a machine's specification or an amount of work."""
-    text = sentence.text
-    if quantity.dimension == "flops" and _specified(sentence, quantity):
-        return None
-    if (
-        quantity.dimension == "flops"
-        and "/" not in quantity.unit
-        and "per" not in quantity.unit
-        and quantity.unit[-1] == "P"
-    ):
-        return None
-    metric = rate_metric(quantity)
-    return reading(quantity, metric, text)
+    if quantity.dimension == "flops":
+        amount = "/" not in quantity.unit and "per" not in quantity.unit and quantity.unit[-1] == "P"
+        if amount or _specified(sentence, quantity):
+            return None
+    return reading(quantity, rate_metric(quantity), sentence.text)
 
 
 def rate_metric(quantity: Quantity) -> str:
@@ -106,9 +99,7 @@ def sibling(sentence: Sentence, quantity: Quantity, drafts: list[StatementDraft]
         return None
     if not 0.2 < quantity.values[0] / (last.values[-1] or 1.0) < 5:
         return None
-    return StatementDraft(
-        quantity.start, quantity.end, "reading", last.metric, quantity.values, last.unit, "none", quantity.halves
-    )
+    return stated(quantity, "reading", last.metric, last.unit)
 
 
 def labelled(sentence: Sentence) -> Iterator[StatementDraft]:

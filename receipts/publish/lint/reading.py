@@ -30,9 +30,15 @@ def reading(quantity: Quantity, metric: str, text: str) -> StatementDraft:
         text[: quantity.start],
     ):
         kind = "change"
-    return StatementDraft(
-        quantity.start, quantity.end, kind, metric, quantity.values, quantity.unit, direction, quantity.halves
-    )
+    return stated(quantity, kind, metric, quantity.unit, direction)
+
+
+def stated(
+    quantity: Quantity, kind: Kind, metric: str, unit: str, direction: Direction = "none", offset: int = 0
+) -> StatementDraft:
+    """The statement that a quantity makes, which stands behind so many characters."""
+    start, end = quantity.start + offset, quantity.end + offset
+    return StatementDraft(start, end, kind, metric, quantity.values, unit, direction, quantity.halves)
 
 
 def direction_of(text: str) -> Direction:

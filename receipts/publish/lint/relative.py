@@ -7,7 +7,7 @@ import re
 from receipts.publish.lint import cues
 from receipts.publish.lint.cues import Sentence, nearest
 from receipts.publish.lint.quantity import Quantity
-from receipts.publish.lint.reading import CARRIED, REACH, direction_of, metric_near
+from receipts.publish.lint.reading import CARRIED, REACH, direction_of, metric_near, stated
 from receipts.publish.lint.statement import Direction, Kind, StatementDraft
 
 _NOUN_OF = re.compile(
@@ -48,7 +48,7 @@ def relative(
     if level and quantity.joined == "change":
         kind = "change"
     direction = _relative_direction(text, quantity, text[max(0, quantity.start - 40) : end + 30])
-    return StatementDraft(quantity.start, end, kind, metric, quantity.values, unit, direction, quantity.halves)
+    return stated(quantity, kind, metric, unit, direction)
 
 
 def _metric(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[StatementDraft]) -> str | None:

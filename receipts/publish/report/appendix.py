@@ -10,6 +10,7 @@ from receipts import metrics
 from receipts.axes.lane import Lane
 from receipts.axes.lineage import ran_on
 from receipts.judging.facts import Facts
+from receipts.judging.rulebook import Rulebook
 from receipts.judging.sample import unspoilt
 from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.metrics import Launch
@@ -75,6 +76,12 @@ def described(
         errors=tuple(errors),
         superseded_by=superseded[0] if superseded is not None else None,
     )
+
+
+def read_again(parsed: Parsed, rulebook: Rulebook, verdict: ReceiptVerdict, facts: Facts | None) -> Described:
+    """A receipt with the figures that its document gives."""
+    figures = ReceiptFigures.of(rulebook.launch(parsed))
+    return described(parsed, rulebook.lanes.of(parsed.receipt.run.lane), verdict, figures, facts)
 
 
 def section(receipts: Sequence[Described]) -> Section:

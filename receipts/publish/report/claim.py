@@ -11,7 +11,7 @@ from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import Level
 from receipts.publish.claim import headline
-from receipts.publish.page import Cell, Code, Column, Page, Row, Section, Table, heads
+from receipts.publish.page import Cell, Code, Column, Page, Section, Table, row, table_of
 from receipts.publish.report import appendix, pair, pair_page
 from receipts.publish.report.data import Described
 from receipts.publish.report.lane import answered
@@ -108,16 +108,7 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
         past=_judged_before(store, claim_id, until),
         decisions=tuple(decided_of(item, refs.get(item.receipt)) for item in decided),
         documents=tuple(dict.fromkeys([*stated.quoted_in, *quoting])),
-        receipts=tuple(
-            appendix.described(
-                item,
-                rulebook.lanes.of(item.receipt.run.lane),
-                judged[item.id],
-                appendix.ReceiptFigures.of(rulebook.launch(item)),
-                facts,
-            )
-            for item in sides
-        ),
+        receipts=tuple(appendix.read_again(item, rulebook, judged[item.id], facts) for item in sides),
         cited=rules.catalogue(rulebook.rules, (item.code for item in (*verdict.findings, *beside))),
     )
 
@@ -171,26 +162,22 @@ def _named(item: Section) -> Section:
 
 def _why(data: ClaimData) -> Section:
     verdict = data.verdict
-    columns = heads("why | weight | found | expected | what to do")
     weights = {Level.ERROR: "refutes", Level.OPEN: "leaves open", Level.SHOWN: "is shown"}
-    rows = tuple(
-        Row((
-            (rule(item.code, item.name),),
-            (weights[item.level],),
-            _place(item),
-            (plain(item.expected, NOTE),),
-            (plain(item.do, NOTE),),
-        ))
+    rows = (
+        (
+            *(rule(item.code, item.name), weights[item.level], _place(item)),
+            *(plain(item.expected, NOTE), plain(item.do, NOTE)),
+        )
         for item in verdict.findings
-    )  # fmt: skip
+    )
     intro = (
         f"What its receipts say of the number: {verdict.assessment.state}; {plain(verdict.assessment.why, 2 * NOTE)}."
     )
-    table = Table("What rules on claims found", columns, rows)
+    table = table_of("What rules on claims found", "why | weight | found | expected | what to do", rows)
     note = Section(
         "footnote", "Footnote", sentences=tuple(plain(line, MOST_OF_NOTE) for line in data.footnote.splitlines())
     )
-    return Section("why", "Why", sentences=(intro,), tables=(table,) if rows else (), sections=(note,))
+    return Section("why", "Why", sentences=(intro,), tables=(table,) if table.rows else (), sections=(note,))
 
 
 def _place(item: Finding) -> Cell:
@@ -200,17 +187,17 @@ def _place(item: Finding) -> Cell:
 
 
 def _past(past: Sequence[Past]) -> Section:
-    rows = tuple(Row(((f"{item.at:%Y-%m-%d %H:%M}",), (item.status,), (Code(item.rules[:12]),))) for item in past)
-    table = Table("Verdicts that were recorded", heads("when, UTC | status | rule set"), rows)
-    empty = () if rows else ("No verdict was recorded: receipts claim check --all --record.",)
-    return Section("past", "Judged before", sentences=empty, tables=(table,) if rows else ())
+    rows = ((f"{item.at:%Y-%m-%d %H:%M}", item.status, Code(item.rules[:12])) for item in past)
+    table = table_of("Verdicts that were recorded", "when, UTC | status | rule set", rows)
+    empty = () if past else ("No verdict was recorded: receipts claim check --all --record.",)
+    return Section("past", "Judged before", sentences=empty, tables=(table,) if past else ())
 
 
 def _stands_on(data: ClaimData) -> Section:
     refs = tuple(item.receipt for item in data.receipts)
     columns = (Column("launches", numeric=True), Column("receipts"), *(Column(one.question) for one in data.answers))
-    rows = (Row(((number(len(refs)),), links(refs, 6), *map(answered, data.answers))),)
-    return Section("sides", "What it stands on", tables=(Table("Its launches; the first answers", columns, rows),))
+    cells = row(number(len(refs)), links(refs, 6), *map(answered, data.answers))
+    return Section("sides", "What it stands on", tables=(Table("Its launches; the first answers", columns, (cells,)),))
 
 
 def _decisions(decided: Sequence[DecisionRow]) -> Section:
@@ -220,11 +207,10 @@ def _decisions(decided: Sequence[DecisionRow]) -> Section:
 
 
 def _documents(data: ClaimData) -> Section:
-    rows = tuple(Row(((Code(plain(name)),),)) for name in data.documents)
     intro = (
         "The claim says so itself, or they quote a receipt that it stands on."
-        if rows
+        if data.documents
         else "No document is known that quotes it."
     )
-    table = Table("Documents that quote it", (Column("document"),), rows)
-    return Section("documents", "Quoted in", sentences=(intro,), tables=(table,) if rows else ())
+    table = table_of("Documents that quote it", "document", ((Code(plain(name)),) for name in data.documents))
+    return Section("documents", "Quoted in", sentences=(intro,), tables=(table,) if data.documents else ())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.judging.topic import Topic
-from receipts.publish.page import Cell, Code, Column, Figure, Mark, Row, Section, State, Table, heads
+from receipts.publish.page import Cell, Code, Column, Figure, Mark, Section, State, Table, heads, row, table_of
 from receipts.publish.report.page import FEWEST_ROWS, joined, links, more, rule, without_empty, without_repeated
 from receipts.publish.report.pictures import effects, step_times
 from receipts.publish.text import change, plain, span
@@ -44,14 +44,8 @@ def _accepted(lane: LaneWeek, drawn: LanePictures, place: Callable[[str], str]) 
         return "accepted comparisons"
     columns = (*_SIDES, *_CHANGE, Column("effect"), Column("launches", numeric=True))
     rows = tuple(
-        Row((
-            *_sides(item),
-            *_numbers(item),
-            (item.word,),
-            (f"{len(item.a)} + {len(item.b)}",),
-        ))
-        for item in lane.accepted
-    )  # fmt: skip
+        row(*_sides(item), *_numbers(item), item.word, f"{len(item.a)} + {len(item.b)}") for item in lane.accepted
+    )
     left = more(lane.accepted_more, "accepted comparisons, in comparisons.parquet")
     table = Table(f"{plain(lane.name)}: accepted comparisons, B against A", columns, rows, left)
     plot = effects.figure(place("effects"), lane.name, (*lane.accepted, *lane.inconclusive))
@@ -70,13 +64,9 @@ def moved(items: Sequence[Moved]) -> Cell:
     return joined([*cells, *([(f"{left} more",)] if left > 0 else [])])
 
 
-def _numbers(item: JudgedPair) -> tuple[Cell, Cell, Cell]:
+def _numbers(item: JudgedPair) -> tuple[str, str, str]:
     star = "*" if item.stated and item.ratio is not None else ""
-    return (
-        (metrics.get(item.metric).title,),
-        (f"{change(item.ratio)}{star}",),
-        (span(item.low, item.high),),
-    )
+    return metrics.get(item.metric).title, f"{change(item.ratio)}{star}", span(item.low, item.high)
 
 
 def _step_times(shown: Sequence[JudgedPair], drawn: LanePictures, place: Callable[[str], str]) -> tuple[Figure, ...]:
@@ -92,28 +82,19 @@ def _undecided(
     anchor, title = place("inconclusive"), "Undecided comparisons"
     if not lane.inconclusive:
         return "undecided comparisons"
-    columns = (
-        *_SIDES,
-        *_CHANGE,
-        Column("comparable?"),
-        Column("on its path?"),
-        Column("effect"),
-        Column("what would settle it"),
-    )
+    columns = (*_SIDES, *_CHANGE, *heads("comparable? | on its path? | effect | what would settle it"))
     settle = [_settles(item, of_unknown) for item in lane.inconclusive]
     # What several of them wait for stands above them: a notebook's rows lack the same facts.
     counts = Counter(cell for own in settle for cell in own)
     common = [cell for cell, count in counts.items() if count == len(settle) > 1]
     often = [cell for cell, count in counts.items() if FEWEST_ROWS <= count < len(settle) and len(cell) > 1]
     rows = tuple(
-        Row((
-            *_sides(item),
-            *_numbers(item),
-            *_answers(item),
+        row(
+            *(*_sides(item), *_numbers(item), *_answers(item)),
             (*_more(own, common, often), *((Code(plain(item.next), command=True),) if item.next else ())),
-        ))
+        )
         for item, own in zip(lane.inconclusive, settle, strict=True)
-    )  # fmt: skip
+    )
     after = more(lane.inconclusive_more, "undecided comparisons, in comparisons.parquet")
     table = Table(f"{plain(lane.name)}: undecided comparisons, B against A", columns, rows, after)
     waits = (("all wait for", tuple(common)), ("several wait for", tuple(often)))
@@ -160,10 +141,9 @@ def _refused(lane: LaneWeek, of_axes: Sequence[str], words: Words, place: Callab
     anchor = place("refused")
     if not lane.refused:
         return "refused comparisons"
-    columns = heads("A | B | why | what moved")
-    rows = tuple(Row((*_sides(item)[:2], _why(item, of_axes), _sides(item)[2])) for item in lane.refused)
+    rows = ((*_sides(item)[:2], _why(item, of_axes), _sides(item)[2]) for item in lane.refused)
     left = more(lane.refused_more, "refused comparisons, in comparisons.parquet")
-    table = Table(f"{plain(lane.name)}: refused comparisons", columns, rows, left)
+    table = table_of(f"{plain(lane.name)}: refused comparisons", "A | B | why | what moved", rows, left)
     return Section(anchor, "Refused comparisons", sentences=(words("refused_note"),), tables=(table,))
 
 

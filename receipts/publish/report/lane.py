@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from receipts.publish.page import Cell, Column, Figure, Mark, Row, Section, Table, heads
+from receipts.publish.page import Cell, Column, Figure, Mark, Section, Table, heads, row
 from receipts.publish.report import comparisons
 from receipts.publish.report.page import (
     folded,
@@ -93,15 +93,15 @@ def _results(
         Column("receipt"),
     )
     rows = tuple(
-        Row((
-            (mark,),
+        row(
+            mark,
             *_numbers(item),
             *map(answered, item.answers),
             *((_since(item),) if changed else ()),
             _receipt(item, beside.get(item.receipt.id), common),
-        ))
+        )
         for mark, item in ranked
-    )  # fmt: skip
+    )
     after = (
         *more(lane.frontier_more, "proven shapes"),
         *more(lane.peaks_more, "peaks"),

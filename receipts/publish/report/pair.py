@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_receipt
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.verdict import Comparison
+from receipts.judging.verdict import Comparison, ReceiptVerdict
 from receipts.publish.report import appendix
-from receipts.publish.report.data import Described
 from receipts.publish.report.pair_data import PairData, Side
 from receipts.publish.report.pictures import step_times
 from receipts.publish.report.pictures.step_times import ComparedSteps
@@ -41,35 +40,28 @@ def pair(
     memory = words.compared(a, b, pressure(a, b, spread=facts.chip_spread))
     seen = [item for item in facts.witnesses if item.id in verdict.witnesses]
     judged = {item.id: _judged(item, rulebook, facts) for item in (*left, *right, *seen)}
+    described = (appendix.read_again(item, rulebook, judged[item.id], facts) for item in (*left, *right, *seen))
     names = {item.id: appendix.ref_of(item) for item in (*left, *right)}
     known = [decided_of(item, names.get(item.receipt)) for item in decided]
     return PairData(
         schema_version=SCHEMA,
         rules=rulebook.rules.digest,
         judge=VERSION,
-        a=_side("A", left, verdict.label_a, rulebook, facts),
-        b=_side("B", right, verdict.label_b, rulebook, facts),
+        a=_side("A", left, verdict.label_a, judged[left[0].id], rulebook, facts),
+        b=_side("B", right, verdict.label_b, judged[right[0].id], rulebook, facts),
         comparison=verdict,
         witnesses=tuple(map(appendix.ref_of, seen)),
         memory=tuple(memory),
         decisions=tuple(known),
         claims=tuple(claims),
-        receipts=tuple(judged.values()),
+        receipts=tuple({item.receipt.id: item for item in described}.values()),
         cited=rules.catalogue(rulebook.rules, (item.code for item in verdict.findings)),
         timed=None if verdict.status == "rejected" else _timed(left, right, verdict, rulebook),
     )
 
 
-def _judged(parsed: Parsed, rulebook: Rulebook, facts: Facts) -> Described:
-    lane = rulebook.lanes.of(parsed.receipt.run.lane)
-    verdict = judge_receipt(parsed, lane, rulebook.rules, facts)
-    return appendix.described(
-        parsed,
-        rulebook.lanes.of(parsed.receipt.run.lane),
-        verdict,
-        appendix.ReceiptFigures.of(rulebook.launch(parsed)),
-        facts,
-    )
+def _judged(parsed: Parsed, rulebook: Rulebook, facts: Facts) -> ReceiptVerdict:
+    return judge_receipt(parsed, rulebook.lanes.of(parsed.receipt.run.lane), rulebook.rules, facts)
 
 
 def _timed(
@@ -88,10 +80,11 @@ def _timed(
     return ComparedSteps(*ends, moved[:2], tuple(one for side in held for one in side), more)
 
 
-def _side(letter: str, group: Sequence[Parsed], label: str, rulebook: Rulebook, facts: Facts) -> Side:
+def _side(
+    letter: str, group: Sequence[Parsed], label: str, verdict: ReceiptVerdict, rulebook: Rulebook, facts: Facts
+) -> Side:
     head = group[0]
     lane = rulebook.lanes.of(head.receipt.run.lane)
-    verdict = judge_receipt(head, lane, rulebook.rules, facts)
     refs = tuple(appendix.ref_of(item) for item in group)
     rows = answers(head, lane, verdict, facts, rulebook.rules).states()
     return Side(letter, label, refs, f"{lane.name}@{lane.version}", verdict.status, verdict.path, rows)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from receipts.publish import comparison
-from receipts.publish.page import Code, Column, Page, Row, Section, Table, heads
+from receipts.publish.page import Code, Column, Page, Section, Table, heads, row
 from receipts.publish.report import appendix
 from receipts.publish.report.lane import answered
 from receipts.publish.report.page import links
@@ -52,19 +52,11 @@ def body(data: PairData, rule_set: RuleSet) -> list[Section]:
 
 
 def _sides(data: PairData) -> Section:
-    columns = (
-        *heads("side | lane | judged"),
-        *(Column(one.question) for one in data.a.answers),
-    )
+    columns = (*heads("side | lane | judged"), *(Column(one.question) for one in data.a.answers))
     rows = tuple(
-        Row((
-            (f"{side.letter}: ", *links(side.receipts, 6)),
-            (plain(side.lane),),
-            (side.status,),
-            *map(answered, side.answers),
-        ))
+        row((f"{side.letter}: ", *links(side.receipts, 6)), plain(side.lane), side.status, *map(answered, side.answers))
         for side in (data.a, data.b)
-    )  # fmt: skip
+    )
     several = any(len(side.receipts) > 1 for side in (data.a, data.b))
     intro = ("The first launch of a side answers for all: the others differ from it in no axis.",) if several else ()
     table = Table("Both sides with their five answers", columns, rows)

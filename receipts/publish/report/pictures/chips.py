@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from receipts.publish.page import Cell, Column, Figure, Row, Table, heads
+from receipts.publish.page import Cell, Figure, Table, table_of
 from receipts.publish.pictures import maps
 from receipts.publish.pictures.heat import Heat
 from receipts.publish.pictures.layout import layout
@@ -126,12 +126,9 @@ def figures(anchor: str, launches: Sequence[Chips]) -> tuple[Figure, ...]:
 
 
 def _figure(anchor: str, launches: Sequence[Chips]) -> Figure:
-    title = "Memory by chip"
-
-    def draw(name: str) -> str | None:
-        return maps.picture([item.heat for item in launches], name=name, title=title)
-
-    return Figure(anchor, _caption(title, launches), draw, _table(title, launches))
+    title, drawn = "Memory by chip", [item.heat for item in launches]
+    caption, table = _caption(title, launches), _table(title, launches)
+    return Figure(anchor, caption, lambda name: maps.picture(drawn, name=name, title=title), table)
 
 
 def _caption(title: str, launches: Sequence[Chips]) -> Cell:
@@ -145,16 +142,14 @@ def _caption(title: str, launches: Sequence[Chips]) -> Cell:
 
 
 def _table(title: str, launches: Iterable[Chips]) -> Table:
-    columns = (
-        *heads("launch | phase | #chip"),
-        *(Column(name, "GiB", True) for name in ("in use", "live peak", "pool peak", "limit")),
-    )
-    rows, after = [], []
+    header = "launch | phase | #chip | in use [GiB] | live peak [GiB] | pool peak [GiB] | limit [GiB]"
+    rows: list[tuple[str | Cell, ...]] = []
+    after = []
     for item in launches:
         ordered = item.ordered
         for one in ordered[:LISTED]:
-            amounts = ((gib(value),) for value in (one.used_bytes, one.peak_bytes, one.pool_bytes, one.limit_bytes))
-            rows.append(Row((link(item.receipt)[:1], (item.phase.replace("_", " "),), (str(one.chip),), *amounts)))
+            amounts = map(gib, (one.used_bytes, one.peak_bytes, one.pool_bytes, one.limit_bytes))
+            rows.append((link(item.receipt)[:1], item.phase.replace("_", " "), str(one.chip), *amounts))
         if len(ordered) > LISTED:
             after.append(f"{plain(item.receipt.name)}: and {len(ordered) - LISTED:,} chips that keep more.")
-    return Table(title, columns, tuple(rows), tuple(after))
+    return table_of(title, header, rows, tuple(after))

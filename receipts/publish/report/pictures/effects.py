@@ -23,16 +23,13 @@ def figure(anchor: str, lane: str, compared: Iterable[JudgedPair]) -> Figure | N
         return None
     title = f"{plain(lane)}: effects with their 95 % intervals"
 
-    def draw(name: str) -> str | None:
-        return forest.picture(shown, name=name, title=title)
-
     hollow = " Hollow: not settled." if any(not item.settled for item in shown[: forest.MOST]) else ""
     left = len(shown) - forest.MOST
     more = f" {left} more are in the table." if left > 0 else ""
     caption = (
         f"{title}, B against A. Within the gray band of ±δ a difference is none that matters to the lane.{hollow}{more}"
     )
-    return Figure(anchor, (caption,), draw)
+    return Figure(anchor, (caption,), lambda name: forest.picture(shown, name=name, title=title))
 
 
 def _effect(item: JudgedPair) -> forest.ForestRow | None:

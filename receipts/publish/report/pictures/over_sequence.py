@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from receipts.publish.page import Cell, Figure, Row, Table, heads
+from receipts.publish.page import Cell, Figure, Table, table_of
 from receipts.publish.pictures import sequence
 from receipts.publish.report.page import link
 from receipts.publish.text import number, plain
@@ -79,10 +79,8 @@ def figure(anchor: str, lane: LaneWeek, repeated: Iterable[RepeatedResult], reac
     left = len({item.series for item in drawn}) - len(kept)
     title = f"{plain(lane.name)}: rate and MFU over sequence length"
 
-    def draw(name: str) -> str | None:
-        return sequence.picture(drawn, name=name, title=title)
-
-    return Figure(anchor, _caption(title, left, shown), draw, _table(title, lane, beside))
+    caption, table = _caption(title, left, shown), _table(title, lane, beside)
+    return Figure(anchor, caption, lambda name: sequence.picture(drawn, name=name, title=title), table)
 
 
 def _caption(title: str, left: int, shown: Sequence[sequence.SequencePoint]) -> Cell:
@@ -150,18 +148,15 @@ def series(item: BestResult, beside: Iterable[BestResult]) -> str:
 
 def _table(title: str, lane: LaneWeek, beside: Mapping[str, RepeatedResult]) -> Table | None:
     """Intervals of the frontier; everything else stands in the tables that the section has."""
-    columns = heads(
+    header = (
         "receipt | sequence [tokens] | best [tokens/s/chip] | 95 % interval of the mean [tokens/s/chip] | #launches"
     )
-    rows = tuple(
-        Row((
-            link(item.receipt),
-            (number(item.sequence_length),),
-            (number(item.tokens_per_second_per_chip),),
-            (f"{number(result.low)} to {number(result.high)}",),
-            (number(result.launches),),
-        ))
+    rows = [
+        (
+            *(link(item.receipt), number(item.sequence_length), number(item.tokens_per_second_per_chip)),
+            *(f"{number(result.low)} to {number(result.high)}", number(result.launches)),
+        )
         for item in lane.frontier
         if (result := beside.get(item.receipt.id)) is not None and result.low is not None
-    )  # fmt: skip
-    return Table(title, columns, rows) if rows else None
+    ]
+    return table_of(title, header, rows) if rows else None

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import count, zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
-from receipts.publish.page import Cell, Figure, Row, Table, heads
+from receipts.publish.page import Cell, Figure, Table, table_of
 from receipts.publish.pictures import weeks as drawing
 from receipts.publish.report.page import joined, link, numbered
 from receipts.publish.report.pictures.over_sequence import series
@@ -186,16 +186,15 @@ def _caption(title: str, every: Sequence[tuple[int | None, ShapeCourse, Frontier
 
 
 def _table(title: str, every: Sequence[tuple[int | None, ShapeCourse, FrontierRecord]]) -> Table:
-    columns = heads("#no. | week | shape | rate [tokens/s/chip] | MFU [%] | receipt")
-    rows = tuple(
-        Row((
-            ("" if index is None else str(index),),
-            (f"{taken.week}{' (held when the weeks shown began)' if taken.before else ''}",),
-            (course.name,),
+    rows = (
+        (
+            "" if index is None else str(index),
+            f"{taken.week}{' (held when the weeks shown began)' if taken.before else ''}",
+            course.name,
             numbered(number(taken.rate), taken.receipt),
             numbered(percent(taken.mfu), taken.receipt),
             link(taken.receipt),
-        ))
+        )
         for index, course, taken in every
-    )  # fmt: skip
-    return Table(title, columns, rows)
+    )
+    return table_of(title, "#no. | week | shape | rate [tokens/s/chip] | MFU [%] | receipt", rows)

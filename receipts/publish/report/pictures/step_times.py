@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from receipts.publish.page import Cell, Figure, Row, Table, heads
+from receipts.publish.page import Cell, Figure, Table, table_of
 from receipts.publish.pictures import steps as drawing
 from receipts.publish.report.page import link
 from receipts.publish.report.ref import Ref
@@ -121,12 +121,13 @@ def _figure(anchor: str, item: ComparedSteps, *, first: bool) -> Figure:
     moved = f", {plain(' and '.join(item.changed))}" if item.changed else ""
     title = f"{item.measure.capitalize()} by launch: {plain(item.a.name)} (A) and {plain(item.b.name)} (B){moved}"
 
-    def draw(name: str) -> str | None:
-        return drawing.picture(
-            [one.row(item.per) for one in item.launches], name=name, title=title, measure=item.measure
-        )
-
-    return Figure(anchor, _caption(item, moved, first=first), draw, _table(title, item))
+    rows = [one.row(item.per) for one in item.launches]
+    return Figure(
+        anchor,
+        _caption(item, moved, first=first),
+        lambda name: drawing.picture(rows, name=name, title=title, measure=item.measure),
+        _table(title, item),
+    )
 
 
 def _caption(item: ComparedSteps, moved: str, *, first: bool) -> Cell:
@@ -142,19 +143,13 @@ def _caption(item: ComparedSteps, moved: str, *, first: bool) -> Cell:
 
 
 def _table(title: str, item: ComparedSteps) -> Table:
-    columns = heads(
-        "side | launch | median step [s] | 5 % [s] | 95 % [s] | #steps kept | #of | steady | #tokens a step"
-    )
-    rows = tuple(
-        Row((
-            (one.side,),
-            link(one.receipt)[:1],
-            *((f"{one.quantiles[index]:.5g}",) for index in (10, 1, 19)),
-            (number(one.kept),),
-            (number(one.steps),),
-            ("yes" if one.steady else "no",),
-            (number(one.tokens),),
-        ))
+    header = "side | launch | median step [s] | 5 % [s] | 95 % [s] | #steps kept | #of | steady | #tokens a step"
+    rows = (
+        (
+            *(one.side, link(one.receipt)[:1]),
+            *(f"{one.quantiles[index]:.5g}" for index in (10, 1, 19)),
+            *(number(one.kept), number(one.steps), "yes" if one.steady else "no", number(one.tokens)),
+        )
         for one in item.launches
-    )  # fmt: skip
-    return Table(title, columns, rows)
+    )
+    return table_of(title, header, rows)

@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.axes.shape import described
-from receipts.publish.page import Cell, Part, Row, Section, Table, heads
+from receipts.base.units import counted
+from receipts.publish.page import Cell, Section, Table, table_of
 from receipts.publish.report.page import joined, link, more, without_repeated
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import model, plain
@@ -140,7 +141,7 @@ def section(anchor: str, lane: str, data: Ceilings) -> Section:
         intro = "No measured training launch of this lane that states its shape sustained one, or ran out of memory."
     elif not any(item.grade == "validated" for item in data.reached):
         intro = f"{intro} None is validated yet."
-    several = _many(data.shapeless, "launch", "es")
+    several = counted(data.shapeless, "launch", "launches")
     shape = "chips, sequence length, micro batch, depth"
     left = (f"Without a whole shape ({shape}): {several}.",) if data.shapeless else ()
     if not data.reached:
@@ -153,18 +154,18 @@ def section(anchor: str, lane: str, data: Ceilings) -> Section:
 
 
 def _table(caption: str, reached: Iterable[CeilingShape], left_out: int = 0) -> Table:
-    columns = heads(
+    header = (
         "grade | family | model | layout | #chips | sequence [tokens] | #micro batch | #depth | launches"
         " | last | out of memory beyond it"
     )
-    rows = tuple(Row(_cells(item)) for item in reached)
-    return Table(caption, columns, rows, more(left_out, "shapes"))
+    return table_of(caption, header, map(_cells, reached), more(left_out, "shapes"))
 
 
 def _cells(item: CeilingShape) -> tuple[Cell, ...]:
     machine = f" × {item.accelerator}" if item.accelerator else ""
-    hosts = f" · {_many(item.hosts, 'host')}" if item.hosts else ""
-    times = f"{_many(item.launches, 'launch', 'es')} · {_many(item.days, 'day')}{hosts}" if item.launches else "none"
+    hosts = f" · {counted(item.hosts, 'host')}" if item.hosts else ""
+    launches = counted(item.launches, "launch", "launches")
+    times = f"{launches} · {counted(item.days, 'day')}{hosts}" if item.launches else "none"
     return (
         (item.grade,),
         (item.family or "not stated",),
@@ -181,16 +182,11 @@ def _cells(item: CeilingShape) -> tuple[Cell, ...]:
 def _failures(item: CeilingShape) -> Cell:
     cells: list[Cell] = []
     if item.failed_here:
-        cells.append((f"{_many(item.failed_here, 'launch', 'es')} at this very shape",))
+        cells.append((f"{counted(item.failed_here, 'launch', 'launches')} at this very shape",))
     for failed in item.failures:
         size = f"{failed.sequence_length:,} tokens × micro batch {failed.micro_batch:,}, depth {failed.depth:,}"
         kinds = plain(", ".join(kind.replace("_", " ") for kind in failed.kinds))
-        parts: list[Part] = [f"{size}: {kinds}, {_many(failed.launches, 'launch', 'es')} ", *link(failed.receipt)]
-        cells.append(tuple(parts))
+        cells.append((f"{size}: {kinds}, {counted(failed.launches, 'launch', 'launches')} ", *link(failed.receipt)))
     if item.failures_more:
         cells.append((f"and {item.failures_more} more",))
     return joined(cells, "; ") or ("none known: the gap is open",)
-
-
-def _many(count: int, what: str, plural: str = "s") -> str:
-    return f"{count:,} {what}{plural if count != 1 else ''}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from receipts.publish.page import Cell, Row, Section, Table, heads
+from receipts.publish.page import Section, table_of
 from receipts.publish.text import UNKNOWN, number, percent, plain
 
 if TYPE_CHECKING:
@@ -51,14 +51,13 @@ def section(lanes: Sequence[LaneWeek]) -> Section | str:
         "Launches that differ in nothing (A/A pairs) should be told apart once in twenty times, as often faster as "
         "slower. More often shows a floor that is too small, or a machine that drifts. Nothing here is adjusted."
     )
-    columns = heads(
+    header = (
         "lane | σ of a launch [%] | declared σ [%] | #equal launches | largest spread [%] | #A/A pairs"
         " | told apart [%] | #faster | #slower | alarm"
     )
     if not any(lane.noise.launches or lane.noise.declared for lane in lanes):
         return "noise floors"
-    rows = tuple(Row(_cells(lane)) for lane in lanes)
-    table = Table("Noise floors and A/A pairs by lane", columns, rows)
+    table = table_of("Noise floors and A/A pairs by lane", header, map(_cells, lanes))
     return Section("checks", "Noise and self-check", sentences=(intro, _sum(lanes)), tables=(table,))
 
 
@@ -69,18 +68,16 @@ def _sum(lanes: Sequence[LaneWeek]) -> str:
     return f"Over all lanes: {total.why}."
 
 
-def _cells(lane: LaneWeek) -> tuple[Cell, ...]:
+def _cells(lane: LaneWeek) -> tuple[str, ...]:
     noise, check = lane.noise, lane.noise.check
-    shown = check.pairs > 0
+    counts = (str(check.faster), str(check.slower), "too many on one side" if check.alarm else "none")
     return (
-        (plain(lane.name),),
-        (percent(noise.sigma, 2),),
-        (percent(noise.declared, 2),),
-        (number(noise.launches),),
-        (percent(noise.largest_spread, 2),),
-        (number(check.pairs),),
-        (percent(check.share),),
-        (str(check.faster) if shown else UNKNOWN,),
-        (str(check.slower) if shown else UNKNOWN,),
-        (("too many on one side" if check.alarm else "none") if shown else UNKNOWN,),
+        plain(lane.name),
+        percent(noise.sigma, 2),
+        percent(noise.declared, 2),
+        number(noise.launches),
+        percent(noise.largest_spread, 2),
+        number(check.pairs),
+        percent(check.share),
+        *(counts if check.pairs else (UNKNOWN,) * len(counts)),
     )

@@ -11,7 +11,7 @@ from receipts.base.errors import NotFound
 from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level
-from receipts.publish.page import Cell, Code, Row, Section, Table, heads
+from receipts.publish.page import Cell, Code, Section, table_of
 from receipts.publish.report.page import folded, joined, links, listed, more, rule
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import NOTE, UNKNOWN, plain
@@ -219,19 +219,16 @@ def _head(claims: Claims) -> Iterator[str]:
 
 
 def _changed(claims: Claims) -> Section | str:
-    columns = heads("claim | it says | was | is | why | stands on")
-    rows = tuple(
-        Row((
-            (Code(item.id),),
-            (plain(item.text, NOTE),),
-            (was(item),),
-            (now(item),),
-            why(item.reasons) if item.replaced is None else (plain(item.replaced, NOTE),),
-            links(item.receipts, more=item.receipts_more) or (UNKNOWN,),
-        ))
+    rows = (
+        (
+            *(Code(item.id), plain(item.text, NOTE), was(item), now(item)),
+            why(item.reasons) if item.replaced is None else plain(item.replaced, NOTE),
+            links(item.receipts, more=item.receipts_more) or UNKNOWN,
+        )
         for item in claims.changed
-    )  # fmt: skip
-    table = Table("Claims whose status changed", columns, rows, more(claims.changed_more, "claims"))
+    )
+    header = "claim | it says | was | is | why | stands on"
+    table = table_of("Claims whose status changed", header, rows, more(claims.changed_more, "claims"))
     return listed("claims-changed", "Changed", "changed claims", table)
 
 
@@ -258,18 +255,13 @@ def why(reasons: Sequence[Why]) -> Cell:
 
 
 def _stale(claims: Claims) -> Section | str:
-    columns = heads("claim | it says | if its receipts stood | why | quoted in")
-    rows = tuple(
-        Row((
-            (Code(item.id),),
-            (plain(item.text, NOTE),),
-            (item.otherwise,),
-            why(item.reasons),
-            _documents(item),
-        ))
+    header = "claim | it says | if its receipts stood | why | quoted in"
+    rows = (
+        (Code(item.id), plain(item.text, NOTE), item.otherwise, why(item.reasons), _documents(item))
         for item in claims.stale
-    )  # fmt: skip
-    table = Table("Stale claims and the documents that quote them", columns, rows, more(claims.stale_more, "claims"))
+    )
+    caption = "Stale claims and the documents that quote them"
+    table = table_of(caption, header, rows, more(claims.stale_more, "claims"))
     intro = "Mend the documents, or say what replaces the claim: receipts claim supersede ID --by ID --reason …"
     return listed("claims-stale", "Stale", "stale claims", table, intro)
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
-from receipts.publish.page import Cell, Code, Row, Section, Table, heads
+from receipts.publish.page import Cell, Code, Section, Table, table_of
 from receipts.publish.report.page import link, listed, more
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import NOTE, plain
@@ -72,8 +72,7 @@ def section(data: Decisions) -> Section | str:
 
 def table(caption: str, decisions: Iterable[DecisionRow], after: tuple[str, ...] = ()) -> Table:
     """Decisions, one a row, as every page shows them."""
-    columns = heads("receipt | decision | reason | when, UTC | who")
-    return Table(caption, columns, tuple(Row(_cells(item)) for item in decisions), after)
+    return table_of(caption, "receipt | decision | reason | when, UTC | who", map(_cells, decisions), after)
 
 
 def _cells(item: DecisionRow) -> tuple[Cell, ...]:

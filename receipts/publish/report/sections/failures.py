@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from receipts.axes.lineage import Versions, ran_on
 from receipts.axes.shape import DEPTH, PATTERN
-from receipts.publish.page import Cell, Row, Section, Table, heads
+from receipts.publish.page import Cell, Section, table_of
 from receipts.publish.report.page import joined, link, links, listed, more
 from receipts.publish.report.reader import FAILED, Item, ReportReader, ref_of
 from receipts.publish.report.ref import Ref
@@ -181,9 +181,8 @@ def section(known: Failures) -> Section | str:
         " | tried after | #cost | receipts"
     )
     several = len({item.lane for item in known.causes}) > 1
-    rows = tuple(Row(_cells(item, f" ({plain(item.lane)})" if several else "")) for item in known.causes)
-    caption = "Causes, those that ended most launches first"
-    table = Table(caption, heads(header), rows, more(known.more, "causes"))
+    rows = (_cells(item, f" ({plain(item.lane)})" if several else "") for item in known.causes)
+    table = table_of("Causes, those that ended most launches first", header, rows, more(known.more, "causes"))
     return listed("failures", "Failures", "failed launches", table)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Finding, Level, Question
-from receipts.publish.page import Cell, Code, Row, Section, Table, heads
+from receipts.publish.page import Cell, Code, Section, table_of
 from receipts.publish.report.page import joined, links, listed, more, rule
 from receipts.publish.report.reader import Item
 from receipts.publish.report.ref import Ref
@@ -111,9 +111,9 @@ def _incident(group: Sequence[tuple[Finding, Item]]) -> RuleOffenses:
 
 def section(shown: Incidents) -> Section | str:
     """The incidents in words."""
-    columns = heads("#launches | rule | found | expected | what to do | #cost | receipts")
-    rows = tuple(Row(_cells(item)) for item in shown.found)
-    table = Table("Launches that left their path, drifted or never settled", columns, rows, more(shown.more, "rules"))
+    header = "#launches | rule | found | expected | what to do | #cost | receipts"
+    caption = "Launches that left their path, drifted or never settled"
+    table = table_of(caption, header, map(_cells, shown.found), more(shown.more, "rules"))
     return listed("incidents", "Path incidents", "path incidents", table)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from receipts.judging.verdict import Level
-from receipts.publish.page import Cell, Code, Column, Row, Section, Table, heads
+from receipts.publish.page import Cell, Code, Section, Table, table_of
 from receipts.publish.report.page import folded, link, links, listed, more, rule, without
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import NOTE, plain
@@ -91,31 +91,22 @@ def section(data: Intake, lanes: Sequence[LaneWeek]) -> Section | str:
 
 def _lanes(lanes: Sequence[LaneWeek]) -> Table:
     names = ("submitted", "valid", "open", "invalid", "superseded")
-    columns = (Column("lane"), *(Column(name, numeric=True) for name in names))
-    rows = tuple(
-        Row(((plain(lane.name),), *((f"{getattr(lane.counts, name):,}",) for name in names))) for lane in lanes
-    )
-    return Table("Receipts by lane, as the present rules judge them", columns, rows)
+    rows = ((plain(lane.name), *(f"{getattr(lane.counts, name):,}" for name in names)) for lane in lanes)
+    return table_of("Receipts by lane, as the present rules judge them", f"lane | #{' | #'.join(names)}", rows)
 
 
 def _offences(data: Intake) -> Section | str:
-    columns = heads("why | #receipts | such as")
-    rows = tuple(
-        Row((
-            (rule(item.code, item.name),),
-            (f"{item.count:,}",),
-            links(item.receipts, NAMED, item.count - len(item.receipts)),
-        ))
+    rows = (
+        (rule(item.code, item.name), f"{item.count:,}", links(item.receipts, NAMED, item.count - len(item.receipts)))
         for item in data.offences
-    )  # fmt: skip
-    table = Table("Rules that make receipts invalid", columns, rows)
+    )
+    table = table_of("Rules that make receipts invalid", "why | #receipts | such as", rows)
     return listed("intake-invalid", "Invalid", "invalid receipts", table)
 
 
 def _superseded(data: Intake) -> Section | str:
-    columns = heads("receipt | replaced by | reason")
-    rows = tuple(Row(_cells(item)) for item in data.fallen)
-    table = Table("Receipts that were superseded or retracted", columns, rows, more(data.fallen_more, "receipts"))
+    caption, header = "Receipts that were superseded or retracted", "receipt | replaced by | reason"
+    table = table_of(caption, header, map(_cells, data.fallen), more(data.fallen_more, "receipts"))
     return listed("intake-superseded", "Superseded", "retractions or supersessions", table)
 
 

@@ -10,7 +10,7 @@ import orjson
 
 from receipts.metrics.chips import account
 from receipts.metrics.chips.words import ordinals
-from receipts.publish.page import Cell, Row, Section, Table, heads
+from receipts.publish.page import Cell, Section, table_of
 from receipts.publish.report.page import link, more, without_empty
 from receipts.publish.report.pictures import chips
 from receipts.publish.report.reader import Item, ReportReader
@@ -126,12 +126,12 @@ def section(headrooms: Sequence[Headroom], left_out: int, drawn: Sequence[chips.
     """The launches in words, the tightest first."""
     if not headrooms:
         return "memory by chip"
-    columns = heads(
+    header = (
         "launch | #chips | lowest peak [GiB] | highest peak [GiB] | leads | above the median chip [%]"
         " | peaks first | #tightest chip | its limit [GiB] | left [%] | lane keeps [%]"
     )
-    rows = tuple(Row(_cells(item)) for item in headrooms)
-    table = Table("Live peaks by physical chip, tightest first", columns, rows, more(left_out, "launches"))
+    caption = "Live peaks by physical chip, tightest first"
+    table = table_of(caption, header, map(_cells, headrooms), more(left_out, "launches"))
     figures = chips.figures("memory-chips", drawn)
     return Section("memory", "Memory", tables=(without_empty(table),), figures=figures)
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.judging.topic import Topic
-from receipts.publish.page import Cell, Row, Section, Table, heads
+from receipts.publish.page import Cell, Section, table_of
 from receipts.publish.report.page import joined, link, links, listed, more, rule
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import UNKNOWN, plain
@@ -108,12 +108,12 @@ def _ref(item: Alike) -> Ref:
 
 def section(data: Repeats, rules: RuleSet) -> Section | str:
     """The known failures in words."""
-    columns = heads(
+    header = (
         "why | lane | how it fails | failed first | #times until now | again | cost of the repeats [minutes] | of which"
     )
     why = joined((rule(code),) for code in rules.about(Topic.FAILURE))
-    rows = tuple(Row((why, *_cells(item))) for item in data.found)
-    table = Table("Failures that were known, the dearest first", columns, rows, more(data.more, "signatures"))
+    rows = ((why, *_cells(item)) for item in data.found)
+    table = table_of("Failures that were known, the dearest first", header, rows, more(data.more, "signatures"))
     total = sum(item.seconds or 0.0 for item in data.found)
     intro = (
         f"Code, hardware, model, parallelism, batch and features were those of a launch that had failed. What these "

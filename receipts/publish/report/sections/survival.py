@@ -14,7 +14,7 @@ from receipts.axes import difference
 from receipts.axes.shape import target_of
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level
-from receipts.publish.page import Cell, Code, Row, Section, Table, heads
+from receipts.publish.page import Cell, Code, Section, table_of
 from receipts.publish.report.comparisons import moved
 from receipts.publish.report.data import JudgedPair, LaneWeek, Moved, Ref
 from receipts.publish.report.page import folded, joined, links, listed, more, rule
@@ -239,11 +239,9 @@ def section(data: Survival, rules: RuleSet) -> Section | str:
 
 
 def _gains(anchor: str, title: str, gains: Sequence[Gain], target: Sequence[str]) -> Section | str:
-    columns = heads(
-        "lane | change | shown at | gain there [%] | launches | at the target | change at the target [%] | why"
-    )
-    rows = tuple(Row(_cells(item, target)) for item in gains)
-    table = Table(f"{title}: gains by the change that made them", columns, rows)
+    header = "lane | change | shown at | gain there [%] | launches | at the target | change at the target [%] | why"
+    rows = (_cells(item, target) for item in gains)
+    table = table_of(f"{title}: gains by the change that made them", header, rows)
     return listed(f"survival-{anchor}", title, title.lower(), table)
 
 
@@ -277,17 +275,14 @@ def _why(item: Gain, target: Sequence[str]) -> Cell:
 def _claims(data: Survival) -> Section | str:
     gains = (*data.vanished, *data.waiting, *data.held)
     fates = {item.claim: item.fate for item in gains if item.claim is not None and item.there is not None}
-    columns = heads("claim | it says | to be shown at | tried there | why | stands on")
-    rows = tuple(
-        Row((
-            (Code(item.id),),
-            (plain(item.text, NOTE),),
-            (plain(item.target or UNKNOWN),),
-            (fates.get(item.id, "not yet"),),
+    rows = (
+        (
+            *(Code(item.id), plain(item.text, NOTE), plain(item.target or UNKNOWN), fates.get(item.id, "not yet")),
             joined((rule(why.code, why.name), f": {plain(why.found, NOTE)}") for why in item.reasons if why.code),
-            links(item.receipts, more=item.receipts_more) or (UNKNOWN,),
-        ))
+            links(item.receipts, more=item.receipts_more) or UNKNOWN,
+        )
         for item in data.claims
-    )  # fmt: skip
-    table = Table("Claims that hold where they were shown", columns, rows, more(data.claims_more, "claims"))
+    )
+    header = "claim | it says | to be shown at | tried there | why | stands on"
+    table = table_of("Claims that hold where they were shown", header, rows, more(data.claims_more, "claims"))
     return listed("survival-claims", "Claims that wait for their target", "waiting claims", table)
