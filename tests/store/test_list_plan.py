@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator, Mapping
 from itertools import combinations, product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -132,3 +133,41 @@ def test_a_scan_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert seen == [(4, 40), (20, 40), (40, 40)]
         list(store.find(Filters((condition("flags.A=1"),)), lambda done, total: seen.append((0, 0))))
         assert seen[-1] == (40, 40)
+
+
+def test_what_was_common_long_ago_is_not_looked_for_among_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages: list[int] = []
+    walk = lists._walk
+
+    def recorded(*given: Any) -> Iterator[Any]:
+        for page in walk(*given):
+            pages.append(len(page))
+            yield page
+
+    monkeypatch.setattr(lists, "_walk", recorded)
+    for name, value in {"FEW": 0, "WALKED": 15, "COUNTED": 15, "_DEARER": 1}.items():
+        for module in (plan_module, leads):
+            monkeypatch.setattr(module, name, value, raising=False)
+    many = [
+        parsed(
+            run__label=str(at),
+            run__started=f"2026-03-01T09:{at:02d}:00+00:00",
+            run__finished=None,
+            flags__OLD=int(at < 20),
+            flags__FIFTH=int(at % 5 == 0),
+        )
+        for at in range(40)
+    ]
+    with open_store(str(tmp_path / "receipts.db")) as store:
+        store.write([prepare(*judged(item)) for item in many])
+        for text, labels, looked_at in (
+            ("flags.OLD=1", (19, 18, 17, 16, 15), [10]),  # no hit in ten: not five in the next five
+            ("flags.FIFTH=1", (35, 30, 25, 20, 15), [10, 30]),
+            ("flags.OLD=0", (39, 38, 37, 36, 35), [10]),
+        ):
+            pages.clear()
+            entries = store.find(Filters((condition(text),), limit=5))
+            assert [int(row.label or "") for row in entries] == list(labels)
+            assert pages == looked_at
