@@ -218,11 +218,6 @@ def _problems(connection: Connection, address: Address, current: str) -> Iterabl
     yield from engine.damage(connection)
 
 
-def overwrite_deleted(engine: Engine) -> None:
-    """Have the engine write over what the next transaction deletes, where it can."""
-    engine_of(engine).overwrite_deleted(engine)
-
-
 def erase(engine: Engine) -> None:
     """See that deleted rows leave the files, as far as the engine lets this user."""
     erased = ("receipts", "documents", "verdicts", "claim_verdicts", "supersessions")

@@ -13,7 +13,7 @@ from receipts.base.errors import ConflictError, NotFound
 from receipts.signing.envelope import RECEIPT, Envelope, Signature
 from receipts.signing.private import refuse_other_name
 from receipts.signing.public import PublicKey, read_public
-from receipts.store.database import By, Part
+from receipts.store.database import By, Part, asks, changes
 from receipts.store.tables.signing import envelopes, trusted_keys
 
 
@@ -50,78 +50,49 @@ class Kept(NamedTuple):
     at: datetime
 
 
-class Signing(Part):
-    """The keys and envelopes of a store."""
+def _trust(
+    connection: Connection, by: By, name: str, key: PublicKey, lanes: Iterable[str], ends: datetime | None
+) -> None:
+    """Let a key count. Raises UsageError for a name that cannot be one, ConflictError where the name or key is
+    taken, or where the key was revoked: a key does not come back.
+    """
+    refuse_other_name(name)
+    for known in _last(connection):
+        if known.key == key and known.revoked is not None:
+            raise ConflictError(f"this key was revoked ({known.revoked}); make another: receipts key new NAME")
+        if known.key == key or (known.name == name and known.revoked is None):
+            raise ConflictError(f"{known.name} has a key; revoke it first: receipts key revoke {known.name}")
+    _write(connection, TrustedKey(name, key, tuple(dict.fromkeys(lanes)), ends, None, by.at), by)
 
-    def trust(self, name: str, key: PublicKey, lanes: Iterable[str], ends: datetime | None) -> None:
-        """Let a key count. Raises UsageError for a name that cannot be one, ConflictError where the name or key is
-        taken, or where the key was revoked: a key does not come back.
-        """
-        refuse_other_name(name)
 
-        def work(connection: Connection, by: By) -> None:
-            for known in _last(connection):
-                if known.key == key and known.revoked is not None:
-                    raise ConflictError(f"this key was revoked ({known.revoked}); make another: receipts key new NAME")
-                if known.key == key or (known.name == name and known.revoked is None):
-                    raise ConflictError(f"{known.name} has a key; revoke it first: receipts key revoke {known.name}")
-            _write(connection, TrustedKey(name, key, tuple(dict.fromkeys(lanes)), ends, None, by.at), by)
+def _revoke(connection: Connection, by: By, name: str, reason: str) -> TrustedKey:
+    """Let the key of a name, or of a fingerprint, count no more: what came before keeps its signer.
 
-        self.database.change(work)
+    Raises NotFound.
+    """
+    for known in _last(connection):
+        if known.revoked is None and name in (known.name, known.key.fingerprint):
+            revoked = known._replace(revoked=reason, at=by.at)
+            _write(connection, revoked, by)
+            return revoked
+    raise NotFound(f"no trusted key is called {name!r}; see: receipts key list")
 
-    def revoke(self, name: str, reason: str) -> TrustedKey:
-        """Let the key of a name, or of a fingerprint, count no more: what came before keeps its signer.
 
-        Raises NotFound.
-        """
+def _every_key(connection: Connection) -> list[TrustedKey]:
+    """Every key that was ever trusted, as it is now, in the order of their names."""
+    return sorted(_last(connection), key=lambda item: (item.name, item.at))
 
-        def work(connection: Connection, by: By) -> TrustedKey:
-            for known in _last(connection):
-                if known.revoked is None and name in (known.name, known.key.fingerprint):
-                    revoked = known._replace(revoked=reason, at=by.at)
-                    _write(connection, revoked, by)
-                    return revoked
-            raise NotFound(f"no trusted key is called {name!r}; see: receipts key list")
 
-        return self.database.change(work)
-
-    def every_key(self) -> list[TrustedKey]:
-        """Every key that was ever trusted, as it is now, in the order of their names."""
-        with self.database.reading() as connection:
-            return sorted(_last(connection), key=lambda item: (item.name, item.at))
-
-    def add(self, signatures: Mapping[str, Sequence[Signature]]) -> None:
-        """Keep the signatures of receipts, by id; those that are there already stay as they are."""
-        if not signatures:
-            return
-
-        def work(connection: Connection, by: By) -> None:
-            there = {(item.receipt, item.signature.key) for item in _kept(connection, list(signatures))}
-            rows = [
-                {
-                    "receipt": receipt,
-                    "fingerprint": item.key,
-                    "signature": b64encode(item.value).decode(),
-                    **by._asdict(),
-                }
-                for receipt, items in signatures.items()
-                for item in items
-                if (receipt, item.key) not in there
-            ]
-            if rows:
-                connection.execute(insert(envelopes), rows)
-
-        self.database.change(work)
-
-    def of(self, receipt: str) -> list[Kept]:
-        """The signatures of a receipt, in the order in which they came."""
-        with self.database.reading() as connection:
-            return _kept(connection, [receipt])
-
-    def envelope(self, receipt: str, raw: bytes) -> Envelope | None:
-        """The envelope of a receipt with these bytes; None where it is not signed."""
-        kept = self.of(receipt)
-        return Envelope(RECEIPT, raw, tuple(item.signature for item in kept)) if kept else None
+def _add(connection: Connection, by: By, signatures: Mapping[str, Sequence[Signature]]) -> None:
+    there = {(item.receipt, item.signature.key) for item in _kept(connection, list(signatures))}
+    rows = [
+        {"receipt": receipt, "fingerprint": item.key, "signature": b64encode(item.value).decode(), **by._asdict()}
+        for receipt, items in signatures.items()
+        for item in items
+        if (receipt, item.key) not in there
+    ]
+    if rows:
+        connection.execute(insert(envelopes), rows)
 
 
 def _last(connection: Connection) -> list[TrustedKey]:
@@ -154,3 +125,26 @@ def _kept(connection: Connection, receipts: Sequence[str]) -> list[Kept]:
         Kept(row.receipt, Signature(row.fingerprint, b64decode(row.signature)), row.at)
         for row in connection.execute(query)
     ]
+
+
+class Signing(Part):
+    """The keys and envelopes of a store."""
+
+    trust = changes(_trust)
+    revoke = changes(_revoke)
+    every_key = asks(_every_key)
+
+    def add(self, signatures: Mapping[str, Sequence[Signature]]) -> None:
+        """Keep the signatures of receipts, by id; those that are there already stay as they are."""
+        if signatures:
+            self.database.change(lambda connection, by: _add(connection, by, signatures))
+
+    def of(self, receipt: str) -> list[Kept]:
+        """The signatures of a receipt, in the order in which they came."""
+        with self.database.reading() as connection:
+            return _kept(connection, [receipt])
+
+    def envelope(self, receipt: str, raw: bytes) -> Envelope | None:
+        """The envelope of a receipt with these bytes; None where it is not signed."""
+        kept = self.of(receipt)
+        return Envelope(RECEIPT, raw, tuple(item.signature for item in kept)) if kept else None

@@ -26,6 +26,7 @@ from receipts.store.query import lists, names
 from receipts.store.query.lists import Filters, Progress
 from receipts.store.query.store import Queries
 from receipts.store.signing import Signing
+from receipts.store.sql import engine_of
 from receipts.store.sql.statement import SqlStatement
 from receipts.store.sql.transactions import connect, driver_errors, write, write_at_once
 from receipts.store.tables import documents, receipts
@@ -179,7 +180,7 @@ class Store(Part):
         self.entry(receipt_id)
         self._parsed.pop(receipt_id, None)
         with driver_errors(self.database.address):
-            schema.overwrite_deleted(self.database.engine)
+            engine_of(self.database.engine).overwrite_deleted(self.database.engine)
             write(self.database.engine, lambda item: standing.purge(item, receipt_id, reason, self.database.by(item)))
             schema.erase(self.database.engine)
 

@@ -59,7 +59,7 @@ def decisions(connection: Connection, receipt_ids: Sequence[str] | None = None) 
 
 def quote(connection: Connection, by: By, document: str, receipts: Sequence[tuple[str, str | None]]) -> None:
     """Write down which receipts a document quotes, each as id and what it says; replaces its earlier reading."""
-    rows = [Quote(document, receipt, says, by.at)._asdict() for receipt, says in receipts]
+    rows = [Quote(document, receipt, sentence, by.at)._asdict() for receipt, sentence in receipts]
     nothing = [{"document": document, "receipt": None, "says": None, "at": by.at}]
     connection.execute(insert(quoted), rows or nothing)
 

@@ -15,7 +15,6 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.selectable import CompoundSelect
-from sqlalchemy.types import TypeEngine
 
 Convert = Callable[[Any], Any]
 Row = tuple[Any, ...]
@@ -112,10 +111,10 @@ class SqlStatement:
         assert isinstance(compiled, SQLCompiler)
         types = {name: bind.type for name, bind in compiled.binds.items()}
         columns = [] if isinstance(declared, Insert | Delete) else [item.type for item in declared.selected_columns]
-        into = {name: _dialects(kind, dialect).bind_processor(dialect) for name, kind in types.items()}
+        into = {name: kind.dialect_impl(dialect).bind_processor(dialect) for name, kind in types.items()}
         # A float comes from both drivers as it is; psycopg's converter would ask for a type that no row has told yet.
         back = [
-            None if isinstance(kind, Float) else _dialects(kind, dialect).result_processor(dialect, None)
+            None if isinstance(kind, Float) else kind.dialect_impl(dialect).result_processor(dialect, None)
             for kind in columns
         ]
         return CompiledSql(
@@ -127,10 +126,6 @@ class SqlStatement:
             from_driver=[(at, convert) for at, convert in enumerate(back) if convert is not None],
             number_returned=bool(compiled.effective_returning),
         )
-
-
-def _dialects(kind: TypeEngine[Any], dialect: Dialect) -> TypeEngine[Any]:
-    return kind.dialect_impl(dialect)
 
 
 def run(connection: Connection, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Any:

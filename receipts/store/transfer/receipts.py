@@ -166,14 +166,7 @@ class _Here:
         pairs += [(own, other.id, other.supersedes_reason or "") for other in later]
         names = ("receipt", "successor", "reason")
         self._extra += [{**dict(zip(names, pair, strict=True)), "at": at, "actor": actor} for pair in pairs]
-        for other in replaced:
-            self._world.no_longer_stands(other.id)
-        self._world.add(
-            RelatedReceipt(
-                *(own, row["launch"], generation, row["supersedes"], row["supersedes_reason"]),
-                *(row["submitted_at"], row["status"], actor, 0 if later or own in self._fallen else None),
-            )
-        )
+        self._world.take(row, actor, generation, replaced, stands=not later and own not in self._fallen)
 
     def say(self, store: str, held: Sequence[str]) -> int:
         """Write what both sides say of standing: of receipts that came, and of those here that they replace."""

@@ -104,6 +104,21 @@ class World:
         if one.supersedes is not None:
             self._by_target.setdefault(one.supersedes, []).append(one.id)
 
+    def take(
+        self,
+        row: Mapping[str, Any],
+        actor: str | None,
+        generation: int,
+        replaced: Iterable[RelatedReceipt],
+        *,
+        stands: bool,
+    ) -> None:
+        """Take in a new receipt by its row, and that it replaced others."""
+        for other in replaced:
+            self.no_longer_stands(other.id)
+        given = (row["id"], row["launch"], generation, row["supersedes"], row["supersedes_reason"])
+        self.add(RelatedReceipt(*given, row["submitted_at"], row["status"], actor, None if stands else 0))
+
     def no_longer_stands(self, receipt_id: str) -> None:
         """Take note that a receipt was superseded or retracted."""
         self._by_id[receipt_id] = self._by_id[receipt_id]._replace(superseded=0)

@@ -152,14 +152,7 @@ def _decide(
     ]
     receipt, verdict = next(numbers)
     new.append(_New(item, receipt, verdict, generation, statements))
-    for other in replaced:
-        world.no_longer_stands(other.id)
-    world.add(
-        RelatedReceipt(
-            *(row["id"], row["launch"], generation, row["supersedes"], row["supersedes_reason"]),
-            *(row["submitted_at"], row["status"], actor, 0 if later else None),
-        )
-    )
+    world.take(row, actor, generation, replaced, stands=not later)
     return Submitted(
         id=row["id"],
         new=True,
