@@ -106,7 +106,7 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     return Ingested(
         _ordered(draft.tree),
         tuple(sorted(draft.leaves.values(), key=lambda item: _place(item.path))),
-        missing(draft, lane, tuple(files)),
+        missing(draft, lane),
         tuple(draft.contradictions),
         tuple(draft.messages),
         problems,

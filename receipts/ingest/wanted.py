@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from receipts.ingest.draft import MissingLeaf, ReceiptDraft
-from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.options import LaneOptions
 from receipts.receipt.route import ANYTHING, parts
 
@@ -112,7 +111,7 @@ _GET: Final[Mapping[str, Mapping[str, str]]] = {
 _SAME: Final = {"megatron-core": "megatron-lm", "megatron-bridge": "megatron-lm", "nemo": "megatron-lm"}
 
 
-def missing(draft: ReceiptDraft, lane: LaneOptions | None, _files: tuple[FileEvidence, ...]) -> tuple[MissingLeaf, ...]:
+def missing(draft: ReceiptDraft, lane: LaneOptions | None) -> tuple[MissingLeaf, ...]:
     """Leaves that the lane wants witnessed, and those that every comparison asks for, which no file states."""
     framework = str(draft.get("path.witnessed.framework") or draft.get("path.intended.framework") or "")
     wanted = list(_ALWAYS)

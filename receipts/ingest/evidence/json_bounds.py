@@ -7,8 +7,9 @@ file can drive to gigabytes.
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import BROKEN, CHUNK, Source, Stream
 
@@ -25,6 +26,24 @@ def json_document(source: Source, reading: Reading, what: str) -> list[Any] | di
         return document
     reading.remark("broken", f"larger than {what} can be; not read")
     return None
+
+
+class JsonReader(FileReader):
+    """Reads a JSON document as a whole; ``what`` it is, for people."""
+
+    what: ClassVar[str]
+
+    def read(self, source: Source) -> list[Reading]:
+        """One reading, if anything is known; a document that is broken or too large says so in a remark."""
+        reading = Reading(self.source)
+        document = json_document(source, reading, self.what)
+        if document is not None:
+            self.take(reading, document)
+        return [reading] if reading.records or reading.remarks or reading.complete else []
+
+    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
+        """Put into the reading what the document says."""
+        raise NotImplementedError
 
 
 MAX_DEPTH: Final = 256  # a trace nests six levels deep

@@ -81,7 +81,12 @@ def number(value: Any) -> float | None:
     """A number, also of a quoted form; NaN and infinities are numbers."""
     if isinstance(value, str):
         value = _word(value.strip().replace(",", ""))
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
 
 
 def _word(text: str) -> Any:

@@ -37,6 +37,7 @@ class RecordReader(LineReader):
     """Reads the lines of a training loop.
 
     ``goes_back_at_start`` says that a process begins where the numbers go back, as they also do where runs are quoted.
+    ``finds_firsts`` says that the first steps of processes are marked here, and not by what the reader knows of times.
     ``placeholders`` says that a time or a rate of nothing, or of infinity, stands for one that is not known.
     ``prefix`` is room for a program's name, a date and a rank: what is longer was glued before the record.
     ``needs`` are fields without which a line is no record, ``any_of`` those of which it has one.
@@ -48,6 +49,7 @@ class RecordReader(LineReader):
     forms: ClassVar[tuple[Form, ...]]
     labels: ClassVar[Mapping[str, Label]]
     goes_back_at_start: ClassVar[bool] = False
+    finds_firsts: ClassVar[bool] = True
     placeholders: ClassVar[bool] = True
     prefix: ClassVar[int] = 160
     first_step: Reason = "warmup"
@@ -65,6 +67,7 @@ class RecordReader(LineReader):
         self._pieces = Pieces()
         self._width = 0
         self._most = 0.0
+        self._validation: tuple[float, str, int] | None = None
         self._order = {label: at for at, label in enumerate(self.labels)}
 
     # What a reader adds.
@@ -139,12 +142,14 @@ class RecordReader(LineReader):
         """The reading, with what the records show of divergence and of the first steps of a process."""
         self._close(cut=True)
         reading = self.reading
+        if self._validation is not None:
+            reading.state("measurement.loss.validation", *self._validation)
         if not self.taken:
             return None
         reading.records += self.taken
         if self._bad or self._good:
             reading.diverged = self._bad
-        for step in self.firsts():
+        for step in self._firsts() if self.finds_firsts else ():
             reading.not_steady.setdefault(step, self.first_step)
         reading.not_steady = dict(sorted(reading.not_steady.items()))
         return reading
@@ -173,6 +178,11 @@ class RecordReader(LineReader):
             self.reading.steps.extend(steps, figures, None if ranks is None else ranks[0])
         else:
             self.reading.steps.merge(steps, ranks, figures)
+
+    def validated(self, loss: float, text: str, line: int) -> None:
+        """Take the loss of an evaluation; the last one that is finite stands."""
+        if isfinite(loss):
+            self._validation = loss, text, line
 
     def step(self, step: int, figures: Mapping[str, float], line: int) -> None:
         """Take a record that stands in no line of a `Form`, such as a table's row."""
@@ -208,7 +218,7 @@ class RecordReader(LineReader):
         fields = {known.field for name in names if (known := self.label(name)) is not None}
         return fields >= self.needs and not (self.any_of and fields.isdisjoint(self.any_of))
 
-    def firsts(self) -> Iterator[int]:
+    def _firsts(self) -> Iterator[int]:
         """The first steps of processes, by their number and by what the file says."""
         steps = self.reading.steps
         first = 0 if 0 in steps else 1

@@ -9,11 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from receipts.ingest.evidence.json_bounds import json_document
+from receipts.ingest.evidence.json_bounds import JsonReader
 from receipts.ingest.evidence.literal import literal
-from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source
 
 _GROUPS: Final = ("frames", "stats", "aot_autograd", "inductor", "graph_break", "unimplemented", "aten_mm_info")
 _CLAIM = re.compile(rb'\s*\{\s*"(?:frames|stats|aot_autograd|inductor|graph_break|unimplemented)"\s*:\s*\{')
@@ -70,22 +68,20 @@ def _limits(reading: Reading, reasons: Mapping[str, int], line: int) -> None:
         reading.remark("note", "a recompile limit was reached: the function runs uncompiled from there on", line)
 
 
-class DynamoCountersReader(FileReader):
+class DynamoCountersReader(JsonReader):
     """The counters as a JSON document."""
 
     source: ClassVar[str] = "dynamo"
+    what: ClassVar[str] = "a table of counters"
 
     @classmethod
     def claims(cls, head: bytes) -> bool:
         return _CLAIM.match(head) is not None
 
-    def read(self, source: Source) -> list[Reading]:
-        reading = Reading(self.source)
-        document = json_document(source, reading, "a table of counters")
+    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
         if isinstance(document, dict):
             take_counters(reading, {str(name): _counts(group) for name, group in document.items()})
             reading.complete = reading.records > 0
-        return [reading] if reading.records or reading.remarks else []
 
 
 def _counts(group: Any) -> dict[str, int]:

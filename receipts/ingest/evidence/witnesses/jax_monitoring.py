@@ -13,10 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from receipts.ingest.evidence.json_bounds import json_document
-from receipts.ingest.evidence.reader import FileReader
+from receipts.ingest.evidence.json_bounds import JsonReader
 from receipts.ingest.evidence.reading import CompileSpan, Reading
-from receipts.ingest.evidence.stream import Source
 
 MAX_NAMES: Final = 1_000
 MAX_STEPS: Final = 100_000
@@ -56,29 +54,25 @@ class _Events:
         ]
 
 
-class JaxMonitoring(FileReader):
+class JaxMonitoring(JsonReader):
     """Compiles and persistent-cache hits by JAX's own events."""
 
     source = "jax-monitoring"
+    what = "a list of events"
 
     @classmethod
     def claims(cls, head: bytes) -> bool:
         """A JSON document of events by JAX's names."""
         return bool(_HEAD.match(head)) and bool(_EVENT.search(head)) and b"traceEvents" not in head
 
-    def read(self, source: Source) -> list[Reading]:
-        """One reading; broken or oversized documents say so in a remark."""
-        reading = Reading(self.source)
-        document = json_document(source, reading, "a list of events")
-        if document is None:
-            return [reading]
+    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
+        """Count the events, listed or counted by name."""
         events = _Events()
         if isinstance(document, list):
             _listed(document, events)
         else:
             _counted(document, events)
         _describe(events, reading)
-        return [reading]
 
 
 def _listed(rows: list[Any], events: _Events) -> None:

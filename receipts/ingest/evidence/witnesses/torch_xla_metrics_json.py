@@ -11,10 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from receipts.ingest.evidence.json_bounds import json_document
-from receipts.ingest.evidence.reader import FileReader
+from receipts.ingest.evidence.json_bounds import JsonReader
 from receipts.ingest.evidence.reading import Reading, Timing
-from receipts.ingest.evidence.stream import Source
 from receipts.ingest.evidence.witnesses.torch_xla_metrics_table import HOST_READ, MetricsReport, describe
 
 _COUNTERS: Final = re.compile(rb'^\s*\{\s*"(?:counters|metrics)"\s*:\s*\{')
@@ -27,27 +25,25 @@ _TIMERS: Final = frozenset(
 )
 
 
-class TorchXlaMetricsJson(FileReader):
+class TorchXlaMetricsJson(JsonReader):
     """Counters, timers and fallback operators of torch_xla as a JSON document."""
 
     source = "torch-xla-metrics"
+    what = "a table of counters"
 
     @classmethod
     def claims(cls, head: bytes) -> bool:
         """Counters by torch_xla's own names, or a list of operators."""
         return bool(_OPERATORS.match(head)) or bool(_COUNTERS.match(head) and _KNOWN.search(head))
 
-    def read(self, source: Source) -> list[Reading]:
-        """One reading; broken or oversized documents say so in a remark."""
-        reading = Reading(self.source)
-        document = json_document(source, reading, "a table of counters")
+    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
+        """Counters, timers, or operators by name."""
         if isinstance(document, list):
             _operators(document, reading)
-        elif document is not None:
+        else:
             table = _table(document)
             reading.records = len(table.counters) + len(table.samples)
             describe(table, reading, 0)
-        return [reading]
 
 
 def _table(document: Mapping[str, Any]) -> MetricsReport:

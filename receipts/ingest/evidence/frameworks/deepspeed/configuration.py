@@ -13,11 +13,9 @@ import re
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.json_bounds import json_document
+from receipts.ingest.evidence.json_bounds import JsonReader
 from receipts.ingest.evidence.literal import balanced, flattened, integer, literal, number
-from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source
 
 _BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu")
 _OTHERS = frozenset(
@@ -26,10 +24,11 @@ _OTHERS = frozenset(
 _DEPTH = 3
 
 
-class DeepSpeedSettings(FileReader):
+class DeepSpeedSettings(JsonReader):
     """Reads a JSON document with DeepSpeed's configuration in it."""
 
     source: ClassVar[str] = "deepspeed-config"
+    what: ClassVar[str] = "a configuration"
 
     @classmethod
     def claims(cls, head: bytes) -> bool:
@@ -37,15 +36,12 @@ class DeepSpeedSettings(FileReader):
         named = any(f'"{name}"'.encode() in head for name in _BATCH)
         return head.lstrip()[:1] == b"{" and named and any(f'"{name}"'.encode() in head for name in _OTHERS)
 
-    def read(self, source: Source) -> list[Reading]:
+    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
         """What the configuration states; nothing where a log's lines merely begin like an object."""
-        reading = Reading(self.source)
-        document = json_document(source, reading, "a configuration")
         if (settings := _configuration(document)) is not None:
             config = DeepSpeedConfig(reading)
             config.settings(settings, 0)
             reading.records = config.records
-        return [reading]
 
 
 def _configuration(node: Any, depth: int = _DEPTH) -> dict[str, Any] | None:

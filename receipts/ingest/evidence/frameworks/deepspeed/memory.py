@@ -67,15 +67,8 @@ class DeepSpeedMemory:
         """Add what was found to a reading."""
         for kind, values in (("timer", self._timer), ("usage", self._usage)):
             if values:
-                reading.memory.append(
-                    MemoryRow(
-                        Place(self._places.get(kind, 0)),
-                        phase="steady" if kind == "timer" else None,
-                        bytes_used=values.get("bytes_used"),
-                        peak_bytes=values.get("peak_bytes"),
-                        peak_reserved_bytes=values.get("peak_reserved_bytes"),
-                    )
-                )
+                phase = "steady" if kind == "timer" else None
+                reading.memory.append(MemoryRow(Place(self._places.get(kind, 0)), phase=phase, **values))
 
     def _keep(self, into: dict[str, int], name: str, size: float, line: int, *, last: bool = False) -> None:
         if 0 <= size < _LARGEST and (last or round(size) > into.get(name, -1)):

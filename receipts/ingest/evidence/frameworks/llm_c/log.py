@@ -61,7 +61,6 @@ class LlmC(RecordReader):
         self._lines = 0
         self._console = self._unknown_peak = False
         self._row: MemoryRow | None = None
-        self._validation: tuple[float, str, int] | None = None
 
     def complete(self, names: Iterable[str]) -> bool:
         """A record of the console has a time; one of main.log has none."""
@@ -95,9 +94,6 @@ class LlmC(RecordReader):
             return None
         if self._row is not None:
             reading.memory.append(self._row)
-        if self._validation is not None:
-            loss, text, line = self._validation
-            reading.state("measurement.loss.validation", loss, text, line)
         tokens = reading.counters.pop("tokens_per_step", 0)
         length = reading.stated.get("batch.sequence_length")
         if tokens and length is not None and tokens % length.value == 0:
@@ -113,7 +109,7 @@ class LlmC(RecordReader):
         if match := _VALIDATED.search(text) or _VALIDATION.search(text):
             if (loss := number(match[1])) is not None:
                 self._lines += "tel:" in match[0]
-                self._validation = (loss, match[0].strip(), line)
+                self.validated(loss, match[0].strip(), line)
         elif match := _AVERAGE.search(text):
             if (mean := number(match[1])) is not None:
                 self.reading.state("measurement.stated.step_seconds", mean / 1e3, match[0], line)

@@ -7,7 +7,6 @@ one JAX device, which is a chip on every TPU to v6e and on GPUs, and half a chip
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from math import isfinite, nan
 from typing import ClassVar, Final
 
@@ -64,6 +63,8 @@ class MaxText(RecordReader):
     anchors = vocabulary.anchors("maxtext")
     labels = vocabulary.line("maxtext")
     needs = frozenset()
+    # What follows from the first steps is for `not_steady` to say.
+    finds_firsts = False
     # A rate of infinity shows a step that the host did not wait for.
     placeholders = False
     forms = (
@@ -90,7 +91,6 @@ class MaxText(RecordReader):
         self._hosts = Hosts()
         self._last_step = -1
         self._captured = False
-        self._validation: tuple[float, int] | None = None
 
     def spans(self, text: str) -> Spans:
         """The places of a record's figures, on a line that names no worker and no phase."""
@@ -136,10 +136,6 @@ class MaxText(RecordReader):
                 self._hold = 0
         self._other(text, number)
 
-    def firsts(self) -> Iterator[int]:
-        """None: what follows from the first steps is for `not_steady` to say."""
-        return iter(())
-
     def finish(self) -> Reading | None:
         """The reading; libtpu's compile lines and checkpoints alone are not MaxText's."""
         super().finish()
@@ -164,9 +160,6 @@ class MaxText(RecordReader):
             reading.see("framework", "maxtext", "backend")
             reading.state("path.intended.framework", "maxtext", f"{self._config.total} configuration parameters")
             reading.state("compile.posture", "jit", "MaxText compiles the whole train step")
-        if self._validation is not None:
-            value, line = self._validation
-            reading.state("measurement.loss.validation", value, f"{value:g}", line)
         return reading
 
     def _other(self, text: str, number: int) -> None:
@@ -197,8 +190,8 @@ class MaxText(RecordReader):
         elif match := _EVAL.search(text):
             reading.records += 1
             self._events.after[int(match[1]) + 1] = "eval"
-            if isfinite(value := _float(match[2].rstrip(",."), nan)):
-                self._validation = value, number
+            value = _float(match[2].rstrip(",."), nan)
+            self.validated(value, f"{value:g}", number)
         elif "tuning params for model are" in text:
             self._config.add_dictionary(text[:65536], number)
             self._note()

@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from math import isfinite
+from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
@@ -36,6 +35,8 @@ class MaxTextMetrics(RecordReader):
     any_of = frozenset({"loss", "step_seconds", "validation"})
     needs = frozenset()
     placeholders = False
+    # What follows from the first steps is for `not_steady` to say.
+    finds_firsts = False
     forms = (
         Form(
             re.compile(r'\{(?=\s*"(?:learning|perf|eval)/)'),
@@ -47,7 +48,6 @@ class MaxTextMetrics(RecordReader):
     def __init__(self) -> None:
         super().__init__()
         self._events = Events()
-        self._validation: tuple[float, int] | None = None
 
     def rows(self, rows: RecordRows) -> None:
         """Take steps, or evaluations, which are none."""
@@ -60,8 +60,8 @@ class MaxTextMetrics(RecordReader):
         elif not rows.figures.keys() & self.any_of:
             self.taken += len(rows.steps)
             self._events.after.update(dict.fromkeys((step + 1 for step in rows.steps), "eval"))
-            known = [pair for pair in zip(losses or (), rows.lines, strict=True) if isfinite(pair[0])]
-            self._validation = known[-1] if known else self._validation
+            for loss, line in zip(losses or (), rows.lines, strict=False):
+                self.validated(loss, "eval/avg_loss", line)
         else:
             self.put(rows)
             if 0 < tera < 1e12:
@@ -70,10 +70,6 @@ class MaxTextMetrics(RecordReader):
             if name := _NAME.search(rows.text):
                 self.reading.state("run.label", name[1], name[1], rows.lines[0])
 
-    def firsts(self) -> Iterator[int]:
-        """None: what follows from the first steps is for `not_steady` to say."""
-        return iter(())
-
     def finish(self) -> Reading | None:
         """The reading; a file of evaluations only has no steps."""
         reading = super().finish()
@@ -81,8 +77,6 @@ class MaxTextMetrics(RecordReader):
             return None
         self._events.first = {0, *reading.steps.begun} & set(reading.steps)
         not_steady(reading, self._events)
-        if self._validation is not None:
-            reading.state("measurement.loss.validation", self._validation[0], "eval/avg_loss", self._validation[1])
         if len(reading.steps):
             reading.see("framework", "maxtext", "backend")
         return reading

@@ -12,12 +12,10 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import steady as megatron_steady
-from receipts.ingest.evidence.json_bounds import json_document
-from receipts.ingest.evidence.numbers import number
-from receipts.ingest.evidence.reader import FileReader
+from receipts.ingest.evidence.json_bounds import JsonReader
+from receipts.ingest.evidence.literal import number
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 from receipts.ingest.evidence.steps import MAX_STEPS
-from receipts.ingest.evidence.stream import Source
 
 _METRICS: Final = {
     "lm loss": "loss",
@@ -31,24 +29,22 @@ _METRICS: Final = {
 _AVERAGE: Final = "iteration_timing_avg"
 
 
-class Golden(FileReader):
+class Golden(JsonReader):
     """Reads one file of golden values as a run's steps."""
 
     source: ClassVar[str] = "megatron-golden"
+    what: ClassVar[str] = "golden values"
 
     @classmethod
     def claims(cls, head: bytes) -> bool:
         """Whether a JSON object of metrics begins here, each with its interval of steps."""
         return head.lstrip()[:1] == b"{" and b'"step_interval"' in head and b'"end_step"' in head
 
-    def read(self, source: Source) -> list[Reading]:
-        """One reading; what is too large or is no JSON is told in a remark."""
-        reading = Reading(self.source)
-        document = json_document(source, reading, "golden values")
+    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
+        """Steps, memory and the mean time of all metrics."""
         if isinstance(document, dict):
             self._metrics(reading, document)
             reading.complete = True
-        return [reading]
 
     def _metrics(self, reading: Reading, metrics: dict[str, Any]) -> None:
         losses: list[float] = []
@@ -79,14 +75,14 @@ def _values(block: Any) -> Iterator[tuple[int, float]]:
     values = block.get("values")
     if isinstance(values, dict):
         for word, value in list(values.items())[:MAX_STEPS]:
-            figure = _figure(value)
+            figure = number(value)
             if word.isdigit() and len(word) < 16 and figure is not None:
                 yield int(word), figure
     elif isinstance(values, list):
         start, gap = block.get("start_step"), block.get("step_interval")
         if isinstance(start, int) and isinstance(gap, int) and gap > 0:
             for at, value in enumerate(values[:MAX_STEPS]):
-                figure = _figure(value)
+                figure = number(value)
                 if figure is not None:
                     yield start + at * gap, figure
 
@@ -102,16 +98,6 @@ def _memory(reading: Reading, metrics: dict[str, Any]) -> None:
     held = round(used) if used is not None and 0 < used < 1e18 else None
     place = Place(record="mem-max-allocated-bytes")
     reading.memory.append(MemoryRow(place, None, None, step, bytes_used=held, peak_bytes=round(peak)))
-
-
-def _figure(value: Any) -> float | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        return number(value) if len(value) < 40 else None
-    if isinstance(value, (int, float)):
-        return float(value) if isinstance(value, float) or abs(value) < 1 << 60 else None
-    return None
 
 
 READERS = (Golden,)

@@ -7,7 +7,7 @@ file shows which of them wrote it. Sources are named at each part; formats from 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise, repeat
 from math import nan
 from typing import ClassVar, Final
@@ -49,6 +49,8 @@ class Megatron(RecordReader):
     rank = line.RANK
     forms = (line.ITERATION, line.STEP_TIME, memory.MEMORY)
     goes_back_at_start = True
+    # `steady` marks them, by the times too.
+    finds_firsts = False
     prefix = 60
 
     def __init__(self) -> None:
@@ -189,10 +191,6 @@ class Megatron(RecordReader):
         self._divergence.judge(interval, reinforced=self._reinforcement)
         self._steady(interval)
         return reading
-
-    def firsts(self) -> Iterator[int]:
-        """None: `steady` marks them by the times, too."""
-        return iter(())
 
     def judge(self, rows: RecordRows) -> None:
         """Left to `Divergence`, which knows of skipped iterations."""

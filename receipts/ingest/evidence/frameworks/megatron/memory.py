@@ -56,9 +56,7 @@ def rows(reading: Reading, text: str, line: int) -> bool:
                 int(head["chip"]) if head["chip"] else None,
                 "post_step0" if step <= 1 else "steady",
                 step,
-                bytes_used=figures.get("bytes_used"),
-                peak_bytes=figures.get("peak_bytes"),
-                peak_reserved_bytes=figures.get("peak_reserved_bytes"),
+                **figures,
             )
             reading.memory.append(row)
     return bridge

@@ -10,10 +10,8 @@ import re
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence.frameworks.mlperf.records import integer
-from receipts.ingest.evidence.json_bounds import json_document
-from receipts.ingest.evidence.reader import FileReader
+from receipts.ingest.evidence.json_bounds import JsonReader
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source
 
 _PLATFORM: Final = {
     "cuda_version": "platform.cuda",
@@ -100,10 +98,11 @@ def _text(value: Any) -> str:
     return "" if text.lower() in _NOTHING or text.startswith("UNKNOWN_MLPERF") else text
 
 
-class MlperfSystem(FileReader):
+class MlperfSystem(JsonReader):
     """Reads ``systems/NAME.json``, which people wrote and the submission's reviewers read."""
 
     source: ClassVar[str] = "mlperf-system"
+    what: ClassVar[str] = "a system description"
 
     @classmethod
     def claims(cls, head: bytes) -> bool:
@@ -114,11 +113,8 @@ class MlperfSystem(FileReader):
             and b'"accelerators_per_node"' in head
         )
 
-    def read(self, source: Source) -> list[Reading]:
+    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
         """The hardware and the software that it names."""
-        reading = Reading(self.source)
-        document = json_document(source, reading, "a system description")
         if isinstance(document, dict):
             reading.records = 1
             describe(reading, document)
-        return [reading]

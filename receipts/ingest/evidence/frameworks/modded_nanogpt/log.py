@@ -67,7 +67,6 @@ class ModdedNanogpt(RecordReader):
         self._total = 0.0
         self._synced: list[int] = []
         self._gpus: dict[int, tuple[str, int]] = {}
-        self._validation: tuple[float, str, int] | None = None
         self._memory: MemoryRow | None = None
         self._versions: list[tuple[str, str, str, int]] = []
         self._settings: dict[str, tuple[int, int]] = {}
@@ -119,7 +118,7 @@ class ModdedNanogpt(RecordReader):
 
     def _validated(self, step: int, seconds: float, word: str, line: int) -> None:
         if (loss := number(word)) is not None:
-            self._validation = (loss, f"step:{step} val_loss:{word}", line)
+            self.validated(loss, f"step:{step} val_loss:{word}", line)
             self._total = seconds
         if len(self._synced) < _MAX_SYNCED:
             self._synced.append(step + 1)
@@ -159,12 +158,10 @@ class ModdedNanogpt(RecordReader):
             reading.state("hardware.chips", len(self._gpus), f"{len(self._gpus)} rows of nvidia-smi", line)
             reading.state("hardware.accelerator", name, name, line)
         self._batch()
-        if self._validation is not None:
-            loss, text, line = self._validation
-            reading.state("measurement.loss.validation", loss, text, line)
+        if self._validation is not None and self._total > 0:
             # The clock leaves out validation, and begins when its warm-up has ended.
-            if self._total > 0:
-                reading.state("measurement.goodput.step_seconds", self._total, f"{text} at {self._total:.9g} s", line)
+            _, text, line = self._validation
+            reading.state("measurement.goodput.step_seconds", self._total, f"{text} at {self._total:.9g} s", line)
         if self._versions:
             reading.see("framework", "modded-nanogpt", "backend")
         for what, version, cuda, line in self._versions:

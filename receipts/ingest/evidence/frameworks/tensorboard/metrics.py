@@ -62,12 +62,8 @@ class NamedMetrics:
         reading.diverged = None if self._finite is None else not self._finite
         if self._peaks:
             step = max(at for _, at in self._peaks.values())
-            used, peak, reserved = (
-                round(self._peaks[leaf][0]) if leaf in self._peaks else None
-                for leaf in ("bytes_used", "peak_bytes", "peak_reserved_bytes")
-            )
-            row = MemoryRow(Place(), step=step, bytes_used=used, peak_bytes=peak, peak_reserved_bytes=reserved)
-            reading.memory.append(row)
+            sizes = {leaf: round(peak) for leaf, (peak, _) in self._peaks.items()}
+            reading.memory.append(MemoryRow(Place(), phase=None, step=step, **sizes))
         if self._validation is not None:
             reading.state("measurement.loss.validation", self._validation)
         if self.dialect.mean and self._gaps:

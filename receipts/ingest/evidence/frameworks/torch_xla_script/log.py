@@ -9,7 +9,6 @@ follows, and none is made up. torchprime's ``trace time`` is the host's time to 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
@@ -28,6 +27,8 @@ class TorchXlaScript(RecordReader):
     source: ClassVar[str] = "torch-xla-script"
     anchors: ClassVar[tuple[bytes, ...]] = (b"| Training Device=", b") Loss=", b")\tLoss=", b"trace time: ")
     labels = vocabulary.line("torch_xla_script")
+    # A rate is of many steps, and torchprime times the first one as every other.
+    finds_firsts = False
     forms = (
         # `xla:0/3` is the device and, behind the stroke, the process's place among all.
         Form(
@@ -73,10 +74,6 @@ class TorchXlaScript(RecordReader):
         self._previous = step
         self._highest = max(self._highest, step + self._offset)
         return step + self._offset
-
-    def firsts(self) -> Iterator[int]:
-        """None: a rate is of many steps, and torchprime times the first one as every other."""
-        return iter(())
 
     def finish(self) -> Reading | None:
         """The reading, with what the rates are and are not."""

@@ -14,12 +14,9 @@ from receipts.ingest.evidence.arguments import Arguments, Leaves
 from receipts.ingest.evidence.frameworks.maxtext.configuration import Parameters
 from receipts.ingest.evidence.frameworks.maxtext.configuration import state as state_maxtext
 from receipts.ingest.evidence.frameworks.megatron.configuration import state as state_megatron
+from receipts.ingest.evidence.literal import flattened
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.vocabulary import table
-
-MAX_NAMES: Final = 5000
-_NAMES: Final = 200
-
 
 # Whose names a configuration may have; the first with a name of its own counts.
 _FRAMEWORKS: Final = ("megatron", "torchtitan", "hf_trainer")
@@ -27,7 +24,8 @@ _FRAMEWORKS: Final = ("megatron", "torchtitan", "hf_trainer")
 
 def state(reading: Reading, config: Mapping[str, Any], record: str = "") -> bool:
     """State the leaves that a configuration gives; False where its names are no framework's that is known."""
-    flat = flatten(config)
+    every = flattened(dict(config))
+    flat = {name: value for name, value in every.items() if isinstance(value, str | int | float | bool)}
     if "base_emb_dim" in flat and "per_device_batch_size" in flat:
         parameters = Parameters()
         for name, value in flat.items():
@@ -49,22 +47,3 @@ def state(reading: Reading, config: Mapping[str, Any], record: str = "") -> bool
             leaves.put("numerics.compute_dtype", name, name)
             break
     return True
-
-
-def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested names joined by dots, the first `MAX_NAMES` of them; lists are left out."""
-    leaves: dict[str, Any] = {}
-    waiting: list[tuple[str, Any]] = [("", config)]
-    visited = 0
-    while waiting and visited < MAX_NAMES:
-        prefix, value = waiting.pop()
-        visited += 1
-        if isinstance(value, Mapping):
-            room = MAX_NAMES - len(waiting)
-            items = list(value.items())[: max(room, 0)]
-            waiting.extend(
-                (f"{prefix}.{key}" if prefix else str(key), item) for key, item in items if len(prefix) < _NAMES
-            )
-        elif isinstance(value, str | int | float | bool):
-            leaves[prefix[:_NAMES]] = value
-    return leaves

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
 from receipts.ingest.evidence.frameworks.tensorboard.tags import dialect
-from receipts.ingest.evidence.frameworks.wandb.run import figure, parsed, put_row
-from receipts.ingest.evidence.numbers import number
+from receipts.ingest.evidence.frameworks.wandb.run import parsed, put_row
+from receipts.ingest.evidence.literal import number
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import MAX_DOCUMENT, Source
@@ -51,7 +51,7 @@ class ExportedTable(FileReader):
         skipped = 0
         for line in lines:
             cells = _columns(line)
-            row = {name: _cell(cell) for name, cell in zip(names, cells, strict=False) if name and cell}
+            row = {name: number(cell) for name, cell in zip(names, cells, strict=False) if name and cell}
             skipped += bool(row) and not put_row(metrics, row)
         _close(reading, metrics, skipped)
         return [reading]
@@ -131,11 +131,6 @@ def _columns(line: str) -> list[str]:
         return []
 
 
-def _cell(text: str) -> float | None:
-    value = number(text)
-    return value if value is not None else figure(text)
-
-
 def _summary(reading: Reading, row: dict[str, Any]) -> None:
     """The last value of each metric: stated figures, and no steps."""
     reading.records = 1
@@ -148,7 +143,7 @@ def _summary(reading: Reading, row: dict[str, Any]) -> None:
     )
     reading.state("measurement.stated.statistic", "last")
     for name, metric in known.metrics.items():
-        raw = figure(row.get(name))
+        raw = number(row.get(name))
         value = metric.value(raw) if raw is not None else None
         path = _SUMMARY.get(metric.field)
         if path is None or value is None or path in reading.stated:

@@ -23,6 +23,7 @@ from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
 from receipts.ingest.evidence.frameworks.tensorboard.tags import DIALECTS
 from receipts.ingest.evidence.frameworks.wandb import configuration as wandb_config
 from receipts.ingest.evidence.frameworks.wandb.run_file import MAGIC, records
+from receipts.ingest.evidence.literal import number
 from receipts.ingest.evidence.protobuf.messages import Message
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
@@ -38,7 +39,7 @@ _MAX_ITEMS: Final = 20_000
 def put_row(metrics: NamedMetrics, row: Mapping[str, Any], step: int | None = None) -> bool:
     """Add one row of a history. False where it names no step."""
     for name in ("_step", *_STEP_NAMES):
-        value = figure(row.get(name))
+        value = number(row.get(name))
         if value is not None and 0 <= value < 1e15 and value == int(value):
             step = int(value)
     if step is None:
@@ -46,24 +47,10 @@ def put_row(metrics: NamedMetrics, row: Mapping[str, Any], step: int | None = No
     for name, value in row.items():
         if name.startswith("_") or name in _STEP_NAMES:
             continue
-        number = figure(value)
-        if number is not None:
-            metrics.add(step, name[:200], number)
+        figure = number(value)
+        if figure is not None:
+            metrics.add(step, name[:200], figure)
     return True
-
-
-def figure(value: Any) -> float | None:
-    """A number of a history; W&B writes NaN and infinities as words."""
-    if isinstance(value, bool) or value is None:
-        return None
-    if isinstance(value, str):
-        return {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}.get(value)
-    if isinstance(value, int | float):
-        try:
-            return float(value)
-        except OverflowError:
-            return None
-    return None
 
 
 def parsed(text: str | bytes, limit: int = MAX_TEXT) -> Any:
@@ -200,8 +187,8 @@ def _items(update: Message, number: int) -> list[tuple[str, Any]]:
 
 
 def _run(reading: Reading, run: Message) -> None:
-    for path, number in (("run.label", 8), ("run.host", 13)):
-        if text := run.text(number):
+    for path, field in (("run.label", 8), ("run.host", 13)):
+        if text := run.text(field):
             reading.state(path, text)
     started = run.only(17)
     if started is not None and 0 < (seconds := started.whole(1) or 0) < 2**33:
