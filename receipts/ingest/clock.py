@@ -9,7 +9,7 @@ from typing import Final
 
 from receipts.base.errors import UsageError
 from receipts.ingest.evidence import FileEvidence, Place
-from receipts.ingest.evidence.stream import HEAD, Source
+from receipts.ingest.evidence.stream import Source
 
 # Stamps lead a line; a date further on is the name of a data set or a checkpoint.
 _LEAD: Final = 96
@@ -66,16 +66,10 @@ def first_stamp(file: FileEvidence) -> Stamp | None:
 
 def last_stamp(file: FileEvidence) -> Stamp | None:
     """The last time that leads a line of the file's end; None where it is packed, or no line there has one."""
-    source = Source(file.path, file.name)
     try:
-        if source.packing:
-            return None
-        with file.path.open("rb") as stream:
-            stream.seek(max(0, file.size - HEAD))
-            tail = stream.read(HEAD)
+        lines = Source(file.path, file.name).tail.split(b"\n")
     except (UsageError, OSError):
         return None
-    lines = tail.split(b"\n")
     for line in reversed(lines[-_LINES:]):
         if moment := stamp(line[:_LEAD].decode("ascii", "replace"), american=_american(file)):
             return moment

@@ -15,7 +15,7 @@ from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import AllocationFailure, FileEvidence, Reading
 from receipts.ingest.evidence.registry import line_readers
 from receipts.ingest.evidence.scan import scan
-from receipts.ingest.evidence.stream import HEAD, Source
+from receipts.ingest.evidence.stream import Source
 from receipts.ingest.series import StepSeries
 
 SOURCE: Final = "ending"
@@ -169,12 +169,7 @@ def _outrun(file: FileEvidence, steps: StepSeries | None) -> bool:
 
 def last_traceback(file: FileEvidence) -> tuple[Where, str] | None:
     """A traceback at the end of a log, behind its last step: the error's own line. Packed files are not looked at."""
-    source = Source(file.path, file.name)
-    if source.packing:
-        return None
-    with file.path.open("rb") as stream:
-        stream.seek(max(0, file.size - HEAD))
-        tail = stream.read(HEAD)
+    tail = Source(file.path, file.name).tail
     at = tail.rfind(_TRACEBACK)
     if at < 0 or _IGNORED in tail[max(0, at - 400) : at]:
         return None
@@ -197,10 +192,7 @@ def _of_worker(tail: bytes) -> str:
 
 def _exit_code(file: FileEvidence) -> int | None:
     """The exit code of the first process that failed, as torchrun reports it behind its ChildFailedError."""
-    with file.path.open("rb") as stream:
-        stream.seek(max(0, file.size - HEAD))
-        tail = stream.read(HEAD)
-    _, failed, report = tail.partition(b"ChildFailedError")
+    _, failed, report = Source(file.path, file.name).tail.partition(b"ChildFailedError")
     # What failed first stands last, under the others.
     codes = re.findall(rb"exitcode +: (-?\d{1,4}) ", report) if failed else []
     return int(codes[-1]) if codes else None

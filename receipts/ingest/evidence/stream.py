@@ -52,6 +52,15 @@ class Source:
             return self._some(stream, HEAD)
 
     @cached_property
+    def tail(self) -> bytes:
+        """The last 64 KiB of a plain file; nothing of a packed one, which cannot be read from its end."""
+        if self.packing:
+            return b""
+        with self._raw() as stream:
+            stream.seek(max(0, stream.seek(0, io.SEEK_END) - HEAD))
+            return stream.read(HEAD)
+
+    @cached_property
     def sha256(self) -> str:
         """Digest of the file's bytes as they lie on the disk, which `sha256sum` prints.
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import ClassVar
 
 from receipts.base.units import SECONDS
 from receipts.ingest.evidence.numbers import number
+from receipts.ingest.evidence.reader import LineReader
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
 
 _DASHES = re.compile(r"-{2,}")
 _GAP = re.compile(r"\s{2,}")
 _TIME = re.compile(r"\s*(?P<value>[\d.,]+(?:[eE][-+]?\d+)?)\s*(?P<unit>ns|us|µs|ms|s)?\s*")
 # Wider than any profiler's table: a longer line of dashes is none.
 _WIDEST = 10_000
+MAX_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +65,45 @@ def count(cell: str) -> int | None:
     """A whole number with or without separators; None where the cell is none."""
     value = number(cell)
     return int(value) if value is not None and value.is_integer() and 0 <= value < 1e15 else None
+
+
+class TableReader(LineReader):
+    """Reads tables of kernels below their heads. ``limits`` is what no such table shows, as a remark."""
+
+    limits: ClassVar[tuple[str, str]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.histogram = Histogram()
+        self._head = ""
+        self._columns: TableColumns | None = None
+        self._first = self._rows = 0
+
+    def begin(self, head: str, line: int) -> bool:
+        """A head was read; the line of dashes is the next one."""
+        self._head, self._columns = head, None
+        self._first = self._first or line
+        return True
+
+    def table(self, text: str) -> bool:
+        """Take a line below the head; False where the table has ended."""
+        if self._columns is None:
+            self._columns = columns(self._head, text) if self._head else None
+            return self._columns is not None
+        return bool(text.strip()) and not text.startswith("--") and self.taken(self._columns.cells(text))
+
+    def taken(self, cells: dict[str, str]) -> bool:
+        """Take a row, if there is room; False where it is none."""
+        self._rows += 1
+        return self._rows <= MAX_ROWS and self.row(cells)
+
+    def row(self, cells: dict[str, str]) -> bool:
+        """Take the cells of a row by the names of their columns; False where it is none."""
+        raise NotImplementedError
+
+    def finish(self) -> Reading | None:
+        if self.reading.records:
+            self.histogram.write(self.reading, line=self._first)
+            kind, what = self.limits
+            self.reading.remark("missing" if kind == "missing" else "note", what, self._first)
+        return super().finish()
