@@ -283,3 +283,7 @@ def test_a_configuration_in_a_file_of_its_own(tmp_path: Path, around: str) -> No
         "numerics.optimizer": "AdamW",
         "numerics.learning_rate": 0.001,
     }
+
+
+def test_a_timer_of_a_run_without_an_accelerator_prints_no_memory() -> None:
+    assert read(throughput(10, used=0.0, peak=0.0)).memory == []

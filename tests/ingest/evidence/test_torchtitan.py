@@ -289,3 +289,12 @@ def test_a_record_that_a_terminal_broke_within_a_name_is_whole(width: int) -> No
     found = read("\n".join(broken) + "\n").steps
     assert found.numbers() == [10, 20]
     assert (found.column("grad_norm"), found.column("tokens_per_second_per_chip")) == ([1.25] * 2, [2000.0] * 2)
+
+
+def test_a_pool_of_nothing_is_no_memory() -> None:
+    found = read(step(1, memory="0.00") + step(2, memory="0.00"))
+    assert found.memory == []
+    assert found.memory_unavailable is not None
+    mixed = read(step(1, memory="0.00") + step(2))
+    assert [row.peak_reserved_bytes for row in mixed.memory] == [40 * 2**30]
+    assert mixed.memory_unavailable is None

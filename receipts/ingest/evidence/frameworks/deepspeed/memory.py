@@ -71,6 +71,6 @@ class DeepSpeedMemory:
                 reading.memory.append(MemoryRow(Place(self._places.get(kind, 0)), phase=phase, **values))
 
     def _keep(self, into: dict[str, int], name: str, size: float, line: int, *, last: bool = False) -> None:
-        if 0 <= size < _LARGEST and (last or round(size) > into.get(name, -1)):
+        if 0 < size < _LARGEST and (last or round(size) > into.get(name, 0)):
             into[name] = round(size)
             self._places["timer" if into is self._timer else "usage"] = line

@@ -169,7 +169,7 @@ class Nanotron(RecordReader):
 
     def _cuda(self, rows: RecordRows) -> None:
         for step, line, size in zip(rows.steps, rows.lines, rows.figures.pop("bytes_used", ()), strict=False):
-            if 0 <= size < 1e16:
+            if 0 < size < 1e16:
                 self._peaks["bytes_used"] = round(size)
                 self._memory_step, self._memory_line = step, line
         for line, size in zip(rows.lines, rows.figures.pop("peak_reserved_bytes", ()), strict=False):
@@ -198,7 +198,7 @@ class Nanotron(RecordReader):
             self._peak("peak_reserved_bytes", round(reserved * 2**20), line)
 
     def _peak(self, name: str, size: int, line: int) -> None:
-        if size > self._peaks.get(name, -1):
+        if size > self._peaks.get(name, 0):
             self._peaks[name] = size
             self._memory_line = line
 

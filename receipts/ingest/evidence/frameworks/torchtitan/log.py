@@ -110,6 +110,8 @@ class Torchtitan(RecordReader):
         ranks: list[int | None] = [*rows.counts.get(RANKS, [])] or [None] * len(rows.steps)
         if "memory_gib" in figures:
             self._memories(figures.pop("memory_gib"), ranks, rows)
+            if not self._peak:
+                self.reading.memory_unavailable = "it is printed as 0.00GiB: the allocator was not the accelerator's"
         if _RATE in figures and (tokens := self._tokens()):
             figures["step_seconds"] = [tokens / rate if rate > 0 else ABSENT for rate in figures[_RATE]]
         if self._disturbed:
@@ -133,6 +135,8 @@ class Torchtitan(RecordReader):
             reading.steps, reading.diverged = Steps(), None
             reading.not_steady.clear()
             reading.remark("note", "step lines of torchtitan's form in a log of Megatron: only their memory is read")
+        if self._peak:
+            reading.memory_unavailable = None
         for rank, (gib, step, line) in sorted(self._peak.items(), key=lambda item: -1 if item[0] is None else item[0]):
             reading.memory.append(
                 MemoryRow(
@@ -163,7 +167,7 @@ class Torchtitan(RecordReader):
         for (rank, gib), at in sorted(places.items(), key=lambda item: item[1]):
             peak = self._peak.get(rank)
             known = peak is not None or len(self._peak) < _MAX_RANKS
-            if known and 0 <= gib < 1e6 and (peak is None or gib > peak[0]):
+            if known and 0 < gib < 1e6 and (peak is None or gib > peak[0]):
                 self._peak[rank] = (gib, rows.steps[at], rows.lines[at])
 
     def other(self, text: str, line: int) -> None:
