@@ -13,6 +13,16 @@ from receipts.receipt.dtypes import dtype
 _OFF: Final = frozenset({"None", "none", "null", "~", ""})
 _TRUE: Final = frozenset({"True", "true", "yes"})
 _FALSE: Final = frozenset({"False", "false", "no"})
+# Degrees by the letters that summaries and names of configurations have for them.
+DEGREES: Final = {
+    "tp": "parallelism.tensor",
+    "pp": "parallelism.pipeline",
+    "cp": "parallelism.context",
+    "dp": "parallelism.data",
+    "ep": "parallelism.expert",
+    "etp": "parallelism.expert_tensor",
+    **dict.fromkeys(("vp", "vpp"), "parallelism.virtual_pipeline"),
+}
 _INTEGER: Final = re.compile(r"[-+]?\d{1,18}")
 
 

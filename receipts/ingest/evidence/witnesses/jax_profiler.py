@@ -16,6 +16,7 @@ from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source
 from receipts.ingest.evidence.witnesses.jax_profiler_events import MAX_EVENTS, Profile
+from receipts.ingest.evidence.witnesses.torch_trace_binding import arguments
 
 MAX_THREADS: Final = 100_000
 MAX_NAME: Final = 300
@@ -66,8 +67,7 @@ def _take(event: dict[str, Any], profile: Profile, planes: dict[Any, str], lines
     process, thread = event.get("pid"), event.get("tid")
     if not isinstance(name, str) or isinstance(process, list | dict) or isinstance(thread, list | dict):
         return
-    args = event.get("args")
-    args = args if isinstance(args, dict) else {}
+    args = arguments(event)
     if phase == "M":
         label = str(args.get("name", ""))[:MAX_NAME]
         if name == "process_name" and len(planes) < MAX_THREADS:

@@ -17,7 +17,7 @@ from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import BROKEN, HEAD, Source
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
-from receipts.ingest.evidence.witnesses.torch_trace_binding import Binding
+from receipts.ingest.evidence.witnesses.torch_trace_binding import Binding, arguments
 from receipts.ingest.evidence.witnesses.torch_trace_head import BLOCK, TraceBody, device_arch, no_device, state_head
 from receipts.ingest.evidence.witnesses.torch_trace_host import Host
 from receipts.ingest.evidence.witnesses.torch_trace_timeline import Timeline
@@ -166,12 +166,10 @@ class _Trace:
         self.reading.records += 1
         begin, duration = _finite(event.get("ts")), _finite(event.get("dur"))
         kernel = self.histogram.kernel(name, 1, (duration or 0.0) * _MICRO)
-        arguments = event.get("args")
-        arguments = arguments if isinstance(arguments, dict) else {}
-        if kernel.work == "communication" and "all_to_all" in str(arguments.get("Collective name", ""))[:80]:
+        if kernel.work == "communication" and "all_to_all" in str(arguments(event).get("Collective name", ""))[:80]:
             self.histogram.alltoall += 1
         if begin is not None and duration is not None:
-            device = arguments.get("device")
+            device = arguments(event).get("device")
             where = device if isinstance(device, int) and 0 <= device < 4096 else 0
             self.timeline.add(where, begin, duration, communicates=kernel.work == "communication")
 
@@ -226,8 +224,7 @@ def _finite(value: Any) -> float | None:
 
 
 def _input_type(event: dict[str, Any]) -> str | None:
-    arguments = event.get("args")
-    types = arguments.get("Input type") if isinstance(arguments, dict) else None
+    types = arguments(event).get("Input type")
     if not isinstance(types, list):
         return None
     return next((item for item in types if isinstance(item, str) and item not in ("", "Scalar", "ScalarList")), None)

@@ -54,8 +54,13 @@ class Binding:
             reading.between = base + self._first * _MICRO, base + self._last * _MICRO
 
 
+def arguments(event: dict[str, Any]) -> dict[str, Any]:
+    """What an event says beside its name and times."""
+    values = event.get("args")
+    return values if isinstance(values, dict) else {}
+
+
 def _first(event: dict[str, Any], name: str) -> object:
     """What an operator says of its first argument: the query, of attention."""
-    arguments = event.get("args")
-    listed = arguments.get(name) if isinstance(arguments, dict) else None
+    listed = arguments(event).get(name)
     return listed[0] if isinstance(listed, list) and listed else None

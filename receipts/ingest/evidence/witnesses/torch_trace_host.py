@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
+from receipts.ingest.evidence.witnesses.torch_trace_binding import arguments
+
 MAX_SPANS: Final = 4_000_000
 MAX_REGIONS: Final = 200
 MAX_THREADS: Final = 50_000
@@ -221,8 +223,7 @@ def _kind(name: str) -> str:
 
 def _sized(event: dict[str, Any]) -> bool | None:
     """Whether the operands hold anything; None where their shapes were not recorded."""
-    arguments = event.get("args")
-    dims = arguments.get("Input Dims") if isinstance(arguments, dict) else None
+    dims = arguments(event).get("Input Dims")
     if not isinstance(dims, list):
         return None
     shapes = [item for item in dims if isinstance(item, list) and item and all(isinstance(n, int) for n in item)]

@@ -8,20 +8,17 @@ Names are those of `configs/base.yml` and of what `pyconfig.py` derives from the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Final
+from typing import Final
 
 from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.numbers import number
+from receipts.ingest.evidence.arguments import Arguments, Leaves
 from receipts.ingest.evidence.reading import Reading
 
 MAX_VALUE: Final = 4096
 _NAMES: Final = 1000
 _ENUMERATION = re.compile(r"[A-Z][A-Za-z]*\.([A-Z][A-Z0-9_]*)")
 _ITEM = re.compile(r"'(\w{1,80})':\s*('[^']*'|\"[^\"]*\"|[^,{}\[\]()]+)")
-_NOTHING: Final = frozenset({"", "none", "null", "''", '""'})
 
 # Devices that hold other parts of one model replica; the rest of the mesh repeats it on other data.
 _SPLITS_REPLICA: Final = frozenset(
@@ -41,97 +38,89 @@ _DEGREES: Final = {
 _AXIS_OF_PARAMETER: Final = {"pipeline": "stage"}
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter as it was printed, without its name, and the line it stands on."""
-
-    text: str
-    line: int
-
-
-@dataclass(slots=True)
-class Parameters:
+class Parameters(Arguments):
     """The parameters that mean something to a receipt, by MaxText's names; the first value of each stands."""
 
-    values: dict[str, Parameter] = field(default_factory=dict)
-    total: int = 0
+    __slots__ = ("total",)
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.total = 0
 
     def add(self, name: str, text: str, line: int) -> None:
         """Take one parameter; a name that no leaf follows from is counted only."""
         self.total += 1
         if (name in _KNOWN or name.endswith("_parallelism")) and name not in self.values and len(self.values) < _NAMES:
-            self.values[name] = Parameter(text.strip()[:MAX_VALUE], line)
+            self.values[name] = text.strip()[:MAX_VALUE], line
 
     def add_dictionary(self, text: str, line: int) -> None:
         """Take the plain items of a printed dictionary: ``{'per_device_batch_size': 12, 'attention': 'flash'}``."""
         for name, value in _ITEM.findall(text):
             self.add(name, value.strip().strip("'\""), line)
 
+    def text(self, name: str) -> str | None:
+        """The text of a parameter; ``OptimizerType.ADAMW`` is ``adamw``."""
+        text = super().text(name)
+        enumeration = _ENUMERATION.fullmatch(text or "")
+        return enumeration[1].lower() if enumeration else text
+
+    def integer(self, name: str) -> int | None:
+        """A whole number, also as ``12.0``."""
+        value = self.real(name)
+        return int(value) if value is not None and value.is_integer() and abs(value) < 2**53 else None
+
+    def flag(self, name: str) -> bool | None:
+        """True or false; 0 and 1 are numbers."""
+        return {"true": True, "false": False}.get((self.text(name) or "").lower())
+
     def word(self, *names: str) -> str | None:
-        """The value of the first of these names that has one; ``OptimizerType.ADAMW`` is ``adamw``."""
-        for name in names:
-            parameter = self.values.get(name)
-            if parameter is not None:
-                text = parameter.text.strip("'\"")
-                enumeration = _ENUMERATION.fullmatch(text)
-                text = enumeration[1].lower() if enumeration else text
-                if text.lower() not in _NOTHING:
-                    return text
-        return None
+        """The value of the first of these names that has one."""
+        name = self.name(*names)
+        return None if name is None else self.text(name)
 
     def count(self, *names: str) -> int | None:
         """The value of the first of these names that is a whole number above zero: MaxText's -1 is *derive it*."""
-        for name in names:
-            value = number(self.word(name) or "")
-            if value is not None and value >= 1 and value == int(value) and value < 2**53:
-                return int(value)
-        return None
+        return next((value for name in names if (value := self.integer(name)) is not None and value >= 1), None)
 
     def amount(self, name: str) -> float | None:
         """A value that may be a fraction; None where it is negative or no number."""
-        value = number(self.word(name) or "")
-        return value if value is not None and 0 <= value < float("inf") else None
-
-    def switch(self, name: str) -> bool | None:
-        """True or false."""
-        return {"true": True, "false": False}.get((self.word(name) or "").lower())
+        value = self.real(name)
+        return value if value is not None and value >= 0 else None
 
     def items(self, name: str) -> list[str]:
         """The words of a printed list or tuple."""
         return re.findall(r"[\w.\-]+", self.word(name) or "")[:64]
 
-    def line(self, *names: str) -> int:
-        """The line of the first of these names."""
-        return next((self.values[name].line for name in names if name in self.values), 0)
+    def line(self, name: str) -> int:
+        """The line of a parameter."""
+        return self.values.get(name, ("", 0))[1]
 
 
 def state(reading: Reading, config: Parameters, devices: int | None, shape: tuple[int, ...]) -> None:
     """State what the parameters and the mesh (``shape`` over ``mesh_axes``) say, by the receipt's paths."""
+    leaves = Leaves(reading, config)
     for path, entry in _TABLE["arguments"].items():
-        value = _KINDS[entry["kind"]](config, *entry["names"])
-        _state(reading, config, path, value, tuple(entry["names"]))
+        leaves.read(path, entry["kind"], entry["names"])
     # A matrix for each activation, and one back.
     activations = config.items("mlp_activations")
-    _state(
-        reading, config, "model.ffn_projections", len(activations) + 1 if activations else None, ("mlp_activations",)
-    )
+    leaves.put("model.ffn_projections", len(activations) + 1 if activations else None, "mlp_activations")
     name = config.word("model_name")
-    _state(reading, config, "model.name", None if name == "default" else name, ("model_name",))
+    leaves.put("model.name", None if name == "default" else name, "model_name")
     axes = mesh(config, shape)
     _layout(reading, config, axes, devices)
-    _batch(reading, config, axes, devices)
-    _experts(reading, config)
-    _numerics(reading, config)
-    _path(reading, config)
+    _batch(leaves, config, axes, devices)
+    _experts(leaves, config)
+    _numerics(leaves, config)
+    _path(leaves, config)
     asked = _FEATURES if config.word("profiler") is None else [*_FEATURES, *_PROFILER]
     for name in asked:
-        switch = config.switch(name)
+        switch = config.flag(name)
         word = config.word(name)
         # -1 is MaxText's *off*.
         if word is not None and not word.startswith("-"):
-            _state(reading, config, f"features.{name}", word if switch is None else switch, (name,))
+            leaves.put(f"features.{name}", word if switch is None else switch, name)
     for name in _FLAGS:
-        _state(reading, config, f"flags.{name}", config.word(name), (name,))
+        leaves.put(f"flags.{name}", config.word(name), name)
 
 
 def mesh(config: Parameters, shape: tuple[int, ...]) -> dict[str, int]:
@@ -152,13 +141,6 @@ def mesh(config: Parameters, shape: tuple[int, ...]) -> dict[str, int]:
     return {axis: degree for axis, degree in degrees.items() if degree > 0}
 
 
-def _state(reading: Reading, config: Parameters, path: str, value: Any, names: tuple[str, ...]) -> None:
-    if value is not None:
-        name = next((name for name in names if name in config.values), names[0])
-        text = config.values[name].text if name in config.values else str(value)
-        reading.state(path, value, f"{name}: {text}", config.line(name))
-
-
 def _layout(reading: Reading, config: Parameters, axes: dict[str, int], devices: int | None) -> None:
     whole = devices is not None and prod(axes.values()) == devices
     for degree, parts in _DEGREES.items():
@@ -177,53 +159,55 @@ def _layout(reading: Reading, config: Parameters, axes: dict[str, int], devices:
         reading.state("parallelism.strategy", "spmd", "one SPMD program over a mesh", config.line("mesh_axes"))
 
 
-def _batch(reading: Reading, config: Parameters, axes: dict[str, int], devices: int | None) -> None:
+def _batch(leaves: Leaves, config: Parameters, axes: dict[str, int], devices: int | None) -> None:
     accumulation = config.count("gradient_accumulation_steps") or 1
     per_device = config.amount("per_device_batch_size")
     micro = per_device
     if per_device is not None and devices is not None and prod(axes.values()) == devices:
         micro = per_device * prod(size for axis, size in axes.items() if axis in _SPLITS_REPLICA)
     if micro is not None and micro >= 1 and micro == int(micro):
-        _state(reading, config, "batch.micro_batch", int(micro), ("per_device_batch_size",))
+        leaves.put("batch.micro_batch", int(micro), "per_device_batch_size")
     total = config.count("global_batch_size_to_train_on")
     if total is None and per_device is not None and devices is not None:
         product = per_device * devices * accumulation
         total = int(product) if product >= 1 and product == int(product) else None
-    _state(reading, config, "batch.global_batch", total, ("global_batch_size_to_train_on", "per_device_batch_size"))
+    names = "global_batch_size_to_train_on", "per_device_batch_size"
+    leaves.put("batch.global_batch", total, config.name(*names) or names[1])
 
 
-def _experts(reading: Reading, config: Parameters) -> None:
+def _experts(leaves: Leaves, config: Parameters) -> None:
     experts = config.count("num_experts")
     if experts is None or experts < 2:
         return
-    width = config.count("moe_mlp_dim", "base_moe_mlp_dim", "mlp_dim", "base_mlp_dim")
-    _state(reading, config, "model.experts", experts, ("num_experts",))
-    _state(reading, config, "model.top_k", config.count("num_experts_per_tok"), ("num_experts_per_tok",))
-    _state(reading, config, "model.expert_ffn", width, ("moe_mlp_dim", "base_moe_mlp_dim", "mlp_dim", "base_mlp_dim"))
+    widths = "moe_mlp_dim", "base_moe_mlp_dim", "mlp_dim", "base_mlp_dim"
+    width = config.count(*widths)
+    leaves.put("model.experts", experts, "num_experts")
+    leaves.put("model.top_k", config.count("num_experts_per_tok"), "num_experts_per_tok")
+    leaves.put("model.expert_ffn", width, config.name(*widths) or widths[0])
     shared = config.count("shared_experts")
     if shared is not None and width is not None:
-        _state(reading, config, "model.shared_expert_ffn", shared * width, ("shared_experts",))
-    _state(reading, config, "model.capacity_factor", config.amount("capacity_factor"), ("capacity_factor",))
+        leaves.put("model.shared_expert_ffn", shared * width, "shared_experts")
+    leaves.put("model.capacity_factor", config.amount("capacity_factor"), "capacity_factor")
 
 
-def _numerics(reading: Reading, config: Parameters) -> None:
+def _numerics(leaves: Leaves, config: Parameters) -> None:
     quantization = (config.word("quantization") or "").lower()
     if quantization:
         # The matmuls take the quantised type; what comes out of the compiler is for its program to show.
         kind = "fp8" if "fp8" in quantization else "int8" if "int8" in quantization else quantization
-        _state(reading, config, "numerics.compute_dtype", kind, ("quantization",))
+        leaves.put("numerics.compute_dtype", kind, "quantization")
         if kind == "fp8":
-            _state(reading, config, "numerics.fp8_recipe", quantization, ("quantization",))
+            leaves.put("numerics.fp8_recipe", quantization, "quantization")
     else:
-        _state(reading, config, "numerics.compute_dtype", config.word("dtype"), ("dtype",))
+        leaves.put("numerics.compute_dtype", config.word("dtype"), "dtype")
     schedule = config.word("lr_schedule_type")
     warmup = config.amount("warmup_steps_fraction")
     if schedule and warmup is not None:
         text = f"{schedule.lower()}, warm-up over {warmup:g} of the steps"
-        _state(reading, config, "numerics.schedule", text, ("lr_schedule_type",))
+        leaves.put("numerics.schedule", text, "lr_schedule_type")
 
 
-def _path(reading: Reading, config: Parameters) -> None:
+def _path(leaves: Leaves, config: Parameters) -> None:
     hardware = (config.word("hardware") or "").lower()
     gpu = hardware.startswith("gpu")
     attention = (config.word("attention") or "").lower()
@@ -234,38 +218,23 @@ def _path(reading: Reading, config: Parameters) -> None:
         "cudnn_flash_jax": "cudnn_fmha",
     }
     # `autoselected` says nothing of what is selected.
-    _state(reading, config, "path.intended.attention", kinds.get(attention), ("attention",))
+    leaves.put("path.intended.attention", kinds.get(attention), "attention")
     runtime = {"tpu": "pjrt-tpu", "gpu": "cuda", "cpu": "cpu"}.get(hardware.partition("_")[0])
-    _state(reading, config, "path.intended.runtime", runtime, ("hardware",))
+    leaves.put("path.intended.runtime", runtime, "hardware")
     kind = (config.word("dataset_type") or "").lower()
-    name = {
+    names = {
         "synthetic": ("dataset_type",),
         "hf": ("hf_path",),
         "grain": ("grain_train_files", "dataset_name"),
         "tfds": ("dataset_name",),
         "c4_mlperf": ("dataset_name",),
     }.get(kind, ())
-    if name:
-        _state(reading, config, "data.dataset", "synthetic" if kind == "synthetic" else config.word(*name), name)
+    if names:
+        leaves.put(
+            "data.dataset", "synthetic" if kind == "synthetic" else config.word(*names), config.name(*names) or names[0]
+        )
 
 
-def _seed(config: Parameters, *names: str) -> int | None:
-    """A whole number of at least zero, as seeds are."""
-    value = next((amount for name in names if (amount := config.amount(name)) is not None), None)
-    return int(value) if value is not None and value == int(value) else None
-
-
-def _switch(config: Parameters, *names: str) -> bool | None:
-    return config.switch(names[0])
-
-
-_KINDS: Final[Mapping[str, Callable[..., Any]]] = {
-    "count": Parameters.count,
-    "word": Parameters.word,
-    "switch": _switch,
-    "amount": lambda config, *names: config.amount(names[0]),
-    "ordinal": _seed,
-}
 _TABLE: Final = vocabulary.table("maxtext")
 _FEATURES, _PROFILER, _FLAGS = (_TABLE["lists"][name] for name in ("features", "profiler", "flags"))
 _KNOWN: Final = frozenset(
@@ -275,7 +244,7 @@ _KNOWN: Final = frozenset(
 
 def profiled(config: Parameters, first: int) -> range:
     """Steps that the configuration profiles, to the one that the trace's writing falls into; ``first`` is the log's."""
-    asked = config.word("profiler") or ("yes" if config.switch("enable_profiler") else None)
+    asked = config.word("profiler") or ("yes" if config.flag("enable_profiler") else None)
     skip, count = config.count("skip_first_n_steps_for_profiler"), config.count("profiler_steps")
     if asked is None or skip is None or count is None or count > 10_000:
         return range(0)

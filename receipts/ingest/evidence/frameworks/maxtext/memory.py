@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from receipts.ingest.evidence.numbers import size as size_of
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 
 _USING = re.compile(r"Using \(GB\)\s+([\d.]{1,20})\s*/\s*([\d.]{1,20})\s*\([^)]{1,24}%\)\s+on\s+(\S.{0,200})")
@@ -41,7 +42,7 @@ def device_row(text: str, number: int, phase_name: str | None) -> MemoryRow | No
     match = _USING.search(text)
     if match is None:
         return None
-    used, limit = (_gib(match[1]), _gib(match[2]))
+    used, limit = size_of(f"{match[1]} GiB"), size_of(f"{match[2]} GiB")
     if used is None or limit is None:
         return None
     ordinal = _ORDINAL.search(match[3])
@@ -56,7 +57,7 @@ def plan(reading: Reading, text: str) -> bool:
     sizes = {
         name: size
         for name, (value, unit) in cells.items()
-        if (size := _bytes(value) if in_bytes and not unit else _gib(value)) is not None
+        if (size := size_of(value if in_bytes and not unit else f"{value} GiB")) is not None
     }
     if not {"output", "temp"} <= sizes.keys():
         return False
@@ -71,20 +72,6 @@ def plan(reading: Reading, text: str) -> bool:
         if sizes.get(name):
             reading.counters[f"{name.replace(' ', '_')}_bytes"] = sizes[name]
     return True
-
-
-def _gib(text: str) -> int | None:
-    try:
-        return round(float(text) * 2**30)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _bytes(text: str) -> int | None:
-    try:
-        return round(float(text))
-    except (ValueError, OverflowError):
-        return None
 
 
 class MemoryLines:

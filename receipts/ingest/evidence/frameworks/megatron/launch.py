@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from receipts.ingest.evidence.arguments import DEGREES
 from receipts.ingest.evidence.reading import Reading
 from receipts.receipt.dtypes import dtype
 
@@ -29,15 +30,6 @@ _VERSION: Final = re.compile(
 _WHEELS: Final = {"PyTorch": "torch", "Megatron-Core": "megatron-core", "Transformer Engine": "transformer-engine"}
 _ELASTIC: Final = re.compile(r"(nproc_per_node|min_nodes|max_nodes) +: (\d{1,7})\b")
 _PAIR: Final = re.compile(r"\b(tp|pp|cp|ep|etp|dp|vpp)=(\d{1,7})\b")
-_SHORT: Final = {
-    "tp": "parallelism.tensor",
-    "pp": "parallelism.pipeline",
-    "cp": "parallelism.context",
-    "ep": "parallelism.expert",
-    "etp": "parallelism.expert_tensor",
-    "dp": "parallelism.data",
-    "vpp": "parallelism.virtual_pipeline",
-}
 _VOCABULARY: Final = re.compile(r"padded vocab \(size: \d{1,12}\) with \d{1,12} dummy tokens \(new size: (\d{1,12})\)")
 _MICRO: Final = re.compile(r"setting number of micro-?batches to constant (\d{1,9})")
 _DTYPE: Final = re.compile(r"using torch\.(float16|bfloat16|float32) for parameters")
@@ -59,7 +51,7 @@ def degrees(reading: Reading, text: str, line: int) -> None:
     """A wrapper's summary of the layout: ``parallelism: dp=4 pp=1 ep=4``."""
     for name, count in _PAIR.findall(text):
         if int(count) > 0:
-            reading.state(_SHORT[name], int(count), f"{name}={count}", line)
+            reading.state(DEGREES[name], int(count), f"{name}={count}", line)
 
 
 def versions(reading: Reading, text: str, line: int) -> None:

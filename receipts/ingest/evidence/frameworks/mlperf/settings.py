@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from receipts.ingest.evidence.arguments import DEGREES
 from receipts.ingest.evidence.frameworks.mlperf.records import figure, integer
 from receipts.ingest.evidence.reading import Reading
 
@@ -36,14 +37,6 @@ NOTE: Final = "notes.mllog."
 _FEATURES: Final = re.compile(r"(?:opt|lora|init_checkpoint|lowest_numerical_precision)_\w{1,60}")
 _DEGREE: Final = re.compile(r"(tp|pp|cp|ep|vp|etp)(\d{1,4})(?![0-9])")
 _MACHINE: Final = re.compile(r"(?:^|_)0*(\d{1,5})x0*(\d{1,3})x\d")
-_DEGREES: Final = {
-    "tp": "parallelism.tensor",
-    "pp": "parallelism.pipeline",
-    "cp": "parallelism.context",
-    "ep": "parallelism.expert",
-    "vp": "parallelism.virtual_pipeline",
-    "etp": "parallelism.expert_tensor",
-}
 
 
 def state_setting(reading: Reading, key: str, value: Any, line: int) -> None:
@@ -96,7 +89,7 @@ def state_name(reading: Reading, name: str, line: int) -> None:
     base = name.rpartition("/")[2]
     for letters, degree in _DEGREE.findall(base):
         if int(degree):
-            _fill(reading, _DEGREES[letters], int(degree), name, line)
+            _fill(reading, DEGREES[letters], int(degree), name, line)
     machine = _MACHINE.search(base)
     if machine and int(machine[1]) and int(machine[2]):
         _fill(reading, "hardware.hosts", int(machine[1]), name, line)
