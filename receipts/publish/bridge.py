@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.base.units import counted
-from receipts.publish.page import Cell, Column, Figure, Mark, Page, Row, Section, State, Table, row, table_of
-from receipts.publish.readings import effect_word, leaf, value
+from receipts.publish.page import Cell, Figure, Mark, Page, Row, Section, State, Table, heads, row, table_of
+from receipts.publish.readings import effect_word, moved
 from receipts.publish.readings import percent as change
 from receipts.publish.words import Words, words
 from receipts.questions.bridge.data import percent
@@ -93,16 +93,9 @@ def _chain(bridge: Bridge, say: Words) -> Iterator[Section]:
 
 
 def _waterfall(bridge: Bridge, chain: Chain, say: Words) -> Table:
-    columns = (
-        Column("axis"),
-        Column("from → to", rank=2),
-        Column("gain", numeric=True),
-        Column("cumulative", numeric=True, rank=3),
-        Column("95 % interval", rank=1),
-        Column("verdict"),
-        Column("receipt", rank=4),
-        Column("launches", numeric=True, rank=5),
-        Column("label", rank=6, cut=True),
+    columns = heads(
+        "axis | from → to ^2 | #gain | #cumulative ^3 | 95 % interval ^1 | verdict | receipt ^4 | #launches ^5"
+        " | label… ^6"
     )
     rows = [_step(chain, hop) for hop in chain]
     after = []
@@ -127,7 +120,7 @@ def _step(chain: Chain, hop: Hop) -> Row:
     end = hop.b
     return row(
         hop.axis,
-        _moved(hop),
+        moved(hop.members),
         _gain(hop.gain),
         so_far,
         _interval(hop.gain),
@@ -156,14 +149,6 @@ def _interval(item: HopGain | None) -> str:
     if item is None or item.low is None or item.high is None:
         return NONE
     return f"{percent(item.low).removesuffix(' %')} … {percent(item.high)}"
-
-
-def _moved(hop: Hop) -> str:
-    """What the axis changed from and to, leaf by leaf."""
-    moves = [f"{value(item.a)} → {value(item.b)}" for item in hop.members]
-    if len(moves) == 1:
-        return moves[0]
-    return "; ".join(f"{leaf(item.path)} {move}" for item, move in zip(hop.members, moves, strict=True)) or "?"
 
 
 def _axes(bridge: Bridge, say: Words) -> Iterator[Section]:

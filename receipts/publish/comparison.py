@@ -18,16 +18,8 @@ from receipts.judging.verdict import Comparison, Finding, Level, MetricResult
 from receipts.publish import headline, lacks
 from receipts.publish.decisions import decisions
 from receipts.publish.findings import SHOWN_HELD, entries, entry, grouped, warning, worth_reading
-from receipts.publish.page import Code, Column, Entry, Page, Row, Section, Table, heads, row
-from receipts.publish.readings import (
-    effect_word,
-    interval,
-    mixed,
-    named,
-    ratio,
-    reading,
-    value,
-)
+from receipts.publish.page import Code, Entry, Page, Row, Section, Table, heads, row, table_of
+from receipts.publish.readings import effect_word, interval, mixed, named, ratio, reading, value
 from receipts.publish.words import Words, words
 
 if TYPE_CHECKING:
@@ -137,14 +129,10 @@ def _unknown(verdict: Comparison, say: Words) -> Iterator[Section]:
 
 
 def _effects(verdict: Comparison, say: Words) -> Section:
-    columns = (
-        *heads("metric | #A | #B | #change"),
-        Column("95 % interval", rank=1),
-        Column("effect"),
-    )
+    header = "metric | #A | #B | #change | 95 % interval ^1 | effect"
     rejected = verdict.status == "rejected"
-    rows = tuple(
-        row(
+    rows = (
+        (
             named(metrics.get(item.metric)),
             reading(item, item.a),
             reading(item, item.b),
@@ -154,9 +142,8 @@ def _effects(verdict: Comparison, say: Words) -> Section:
         )
         for item in verdict.results
     )
-    return Section(
-        "effect", say("effect"), tables=(Table(say("effect"), columns, rows, tuple(_reasons(verdict, say))),)
-    )
+    table = table_of(say("effect"), header, rows, tuple(_reasons(verdict, say)))
+    return Section("effect", say("effect"), tables=(table,))
 
 
 def _reasons(verdict: Comparison, say: Words) -> Iterator[str]:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
-from receipts.publish.page import Column, Figure, Page, Row, Section, Table, heads, row
+from receipts.publish.page import Column, Figure, Page, Section, Table, heads, row, table_of
 from receipts.publish.pictures import history as pictures
-from receipts.publish.readings import named, number
+from receipts.publish.readings import ends, named, number, signed
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def page(history: History, name: str, axis: Sequence[str] = (), axis_name: str =
         after.append(say("left_out", n=history.left_out))
     if history.hosts:
         effects = ", ".join(
-            say("host", host=host, effect=f"{ratio - 1.0:+.2%}") for host, ratio in sorted(history.hosts.items())
+            say("host", host=host, effect=signed(ratio)) for host, ratio in sorted(history.hosts.items())
         )
         after.append(say("hosts_apart", hosts=effects))
     sections = []
@@ -53,7 +53,7 @@ def headline(history: History) -> str:
     if not history.changes:
         return say("steady", n=count)
     last = history.changes[-1]
-    size = f"{last.change.ratio - 1.0:+.2%}"
+    size = signed(last.change.ratio)
     text = "incident" if last.is_incident else "listed"
     latest = say(text, size=size, name=last.first.name, why=why(last))
     return say("changed", count=say("change", n=len(history.changes)), n=count, last=latest)
@@ -111,36 +111,26 @@ def _levels(history: History, scale: float) -> list[pictures.LevelSegment]:
 
 def _changes(history: History) -> Table:
     say = words("history")
-    columns = (
-        Column("from launch"),
-        Column("started", rank=4),
-        Column("change", numeric=True),
-        Column("99 % interval", rank=2),
-        Column("what"),
-        Column("moved", rank=1, cut=True),
-        Column("not stated", rank=5, cut=True),
-    )
-    rows = tuple(
-        row(
+    header = "from launch | started ^4 | #change | 99 % interval ^2 | what | moved… ^1 | not stated… ^5"
+    rows = (
+        (
             item.first.name,
             f"{item.first.started:%Y-%m-%d}",
-            f"{item.change.ratio - 1.0:+.2%}",
-            f"{item.change.low - 1.0:+.2%} … {item.change.high - 1.0:+.2%}",
+            signed(item.change.ratio),
+            ends(item.change.low, item.change.high),
             why(item),
             ", ".join((*item.regime, *item.moved)) or say("nothing"),
             ", ".join(item.unknown),
         )
         for item in history.changes
     )
-    return Table("", columns, rows)
+    return table_of("", header, rows)
 
 
 def _launches(history: History, axis: Sequence[str], axis_name: str, after: tuple[str, ...]) -> Table:
     metric = metrics.get(history.metric)
     columns = (
-        Column("launch", cut=True),
-        Column("started"),
-        Column("host", rank=4, cut=True),
+        *heads("launch… | started | host… ^4"),
         Column(named(metric), numeric=True),
         Column("95 % interval", rank=2),
         *((Column(axis_name, rank=1, cut=True),) if axis else ()),
@@ -162,13 +152,12 @@ def _launches(history: History, axis: Sequence[str], axis_name: str, after: tupl
 def lines(lane: str, histories: Sequence[History]) -> Page:
     """The lines of a lane, the longest first."""
     say = words("history")
-    columns = (Column("newest launch", cut=True), Column("launches", numeric=True), Column("history"))
     sampled = [item for item in histories if item.points]
     empty = len(histories) - len(sampled)
-    rows = tuple(row(item.points[-1].name, str(len(item.points)), headline(item)) for item in sampled)
+    rows = ((item.points[-1].name, str(len(item.points)), headline(item)) for item in sampled)
     after = (say("no_sample", n=empty, metric=histories[0].metric),) if empty else ()
     # A table without a row prints its `empty` alone.
-    table = Table("", columns, rows, after, empty=after[0] if after else "")
+    table = table_of("", "newest launch… | #launches | history", rows, after, empty=after[0] if after else "")
     section = Section("lines", say("lines", lane=lane), tables=(table,))
     return Page(say("lines", lane=lane), headline=(say("lines_headline", n=len(histories)),), sections=(section,))
 
@@ -183,12 +172,12 @@ def watched(seen: Watched) -> Page:
     if seen.still_open:
         sections.append(Section("still-open", say("still_open"), tables=(incidents(seen.still_open),)))
     if seen.listed:
-        columns = (*heads("from launch | #change | what"), Column("moved", cut=True))
-        rows = tuple(
-            row(item.first.name, f"{item.change.ratio - 1.0:+.2%}", why(item), ", ".join(item.moved) or "~")
+        rows = (
+            (item.first.name, signed(item.change.ratio), why(item), ", ".join(item.moved) or "~")
             for _, item in seen.listed
         )
-        sections.append(Section("other", say("other"), tables=(Table("", columns, rows),)))
+        table = table_of("", "from launch | #change | what | moved…", rows)
+        sections.append(Section("other", say("other"), tables=(table,)))
     answer = say(
         "watch_headline",
         lines=say("watched", n=seen.lines),
@@ -200,32 +189,22 @@ def watched(seen: Watched) -> Page:
 
 
 def _events(events: Sequence[IncidentEvent]) -> Table:
-    columns = (Column("incident"), Column("what happened", cut=True))
-    return Table("", columns, tuple(row(item.incident, item.reason) for item in events))
+    return table_of("", "incident | what happened…", ((item.incident, item.reason) for item in events))
 
 
 def incidents(items: Sequence[Incident]) -> Table:
     """Incidents as a table."""
-    columns = (
-        Column("incident"),
-        Column("lane", rank=5),
-        Column("metric", rank=4),
-        Column("change", numeric=True),
-        Column("from launch", cut=True),
-        Column("suspects", rank=1, cut=True),
-        Column("owner", rank=3),
-        Column("state", rank=2, cut=True),
-    )
-    return Table("", columns, tuple(_incident(item) for item in items), empty=words("history")("no_incidents"))
+    header = "incident | lane ^5 | metric ^4 | #change | from launch… | suspects… ^1 | owner ^3 | state… ^2"
+    return table_of("", header, map(_incident, items), empty=words("history")("no_incidents"))
 
 
-def _incident(item: Incident) -> Row:
+def _incident(item: Incident) -> tuple[str, ...]:
     body: dict[str, Any] = item.body
-    return row(
+    return (
         item.id,
         body["lane"],
         item.metric,
-        f"{body['ratio'] - 1.0:+.2%}",
+        signed(body["ratio"]),
         body["name"],
         ", ".join(body["moved"]) or words("history")("nothing"),
         item.owner or "~",

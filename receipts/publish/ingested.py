@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from receipts.base.units import counted
-from receipts.publish.page import Cell, Column, Entry, Page, Section, Table, heads, row
+from receipts.publish.page import Cell, Entry, Page, Section, Table, table_of
 
 if TYPE_CHECKING:
     from receipts.ingest import Ingested, Message, SourcedLeaf
@@ -33,15 +33,14 @@ def page(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequence[
         broken = [item for item in ingested.messages if item.kind == "broken"]
         return Page("Ingest", answer, sections=(*sections, *_remarks(broken, passed_by, 0)))
     if ingested.leaves:
-        columns = (Column("leaf"), Column("value", cut=True), Column("from"))
         of_one = files[0].name if len(files) == 1 else folder
-        leaves = Table("", columns, tuple(row(*cells) for cells in _rows(ingested.leaves, of_one)))
+        leaves = table_of("", "leaf | value… | from", _rows(ingested.leaves, of_one))
         sections.append(Section("found", "Found", tables=(leaves,)))
     if ingested.contradictions:
         sections.append(Section("contradictions", "Does not agree", entries=tuple(_contradictions(ingested))))
     if ingested.missing:
-        rows = tuple(row(item.path, item.get) for item in ingested.missing)
-        sections.append(Section("missing", "Not found", tables=(Table("", heads("leaf | what would give it"), rows),)))
+        lacks = table_of("", "leaf | what would give it", ((item.path, item.get) for item in ingested.missing))
+        sections.append(Section("missing", "Not found", tables=(lacks,)))
     apart, lacking = len(ingested.contradictions), len(ingested.missing)
     counts = ((len(ingested.leaves), "read"), (apart, "do not agree"), (lacking, "not found"))
     answer = (f"{answer[0]}; leaves: {', '.join(f'{count} {word}' for count, word in counts if count)}",)
@@ -74,8 +73,8 @@ def _files(files: Sequence[FileEvidence], folder: str) -> Table:
     after = [*_more(len(known) - FILES_SHOWN)]
     if unknown and len(files) > SHOWN:
         after.append(f"and {unknown} in which nothing is known to any reader")
-    rows = tuple(row(file.name.removeprefix(folder), _size(file.size), _what(file)) for file in shown)
-    return Table("", heads("file | #size | what it is"), rows, tuple(after), empty="nothing")
+    rows = ((file.name.removeprefix(folder), _size(file.size), _what(file)) for file in shown)
+    return table_of("", "file | #size | what it is", rows, tuple(after), empty="nothing")
 
 
 def _size(size: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.publish.findings import Grouped, actions, on_sides
-from receipts.publish.page import Cell, Column, Table, row
+from receipts.publish.page import Cell, Table, table_of
 from receipts.publish.readings import leaf
 from receipts.publish.words import words
 
@@ -75,9 +75,8 @@ def sentence(missing: Sequence[Lack], source: str, most: int = 3) -> str:
 
 def table(missing: Sequence[Lack]) -> Table:
     """All of it, by weight, with what to do."""
-    columns = (Column("missing"), Column("rules", rank=1), Column("what to do"))
-    rows = tuple(row(item.name, ", ".join(item.codes), "; ".join(item.actions)) for item in missing)
-    return Table(words("receipt")("missing"), columns, rows)
+    rows = ((item.name, ", ".join(item.codes), "; ".join(item.actions)) for item in missing)
+    return table_of(words("receipt")("missing"), "missing | rules ^1 | what to do", rows)
 
 
 def remedies(groups: Sequence[Sequence[Finding]]) -> Iterator[tuple[str, tuple[Cell, ...]]]:

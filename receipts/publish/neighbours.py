@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from receipts.base.units import counted
-from receipts.publish.page import Column, Page, Section, Table, row
-from receipts.publish.readings import effect_word, interval, leaf, ratio, value
+from receipts.publish.page import Page, Section, Table, table_of
+from receipts.publish.readings import effect_word, interval, moved, ratio
 
 if TYPE_CHECKING:
     from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
@@ -44,40 +44,24 @@ def _remarks(axis: str, items: Sequence[JudgedNeighbour], more: Sequence[str]) -
 
 def _table(items: Sequence[JudgedNeighbour], after: tuple[str, ...]) -> Table:
     """The neighbors along one axis, one configuration a row."""
-    columns = (
-        Column("id"),
-        Column("from → to", rank=1),
-        Column("change", numeric=True),
-        Column("95 % interval", rank=3),
-        Column("effect", rank=2),
-        Column("verdict"),
-        Column("launches", numeric=True, rank=4),
-        Column("label", rank=5, cut=True),
-    )
-    rows = []
-    for item in items:
-        result = item.verdict.headline
-        rows.append(
-            row(
-                *(item.entry.id[:12], _moved(item)),
-                ratio(result) if result else "~",
-                interval(result) if result else "~",
-                effect_word(result) if result else item.verdict.effect,
-                *(item.verdict.status, str(len(item.verdict.b)), item.entry.label or ""),
-            )
+    header = "id | from → to ^1 | #change | 95 % interval ^3 | effect ^2 | verdict | #launches ^4 | label… ^5"
+    rows = (
+        (
+            *(item.entry.id[:12], _moved(item)),
+            ratio(result) if (result := item.verdict.headline) else "~",
+            interval(result) if result else "~",
+            effect_word(result) if result else item.verdict.effect,
+            *(item.verdict.status, str(len(item.verdict.b)), item.entry.label or ""),
         )
-    return Table("", columns, tuple(rows), after)
+        for item in items
+    )
+    return table_of("", header, rows, after)
 
 
 def _moved(item: JudgedNeighbour) -> str:
     """What the axis changed from and to, leaf by leaf."""
     change = next((change for change in item.verdict.difference.changed if change.axis == item.axis), None)
-    if change is None:
-        return "?"
-    moves = [f"{value(member.a)} → {value(member.b)}" for member in change.members]
-    if len(moves) == 1:
-        return moves[0]
-    return "; ".join(f"{leaf(member.path)} {move}" for member, move in zip(change.members, moves, strict=True))
+    return moved(change.members) if change is not None else "?"
 
 
 def _nothing(near: Neighbourhood, axis: str | None) -> str:

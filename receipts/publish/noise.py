@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipts.base.units import counted
-from receipts.publish.page import Column, Page, Row, Section, Table, row
+from receipts.publish.page import Page, Section, Table, table_of
 
 if TYPE_CHECKING:
     from receipts.questions.noise import LaneNoise
@@ -24,24 +24,16 @@ def page(lanes: Sequence[LaneNoise], check: SelfCheck) -> Page:
 
 
 def _table(lanes: Sequence[LaneNoise], after: tuple[str, ...]) -> Table:
-    columns = (
-        Column("lane"),
-        Column("accelerator", rank=3),
-        Column("chips", numeric=True, rank=2),
-        Column("sequence", numeric=True, rank=2),
-        Column("groups", numeric=True, rank=4),
-        Column("launches", numeric=True, rank=1),
-        Column("σ", numeric=True),
-        Column("df", numeric=True, rank=5),
-        Column("largest spread", numeric=True, rank=6),
-        Column("δ"),
+    header = (
+        "lane | accelerator ^3 | #chips ^2 | #sequence ^2 | #groups ^4 | #launches ^1 | #σ | #df ^5"
+        " | #largest spread ^6 | δ"
     )
-    return Table("", columns, tuple(map(_floor, lanes)), after, empty="no launch kept its steps")
+    return table_of("", header, map(_floor, lanes), after, empty="no launch kept its steps")
 
 
-def _floor(item: LaneNoise) -> Row:
+def _floor(item: LaneNoise) -> tuple[str, ...]:
     shape, floor = item.shape, item.floor
-    return row(
+    return (
         shape.lane if shape.kind == "training" else f"{shape.lane} ({shape.kind})",
         *(shape.accelerator or "not stated", _count(shape.chips), _count(shape.sequence_length)),
         *(str(floor.groups), str(floor.launches), _sigma(item)),

@@ -6,12 +6,14 @@ is read sign by sign, or a status with its mark.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 State = Literal["yes", "no", "open", "shown"]
 RUN = "run:"  # how the anchor of a stored receipt begins, which a server has a page of
+_HEAD = re.compile(r"(#?)(.*?)(…?)(?: ?\[(.*)\])?(?: \^(\d+))?")
 ALWAYS = 0  # the rank of a column that is never dropped: an id, a status, an outcome
 
 
@@ -156,14 +158,15 @@ class Page:
 
 
 def heads(header: str) -> tuple[Column, ...]:
-    """The columns of a header as Markdown writes one: ``lane | #launches | peak [GiB]``.
+    """The columns of a header as Markdown writes one: ``lane | #launches ^1 | peak [GiB] | label… ^2``.
 
-    A name after ``#``, or with a unit, heads numbers.
+    A name after ``#``, or with a unit, heads numbers; one before ``…`` may be cut; ``^2`` is the rank.
     """
-    return tuple(
-        Column(name.removeprefix("#").strip(), unit.rstrip("]"), numeric=bool(unit) or name.startswith("#"))
-        for name, _, unit in (item.strip().partition("[") for item in header.split(" | "))
-    )
+    return tuple(_head(*match.groups()) for item in header.split(" | ") if (match := _HEAD.fullmatch(item)))
+
+
+def _head(sign: str, name: str, cut: str, unit: str | None, rank: str | None) -> Column:
+    return Column(name, unit or "", numeric=bool(sign or unit), rank=int(rank or ALWAYS), cut=bool(cut))
 
 
 def row(*cells: str | Part | Cell) -> Row:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from receipts.publish.page import Code, Column, Page, Section, Table, heads, row
+from receipts.publish.page import Code, Page, Section, table_of
+from receipts.publish.readings import ends, signed
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
@@ -34,13 +35,8 @@ def page(experiment: Experiment, folder: str, hosts: Sequence[str] = ()) -> Page
     ]
     if hosts:
         sentences.append(say("hosts", hosts=", ".join(hosts)))
-    columns = (
-        *heads("arm | #stored | #to run"),
-        Column("chip-hours each", numeric=True, rank=2),
-        Column("changes", rank=1, cut=True),
-    )
-    rows = tuple(
-        row(
+    rows = (
+        (
             arm.name,
             str(len(arm.receipts)),
             str(sum(name == arm.name for _, name, _ in experiment.runs)),
@@ -49,7 +45,8 @@ def page(experiment: Experiment, folder: str, hosts: Sequence[str] = ()) -> Page
         )
         for arm in experiment.arms
     )
-    sections = [Section("arms", say("arms"), tuple(sentences), tables=(Table("", columns, rows),))]
+    table = table_of("", "arm | #stored | #to run | #chip-hours each ^2 | changes… ^1", rows)
+    sections = [Section("arms", say("arms"), tuple(sentences), tables=(table,))]
     if experiment.left_out:
         points = tuple((name, ((why,),)) for name, why in experiment.left_out)
         sections.append(Section("left-out", say("left_out"), points=points))
@@ -62,26 +59,19 @@ def followed(seen: Followed, folder: str) -> Page:
     from receipts.questions.planning.follow import DECIDED
 
     say = words("plan")
-    columns = (
-        Column("question"),
-        Column("answer"),
-        Column("launches", numeric=True, rank=2),
-        Column("change", numeric=True),
-        Column("interval", rank=1),
-        Column("look", rank=3, cut=True),
-    )
-    rows = tuple(
-        row(
+    rows = (
+        (
             item.contrast.name,
             item.answer,
             f"{item.n_a} + {item.n_b}",
-            f"{item.ratio - 1.0:+.2%}" if item.ratio is not None else "~",
-            f"{item.low - 1.0:+.2%} … {item.high - 1.0:+.2%}" if item.low and item.high else "~",
+            signed(item.ratio),
+            ends(item.low, item.high),
             item.why,
         )
         for item in seen.answers
     )
-    sections = [Section("answers", say("answers"), tables=(Table("", columns, rows),))]
+    table = table_of("", "question | answer | #launches ^2 | #change | interval ^1 | look… ^3", rows)
+    sections = [Section("answers", say("answers"), tables=(table,))]
     if seen.next_runs:
         points = tuple(("", ((Code(f"{folder}/{name}"),),)) for name in seen.next_runs)
         sections.append(Section("runs", say("runs"), points=points))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from receipts import metrics
-from receipts.axes import in_words
+from receipts.axes import Member, in_words
 from receipts.judging.verdict import Comparison, MetricResult
 from receipts.metrics.reading import MetricReading
 from receipts.metrics.registry import Metric
@@ -23,6 +24,24 @@ def value(item: Any) -> str:
 def leaf(path: str) -> str:
     """The last part of a path, which names a column or a setting where the whole has no room."""
     return path.rpartition(".")[2]
+
+
+def moved(members: Sequence[Member]) -> str:
+    """What an axis changed from and to, leaf by leaf; `?` of no leaf."""
+    moves = [f"{value(member.a)} → {value(member.b)}" for member in members]
+    if len(moves) == 1:
+        return moves[0]
+    return "; ".join(f"{leaf(member.path)} {move}" for member, move in zip(members, moves, strict=True)) or "?"
+
+
+def signed(ratio: float | None) -> str:
+    """A ratio of B over A as a signed change, `NONE` without one."""
+    return NONE if ratio is None else f"{ratio - 1.0:+.2%}"
+
+
+def ends(low: float | None, high: float | None) -> str:
+    """An interval of B over A as signed changes, `NONE` without one."""
+    return NONE if low is None or high is None else f"{signed(low)} … {signed(high)}"
 
 
 def unit(metric: Metric) -> str:

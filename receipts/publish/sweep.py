@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from receipts import metrics
-from receipts.publish.page import Cell, Column, Page, Row, Section, Table, row
+from receipts.publish.page import Cell, Column, Page, Row, Section, Table, heads, row
 from receipts.publish.readings import interval, leaf, named, number, ratio
 from receipts.publish.words import Words, words
 
@@ -62,11 +62,7 @@ def _table(sweep: Sweep, metric: str) -> Table:
         *(Column(leaf(axis)) for axis in sweep.vary),
         Column("launches", numeric=True, rank=5),
         Column(named(shown), numeric=True, rank=1),
-        Column("change", numeric=True),
-        Column("95 % interval", rank=3),
-        Column("verdict"),
-        Column("effect", rank=2),
-        Column("label", rank=4, cut=True),
+        *heads("#change | 95 % interval ^3 | verdict | effect ^2 | label… ^4"),
     )
     return Table("Grid", columns, tuple(_cell(sweep, at, item, metric) for at, item in enumerate(sweep.cells)))
 
