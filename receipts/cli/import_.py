@@ -11,6 +11,7 @@ import click
 from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.import_golden import golden
+from receipts.cli.import_mlflow import mlflow
 from receipts.cli.import_mlperf import mlperf
 from receipts.cli.import_store import store
 from receipts.cli.importing import SHOWN, send, to_receipts
@@ -44,6 +45,7 @@ Examples:
   receipts import table performance-summary.md --mapping megatron-bridge
   receipts import mlperf training_results_v5.0 --submit
   receipts import golden histories/*.jsonl --history --submit
+  receipts import mlflow mlruns --submit
   receipts import store lab-export"""
 
 
@@ -55,6 +57,7 @@ def command() -> None:
 command.add_command(store)
 command.add_command(mlperf)
 command.add_command(golden)
+command.add_command(mlflow)
 
 
 @command.command("notebook", epilog=EPILOG)

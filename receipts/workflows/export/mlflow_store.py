@@ -111,6 +111,7 @@ def _tags(entry: Entry, parsed: Parsed) -> dict[str, str]:
     commit = parsed.stated.get("code.commit")
     facts = {"id": entry.id, "launch": entry.launch, "lane": entry.lane, "kind": entry.kind, "outcome": entry.outcome}
     tags = {f"receipts.{name}": text for name, text in facts.items()}
+    tags |= {"receipts.provenance": parsed.receipt.run.provenance}
     tags |= {"receipts.status": entry.status, "mlflow.runName": entry.label or entry.id[:32]}
     return tags | ({"mlflow.source.git.commit": str(commit)} if commit else {})
 

@@ -19,7 +19,7 @@ _FOREIGN = re.compile(r"[^-/\w.]")
 # Megatron-LM's names and more.
 _TABLES: Final = (
     *("torchtitan", "nanotron", "megatron_bridge", "megatron", "nemo"),
-    *("maxtext", "t5x", "hf_trainer", "olmo", "composer"),
+    *("maxtext", "t5x", "hf_trainer", "olmo", "composer", "receipts"),
 )
 
 

@@ -1,0 +1,173 @@
+"""Runs that MLflow tracks, from a folder of its file store or from its server, read without MLflow.
+
+Source: mlflow/store/tracking/file_store.py (``EXPERIMENT/RUN/meta.yaml``, and a file for each metric, parameter and
+tag) and mlflow/protos/service.proto (REST 2.0). A metric's line is its time in milliseconds, its value and its step.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+import yaml
+
+from receipts.base.errors import Unreachable, UsageError
+
+MAX_POINTS: Final = 5_000_000  # of one run
+MAX_TEXT: Final = 1 << 20  # of a parameter, a tag or a description
+_PAGE: Final = 1000
+_ANSWER: Final = 64 << 20
+_PATIENCE: Final = 30.0  # seconds
+_LOCAL: Final = ("127.0.0.1", "::1", "localhost")
+TOKEN: Final = "MLFLOW_TRACKING_TOKEN"
+_STATUS: Final = ("", "RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED")  # a file store keeps the number
+Point = tuple[int, int, str, float]
+
+
+class TrackedRun(NamedTuple):
+    """One run: where it is, its description, and ``points`` (milliseconds since 1970, step, metric, value)."""
+
+    where: str
+    experiment: str
+    info: Mapping[str, Any]
+    params: Mapping[str, str]
+    tags: Mapping[str, str]
+    points: tuple[Point, ...]
+
+    @property
+    def status(self) -> str:
+        """``RUNNING``, ``SCHEDULED``, ``FINISHED``, ``FAILED`` or ``KILLED``."""
+        status = self.info.get("status")
+        return _STATUS[status] if isinstance(status, int) and 0 <= status < len(_STATUS) else str(status)
+
+
+def tracked_runs(place: str) -> Iterator[TrackedRun]:
+    """The runs of a store, an experiment or a run, but for deleted ones. Raises UsageError, Unreachable."""
+    if place.startswith(("http://", "https://")):
+        try:
+            yield from _server(place.rstrip("/"))
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise UsageError(f"{place}: this is no answer of MLflow; name the URL of its server") from None
+        return
+    folder = Path(place.removeprefix("file://"))
+    runs = [path for path in _described(folder) if {"run_id", "run_uuid"} & _yaml(path).keys()]
+    if not runs:
+        raise UsageError(
+            f"{place}: no run of MLflow's file store is here; start `mlflow server --backend-store-uri sqlite:///FILE` "
+            "for a database, and name its URL"
+        )
+    for path in runs:
+        if (run := _stored(path)) is not None:
+            yield run
+
+
+def _described(folder: Path) -> list[Path]:
+    return sorted({*folder.glob("meta.yaml"), *folder.glob("[!.]*/meta.yaml"), *folder.glob("[!.]*/[!.]*/meta.yaml")})
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(_text(path))
+    except (yaml.YAMLError, RecursionError, ValueError):
+        document = None
+    return document if isinstance(document, dict) else {}
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as stream:
+        return stream.read(MAX_TEXT).decode("utf-8", "replace")
+
+
+def _stored(description: Path) -> TrackedRun | None:
+    info, folder = _yaml(description), description.parent
+    if info.get("lifecycle_stage", "active") != "active":
+        return None
+    about = folder.parent / "meta.yaml"
+    experiment = str(_yaml(about).get("name", "")) if about.is_file() else ""
+    params, tags = ({name: _text(path) for name, path in _files(folder / kind)} for kind in ("params", "tags"))
+    points: list[Point] = []
+    for name, path in _files(folder / "metrics"):
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            for line in stream:
+                if (point := _point(name, line.split())) is not None and len(points) < MAX_POINTS:
+                    points.append(point)
+    return TrackedRun(f"{folder.parent.name}/{folder.name}", experiment, info, params, tags, tuple(points))
+
+
+def _files(folder: Path) -> list[tuple[str, Path]]:
+    """A name may hold strokes: then it is a file in a folder."""
+    return [(path.relative_to(folder).as_posix(), path) for path in sorted(folder.rglob("*")) if path.is_file()]
+
+
+def _point(name: str, cells: list[str]) -> Point | None:
+    try:
+        return int(cells[0]), int(cells[2]) if len(cells) > 2 else 0, name, float(cells[1])
+    except (ValueError, IndexError):
+        return None
+
+
+def _server(url: str) -> Iterator[TrackedRun]:
+    experiments = {item["experiment_id"]: str(item.get("name", "")) for item in _pages(url, "experiments", {})}
+    for number, name in experiments.items():
+        for item in _pages(url, "runs", {"experiment_ids": [number]}):
+            info, data = item["info"], item.get("data", {})
+            params, tags = (
+                {str(row["key"]): str(row.get("value", "")) for row in data.get(kind, ())}
+                for kind in ("params", "tags")
+            )
+            points: list[Point] = []
+            for key in sorted({str(row["key"]) for row in data.get("metrics", ())}):
+                points += _history(url, info["run_id"], key, MAX_POINTS - len(points))
+            host = urlsplit(url).netloc.rpartition("@")[2]
+            yield TrackedRun(f"{host}/{number}/{info['run_id']}", name, info, params, tags, tuple(points))
+
+
+def _pages(url: str, kind: str, query: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    token = ""
+    while True:
+        asked = {**query, "max_results": _PAGE, **({"page_token": token} if token else {})}
+        answer = _ask(f"{url}/api/2.0/mlflow/{kind}/search", json.dumps(asked).encode())
+        yield from answer.get(kind, ())
+        token = answer.get("next_page_token", "")
+        if not token:
+            return
+
+
+def _history(url: str, run: str, key: str, room: int) -> list[Point]:
+    points: list[Point] = []
+    token = ""
+    while len(points) < room:
+        query = {"run_id": run, "metric_key": key, "max_results": 25_000} | ({"page_token": token} if token else {})
+        answer = _ask(f"{url}/api/2.0/mlflow/metrics/get-history?{urlencode(query)}")
+        points += [
+            (int(row["timestamp"]), int(row.get("step", 0)), key, float(row["value"]))
+            for row in answer.get("metrics", ())
+        ]
+        token = answer.get("next_page_token", "")
+        if not token:
+            break
+    return points[:room]
+
+
+def _ask(url: str, body: bytes | None = None) -> dict[str, Any]:
+    parts, token = urlsplit(url), os.environ.get(TOKEN)
+    if token and parts.scheme == "http" and parts.hostname not in _LOCAL:
+        raise UsageError(f"the token of {TOKEN} would travel in the clear; name https://{parts.netloc}")
+    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+    place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=_PATIENCE) as answer:
+            document = json.loads(answer.read(_ANSWER))
+    except urllib.error.HTTPError as error:
+        raise UsageError(f"{place}: it answers {error.code} {error.reason} to {parts.path}") from None
+    except (OSError, urllib.error.URLError) as error:
+        raise Unreachable(f"{place}: it does not answer: {error}") from None
+    if not isinstance(document, dict):
+        raise TypeError(document)
+    return document
