@@ -2,8 +2,8 @@
 
 Sixteen clients submit receipts, a fifth of them twice, while the server is killed; afterwards the store must equal the
 one that ``receipts submit`` makes of the same documents. Then submits a second, beside the same receipts submitted
-to a file in this process, and, with ``--mlflow PYTHON``, beside the same launches logged to MLflow's server by as many
-clients; memory at rest; and the slowest of a hundred requests for each page of a store.
+to a file in this process, and, with ``--mlflow PYTHON`` and ``--aim PYTHON``, beside the same launches logged to their
+servers by as many clients; memory at rest; and the slowest of a hundred requests for each page of a store.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import httpx
@@ -30,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.result import ROW, Result, row
 from benchmarks.submitting.documents import summary
-from benchmarks.submitting.peer import mlflow_server
+from benchmarks.submitting.peer import aim_server, mlflow_server
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.store import Filters, open_store
@@ -41,7 +42,7 @@ from receipts.workflows.submit import submit
 CLIENTS: Final = 16
 TWICE: Final = 0.2
 PATIENCE: Final = 60.0  # seconds that a client tries while the server is down
-FASTER: Final = 20.0  # submits while MLflow logs one launch
+FASTER: Final = 20.0  # submits while a peer logs one launch
 REST_MIB: Final = 200.0
 PAGE_MS: Final = 200.0
 PAGES: Final = ("/", "/runs", "/runs?lane=cpu-torch", "/runs/{id}", "/compare?a={id}&b={other}", "/failures", "/inbox")
@@ -239,12 +240,12 @@ def _p99(values: Iterable[float]) -> float:
     return ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
 
 
-def beside_mlflow(python: Path, own: float, count: int) -> Iterator[Result]:
-    """A submit, of ``own`` milliseconds, beside a launch of the same documents that MLflow's server logs."""
+def beside(name: str, python: Path, own: float, count: int) -> Result:
+    """A submit, of ``own`` milliseconds, beside a launch of the same documents that another server logs."""
     documents = [summary(seed) for seed in range(count)]
-    theirs = mlflow_server(python, documents, CLIENTS)
-    floor = f"a launch logged to MLflow's server, {CLIENTS} clients"
-    yield Result("a submit over HTTP beside MLflow", own, "ms", floor, theirs, bar=1 / FASTER)
+    theirs = {"MLflow": mlflow_server, "Aim": aim_server}[name](python, documents, CLIENTS)
+    floor = f"a launch logged to {name}'s server, {CLIENTS} clients"
+    return Result(f"a submit over HTTP beside {name}", own, "ms", floor, theirs, bar=1 / FASTER)
 
 
 def measure(
@@ -252,7 +253,7 @@ def measure(
     submits: int = 2000,
     kills: int = 2,
     store: Path | None = None,
-    mlflow: Path | None = None,
+    peers: Mapping[str, Path] = MappingProxyType({}),
 ) -> list[Result]:
     """Every figure; the pages of a store that is given, or of the one that the crowd filled."""
     count = 400 if quick else submits
@@ -277,7 +278,7 @@ def measure(
                 _alone(folder, min(count, 400)),
             ),
             Result("server at rest", rest, "MiB", bar=REST_MIB, bar_on="value"),
-            *(beside_mlflow(mlflow, own, 20 if quick else 200) if mlflow else ()),
+            *(beside(name, python, own, 20 if quick else 200) for name, python in peers.items()),
             *pages(store or folder / "quiet" / "served.sqlite", 20 if quick else 100),
         ]
 
@@ -289,9 +290,11 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=2)
     parser.add_argument("--store", type=Path, help="the store whose pages are measured")
     parser.add_argument("--mlflow", type=Path, help="a Python that has MLflow, whose server is measured as well")
+    parser.add_argument("--aim", type=Path, help="a Python that has Aim, likewise")
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
-    results = measure(given.quick, given.submits, given.kills, given.store, given.mlflow)
+    peers = {name: python for name, python in (("MLflow", given.mlflow), ("Aim", given.aim)) if python is not None}
+    results = measure(given.quick, given.submits, given.kills, given.store, peers)
     for line in (ROW, *map(row, results)):
         print("  ".join(line))
     return int(not all(item.holds for item in results))

@@ -1,4 +1,4 @@
-"""The same launch kept by MLflow, in a SQLite store of its own, installed into a throw-away environment."""
+"""The same launch kept by MLflow, in a SQLite store of its own, or by Aim, each in an environment of its own."""
 
 from __future__ import annotations
 
@@ -55,6 +55,26 @@ def log(tree):
 
 trees = [json.loads(line) for line in (folder / "runs.jsonl").read_bytes().splitlines()]
 """
+# The same with Aim: settings as parameters of a run, steps as its metric; nothing is captured beside them.
+AIM_LOGGER = """
+import json, logging, pathlib, sys, time
+logging.disable(logging.CRITICAL)
+from aim import Run
+
+folder = pathlib.Path(sys.argv[1])
+quiet = {"system_tracking_interval": None, "log_system_params": False, "capture_terminal_logs": False}
+
+def log(tree):
+    measured, memory = tree.pop("measurement"), tree.pop("memory")
+    run = Run(repo=sys.argv[2], experiment="bench", **quiet)
+    run.name = tree["run"]["label"]
+    run["receipt"], run["memory"], run["stated"] = tree, memory, measured["stated"]
+    for step, value in enumerate(measured.get("step_durations_seconds", [])):
+        run.track(value, name="step_seconds", step=step)
+    run.close()
+
+trees = [json.loads(line) for line in (folder / "runs.jsonl").read_bytes().splitlines()]
+"""
 ONE_BY_ONE = """
 times = []
 for tree in trees:
@@ -84,7 +104,7 @@ class Peer(NamedTuple):
 
 
 class NoPeer(Exception):
-    """MLflow could not be installed or did not run; the message says why."""
+    """The peer could not be installed or did not run; the message says why."""
 
 
 def mlflow(rounds: int = 40) -> Peer:
@@ -102,19 +122,33 @@ def mlflow(rounds: int = 40) -> Peer:
 
 def mlflow_server(python: Path, documents: Sequence[bytes], clients: int) -> float:
     """Milliseconds a launch that so many clients log to MLflow's server, with the Python that has MLflow."""
+    store = ["--backend-store-uri", "sqlite:///{folder}/mlflow.db", "--artifacts-destination", "{folder}"]
+    command = [str(python), "-m", "mlflow", "server", "--port", "{port}", *store]
+    return _served(command, python, LOGGER + AT_ONCE, "http://127.0.0.1:{port}", documents, clients)
+
+
+def aim_server(python: Path, documents: Sequence[bytes], clients: int) -> float:
+    """Milliseconds a launch that so many clients log to Aim's tracking server, with the Python that has Aim."""
+    command = [str(python.parent / "aim"), "server", "--host", "127.0.0.1", "--port", "{port}", "--repo", "{folder}"]
+    return _served([*command, "-y"], python, AIM_LOGGER + AT_ONCE, "aim://127.0.0.1:{port}", documents, clients)
+
+
+def _served(
+    command: Sequence[str], python: Path, script: str, url: str, documents: Sequence[bytes], clients: int
+) -> float:
+    """Start a server over an empty folder, and have a script log the documents to it."""
     with tempfile.TemporaryDirectory() as place, socket.socket() as free:
         folder = Path(place)
         free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+        port = free.getsockname()[1]
         free.close()
         (folder / "runs.jsonl").write_bytes(b"".join(raw + b"\n" for raw in documents))
-        store = ["--backend-store-uri", f"sqlite:///{folder}/mlflow.db", "--artifacts-destination", str(folder)]
-        command = [str(python), "-m", "mlflow", "server", "--port", port, *store]
+        words = [word.format(folder=folder, port=port) for word in command]
         with (folder / "log").open("wb") as log:
-            server = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+            server = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
         try:
-            _wait(int(port))
-            call = [str(python), "-c", LOGGER + AT_ONCE, str(folder), f"http://127.0.0.1:{port}", str(clients)]
+            _wait(port)
+            call = [str(python), "-c", script, str(folder), url.format(port=port), str(clients)]
             return float(json.loads(_run(call).splitlines()[-1])["ms"])
         finally:
             os.killpg(server.pid, signal.SIGKILL)
@@ -127,7 +161,7 @@ def _wait(port: int, seconds: float = 120.0) -> None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
         time.sleep(0.2)
-    raise NoPeer(f"MLflow's server did not listen within {seconds:g} s")
+    raise NoPeer(f"the server did not listen within {seconds:g} s")
 
 
 def _run(call: list[str]) -> str:
