@@ -92,28 +92,36 @@ class _Search:
         """An axis without which ``bad`` is good, or a group that cannot be divided; and the good set that it joins."""
         good = base
         while _size(bad & ~good) > 1:
-            for part in self._halves(bad & ~good):
-                answer = self.outcome(good | part)
-                if answer == "good":
-                    good |= part
-                elif answer == "bad":
-                    bad = good | part
-                else:
-                    continue
-                break
-            else:
+            closer = self._closer(base, good, bad)
+            if closer is None:
                 self.inseparable.append(bad & ~good)
                 break
+            good, bad = closer
         return bad & ~good, good
+
+    def _closer(self, base: int, good: int, bad: int) -> tuple[int, int] | None:
+        """A good and a bad set with fewer axes between them; None where every way to divide these fails."""
+        rest = bad & ~good
+        for part in self._halves(rest):
+            answer = self.outcome(good | part)
+            if answer != "fails":
+                return (good | part, bad) if answer == "good" else (good, good | part)
+        # What fails beside the good axes may run without them.
+        alone = (base | part for part in _bits(rest) if self.outcome(base | part) == "bad")
+        return next(((base, number) for number in alone), None)
 
     def _halves(self, rest: int) -> Iterator[int]:
         """Parts of a set, those first that divide it evenly; of these, those whose outcome costs no launch."""
-        bits = [1 << at for at in range(rest.bit_length()) if rest >> at & 1]
+        bits = _bits(rest)
         parts = [
             sum(bit for at, bit in enumerate(bits) if choice >> at & 1) for choice in range(1, (1 << len(bits)) - 1)
         ]
         half = len(bits) / 2.0
         yield from sorted(parts, key=lambda part: (abs(_size(part) - half), not self._known(part), part))
+
+
+def _bits(number: int) -> list[int]:
+    return [1 << at for at in range(number.bit_length()) if number >> at & 1]
 
 
 def _size(number: int) -> int:
