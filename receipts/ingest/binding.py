@@ -107,8 +107,10 @@ def _shapes(draft: ReceiptDraft, reading: Reading) -> Iterator[Bond]:
     if not reading.queries or not isinstance(length, int):
         return
     ranks, packed = draft.get("parallelism.context") or 1, draft.get("batch.micro_batch") or 1
-    # Rings give a rank two half parts; a shifted target leaves the last token out.
-    fitting = {length, length - 1, length // ranks, length // (2 * ranks), length * packed, length * packed // ranks}
+    # A shifted target leaves the last token out; rings give a rank two half parts.
+    fitting = {length, length - 1, length * packed, length // ranks, length * packed // ranks}
+    if ranks > 1:
+        fitting.add(length // (2 * ranks))
     shapes = ", ".join(f"{sequence} × {head}" for sequence, head in sorted(reading.queries)[:3])
     # Latent attention adds half a head to queries, for positions (DeepSeek-V2, section 2.1).
     wide = {width, width * 3 // 2} if isinstance(width, int) else None

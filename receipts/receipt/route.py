@@ -40,7 +40,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "varlen": (),
     "te_fused": (),
     "te_fused_fp8": (),
-    "te_flash": (),
+    "te_flash": ("te_flash2", "te_flash3", "te_flash4"),  # its log names no version; the wheel does
     "te_unfused": (),
     "cudnn_fmha": (),
     "pallas_flash": (),

@@ -121,6 +121,10 @@ def _other_shape(trace: Tree) -> None:
     trace["traceEvents"][1]["args"]["Input Dims"] = [[2, 8, SEQUENCE // 4, WIDTH]] * 3
 
 
+def _half_shape(trace: Tree) -> None:
+    trace["traceEvents"][1]["args"]["Input Dims"] = [[2, 8, SEQUENCE // 2, WIDTH]] * 3
+
+
 def _other_host(trace: Tree) -> None:
     trace["host_name"] = "another-machine"
 
@@ -147,6 +151,7 @@ def _other_heads(trace: Tree) -> None:
         (_other_version, "it states 2.4.1, and the receipt 2.9.0"),
         (_other_host, "it was taken on another-machine"),
         (_other_shape, "its attention runs on 128 × 64"),
+        (_half_shape, "its attention runs on 256 × 64"),
         (_other_type, "its attention runs in bf16"),
         (_other_process, "it was taken in process"),
         (_other_heads, "its attention runs on 512 × 128"),

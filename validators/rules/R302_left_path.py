@@ -9,9 +9,9 @@ fp32; CUDA graphs were replayed that nobody asked for. A witness launch of the s
 the launch itself (where it cannot be told whether the witness ran the same configuration, the question stays open; a
 witness of another context never contradicts).
 
-*Accepted.* What was witnessed is what was intended and what the lane permits. `auto` intends any permitted path. Host
-reads (`aten::_local_scalar_dense`) are not fallbacks: R303 judges them. R307 judges FP8 that did not run, and R309 a
-partition that the compiler did not keep.
+*Accepted.* What was witnessed is what was intended and what the lane permits. `auto` intends any permitted path, and
+`xla` any attention that XLA makes itself. Host reads (`aten::_local_scalar_dense`) are not fallbacks: R303 judges them.
+R307 judges FP8 that did not run, and R309 a partition that the compiler did not keep.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _ASKED = {
     "compute_dtype": "numerics.compute_dtype",
 }
 _UNCOMPILED = "torch.compile:"  # before the name of a function that torch.compile gave back to the interpreter
+_COMPILER = "xla"  # as an attention: any kernel that the compiler makes, of which evidence names the kind
 _GRAPHS_SEEN = "path.witnessed.cuda_graphs"
 
 
@@ -101,6 +102,8 @@ def _same(name: str, want: Any, got: Any) -> bool:
         return dtypes(want) == dtypes(got)
     if name == "gemm" and want and not dtypes(want) and all(word.isalnum() for word in parts(want)):
         return {word.partition("_")[0] for word in parts(got)} == parts(want)  # a library, and its type left open
+    if name == "attention" and parts(want) == {_COMPILER}:
+        return {word.partition("_")[0] for word in parts(got)} == {_COMPILER}
     if name == "compute_dtype":
         asked, seen = dtypes(want), dtypes(got)
         return parts(want) == parts(got) or (
