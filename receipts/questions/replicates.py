@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from receipts.axes.difference import difference
 from receipts.axes.lane import Lane
 from receipts.axes.replicates import distinct_steps, replicates
+from receipts.judging.witness import as_requested
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -32,10 +34,11 @@ def with_replicates(
 ) -> list[Parsed]:
     """The group, and every stored launch that stands and differs from it in no axis, known or unknown.
 
-    The other side's launches are never taken, and where both sides are of one configuration the group stays as it
-    is: what repeats one side repeats the other. Launches of another kind replicate nothing; nor does a copy, which has
-    the steps of another launch. Which of them are samples is for `JudgedSide.samples` to say; launches
-    that failed are among them where the group's did not, so that they are counted. ``until``: none that ran later.
+    The other side's launches are never taken, and where both sides are of one configuration the group stays as it is:
+    what repeats one side repeats the other. Launches of another kind replicate nothing; nor does one that was asked for
+    another path and fell back to the group's, nor a copy, which has the steps of another launch. Which of them are
+    samples is for `JudgedSide.samples` to say; launches that failed are among them where the group's did not, so that
+    they are counted. ``until``: none that ran later.
     """
     from receipts.axes.configuration import configuration  # two files are compared without a store
 
@@ -57,11 +60,16 @@ def with_replicates(
         if any(head.stated.get(path) != candidate.stated.get(path) for path in as_measured):
             continue
         own_steps = distinct_steps(candidate)
-        if steps.isdisjoint(own_steps) and replicates(head, candidate, lane):
+        if steps.isdisjoint(own_steps) and replicates(head, candidate, lane) and _asked_alike(head, candidate, lane):
             steps.update(own_steps)
             taken.add(run.launch)
             launches.append(candidate)
     return launches
+
+
+def _asked_alike(head: Parsed, candidate: Parsed, lane: Lane) -> bool:
+    """Whether a launch was asked for what the group was: one that fell back to the group's path was not."""
+    return not difference(as_requested(head), as_requested(candidate), tuple(lane.not_applicable)).changed
 
 
 def groups(launches: Iterable[Parsed], lane: Lane) -> list[list[Parsed]]:

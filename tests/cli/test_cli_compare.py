@@ -148,6 +148,16 @@ def test_replicates_are_found_in_the_store_unless_refused(shell: Shell) -> None:
     assert len(shell("compare", "base-0", "cand", "--no-replicates", "--json").json["a"]) == 1
 
 
+@pytest.mark.slow
+def test_a_launch_that_fell_back_to_the_path_of_a_side_is_none_of_its_replicates(shell: Shell) -> None:
+    base, cand = shell.store("base"), shell.store("cand", numerics__learning_rate=0.001)
+    before = shell("compare", base, cand)
+    fallen = {"path__intended__attention": "sdpa_math", "measurement__step_durations_seconds": _steps(1)}
+    shell.store("other", **fallen)
+    after = shell("compare", base, cand)
+    assert (after.code, after.lines[-1]) == (before.code, before.lines[-1])
+
+
 def test_a_side_of_two_configurations_is_refused(pair: Shell) -> None:
     said = pair("compare", "base.json", "cand.json", "--also-a", pair.write("odd", numerics__learning_rate=5))
     assert said.code == 2
