@@ -11,6 +11,7 @@ import click
 
 from receipts.base.errors import UsageError
 from receipts.cli import output
+from receipts.cli.requirement import share
 from receipts.cli.session import Session, pass_session
 from receipts.cli.sides import METRIC
 
@@ -138,8 +139,7 @@ def _share(option: str, text: str | None) -> float | None:
     """A share, as `2%` or 0.02, above 0 and below 1. Raises UsageError."""
     if text is None:
         return None
-    number = re.fullmatch(r"\s*(\d*\.?\d+)\s*(%?)\s*", text)
-    value = float(number[1]) / (100.0 if number[2] else 1.0) if number is not None else 0.0
-    if not 0.0 < value < 1.0:
+    value = share(text)
+    if value is None:
         raise UsageError(f"{option} {text}: write a share, such as 2%")
     return value

@@ -33,15 +33,21 @@ class Required(NamedTuple):
 
 def read(text: str) -> Required | None:
     """A requirement as it is typed: ``faster``, ``not-slower``, ``not-slower=2%``, ``equivalent``; None for others."""
-    name, stated, share = text.partition("=")
+    name, equals, stated = text.partition("=")
     kind = next((known for known in MEETS if known == name), None)
     if kind is None:
         return None
-    if not stated:
+    if not equals:
         return Required(kind)
-    number = re.fullmatch(r"\s*(\d*\.?\d+)\s*(%?)\s*", share)
-    margin = float(number[1]) / (100.0 if number[2] else 1.0) if number is not None else 0.0
-    return Required(kind, margin) if kind == "not-slower" and 0.0 < margin < 1.0 else None
+    margin = share(stated)
+    return Required(kind, margin) if kind == "not-slower" and margin is not None else None
+
+
+def share(text: str) -> float | None:
+    """A share as it is typed, as `2%` or 0.02, above 0 and below 1; None for others."""
+    number = re.fullmatch(r"\s*(\d*\.?\d+)\s*(%?)\s*", text)
+    value = float(number[1]) / (100.0 if number[2] else 1.0) if number is not None else 0.0
+    return value if 0.0 < value < 1.0 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from receipts.base.extras import extra
-from receipts.stats.estimate import RatioEstimate, pooled, welch
+from receipts.stats.estimate import RatioEstimate, against_floor, pooled, welch
 from receipts.stats.order_statistics import median
 
 if TYPE_CHECKING:
@@ -80,9 +80,8 @@ def host_effects(logs: Sequence[float], hosts: Sequence[str | None]) -> dict[str
     """
     switches = [(i, i + 1) for i in range(len(hosts) - 1) if hosts[i] != hosts[i + 1]]
     counted = Counter(hosts[at] for switch in switches for at in switch)
-    numbers: dict[str | None, int] = {}
-    for host in sorted(host for host, count in counted.items() if host is not None and count >= _FEWEST_SWITCHES):
-        numbers[host] = len(numbers)
+    often = sorted(host for host, count in counted.items() if host is not None and count >= _FEWEST_SWITCHES)
+    numbers: dict[str | None, int] = {host: number for number, host in enumerate(often)}
     kept = [(i, j) for i, j in switches if hosts[i] in numbers and hosts[j] in numbers]
     if not kept:
         return {}
@@ -147,26 +146,20 @@ def _confirmed(logs: Sequence[float], bounds: list[int]) -> list[int]:
     return bounds
 
 
-def _estimate(logs: Sequence[float], start: int, at: int, stop: int) -> RatioEstimate:
-    """The log ratio across a place, by the spread of both sides; of one spread where a side is short."""
+def _estimate(logs: Sequence[float], start: int, at: int, stop: int, *, separate: bool) -> RatioEstimate:
+    """The log ratio across a place, by one spread of both sides, or by ``separate`` ones where neither is short."""
     before, after = logs[start:at], logs[at:stop]
-    if min(len(before), len(after)) >= _OWN_SPREAD:
-        return welch(before, after)
     sigma = pooled((before, after))
-    difference = math.fsum(after) / len(after) - math.fsum(before) / len(before)
-    if sigma is None:
-        return RatioEstimate(difference, 0.0, None)
-    return RatioEstimate(difference, sigma.value * math.sqrt(1.0 / len(before) + 1.0 / len(after)), sigma.df)
+    if sigma is None or (separate and min(len(before), len(after)) >= _OWN_SPREAD):
+        return welch(before, after)
+    return against_floor(before, after, sigma)
 
 
 def _strength(logs: Sequence[float], start: int, at: int, stop: int) -> float:
     """The log ratio across a place over half its interval, at a level that allows for every place of the series."""
-    sigma = pooled((logs[start:at], logs[at:stop]))
-    if sigma is None:
-        return math.inf
-    difference = math.fsum(logs[at:stop]) / (stop - at) - math.fsum(logs[start:at]) / (at - start)
-    estimate = RatioEstimate(difference, sigma.value * math.sqrt(1.0 / (at - start) + 1.0 / (stop - at)), sigma.df)
-    return abs(difference) / estimate.half_width(1.0 - (1.0 - CONFIDENCE) / (len(logs) - 1))
+    estimate = _estimate(logs, start, at, stop, separate=False)
+    half = estimate.half_width(1.0 - (1.0 - CONFIDENCE) / (len(logs) - 1))
+    return abs(estimate.log_ratio) / half if half else math.inf
 
 
 def _orders_share(logs: Sequence[float], start: int, at: int, stop: int) -> float:
@@ -231,7 +224,7 @@ def _drift(logs: Sequence[float], run: Sequence[int]) -> LevelChange | None:
 
 
 def _step(logs: Sequence[float], start: int, at: int, stop: int) -> LevelChange:
-    estimate = _estimate(logs, start, at, stop)
+    estimate = _estimate(logs, start, at, stop, separate=True)
     return _change("step", at, start, stop, estimate, estimate.half_width(CONFIDENCE))
 
 

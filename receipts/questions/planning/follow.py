@@ -127,12 +127,9 @@ def estimated(a: Sequence[float], b: Sequence[float], experiment: Experiment) ->
     """B − A in logs, by the spread that the looks were planned with."""
     if experiment.looks.df is not None:
         return against_floor(a, b, Sigma(experiment.sigma, experiment.sigma_df, "measured"))
-    own = pooled((a, b))
-    if own is None:
-        return RatioEstimate(math.fsum(b) / len(b) - math.fsum(a) / len(a), 0.0, None)
-    equal = against_floor(a, b, own)
-    separate = welch(a, b) if min(len(a), len(b)) > 1 else equal
-    return separate if separate.error > equal.error else equal
+    own, separate = pooled((a, b)), welch(a, b)
+    equal = against_floor(a, b, own) if own is not None else separate
+    return max(equal, separate, key=lambda item: item.error)
 
 
 def _improvement(estimate: RatioEstimate, better: str) -> RatioEstimate:
