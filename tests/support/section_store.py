@@ -124,7 +124,7 @@ def clock(at: datetime) -> Iterator[None]:
     """A store records at that moment."""
     still = mock.Mock(wraps=datetime)
     still.now.return_value = at
-    modules = ("receipts.store.database", "receipts.store.store", "receipts.store.history.published")
+    modules = ("receipts.store.database", "receipts.store.store")
     with ExitStack() as patches:
         for module in modules:
             patches.enter_context(mock.patch(f"{module}.datetime", still))
