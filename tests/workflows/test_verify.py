@@ -15,7 +15,7 @@ from receipts.base.errors import StoreError
 from receipts.cli import main
 from receipts.emit import Recorder
 from receipts.store import open_store
-from receipts.store.kept import Bucket, Folder, KeptFiles, PackedFiles
+from receipts.store.kept import Bucket, Folder, KeptFiles
 from receipts.workflows.collect import collect
 
 pytestmark = pytest.mark.slow
@@ -180,7 +180,7 @@ def test_a_place_keeps_the_same_bytes_once_and_forgets_them(kind: str, tmp_path:
     }
     if kind != "folder":
         pytest.importorskip("obstore")
-    place: PackedFiles = places[kind]()
+    place: Folder | Bucket = places[kind]()
     kept = KeptFiles(place)
     file = tmp_path / "a.log"
     file.write_text("step 1\n" * 1000)
