@@ -16,6 +16,7 @@ from receipts.ingest.evidence import AllocationFailure, FileEvidence, Reading
 from receipts.ingest.evidence.registry import line_readers
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.stream import Source
+from receipts.ingest.last_words import last_words, prints_steps
 from receipts.ingest.series import StepSeries
 
 SOURCE: Final = "ending"
@@ -64,6 +65,13 @@ def state_ending(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: Step
             draft.put("run.exit_code", code, crash[0], SOURCE, "torchrun's report")
         draft.put("failure.class", "not_oom", crash[0], SOURCE)
         draft.put("failure.message", crash[1], crash[0], SOURCE)
+    elif last := next(
+        ((file, words) for file in files if not _outrun(file, steps) and (words := last_words(file))), None
+    ):
+        where, words = Where(last[0].name), last[1]
+        draft.put("run.outcome", words.outcome, where, SOURCE, words.line)
+        draft.put("failure.class", "not_oom", where, SOURCE)
+        draft.put("failure.message", words.line, where, SOURCE)
     elif cut := next((file for file, reading in readings(files) if reading.cut), None):
         draft.put("run.outcome", "crash", Where(cut.name), SOURCE, "the log ends before the run does")
     elif (broken := next((file for file in files if file.cut and _may_hold_the_end(file, steps)), None)) is not None:
@@ -173,9 +181,7 @@ def last_traceback(file: FileEvidence) -> tuple[Where, str] | None:
     at = tail.rfind(_TRACEBACK)
     if at < 0 or _IGNORED in tail[max(0, at - 400) : at]:
         return None
-    sources = {reading.source for reading in file.readings if len(reading.steps)}
-    kinds = [kind for kind in line_readers() if kind.source in sources]
-    if kinds and any(len(reading.steps) for reading in scan([tail[at:]], kinds)):
+    if prints_steps(file, tail[at:]):
         return None
     error = _ERROR.search(tail[at:].decode("utf-8", "replace"))
     return (Where(file.name), (_of_worker(tail) or error[1])[:500]) if error else None

@@ -148,3 +148,31 @@ def test_an_attempt_that_another_one_outran_is_not_the_end(tmp_path: Path) -> No
 def test_no_file_is_named_for_an_end_that_none_shows(tmp_path: Path) -> None:
     found = ingested(file(tmp_path, Reading("megatron", records=1)))
     assert {str(item.where) for item in found.leaves if item.path == "run.outcome"} == {"ingest"}
+
+
+_STEP = (
+    " [2026-09-01 10:00:0{0}] iteration        {0}/      9 | consumed samples:           32 | elapsed time per "
+    "iteration (ms): 2210.0 | global batch size:    32 | lm loss: 9.0E+00 | grad norm: 1.2 |\n"
+)
+_STEPS = _STEP.format(1) + _STEP.format(2)
+_LAST_WORDS = {
+    "hang": "[rank3]:[E901 ProcessGroupNCCL.cpp:632] [Rank 3] Watchdog caught collective operation timeout: Work(1)\n",
+    "preempted": "slurmstepd: error: *** STEP 8.0 ON n1 CANCELLED AT 2026-09-01T10:10:00 DUE TO PREEMPTION ***\n",
+    "crash": "  traceback : Signal 9 (SIGKILL) received by PID 17\n",
+}
+
+
+@pytest.mark.parametrize("outcome", _LAST_WORDS)
+def test_the_last_words_of_a_log_tell_how_it_ended_without_an_error(tmp_path: Path, outcome: str) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(_STEPS + _LAST_WORDS[outcome] + "Sending process 14 closing signal SIGTERM\n")
+    found = assemble([read(log)], Options())
+    assert at(found, "run.outcome") == outcome
+    assert at(found, "failure.message") == _LAST_WORDS[outcome].strip()
+
+
+@pytest.mark.parametrize("after", [_STEP.format(3), "[after training is done] datetime: 2026-09-01 10:01:00\n"])
+def test_words_before_a_later_step_or_in_a_run_that_ended_well_end_nothing(tmp_path: Path, after: str) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(_STEPS + _LAST_WORDS["preempted"] + after)
+    assert at(assemble([read(log)], Options()), "run.outcome") == "ok"
