@@ -270,6 +270,34 @@ def test_a_setting_that_was_added_a_day_later_does_not_move_the_end(tmp_path: Pa
     assert (patched["run.started"], patched["run.finished"]) == (plain["run.started"], plain["run.finished"])
 
 
+def test_a_record_that_two_handlers_wrote_is_one(tmp_path: Path) -> None:
+    lines = (head() + blocks("step", 1)).splitlines(keepends=True)
+    twice = "".join(f"{line}{line.removeprefix('0: ')}" for line in lines)
+    once, again = (one(tmp_path / name, text).stated for name, text in (("a", "".join(lines)), ("b", twice)))
+    own = [path for path in once if path.startswith(("measurement.", "numerics.", "batch."))]
+    assert {path: again.get(path) for path in own} == {path: once[path] for path in own}
+
+
+@pytest.mark.parametrize("text", ["\0" * 200 + head(), ":::MLLOG {'init_start': 1}\n:::MLLOG []\n" + '"init_start"\n'])
+def test_a_log_of_which_no_record_can_be_read_is_no_launch(tmp_path: Path, text: str) -> None:
+    (item,) = imported(repository(tmp_path, {"Acme/results/box/bench/result_0.txt": text}))
+    assert item.raw is None
+    assert "no record with a time_ms" in str(item.problems[0])
+
+
+@pytest.mark.parametrize("description", [None, "", "[]", '{"accelerator_model_name": '])
+def test_without_a_description_the_platform_stands_and_that_is_remarked(
+    tmp_path: Path, description: str | None
+) -> None:
+    root = repository(tmp_path, {"Acme/results/box/bench/result_0.txt": head() + blocks("step", 1)})
+    (file,) = root.glob("*/systems/*.json")
+    file.write_text(description) if description is not None else file.unlink()
+    (item,) = imported(root)
+    stated = receipt(item).stated
+    assert (stated["hardware.accelerator"], stated.get("hardware.chips")) == ("2xH200", None)
+    assert any("systems/box.json" in remark for remark in stated["notes.ingest.remarks"])
+
+
 def test_a_copy_under_another_system_is_the_same_launch(tmp_path: Path) -> None:
     text = head() + blocks("step", 1)
     other = text.replace('"2xH200"', '"2xH200-POWER"').replace("0: :::MLLOG", " 0: :::MLLOG")

@@ -62,6 +62,9 @@ def import_log(place: LogPath) -> PublishedLog:
     launch = launch_of(place)
     log = read(place.path, place.name)
     own = next((reading for reading in log.readings if reading.source == "mlperf"), None)
+    if own is None or "run.started" not in own.stated:
+        problem = Problem("run.started", "no record with a time_ms can be read in it", "fetch the log again")
+        return PublishedLog(place, launch, None, (problem,))
     evidence = [replace(log, readings=(*log.readings, _stated(place, launch, own)))]
     if (description := place.description) is not None:
         evidence.append(read(description, f"systems/{description.name}"))
@@ -81,17 +84,19 @@ def launch_of(place: LogPath) -> str:
     return digest.hexdigest()
 
 
-def _stated(place: LogPath, launch: str, own: Reading | None) -> Reading:
+def _stated(place: LogPath, launch: str, own: Reading) -> Reading:
     """What the place says: whose launch it is, and under which submission."""
     reading = Reading(SOURCE, records=1)
     reading.state("run.launch", launch, "digest of the log's records")
     reading.state("run.context", place.context, place.context)
     reading.state("run.label", f"{place.context.partition('/')[2] or place.name} {place.path.stem}", place.name)
-    if place.benchmark and (own is None or "model.name" not in own.stated):
+    if place.benchmark and "model.name" not in own.stated:
         reading.state("model.name", place.benchmark, place.benchmark)
+    if place.system and place.description is None:
+        reading.remark("note", f"no systems/{place.system}.json describes the machine")
     return reading
 
 
-def _closed(reading: Reading | None) -> bool:
-    division = reading.stated.get("features.submission_division") if reading is not None else None
+def _closed(reading: Reading) -> bool:
+    division = reading.stated.get("features.submission_division")
     return division is None or division.value == "closed"
