@@ -1,4 +1,4 @@
-"""Bisecting over axes, measured: `python -m benchmarks.bisect [--draws 2000]`.
+"""Bisecting over axes, measured: `python -m benchmarks.bisecting [--draws 2000]`.
 
 Each draw is a lattice of axes with causes at random places: launches of a configuration take the time that its causes
 give, with 0.4 % of noise, and its outcome is the effect verdict on them, as in `receipts bisect`. Where the verdict is
@@ -101,7 +101,7 @@ def right(lattice: Lattice, explained: Explanation) -> bool:
 
 def main() -> int:
     """Print the share of draws that are explained and the steps; 1 where one is not, or takes too many."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.bisect", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bisecting", description=__doc__)
     parser.add_argument("--draws", type=int, default=2000)
     options = parser.parse_args()
     rng = random.Random(25)
