@@ -148,6 +148,8 @@ def _journal(parsed: Parsed, files: Mapping[str, Path], kept: KeptFiles | None, 
     parts = [part for path in paths if (part := part_of(path, parsed.receipt.run.launch)) is not None]
     if len(parts) < len(paths):
         yield Checked("journal", "other", "it is of another launch, or broken")
+    elif parts and len(parts) < len(digests):
+        yield Checked("journal", "missing", f"{len(parts)} of {len(digests)} ranks; all are replayed together")
     elif parts:
         other = [Checked(path, "other", why) for path, why in differences(parsed, parts)]
         yield from other or [Checked("journal", "same")]

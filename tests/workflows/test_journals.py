@@ -11,6 +11,8 @@ import pytest
 
 from receipts.base.errors import InputError
 from receipts.emit import Recorder
+from receipts.emit.merge import merge
+from receipts.emit.part_file import load
 from receipts.ingest import Options
 from receipts.publish.origins import Origins
 from receipts.publish.words import words
@@ -82,6 +84,24 @@ def test_a_journal_is_kept_with_its_receipt_and_read_again(journaled: Path, tmp_
     assert {item.what: item.word for item in done.checks} == {"bytes": "same", "journal": "same"}
     without = verify(parse(whole.document), lane, by_digest(tmp_path / "other.journal"))
     assert (without.exit_code, [item.what for item in without.checks]) == (0, ["bytes"])
+
+
+def test_ranks_journals_are_replayed_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECEIPTS_LAUNCH", "9b2d7c1e-0000-4000-8000-000000000001")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for rank in ("0", "1"):
+        monkeypatch.setenv("RANK", rank)
+        with Recorder(
+            "cpu-torch", out=tmp_path / rank / "run.json", probes=False, quiet=True, keep_journal=True
+        ) as rec:
+            rec.state("model.hidden", 64)
+            with rec.step(tokens=512):
+                pass
+    parts = [load(str(path)) for path in sorted(tmp_path.glob("*/*.part.json"))]
+    merged, lane = parse(Document(merge(parts).text().encode(), "run.json")), rulebook().lanes.of("cpu-torch")
+    assert {item.what: item.word for item in verify(merged, lane, by_digest(tmp_path)).checks}["journal"] == "same"
+    alone = verify(merged, lane, by_digest(tmp_path / "1"))
+    assert [(item.word, item.why[:6]) for item in alone.checks if item.what == "journal"] == [("missing", "1 of 2")]
 
 
 def test_show_tells_a_probe_the_recorder_and_the_job_apart(tmp_path: Path) -> None:
