@@ -60,7 +60,7 @@ def _records(source: Source, entry: FileMap, reading: Reading) -> Iterator[Recor
             if isinstance(row, dict):
                 yield 0, row
         return
-    lines = ((at, raw.decode("utf-8", "replace")) for at, raw in enumerate(_lines(source), 1))
+    lines = source.lines()
     if entry.form == "csv":
         rows = csv.DictReader((text for _, text in lines), delimiter=entry.delimiter)
         try:
@@ -73,11 +73,6 @@ def _records(source: Source, entry: FileMap, reading: Reading) -> Iterator[Recor
                 yield at, match.groupdict()
     else:
         yield from _objects(lines, reading)
-
-
-def _lines(source: Source) -> Iterator[bytes]:
-    for chunk in source.chunks():
-        yield from chunk.splitlines()
 
 
 def _objects(lines: Iterable[tuple[int, str]], reading: Reading) -> Iterator[Record]:

@@ -135,6 +135,11 @@ class Source:
         if rest:
             yield rest
 
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Lines without their ends, by their numbers from 1."""
+        raw = (line for chunk in self.chunks() for line in chunk.splitlines())
+        return ((number, line.decode("utf-8", "replace")) for number, line in enumerate(raw, 1))
+
     def _next(self, stream: Stream) -> bytes:
         try:
             # One read of what lies below: what came before a break must not be lost with it.

@@ -7,7 +7,7 @@ Source: pip `operations/freeze.py` (``name==version``, ``name @ url``, ``-e url#
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence.reader import FileReader
@@ -34,7 +34,8 @@ class PipFreezeReader(FileReader):
 
     @classmethod
     def claims(cls, head: bytes) -> bool:
-        lines = _lines(head)
+        text = head.decode("utf-8", "replace").splitlines()
+        lines = [line for _, line in _listed(enumerate(text if len(head) < 60_000 else text[:-1]))]
         if lines and _HEAD.fullmatch(lines[0]):
             return len(lines) > 2 and set(lines[1]) <= {"-", " "} and _ROW.fullmatch(lines[2]) is not None
         known = sum(1 for line in lines if _known(line))
@@ -43,7 +44,7 @@ class PipFreezeReader(FileReader):
     def read(self, source: Source) -> list[Reading]:
         reading = Reading(self.source)
         strange = 0
-        for number, line in _numbered(source):
+        for number, line in _listed(source.lines()):
             match = _FROZEN.fullmatch(line) or _ROW.fullmatch(line)
             name, version = (match[1], match[2]) if match else (None, None)
             if match is None and (built := _FROM.fullmatch(line)) is not None:
@@ -68,20 +69,11 @@ def _known(line: str) -> bool:
     return any(pattern.fullmatch(line) is not None for pattern in (_FROZEN, _FROM, _EDITABLE))
 
 
-def _lines(head: bytes) -> list[str]:
-    text = head.decode("utf-8", "replace")
-    lines = text.splitlines() if len(head) < 60_000 else text.splitlines()[:-1]
-    return [line.strip() for line in lines if line.strip() and not line.startswith(("#", "WARNING: "))]
-
-
-def _numbered(source: Source) -> Iterator[tuple[int, str]]:
-    number = 0
-    for chunk in source.chunks():
-        for raw in chunk.splitlines():
-            number += 1
-            line = raw[:4096].decode("utf-8", "replace").strip()
-            if line and not line.startswith(("#", "WARNING: ")):
-                yield number, line
+def _listed(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The lines that may name a distribution, by their numbers."""
+    for number, line in lines:
+        if (text := line[:4096].strip()) and not line.startswith(("#", "WARNING: ")):
+            yield number, text
 
 
 READERS = (PipFreezeReader,)

@@ -44,7 +44,7 @@ class ExportedTable(FileReader):
         """One reading; a chart of several runs is none's."""
         reading = Reading(self.source)
         metrics = NamedMetrics(reading)
-        lines = _lines(source)
+        lines = (line for _, line in source.lines())
         names = _columns(next(lines, ""))[:_MAX_COLUMNS]
         if names and names[0] == "Step" and "_step" not in names:
             names = self._of_one_run(reading, names)
@@ -92,36 +92,23 @@ class ExportedRows(FileReader):
         """One reading of rows or of a summary."""
         reading = Reading(self.source)
         metrics = NamedMetrics(reading)
-        rows = list(self._head(source))
-        if len(rows) == 1 and "_step" in rows[0] and "_wandb" in rows[0]:
-            _summary(reading, rows[0])
+        text = source.document()
+        whole = parsed(text, MAX_DOCUMENT) if text is not None else None
+        if isinstance(whole, dict) and "_step" in whole and "_wandb" in whole:
+            _summary(reading, whole)
             return [reading]
-        skipped = sum(not put_row(metrics, row) for row in self._rows(source))
+        skipped = sum(not put_row(metrics, row) for row in self._rows(source, whole))
         _close(reading, metrics, skipped)
         return [reading]
 
-    def _head(self, source: Source) -> Iterator[dict[str, Any]]:
-        """The file as one object, where it is one."""
-        text = source.document()
-        whole = parsed(text, MAX_DOCUMENT) if text is not None else None
-        if isinstance(whole, dict):
-            yield whole
-
-    def _rows(self, source: Source) -> Iterator[dict[str, Any]]:
+    def _rows(self, source: Source, whole: Any) -> Iterator[dict[str, Any]]:
         if source.head.lstrip().startswith(b"["):
-            text = source.document()
-            whole = parsed(text, MAX_DOCUMENT) if text is not None else None
             yield from (row for row in whole if isinstance(row, dict)) if isinstance(whole, list) else ()
             return
-        for line in _lines(source):
+        for _, line in source.lines():
             row = parsed(line) if line.strip() else None
             if isinstance(row, dict):
                 yield row
-
-
-def _lines(source: Source) -> Iterator[str]:
-    for chunk in source.chunks():
-        yield from chunk.decode("utf-8", "replace").splitlines()
 
 
 def _columns(line: str) -> list[str]:
