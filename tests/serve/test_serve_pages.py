@@ -149,6 +149,26 @@ def test_pictures_say_what_they_show() -> None:
     assert drawn([1.0], []) == ""
 
 
+def test_a_headline_counts_no_more_than_is_known(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def headline(path: str) -> str:
+        return " ".join(Read(client.get(path).text).text.split())
+
+    assert "Runs 11 receipts" in headline("/runs")
+    assert "Runs 2 receipts" in headline("/runs?outcome=oom")
+    assert "no receipt meets these conditions" in headline("/runs?q=chips>=9999")
+    for page in ("runs", "failures"):
+        monkeypatch.setattr(f"receipts.serve.pages.{page}.ROWS", 1)
+    assert "1 of 11 receipts" in headline("/runs")
+    assert "1 of the receipts that meet these conditions" in headline("/runs?outcome=oom")
+    assert "the newest 1 failed launch of cpu-torch" in headline("/failures")
+
+
+def test_a_title_is_no_page(client: TestClient) -> None:
+    found = re.search(r"<h1.*?</h1>", client.get(f"/runs/{EVERY[6].id}").text, re.DOTALL)
+    assert found is not None
+    assert found[0].count("w") < 120
+
+
 def test_the_inbox_counts_who_waits_for_each_question(client: TestClient) -> None:
     text = Read(client.get("/inbox").text).text
     assert "Questions of 1 open receipt," in text
@@ -170,4 +190,4 @@ def test_what_is_wrong_with_a_run_comes_first(client: TestClient) -> None:
 def test_a_run_names_itself_once_and_an_unknown_cost_is_not_zero(client: TestClient) -> None:
     assert "<bdi>small decoder</bdi></p>" not in client.get(f"/runs/{A}").text
     failed = Read(client.get("/failures").text).text
-    assert "2 launches of cpu-torch failed" in failed
+    assert "2 failed launches of cpu-torch" in failed

@@ -25,17 +25,17 @@ def failures(call: Call) -> View:
     if lane and lane not in lanes:
         raise NotFound(f"no receipt has lane {lane!r}")
     outcomes = [name for name, _ in held.by["outcome"] if name != "ok"]
-    rows: list[Stored] = []
+    every: list[Stored] = []
     for outcome in outcomes:
-        rows += page_of(
+        every += page_of(
             call.store.opened,
             [f"lane={lane}", f"outcome={outcome}"],
             order="newest",
-            limit=ROWS,
+            limit=ROWS + 1,
             superseded=False,
             cursor=None,
         )[0]
-    rows = sorted(rows, key=lambda item: item.started, reverse=True)[:ROWS]
+    rows = sorted(every, key=lambda item: item.started, reverse=True)[:ROWS]
     sections = [_envelope(call, lane), failed(rows)] if lane else []
     values: dict[str, Any] = {"lane": lane, "lanes": lanes, "plan": given.get("plan", "")}
     if given.get("plan"):
@@ -46,7 +46,9 @@ def failures(call: Call) -> View:
     cost = f"{sum(costs):,.1f} chip-hours" if costs else "at an unknown cost"
     if len(costs) < len(rows) and costs:
         cost += f" in the {len(costs)} whose cost is known"
-    headline = f"{counted(len(rows), 'launch', 'launches')} of {lane} failed, {cost}" if rows else "no launch failed"
+    which = "the newest " if len(every) > len(rows) else ""
+    number = counted(len(rows), "failed launch", "failed launches")
+    headline = f"{which}{number} of {lane}, {cost}" if rows else "no launch failed"
     return View(Page("Failures and envelope", (headline,), sections=tuple(sections)), "failures", values)
 
 
@@ -117,5 +119,5 @@ def _fits(counts: list[int] | None) -> Mark | str:
         return ""
     worked, failed = counts
     if worked and failed:
-        return Mark("open", f"{worked} fit, {failed} did not")
-    return Mark("yes", f"{worked} fit") if worked else Mark("no", f"{failed} did not fit")
+        return Mark("open", f"{worked:,} fit, {failed:,} did not")
+    return Mark("yes", f"{worked:,} fit") if worked else Mark("no", f"{failed:,} did not fit")

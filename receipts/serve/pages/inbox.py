@@ -37,14 +37,14 @@ def inbox(call: Call) -> View:
         for at, item in enumerate(questions)
     ]
     week = datetime.now(UTC) - timedelta(days=7)
-    lately = page_of(
+    lately, more = page_of(
         call.store.opened,
         [f"started>={week:%Y-%m-%d}", "outcome!=ok"],
         order="newest",
         limit=ROWS,
         superseded=False,
         cursor=None,
-    )[0]
+    )
     stale = [item for item in call.store.claims().to_dict() if item["status"] in ("stale", "refuted")]
     claims = tuple(row(item["claim"], Mark("no", item["status"]), item["text"][:200]) for item in stale)
     table = Table(
@@ -56,6 +56,7 @@ def inbox(call: Call) -> View:
         Section("claims", "Stale and refuted claims", tables=(table,)),
     )
     open_, fell = counted(len(points), "open question"), counted(len(lately), "failed launch", "failed launches")
+    fell = f"more than {fell}" if more else fell
     headline = f"{open_}, {fell}, {counted(len(stale), 'claim')} stale or refuted"
     return View(Page("Inbox", (headline,), sections=sections))
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from receipts.api.receipt import Receipt
 
 
+TITLE: Final = 120  # letters of a label; the whole is among what is stated
 REASONS: Final = ("failure", "errors", "missing")  # what a reader looks for first
 
 
@@ -41,7 +42,7 @@ def one_run(call: Call) -> View:
     values = {"id": receipt.id, "script": script, "may_decide": may(call, "decide")}
     # The label is the page's title already.
     facts = tuple(item for item in shown.facts if item != ("", (shown.title,)))
-    return View(replace(shown, facts=facts, sections=tuple(sections)), "run", values)
+    return View(replace(shown, title=shown.title[:TITLE], facts=facts, sections=tuple(sections)), "run", values)
 
 
 def _folded(section: Section) -> Section:
@@ -54,7 +55,7 @@ def _steps(call: Call, receipt: Receipt) -> Section | None:
     steady = segment.of(range(len(seconds))) if segment is not None and segment.status == "steady" else []
     if len(seconds) < 2:
         return None
-    caption = ("Seconds by step; what is shaded is steady and counts",)
+    caption = ("Step times; what is shaded is steady and counts",)
     figure = Figure("steps-trace", caption, lambda name: trace.picture(seconds, steady, name=name, title="Steps"))
     return Section("steps", "Steps", figures=(figure,))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
+from receipts.base.units import counted
 from receipts.publish.page import Mark, Page, State
 from receipts.publish.readings import number
 from receipts.serve.cursor import page as page_of
@@ -42,9 +43,18 @@ def runs(call: Call) -> View:
     ]
     more = url("/runs", [*chosen, ("cursor", following)]) if following else ""
     values = {"query": text, "filters": filters, "folds": list(_folds(call, rows)), "more": more, "clear": bool(chosen)}
-    total = sum(count for _, count in held.by["status"])
-    headline = f"{len(rows)} of {total:,} receipts" if rows else "no receipt meets these conditions"
+    part = following is not None or "cursor" in call.request.query_params
+    headline = _headline(len(rows), sum(count for _, count in held.by["status"]), chosen=bool(chosen), part=part)
     return View(Page("Runs", (headline,)), "runs", values)
+
+
+def _headline(count: int, total: int, *, chosen: bool, part: bool) -> str:
+    """How many rows there are; ``total`` counts the whole store, and nobody counted what meets conditions."""
+    if not count:
+        return "no receipt meets these conditions" if chosen else "no receipt yet; store one: receipts submit run.json"
+    if chosen:
+        return f"{count} of the receipts that meet these conditions" if part else counted(count, "receipt")
+    return f"{count} of {total:,} receipts" if part else counted(count, "receipt")
 
 
 def _with(chosen: Sequence[tuple[str, str]], name: str, value: str) -> list[tuple[str, str]]:
