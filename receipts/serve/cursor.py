@@ -40,7 +40,13 @@ def read(text: str) -> Cursor:
 
 
 def page(
-    store: Opened, conditions: Sequence[str], *, order: str, limit: int, superseded: bool, cursor: str | None
+    store: Opened,
+    conditions: Sequence[str],
+    *,
+    limit: int,
+    order: str = ORDERS[0],
+    superseded: bool = False,
+    cursor: str | None = None,
 ) -> tuple[list[Entry], str | None]:
     """So many rows after a cursor, and the cursor of the next page; None where this is the last. Raises UsageError."""
     if len(conditions) > MOST:

@@ -27,14 +27,7 @@ def failures(call: Call) -> View:
     outcomes = [name for name, _ in held.by["outcome"] if name != "ok"]
     every: list[Stored] = []
     for outcome in outcomes:
-        every += page_of(
-            call.store.opened,
-            [f"lane={lane}", f"outcome={outcome}"],
-            order="newest",
-            limit=ROWS + 1,
-            superseded=False,
-            cursor=None,
-        )[0]
+        every += page_of(call.store.opened, [f"lane={lane}", f"outcome={outcome}"], limit=ROWS + 1)[0]
     rows = sorted(every, key=lambda item: item.started, reverse=True)[:ROWS]
     sections = [_envelope(call, lane), failed(rows)] if lane else []
     values: dict[str, Any] = {"lane": lane, "lanes": lanes, "plan": given.get("plan", "")}

@@ -37,14 +37,7 @@ def inbox(call: Call) -> View:
         for at, item in enumerate(questions)
     ]
     week = datetime.now(UTC) - timedelta(days=7)
-    lately, more = page_of(
-        call.store.opened,
-        [f"started>={week:%Y-%m-%d}", "outcome!=ok"],
-        order="newest",
-        limit=ROWS,
-        superseded=False,
-        cursor=None,
-    )
+    lately, more = page_of(call.store.opened, [f"started>={week:%Y-%m-%d}", "outcome!=ok"], limit=ROWS)
     stale = [item for item in call.store.claims().to_dict() if item["status"] in ("stale", "refuted")]
     claims = tuple(row(item["claim"], Mark("no", item["status"]), item["text"][:200]) for item in stale)
     table = Table(

@@ -27,9 +27,7 @@ def runs(call: Call) -> View:
     rows, following = page_of(
         call.store.opened,
         [*text.split(), *conditions],
-        order="newest",
         limit=ROWS,
-        superseded=False,
         cursor=call.request.query_params.get("cursor") or None,
     )
     chosen = [(name, value) for name in ("q", *NAMES) if (value := call.request.query_params.get(name))]
