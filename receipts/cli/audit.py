@@ -103,9 +103,8 @@ def command(
             return _prove(store, proof, as_json)
         if consistency is not None:
             return _continue(store, consistency, as_json)
-        progress = output.Progress()
-        result = audit(store, session.rulebook, expect, progress.at)
-        progress.clear()
+        with output.Progress() as progress:
+            result = audit(store, session.rulebook, expect, progress.at)
         if against is not None:
             result = replace(result, faults=(*result.faults, *_against(store, against, keys)))
         seals = store.seal() if sealing and result.sealable else []

@@ -71,11 +71,9 @@ def command(
 
     if as_dot and as_json:
         raise UsageError("--dot and --json are two forms of one answer; ask for one of them")
-    with session.open_store() as store:
-        shown = output.Progress(None, answers=False)
+    with session.open_store() as store, output.Progress() as shown:
         left, right = one(store, a), one(store, b)
         bridged = bridge(store, left, right, session.rulebook, metric=metric, most=most, progress=shown.at)
-        shown.clear()
     written = _write(Path(folder), bridged) if folder is not None else []
     if svg is not None:
         output.picture(svg, picture(bridged), "there is no bridge with a number on every hop")

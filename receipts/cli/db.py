@@ -84,11 +84,8 @@ def _reindex(session: Session, *, everything: bool) -> Reindexed:
     from receipts.store.address import address
     from receipts.store.integrity.reindex import reindex
 
-    shown = output.Progress()
-    try:
+    with output.Progress() as shown:
         return reindex(address(session.store_url), session.rulebook.lanes, everything=everything, progress=shown.at)
-    finally:
-        shown.clear()
 
 
 def _print(reindexed: Reindexed) -> None:

@@ -92,12 +92,10 @@ def command(
     if raw and written != "csv":
         raise UsageError("--raw is for csv alone: parquet and jsonl keep every text as it is")
     asked = replace(_asked(where, since, until), raw=raw)
-    progress = output.Progress()
-    with session.open_store() as store:
+    with session.open_store() as store, output.Progress() as progress:
         done = export(store, place, written, asked, force=force, progress=progress.at)  # type: ignore[arg-type]  # one of the three
         if asked.whole and written != "csv":
             copy_all(kept_files(store.database.address), files_beside(place.absolute()))
-    progress.clear()
     if as_json:
         output.as_json({"place": done.place, "format": done.format, "rows": done.rows, "bytes": done.bytes})
     else:

@@ -43,11 +43,9 @@ def store(session: Session, place: Path, as_json: bool) -> int:
     from receipts.workflows.export.store_import import import_store
 
     origin = source(place)
-    progress = output.Progress()
-    with session.open_store(create=True) as opened:
+    with session.open_store(create=True) as opened, output.Progress() as progress:
         done = import_store(origin, opened, session.rulebook, progress.at)
         copy_all(files_beside(place.absolute()), kept_files(opened.database.address))
-    progress.clear()
     for text in done.notes[:SHOWN] if not as_json else ():
         output.note(text)
     if len(done.notes) > SHOWN and not as_json:

@@ -13,6 +13,7 @@ from receipts.base import files
 from receipts.base.errors import InputError, Problem, UsageError
 from receipts.base.units import counted
 from receipts.cli import output
+from receipts.cli.recover import blamed, check, failure_in
 
 if TYPE_CHECKING:
     from receipts.emit.merge import Merged
@@ -46,7 +47,7 @@ def command(parts: tuple[str, ...], path: str, partial: bool, as_json: bool) -> 
     raw = merged.text().encode()
     whole = not merged.missing
     if whole or partial:
-        _check(raw, path)
+        check(raw, path)
         if path == "-":
             sys.stdout.write(raw.decode())
         else:
@@ -86,7 +87,6 @@ def _expanded(words: tuple[str, ...]) -> list[str]:
 
 def merge_files(files: list[str]) -> Merged:
     """Parts and journals, merged. Raises UsageError with every file that cannot be read or does not belong to them."""
-    from receipts.cli.recover import blamed
     from receipts.emit.merge import merge
     from receipts.emit.part_file import UnmergeableParts, load
 
@@ -113,8 +113,6 @@ def merge_files(files: list[str]) -> Merged:
 
 def _read_again(merged: Merged) -> None:
     """What the failing rank said, read by the engine's readers; its chip stays the one that the ranks tell."""
-    from receipts.cli.recover import failure_in
-
     failure, run = merged.tree.get("failure"), merged.tree["run"]
     if not failure or run["outcome"] not in ("oom", "crash"):
         return
@@ -145,16 +143,8 @@ def _strict(part: RankPart) -> None:
             if isinstance(row, dict)
         ]
         tree["memory"] = {**memory, "chips": rows}
-    if part.source.endswith(".json"):
-        _check(json.dumps(tree).encode(), part.source)
-    else:
-        _check("".join(text(tree)).encode(), part.source)
-
-
-def _check(raw: bytes, source: str) -> None:
-    from receipts.cli.recover import check
-
-    check(raw, source)
+    content = json.dumps(tree) if part.source.endswith(".json") else "".join(text(tree))
+    check(content.encode(), part.source)
 
 
 def _print(merged: Merged, written: str | None) -> None:

@@ -40,11 +40,9 @@ def command(session: Session, receipt: str, axis: str | None, metric: str, limit
 
     if axis is not None:
         axis = axis_named(axis)
-    with session.open_store() as store:
+    with session.open_store() as store, output.Progress() as shown:
         parsed = one(store, receipt)
-        shown = output.Progress()
         answer = neighbours(store, parsed, session.rulebook, metric=metric, axis=axis, limit=limit, progress=shown.at)
-        shown.clear()
     output.answer(as_json, lambda: as_data(answer), lambda: page(answer, axis))
     if not (answer.indexed or as_json):
         output.note(NOT_INDEXED)

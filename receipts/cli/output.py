@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from receipts.base.errors import InputError, ReceiptsError
 from receipts.publish.page import Cell, Column, Page, Section, Table, row
@@ -105,6 +105,12 @@ class Progress:
 
     def __repr__(self) -> str:
         return f"Progress({self._total})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.clear()
 
     def at(self, done: int, total: int | None = None) -> None:
         """Say that so many are done, of a total that may be known only now; at most ten times a second."""

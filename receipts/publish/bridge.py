@@ -10,6 +10,7 @@ from receipts.base.units import counted
 from receipts.publish.page import Cell, Figure, Mark, Page, Row, Section, State, Table, heads, row, table_of
 from receipts.publish.readings import effect_word, moved
 from receipts.publish.readings import percent as change
+from receipts.publish.text import short
 from receipts.publish.words import Words, words
 from receipts.questions.bridge.data import percent
 
@@ -226,10 +227,6 @@ def picture(bridge: Bridge, name: str = "bridge") -> str | None:
     steps = [step(hop.axis, hop.gain) for hop in chain if hop.gain is not None]
     if bridge.total is None or len(steps) < len(chain):
         return None
-    title = f"From {_short(bridge.a.name)} to {_short(bridge.b.name)}"
-    whole = step(f"{_short(bridge.b.name, 24)} against {_short(bridge.a.name, 24)}", bridge.total)
+    title = f"From {short(bridge.a.name, 60)} to {short(bridge.b.name, 60)}"
+    whole = step(f"{short(bridge.b.name, 24)} against {short(bridge.a.name, 24)}", bridge.total)
     return waterfall.picture(steps, whole, metric=metrics.get(bridge.metric).title, name=name, title=title)
-
-
-def _short(name: str, most: int = 60) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from receipts.judging.verdict import Level, ReceiptVerdict
+from receipts.judging.verdict import Finding, Level, ReceiptVerdict
 from receipts.publish import lacks
 from receipts.publish.findings import Grouped, entries, grouped, reason
 from receipts.publish.page import Cell, Mark, Page, Section, State
-from receipts.publish.words import words
+from receipts.publish.words import Words, words
 
 STATES: dict[str, State] = {"valid": "yes", "open": "open", "invalid": "no"}
+
+
+def offense(errors: Sequence[Sequence[Finding]], say: Words) -> Iterator[str]:
+    """Why a receipt is invalid: the first error, and how many more there are."""
+    first = errors[0][0]
+    yield say("offense", name=first.name.replace("_", " "), code=first.code, reason=reason(first))
+    if len(errors) > 1:
+        yield say("more", n=len(errors) - 1)
 
 
 def page(verdict: ReceiptVerdict, source: str, *, missing: bool = False) -> Page:
@@ -46,10 +54,7 @@ def _why(verdict: ReceiptVerdict, groups: Grouped, source: str) -> Iterator[str]
     say = words("receipt")
     errors = groups.at(Level.ERROR)
     if errors:
-        first = errors[0][0]
-        yield say("offense", name=first.name.replace("_", " "), code=first.code, reason=reason(first))
-        if len(errors) > 1:
-            yield say("more", n=len(errors) - 1)
+        yield from offense(errors, say)
     elif verdict.status != "valid" and (lacking := lacks.weighed(groups)):
         yield lacks.sentence(lacking, source)
 

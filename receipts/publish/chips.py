@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from receipts.publish.page import Column, Section, Table, row
+from receipts.publish.page import Section, Table, table_of
 from receipts.publish.words import Words
 
 if TYPE_CHECKING:
@@ -56,15 +56,12 @@ def _by_headroom(item: Chip) -> tuple[float, int, int]:
 
 
 def _table(chips: Sequence[Chip], after: tuple[str, ...]) -> Table:
-    ranks = {"used": 2, "limit": 1, "live peak": 0, "pool peak": 3, "headroom": 0}
-    columns = (
-        Column("chip", numeric=True),
-        Column("phase"),
-        *(Column(name, "GiB", numeric=True, rank=rank) for name, rank in ranks.items()),
-        Column("step", numeric=True, rank=4),
+    header = (
+        "#chip | phase | used [GiB] ^2 | limit [GiB] ^1 | live peak [GiB] | pool peak [GiB] ^3 | headroom [GiB]"
+        " | #step ^4"
     )
-    rows = tuple(
-        row(
+    rows = (
+        (
             str(item.chip),
             item.phase,
             *map(_gib, (item.used, item.limit, item.peak, item.pool, item.headroom)),
@@ -72,7 +69,7 @@ def _table(chips: Sequence[Chip], after: tuple[str, ...]) -> Table:
         )
         for item in chips
     )
-    return Table("Memory by chip", columns, rows, after)
+    return table_of("Memory by chip", header, rows, after)
 
 
 def _gib(value: int | None) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from receipts.base.units import amount, counted, decimal_bytes
 from receipts.estimate.surface import Name
-from receipts.publish.page import Cell, Column, Figure, Page, Row, Section, Table, heads, row
+from receipts.publish.page import Cell, Column, Figure, Page, Section, Table, heads, row, table_of
 from receipts.publish.pictures.geometry import SIGNS, Bar, BarPart, geometry, text_bar
 from receipts.questions.fit import MemoryEstimate, compared, growth
 
@@ -122,8 +122,8 @@ def _marks(item: MemoryEstimate) -> Iterator[str]:
 
 def _breakdown(item: MemoryEstimate) -> Iterator[Section]:
     """Parameters by family, and the scratch of one expert block, from one rank's tokens and from all that send."""
-    rows = tuple(row(each.name, each.owner.value, _amount(each.bytes), each.cut) for each in item.families)
-    table = Table("", heads("tensors | owner | #bytes | cut"), rows, empty="nothing")
+    rows = ((each.name, each.owner.value, _amount(each.bytes), each.cut) for each in item.families)
+    table = table_of("", "tensors | owner | #bytes | cut", rows, empty="nothing")
     yield Section("parameters", "Parameters on that chip", tables=(table,))
     scratch = item.routing
     if scratch is None:
@@ -131,26 +131,23 @@ def _breakdown(item: MemoryEstimate) -> Iterator[Section]:
     one, ways = scratch.one_source, scratch.sources
     columns = [("tokens of one rank", one)] + [(f"of all {ways} expert ranks", scratch)] * (ways > 1)
     parts = (("counts", "counts"), ("receive", "receive"), ("combine", "combine"), ("together", "total"))
-    buffers = tuple(row(title, *(decimal_bytes(getattr(each, name)) for _, each in columns)) for title, name in parts)
+    buffers = ((title, *(decimal_bytes(getattr(each, name)) for _, each in columns)) for title, name in parts)
     sends = f"; each of {ways} expert ranks sends its rows, so receive and combine are held {ways} times" * (ways > 1)
     note = f"{scratch.capacity:,} rows an expert from each rank, {scratch.local_experts:,} local experts{sends}"
-    table = Table("", heads(" | #".join(["buffer", *(title for title, _ in columns)])), buffers, after=(note,))
+    table = table_of("", " | #".join(["buffer", *(title for title, _ in columns)]), buffers, after=(note,))
     yield Section("routing", "Routing scratch of one expert block", tables=(table,))
 
 
 def _shrinks(item: MemoryEstimate) -> Section:
     total = item.total_bytes
-    rows = tuple(
-        row(
-            each.axis,
-            each.change,
-            f"−{_amount(each.saved, total)}",
-            _amount(each.total, total),
-            _fits(item, each.total),
+    rows = (
+        (
+            *(each.axis, each.change, f"−{_amount(each.saved, total)}"),
+            *(_amount(each.total, total), _fits(item, each.total)),
         )
         for each in item.shrinks[:_MOST]
     )
-    table = Table("", heads("axis | change | #saves | #then | fits"), rows, empty="no single change does")
+    table = table_of("", "axis | change | #saves | #then | fits", rows, empty="no single change does")
     return Section("shrinks", "What shrinks it", tables=(table,))
 
 
@@ -178,12 +175,8 @@ def _two(a: MemoryEstimate, b: MemoryEstimate) -> Iterator[Section]:
     if a.measured is not None or b.measured is not None:
         left, right = (item.measured.bytes if item.measured is not None else None for item in (a, b))
         rows += [_side_by_side("measured peak", left, right, like)]
-    columns, empty = heads("surface | #A | #B | #B − A"), "none: the two are alike"
-    yield Section(
-        *("growth", "Which bucket grows"),
-        tables=(Table("", columns, tuple(rows), (), empty),),
-        figures=(_figure([a, b]),),
-    )
+    table = table_of("", "surface | #A | #B | #B − A", rows, empty="none: the two are alike")
+    yield Section("growth", "Which bucket grows", tables=(table,), figures=(_figure([a, b]),))
     beside = {(each.path, each.value) for each in a.assumed} ^ {(each.path, each.value) for each in b.assumed}
     if beside:
         points: tuple[tuple[str, tuple[Cell, ...]], ...] = tuple(
@@ -192,10 +185,10 @@ def _two(a: MemoryEstimate, b: MemoryEstimate) -> Iterator[Section]:
         yield Section("assumed", "Assumed in one of them only", points=points)
 
 
-def _side_by_side(name: str, a: float | None, b: float | None, like: float) -> Row:
+def _side_by_side(name: str, a: float | None, b: float | None, like: float) -> tuple[str, ...]:
     """A row of the table of growth; a side that has no such figure is ``~``."""
     apart = "~" if a is None or b is None else f"{'−' if b < a else '+'}{_amount(abs(b - a), like)}"
-    return row(name, _amount(a, like), _amount(b, like), apart)
+    return name, _amount(a, like), _amount(b, like), apart
 
 
 def _compiler(answered: CompilerAnswer) -> Section:
@@ -214,9 +207,9 @@ def _compiler(answered: CompilerAnswer) -> Section:
         ("code", compiled.code),
         ("peak and code", compiled.total),
     )
-    rows = tuple(row(name, _amount(value)) for name, value in sizes)
     after = (f"estimated {_amount(answered.estimated)}, {answered.error:+.1%}",)
-    return Section("compiler", title, tables=(Table("", heads("a chip | #bytes"), rows, after),))
+    table = table_of("", "a chip | #bytes", ((name, _amount(value)) for name, value in sizes), after)
+    return Section("compiler", title, tables=(table,))
 
 
 def _figure(estimates: Sequence[MemoryEstimate]) -> Figure:

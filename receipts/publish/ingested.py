@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.base.units import counted
 from receipts.publish.page import Cell, Entry, Page, Section, Table, table_of
+from receipts.publish.text import short
 
 if TYPE_CHECKING:
     from receipts.ingest import Ingested, Message, SourcedLeaf
@@ -132,7 +133,7 @@ def _value(item: SourcedLeaf) -> str:
     if item.path.startswith("measurement.stated.") and item.text and isinstance(value, float):
         return f"{value:g} ({item.text})"[:VALUE]
     text = str(value).lower() if isinstance(value, bool) else f"{value:,}" if isinstance(value, int) else str(value)
-    return text if len(text) <= VALUE else f"{text[: VALUE - 1]}…"
+    return short(text, VALUE)
 
 
 def _listed(value: Any) -> str:
@@ -140,7 +141,7 @@ def _listed(value: Any) -> str:
         text = ", ".join(f"{key}: {len(item) if isinstance(item, list) else item}" for key, item in value.items())
     else:
         text = ", ".join(map(str, value[:6]))
-    return (text if len(text) <= VALUE else f"{text[: VALUE - 1]}…") or "none"
+    return short(text, VALUE) or "none"
 
 
 def _from(item: SourcedLeaf) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from receipts.ingest.leaves import parts
-from receipts.publish.page import Section, Table, heads, row
+from receipts.publish.page import Section, table_of
 from receipts.publish.readings import leaf
 from receipts.receipt.route import WITNESSED
 from receipts.receipt.written import intact
@@ -51,12 +51,11 @@ def section(parsed: Parsed, lent: Mapping[str, str], say: Words) -> list[Section
     """What was seen of the path, each with its origin; ``lent`` are leaves by the witness that lends them."""
     origins = Origins(parsed, say)
     rows = [
-        row(leaf(path), _short(value), say("origin_lent", id=lent[path][:12]) if path in lent else origins.of(path))
+        (leaf(path), _short(value), say("origin_lent", id=lent[path][:12]) if path in lent else origins.of(path))
         for path, value in parsed.stated.items()
         if path.startswith(f"{WITNESSED}.")
     ]
-    table = Table("", heads("path | value | from"), tuple(rows))
-    return [Section("origins", say("origins"), tables=(table,))] if rows else []
+    return [Section("origins", say("origins"), tables=(table_of("", "path | value | from", rows),))] if rows else []
 
 
 def _short(value: object) -> str:

@@ -11,12 +11,13 @@ from receipts.judging.rule import Case
 from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.publish import lacks
+from receipts.publish.check import STATES, offense
 from receipts.publish.chips import memory
 from receipts.publish.decisions import decisions
-from receipts.publish.findings import Grouped, entries, entry, grouped, reason, warning
+from receipts.publish.findings import Grouped, entries, entry, grouped, warning
 from receipts.publish.origins import Origins
 from receipts.publish.origins import section as witnessed_path
-from receipts.publish.page import Cell, Mark, Page, Section, State, named_rows, table_of
+from receipts.publish.page import Cell, Mark, Page, Section, named_rows, table_of
 from receipts.publish.readings import leaf, named, number
 from receipts.publish.setting import setting
 from receipts.publish.words import Words, words
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 HEADLINE = ("tokens_per_second", "step_seconds", "peak_bytes")
 LONGEST_VALUE = 200
 ABOUT = ("schema_version", "run.recorded.", "run.entries.")  # of the document itself
-STATES: dict[str, State] = {"valid": "yes", "open": "open", "invalid": "no"}
 
 
 class Shown(NamedTuple):
@@ -93,10 +93,7 @@ def _headline(item: Shown, launch: Launch, groups: Grouped, say: Words) -> Cell:
     failed = _failed(item.parsed, say)
     parts = [failed] if failed else []
     if errors:
-        first = errors[0][0]
-        parts.append(say("offense", name=first.name.replace("_", " "), code=first.code, reason=reason(first)))
-        if len(errors) > 1:
-            parts.append(say("more", n=len(errors) - 1))
+        parts += offense(errors, say)
     else:
         parts = parts or [_numbers(launch, say)]
         missing = lacks.weighed(groups)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipts import metrics
-from receipts.publish.page import Column, Table, heads, row
+from receipts.publish.page import Table, heads, row
 from receipts.publish.readings import number, unit
 
 if TYPE_CHECKING:
@@ -19,16 +19,11 @@ def stored(entries: Sequence[Entry], *, who: bool = False) -> Table:
     """Stored receipts, one a row; with who submitted them where that is asked for."""
     rate, memory = metrics.get("tokens_per_second"), metrics.get("peak_bytes")
     columns = (
-        *heads("id | status | outcome"),
-        Column("lane", rank=5),
-        Column("chips", rank=3),
-        Column("sequence", numeric=True, rank=6),
-        Column("micro", numeric=True, rank=7),
-        Column("rate,", unit(rate), numeric=True, rank=1),
-        Column("what it is", rank=8),
-        Column("peak,", unit(memory), numeric=True, rank=4),
-        *([Column("submitted by")] if who else []),
-        Column("label", cut=True),
+        *heads(
+            "id | status | outcome | lane ^5 | chips ^3 | #sequence ^6 | #micro ^7"
+            f" | rate, [{unit(rate)}] ^1 | what it is ^8 | peak, [{unit(memory)}] ^4"
+        ),
+        *heads("submitted by | label…" if who else "label…"),
     )
     rows = [
         row(

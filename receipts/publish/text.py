@@ -19,7 +19,12 @@ def plain(text: object, most: int = LONGEST) -> str:
     """One line of printable text, cut at ``most``: control characters and direction marks are shown escaped."""
     cut = str(text)[: most + 1]
     shown = cut if cut.isprintable() else "".join(char if char.isprintable() else _escaped(char) for char in cut)
-    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+    return short(shown, most)
+
+
+def short(text: str, most: int) -> str:
+    """Text cut at ``most``, as it is."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _escaped(char: str) -> str:

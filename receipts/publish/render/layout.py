@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from receipts.publish.page import ALWAYS, Column
+from receipts.publish.text import short
 
 GAP = 2
 INDENT = 2
@@ -70,7 +71,7 @@ def lines(
 ) -> Iterator[tuple[tuple[str, str], ...]]:
     """A row as lines of padded pieces, each with the text that it holds."""
     parts = [
-        [cells[at]] if layout.whole else _cut(cells[at], size) if columns[at].cut else _wrapped(cells[at], size)
+        [cells[at]] if layout.whole else [short(cells[at], size)] if columns[at].cut else _wrapped(cells[at], size)
         for at, size in zip(layout.shown, layout.sizes, strict=True)
     ]
     for number in range(max(map(len, parts), default=0)):
@@ -79,10 +80,6 @@ def lines(
             for at, size, part in zip(layout.shown, layout.sizes, parts, strict=True)
             for text in (part[number] if number < len(part) else "",)
         )
-
-
-def _cut(text: str, size: int) -> list[str]:
-    return [text if len(text) <= size else f"{text[: size - 1]}…"]
 
 
 def _wrapped(text: str, size: int) -> list[str]:

@@ -17,17 +17,12 @@ from receipts.metrics import Launch
 from receipts.metrics.reading import Taint
 from receipts.publish.page import Cell, Code, Entry, Mark, Section, State
 from receipts.publish.report.data import Described
-from receipts.publish.report.ref import Ref
+from receipts.publish.report.ref import ref_of
 from receipts.publish.text import NOTE, amount, number, plain
 from receipts.questions.answers import topology
 from receipts.receipt import Parsed
 
 MOST_NOTES = 6
-
-
-def ref_of(parsed: Parsed) -> Ref:
-    """What to call a receipt."""
-    return Ref(parsed.id, parsed.name)
 
 
 class ReceiptFigures(NamedTuple):

@@ -17,6 +17,7 @@ from receipts.publish.report.data import Described
 from receipts.publish.report.lane import answered
 from receipts.publish.report.page import links, rule
 from receipts.publish.report.pair_data import PairData
+from receipts.publish.report.ref import ref_of
 from receipts.publish.report.sections import decisions, rules
 from receipts.publish.report.sections.decisions import DecisionRow, decided_of
 from receipts.publish.report.sections.rules import Cited
@@ -79,7 +80,7 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
     sides = (*evidence.baseline, *evidence.candidate)
     ids = [item.id for item in sides]
     decided = [item for item in store.published.decisions(ids) if item.at < until]
-    refs = {item.id: appendix.ref_of(item) for item in sides}
+    refs = {item.id: ref_of(item) for item in sides}
     facts = evidence.facts
     compared = None
     if verdict.comparison is not None and facts is not None:

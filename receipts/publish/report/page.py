@@ -85,7 +85,12 @@ def listed(anchor: str, title: str, nothing: str, table: Table, *sentences: str)
 
 def without_empty(table: Table) -> Table:
     """The table without columns in which no row has anything."""
-    kept = [at for at in range(len(table.columns)) if any(row.cells[at] not in ((), ("~",)) for row in table.rows)]
+    columns = range(len(table.columns))
+    return _only(table, [at for at in columns if any(row.cells[at] not in ((), ("~",)) for row in table.rows)])
+
+
+def _only(table: Table, kept: Sequence[int]) -> Table:
+    """The table with the columns at these places."""
     rows = tuple(Row(tuple(row.cells[at] for at in kept)) for row in table.rows)
     return replace(table, columns=tuple(table.columns[at] for at in kept), rows=rows)
 
@@ -101,5 +106,4 @@ def without_repeated(table: Table) -> tuple[Table, Points]:
         return table, ()
     facts = tuple((f"{table.columns[at].name.rstrip('?')}: ", *table.rows[0].cells[at]) for at in repeated)
     kept = [at for at in range(len(table.columns)) if at not in repeated]
-    rows = tuple(Row(tuple(row.cells[at] for at in kept)) for row in table.rows)
-    return replace(table, columns=tuple(table.columns[at] for at in kept), rows=rows), (("in every row", facts),)
+    return _only(table, kept), (("in every row", facts),)

@@ -13,6 +13,7 @@ from receipts.publish.report import appendix
 from receipts.publish.report.pair_data import PairData, Side
 from receipts.publish.report.pictures import step_times
 from receipts.publish.report.pictures.step_times import ComparedSteps
+from receipts.publish.report.ref import ref_of
 from receipts.publish.report.sections import rules
 from receipts.publish.report.sections.decisions import decided_of
 from receipts.questions.answers import answers
@@ -41,7 +42,7 @@ def pair(
     seen = [item for item in facts.witnesses if item.id in verdict.witnesses]
     judged = {item.id: _judged(item, rulebook, facts) for item in (*left, *right, *seen)}
     described = (appendix.read_again(item, rulebook, judged[item.id], facts) for item in (*left, *right, *seen))
-    names = {item.id: appendix.ref_of(item) for item in (*left, *right)}
+    names = {item.id: ref_of(item) for item in (*left, *right)}
     known = [decided_of(item, names.get(item.receipt)) for item in decided]
     return PairData(
         schema_version=SCHEMA,
@@ -50,7 +51,7 @@ def pair(
         a=_side("A", left, verdict.label_a, judged[left[0].id], rulebook, facts),
         b=_side("B", right, verdict.label_b, judged[right[0].id], rulebook, facts),
         comparison=verdict,
-        witnesses=tuple(map(appendix.ref_of, seen)),
+        witnesses=tuple(map(ref_of, seen)),
         memory=tuple(memory),
         decisions=tuple(known),
         claims=tuple(claims),
@@ -70,13 +71,13 @@ def _timed(
     """Step times of both sides; None where one of them kept no steps."""
     held = []
     for letter, group in (("A", left), ("B", right)):
-        launches = ((appendix.ref_of(item), rulebook.launch(item)) for item in group)
+        launches = ((ref_of(item), rulebook.launch(item)) for item in group)
         held.append(list(step_times.timed("A" if letter == "A" else "B", launches))[: step_times.LAUNCHES])
     if not all(held):
         return None
     moved = tuple(member.path for item in verdict.difference.changed for member in item.members)
     more = sum(max(0, len(group) - step_times.LAUNCHES) for group in (left, right))
-    ends = (appendix.ref_of(left[0]), appendix.ref_of(right[0]))
+    ends = (ref_of(left[0]), ref_of(right[0]))
     return ComparedSteps(*ends, moved[:2], tuple(one for side in held for one in side), more)
 
 
@@ -85,6 +86,6 @@ def _side(
 ) -> Side:
     head = group[0]
     lane = rulebook.lanes.of(head.receipt.run.lane)
-    refs = tuple(appendix.ref_of(item) for item in group)
+    refs = tuple(ref_of(item) for item in group)
     rows = answers(head, lane, verdict, facts, rulebook.rules).states()
     return Side(letter, label, refs, f"{lane.name}@{lane.version}", verdict.status, verdict.path, rows)

@@ -18,7 +18,7 @@ from receipts.judging.side import JudgedLaunches
 from receipts.judging.verdict import ReceiptVerdict, Status, undecided
 from receipts.metrics import Launch
 from receipts.metrics.reading import Taint
-from receipts.publish.report.data import Ref
+from receipts.publish.report.ref import Ref, ref_of
 from receipts.publish.report.reuse import ALONE, Kin, holds, may_reuse, read, without_asking
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Parsed
@@ -80,11 +80,6 @@ class Item:
     def spoilt(self, kind: Taint) -> bool:
         """Whether the launch is invalid for that kind of metric."""
         return not unspoilt(self.verdict.path, self.verdict.tainted, kind)
-
-
-def ref_of(entry: Entry) -> Ref:
-    """A row's receipt."""
-    return Ref(entry.id, entry.name)
 
 
 def ran(entry: Entry) -> datetime:

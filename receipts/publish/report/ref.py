@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from receipts.receipt import Parsed
+    from receipts.store import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,11 @@ class Ref:
     def anchor(self) -> str:
         """Where the appendix describes it."""
         return f"r-{self.id[:12]}"
+
+
+def ref_of(item: Parsed | Entry) -> Ref:
+    """What to call a receipt, from its document or its row."""
+    return Ref(item.id, item.name)
 
 
 def refs_in(value: Any) -> Iterator[Ref]:

@@ -36,10 +36,6 @@ class Week:
         """The first moment after it."""
         return self.since + timedelta(days=7)
 
-    def holds(self, at: datetime) -> bool:
-        """Whether a moment lies in it."""
-        return self.since <= at < self.until
-
     @classmethod
     def of(cls, at: datetime) -> Week:
         """The week of a moment."""
@@ -84,10 +80,6 @@ class TimeRange:
     def __str__(self) -> str:
         """As ISO 8601 writes an interval, to the minute where seconds are none."""
         return "/".join(_written(at) for at in (self.since, self.until))
-
-    def holds(self, at: datetime) -> bool:
-        """Whether a moment lies in it."""
-        return self.since <= at < self.until
 
 
 def _written(at: datetime) -> str:

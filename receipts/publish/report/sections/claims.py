@@ -13,7 +13,7 @@ from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level
 from receipts.publish.page import Cell, Code, Section, table_of
 from receipts.publish.report.page import folded, joined, links, listed, more, rule
-from receipts.publish.report.ref import Ref
+from receipts.publish.report.ref import Ref, ref_of
 from receipts.publish.text import NOTE, UNKNOWN, plain
 from receipts.questions.claims.judge import waits
 
@@ -144,7 +144,7 @@ def known(store: Store, ids: Iterable[str]) -> dict[str, Ref]:
     refs = {}
     for name in ids:
         try:
-            refs[name] = Ref(name, store.entry(name).name)
+            refs[name] = ref_of(store.entry(name))
         except NotFound:
             continue
     return refs

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from receipts.base.errors import NotFound
 from receipts.publish.page import Cell, Code, Section, Table, table_of
 from receipts.publish.report.page import link, listed, more
-from receipts.publish.report.ref import Ref
+from receipts.publish.report.ref import Ref, ref_of
 from receipts.publish.text import NOTE, plain
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()
         except NotFound:
             ref, lane = None, None
         else:
-            ref, lane = Ref(entry.id, entry.name), entry.lane
+            ref, lane = ref_of(entry), entry.lane
         if lanes and lane not in lanes:
             continue
         decided.append(decided_of(item, ref, lane, revised=item.receipt in seen))

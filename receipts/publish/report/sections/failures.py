@@ -11,8 +11,8 @@ from receipts.axes.lineage import Versions, ran_on
 from receipts.axes.shape import DEPTH, PATTERN
 from receipts.publish.page import Cell, Section, table_of
 from receipts.publish.report.page import joined, link, links, listed, more
-from receipts.publish.report.reader import FAILED, Item, ReportReader, ref_of
-from receipts.publish.report.ref import Ref
+from receipts.publish.report.reader import FAILED, Item, ReportReader
+from receipts.publish.report.ref import Ref, ref_of
 from receipts.publish.report.sections.cost import Cost, cost, spent
 from receipts.publish.text import NOTE, UNKNOWN, amount, plain
 from receipts.receipt.memory import Failure

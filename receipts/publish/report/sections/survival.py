@@ -18,6 +18,7 @@ from receipts.publish.page import Cell, Code, Section, table_of
 from receipts.publish.report.comparisons import moved
 from receipts.publish.report.data import JudgedPair, LaneWeek, Moved, Ref
 from receipts.publish.report.page import folded, joined, links, listed, more, rule
+from receipts.publish.report.ref import ref_of
 from receipts.publish.report.sections.claims import ClaimNow, JudgedClaims
 from receipts.publish.report.sections.retest import Retests, Tried, change_of, is_gain
 from receipts.publish.text import NOTE, UNKNOWN, change, plain, span
@@ -201,7 +202,7 @@ def _trial(reader: ReportReader, tried: Tried) -> Trial:
     low, high = tried.interval
     row, verdict = tried.b, tried.verdict
     ids = (verdict.a, verdict.b) if verdict is not None else ((tried.a.id,), (row.id,))
-    a, b = (tuple(Ref(name, reader.entry(name).name) for name in side) for side in ids)
+    a, b = (tuple(ref_of(reader.entry(name)) for name in side) for side in ids)
     shape = _words(row.chips, row.sequence_length, row.global_batch, row.depth)
     if verdict is None:
         return Trial(a, b, shape, None, None, None, f"ended in {row.outcome}", "rejected")
