@@ -5,23 +5,32 @@ attention exists at all, and the order of a search path decides which cuDNN is l
 
 *Rejected.* Wheels that are neither a documented nor a validated lineage of the lane (shown). torch 2.10 below torch_xla
 2.9, or Transformer Engine 2.13 over cuDNN 9.10: these cannot work together, and that is an error. Where what decides
-this is not stated, the question stays open.
+this is not stated, the question stays open. The wheel of libtpu 0.0.36 where 0.0.40 was loaded (shown).
 
-*Accepted.* torch 2.9.0a0+git21fec65, torch_xla 2.9.0+gitc04e61c and libtpu 0.0.36 on the torch_xla lane.
+*Accepted.* torch 2.9.0a0+git21fec65, torch_xla 2.9.0+gitc04e61c and libtpu 0.0.36 on the torch_xla lane. cuDNN 9.10.2
+loaded from the wheel 9.10.2.21.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from receipts.axes.lane import Lineage, fits
 from receipts.axes.lineage import Versions, lineage_of
 from receipts.judging.rule import PATH, Case, E, I, Offense, Topic, W, rule
 
+# What was loaded, and the wheels that bring it.
+LOADED = {
+    "platform.libtpu": ("libtpu",),
+    "platform.cudnn": ("nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
+    "platform.nccl": ("nvidia-nccl-cu12", "nvidia-nccl-cu13"),
+}
+
 
 @rule("R305", "lineage_drift", W, question=PATH, of_configuration=True, about=Topic.INCIDENT)
 def lineage_drift(case: Case) -> Iterator[Offense]:
-    """Sets that cannot work together, sets that may be such, and drift from every known lineage."""
+    """Sets that cannot work together, sets that may be such, drift from every known lineage, and what was loaded."""
     versions = Versions(case.receipt.wheels, case.get)
     offenses = [offense for lineage in case.lane.impossible for offense in _impossible(lineage, versions)]
     yield from (offense for offense in offenses if offense.level is E)
@@ -34,6 +43,28 @@ def lineage_drift(case: Case) -> Iterator[Offense]:
             expected=f"{match.nearest.name}: {_set(match.nearest)}",
             do="state the whole lineage, or read this launch as one in an environment of its own",
         )
+    yield from _other_loaded(versions)
+
+
+def _other_loaded(versions: Versions) -> Iterator[Offense]:
+    """Libraries that were loaded in another version than their installed wheel."""
+    for leaf, wheels in LOADED.items():
+        loaded = _numbers(versions.of(leaf))
+        for name in wheels:
+            installed = _numbers(versions.of(name))
+            if loaded and installed and any(one != other for one, other in zip(loaded, installed, strict=False)):
+                yield Offense(
+                    at=leaf,
+                    found=f"{versions.of(leaf)} loaded, beside the wheel {name} {versions.of(name)}",
+                    expected="the version of the wheel",
+                    do="see which library path comes first, and read this launch as one on what was loaded",
+                )
+
+
+def _numbers(version: str | None) -> list[str]:
+    """The parts of a dotted version; none of one in another form, such as the date of a build."""
+    match = re.match(r"\d+(?:\.\d+)+", version or "")
+    return match[0].split(".") if match is not None else []
 
 
 def _impossible(lineage: Lineage, known: Versions) -> Iterator[Offense]:
