@@ -55,6 +55,9 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
     recompute = NONE if serving else _recompute(facts)
     if recompute is None:
         uncounted += (f"recompute policy {facts.word(*_RECOMPUTE)!r} is counted as none",)
+    adapters = facts.word("numerics.adapters.kind")
+    if adapters not in ("", "none") and not serving:
+        uncounted += (f"adapters {adapters!r} are not counted, and every parameter is as if it were trained",)
     setup = Setup(
         model=model,
         layout=placed,

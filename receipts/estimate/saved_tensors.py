@@ -102,7 +102,7 @@ def routing_of(setup: Setup) -> RoutingScratch:
     """The routing scratch of one expert block."""
     model, layout = setup.model, setup.layout
     return routing(
-        tokens=setup.tokens,
+        tokens=setup.routed_tokens,
         top_k=model.top_k,
         experts=model.experts,
         local_experts=max(1, model.experts // layout.expert),

@@ -112,6 +112,16 @@ class Setup:
         return -(-self.batch.micro * self.batch.length // self.layout.context)
 
     @property
+    def routed_tokens(self) -> int:
+        """Tokens whose copies one rank sends to the experts of a group that splits them.
+
+        With sequence parallelism a tensor rank routes its own part of the sequence, and the ranks that split an expert
+        gather theirs (Megatron-Core, moe/token_dispatcher.py, `MoEAlltoAllTokenDispatcher`).
+        """
+        split = self.layout.tensor if self.layout.sequence_parallel else 1
+        return -(-self.tokens * min(self.layout.expert_tensor, split) // split)
+
+    @property
     def length(self) -> int:
         """Tokens of a sequence that a rank holds."""
         return -(-self.batch.length // self.layout.context)

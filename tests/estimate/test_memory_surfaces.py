@@ -15,7 +15,7 @@ from receipts.estimate.framework_memory import FSDP, XLA, framework_memory_of
 from receipts.estimate.optimizer_kind import optimizer_of
 from receipts.estimate.recompute import FULL, policy_of
 from receipts.estimate.routing import routing
-from receipts.estimate.saved_tensors import saved_tensors
+from receipts.estimate.saved_tensors import routing_of, saved_tensors
 from receipts.estimate.serving import attention_map, kv_cache, state_pool
 from receipts.estimate.setup import ParallelLayout, RankBatch, Types
 from receipts.estimate.states import states
@@ -53,6 +53,22 @@ def test_every_source_fills_its_own_rows_of_a_padded_exchange() -> None:
     )
     assert alone.rows == 2 * 1024
     assert four.receive == 4 * alone.receive
+
+
+def test_a_tensor_rank_routes_its_own_part_of_the_sequence_and_gathers_for_a_split_expert() -> None:
+    def rows(*, expert_tensor: int, sequence_parallel: bool) -> float:
+        return routing_of(
+            setup(
+                layers=(E,),
+                layout=ParallelLayout(
+                    tensor=8, sequence_parallel=sequence_parallel, expert=8, expert_tensor=expert_tensor
+                ),
+            )
+        ).rows
+
+    whole = rows(expert_tensor=1, sequence_parallel=False)
+    assert rows(expert_tensor=1, sequence_parallel=True) == whole / 8
+    assert rows(expert_tensor=8, sequence_parallel=True) == whole
 
 
 def test_dropless_routing_pads_nothing() -> None:

@@ -57,7 +57,8 @@ def _plan(name: str) -> Parsed:
         "parallelism": {"data": chips, "shard": chips, "strategy": "fsdp"},
         "batch": {"micro_batch": batch, "global_batch": batch * chips, "sequence_length": tokens, "accumulation": 1},
         "numerics": {"recompute": policy, "compute_dtype": more.get("compute_dtype", "bf16"),
-                     "parameter_dtype": more.get("parameter_dtype", "fp32")},
+                     "parameter_dtype": more.get("parameter_dtype", "fp32"),
+                     "adapters": {"kind": more.get("adapters", "none")}},
         "path": {"intended": {"framework": "maxtext", "attention": "pallas_splash",
                               "cross_entropy": more.get("loss", "xla")}},
     }  # fmt: skip
@@ -147,3 +148,12 @@ def test_the_page_of_refused_plans_has_what_the_estimator_says_today(checkout: P
         *_, amount, answer = row.strip("| ").split(" | ")
         assert amount == f"{(item.total_bytes or 0) / 2**30:.2f} GiB"
         assert answer.startswith(words[item.fits]), name
+
+
+def test_adapters_have_no_formula_and_the_answer_is_unknown() -> None:
+    model, chips, batch, tokens, policy, more = RECIPES["GPT3-175B v6e-256"]
+    RECIPES["own"] = (model, chips, 8 * batch, tokens, policy, {**more, "adapters": "lora"})
+    item = _estimate("own")
+    del RECIPES["own"]
+    assert item.fits is None
+    assert "adapters 'lora' are not counted" in item.uncounted[0]
