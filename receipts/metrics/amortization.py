@@ -31,7 +31,8 @@ class Amortization:
     def __str__(self) -> str:
         if self.seconds == 0.0:
             return "0 s of compiling"
-        parts = [f"{self.seconds:,.3g} s of compiling"]
+        seconds = f"{self.seconds:,.0f}" if self.seconds >= 100.0 else f"{self.seconds:.3g}"
+        parts = [f"{seconds} s of compiling"]
         if self.share is not None:
             parts.append(f"{self.share:.1%} of the wall time")
         if self.steps is not None:

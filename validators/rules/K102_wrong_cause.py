@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
+from receipts.base.units import amount
 from receipts.judging.rule import COMPARABLE, ClaimCase, E, I, Offense, rule
 from receipts.metrics import Launch
 
@@ -92,10 +93,14 @@ def _contradicted(trace: Trace, baseline: tuple[Launch, ...], candidate: tuple[L
         return f"{trace.of} is the same on both sides" if same else ""
     low, high = max(before), min(after)
     if trace.moves == "more" and max(after) < min(before) * (1 - SLACK):
-        return f"{trace.of} fell from {min(before):.4g} to {max(after):.4g}"
+        return f"{trace.of} fell from {_shown(trace.of, min(before))} to {_shown(trace.of, max(after))}"
     if trace.moves == "less" and high > low * (1 + SLACK):
-        return f"{trace.of} rose from {low:.4g} to {high:.4g}"
+        return f"{trace.of} rose from {_shown(trace.of, low)} to {_shown(trace.of, high)}"
     return ""
+
+
+def _shown(name: str, value: float) -> str:
+    return amount(value) if name.endswith("bytes") else f"{value:,.4g}"
 
 
 def _value(name: str, launch: Launch) -> Any:
