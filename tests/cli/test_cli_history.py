@@ -42,8 +42,12 @@ def test_watch_exits_1_once_and_incidents_are_closed_with_a_reason(shell: Shell)
     assert shell("watch").code == 0
     (incident,) = shell("incident", "list", "--json").json
     assert (incident["owner"], incident["closed"]) == ("oncall", None)
+    shell("report", "weekly")
+    assert f"| {incident['id']} |" in (shell.folder / "report" / "report.md").read_text()
     assert shell("incident", "close", incident["id"][:5], "--reason", "known").code == 0
     assert shell("incident", "close", incident["id"][:5], "--reason", "known").code == 2
+    shell("report", "weekly")
+    assert incident["id"] not in (shell.folder / "report" / "report.md").read_text()
     assert shell("incident", "list").out.strip() == "no incident"
     assert "known" in shell("incident", "list", "--all").out
 

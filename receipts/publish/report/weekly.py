@@ -20,6 +20,7 @@ from receipts.publish.report.sections import (
     incidents,
     intake,
     memory,
+    regressions,
     repeats,
     survival,
 )
@@ -43,6 +44,7 @@ def page(data: WeekData, rules: RuleSet, words: Words) -> Page:
         for lane in data.lanes
     ]
     every += [survival.section(parts.survival, rules), decisions.section(parts.decisions), claims.section(parts.claims)]
+    every += regressions.section(parts.regressions)
     every += [failures.section(parts.failures), incidents.section(parts.incidents)]
     every += [
         repeats.section(parts.repeats, rules),

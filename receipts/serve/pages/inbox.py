@@ -1,4 +1,4 @@
-"""What is open, what failed lately, and which claims are stale."""
+"""What is open, which histories have incidents, what failed lately, and which claims are stale."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from receipts.base.units import counted
 from receipts.publish.page import Code, Column, Entry, Mark, Page, Section, Table, row
+from receipts.publish.report.sections.regressions import regressions, section
 from receipts.serve.cursor import page as page_of
 from receipts.serve.operation import Call
 from receipts.serve.pages.failures import failed
@@ -26,7 +27,7 @@ MOST_OPEN = 300  # open receipts that the inbox reads
 
 
 def inbox(call: Call) -> View:
-    """Open questions by how many receipts an answer would settle, failed launches of a week, claims that are stale."""
+    """Open questions by how many receipts an answer would settle, incidents, failed launches, claims that are stale."""
     questions = open_questions(call.server)
     points = [
         Entry(
@@ -43,14 +44,18 @@ def inbox(call: Call) -> View:
     table = Table(
         "Claims", (Column("claim"), Column("status"), Column("says")), claims, empty="no claim is stale or refuted"
     )
+    incidents = regressions(call.store.opened, datetime.now(UTC))
     sections = (
         Section("open", "Open questions", (_read(call),) if points else ("Nothing is open.",), entries=tuple(points)),
+        *section(incidents),
         replace(failed(lately), title="Failed in the last seven days"),
         Section("claims", "Stale and refuted claims", tables=(table,)),
     )
     open_, fell = counted(len(points), "open question"), counted(len(lately), "failed launch", "failed launches")
     fell = f"more than {fell}" if more else fell
-    headline = f"{open_}, {fell}, {counted(len(stale), 'claim')} stale or refuted"
+    headline = (
+        f"{open_}, {counted(len(incidents), 'open incident')}, {fell}, {counted(len(stale), 'claim')} stale or refuted"
+    )
     return View(Page("Inbox", (headline,), sections=sections))
 
 

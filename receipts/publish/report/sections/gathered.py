@@ -14,6 +14,7 @@ from receipts.publish.report.sections.decisions import Decisions, decisions
 from receipts.publish.report.sections.failures import Failures, failures
 from receipts.publish.report.sections.incidents import Incidents, incidents
 from receipts.publish.report.sections.intake import Intake, intake
+from receipts.publish.report.sections.regressions import regressions
 from receipts.publish.report.sections.repeats import Repeats, repeats
 from receipts.publish.report.sections.retest import Retests
 from receipts.publish.report.sections.survival import Survival, survival
@@ -21,6 +22,7 @@ from receipts.publish.report.sections.survival import Survival, survival
 if TYPE_CHECKING:
     from receipts.publish.report.data import LaneWeek
     from receipts.publish.report.reader import Item, ReportReader
+    from receipts.store.history.incidents import Incident
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Gathered:
     survival: Survival
     decisions: Decisions
     claims: Claims
+    regressions: tuple[Incident, ...]
     incidents: Incidents
     failures: Failures
     repeats: Repeats
@@ -56,6 +59,7 @@ def gather(
         survival=survival(reader, lanes, judged, Retests(reader, until)),
         decisions=decisions(store, chronicle.decisions, only),
         claims=claims(judged),
+        regressions=regressions(store, until, only),
         incidents=incidents(items),
         failures=failures(reader, items),
         repeats=repeats(store, (item.entry for item in items if item.entry.outcome in FAILED), until),
