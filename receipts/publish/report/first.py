@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from receipts import metrics
 from receipts.publish.page import Badge, Cell, Code, Link, Mark, State
 from receipts.publish.report import decided
 from receipts.publish.report.next_steps import next_steps
@@ -37,6 +38,7 @@ def points(data: WeekData, words: Words) -> Points:
         ("refused", decided.refused(data, words)),
         ("undecided", decided.undecided(data, words)),
         ("did not survive", _lost(data, words)),
+        ("incidents", _regressions(data, words)),
         ("path", _path(data, words)),
         ("memory", _memory(data, words)),
         ("failed", _failed(data, words)),
@@ -178,6 +180,23 @@ def _lost(data: WeekData, words: Words) -> Iterator[Cell]:
     if len(vanished) > MOST:
         left = len(vanished) - MOST
         yield words.cell("more_lost", more=words.link("gains", "survival-vanished", n=left))
+
+
+def _regressions(data: WeekData, words: Words) -> Iterator[Cell]:
+    known = data.sections.regressions
+    for item in known[-MOST:]:
+        body, lane = item.body, Link(plain(item.body["lane"]), "regressions")
+        moved = ", ".join(body["moved"]) or words("regression_unmoved")
+        yield words.cell(
+            "regression",
+            lane=lane,
+            metric=metrics.get(item.metric).title,
+            by=change(body["ratio"]),
+            name=plain(body["name"], NAME),
+            moved=moved,
+        )
+    if len(known) > MOST:
+        yield (words.link("more_regressions", "regressions", n=len(known) - MOST), ".")
 
 
 def _path(data: WeekData, words: Words) -> Iterator[Cell]:

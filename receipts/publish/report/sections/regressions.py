@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 
 def regressions(store: Store, until: datetime, only: Sequence[str] = ()) -> tuple[Incident, ...]:
-    """Incidents of some lanes, or of all, that were opened until a time and are not closed."""
-    known = [item for item in store.published.incidents() if item.closed is None and item.opened <= until]
+    """Incidents of some lanes, or of all, that were opened until a time, to the second, and are not closed."""
+    still = (item for item in store.published.incidents() if item.closed is None)
+    known = (item for item in still if item.opened.replace(microsecond=0) <= until)
     return tuple(item for item in known if not only or item.body["lane"] in only)
 
 
