@@ -13,7 +13,7 @@ from receipts.judging.rule import Case
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.metrics import Launch
-from receipts.metrics.amortization import amortization, goodput_shown
+from receipts.metrics.amortization import SHARE, amortization, goodput_shown
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
 
@@ -52,7 +52,7 @@ class Answers:
             "yes" if self.path.startswith("witnessed") else "no" if self.path.startswith("left") else "open",
             _at_target(self.target),
         )
-        amortized = "yes" if self.amortized.startswith("yes") else self.amortized
+        amortized = self.amortized.partition(":")[0] if self.amortized.startswith("yes") else self.amortized
         briefs = (self.topology, amortized, self.workload, self.path, _brief_target(self.target))
         rows = zip(self.rows(), states, briefs, strict=True)
         return tuple(AnsweredQuestion(*row, state, brief) for row, state, brief in rows)
@@ -107,11 +107,16 @@ def topology(parsed: Parsed) -> str:
 
 
 def _amortized(launch: Launch, verdict: ReceiptVerdict, rules: RuleSet) -> str:
-    """Yes, no or not shown, with what compiling cost and where the wall time went, as far as they are stated."""
+    """Yes, no or not shown, with what compiling cost and where the wall time went, as far as they are stated.
+
+    Where compiling took more than `SHARE` of the wall time, the rate is free of it and the launch has not paid for it.
+    """
     judged = _amortized_by_rules(launch.parsed, verdict, rules)
     if launch.parsed.receipt.run.outcome != "ok":
         return judged
     cost = amortization(launch)
+    if judged == "yes" and cost is not None and (cost.share or 0.0) > SHARE:
+        judged = "yes in the rate, not in the launch"
     figures = [str(cost) if cost is not None else None, goodput_shown(launch)]
     shown = "; ".join(text for text in figures if text is not None)
     return f"{judged}{'; ' if ':' in judged else ': '}{shown}" if shown else judged
