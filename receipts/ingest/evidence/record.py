@@ -16,8 +16,8 @@ class Form:
     """How a record is printed.
 
     The named groups of ``head`` are whole numbers, of which one is the ``step``. Each of ``cells`` has the groups
-    ``label`` and ``word``, and ``unit`` where the unit is a part of the label. ``end`` matches what every whole record
-    reaches, where a record may be broken over several lines.
+    ``label`` and ``word``, and ``unit`` where the unit is a part of the label. ``end`` matches, from the head on, up to
+    what every whole record reaches, where a record may be broken over several lines.
     """
 
     head: re.Pattern[str]

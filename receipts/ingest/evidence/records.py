@@ -238,7 +238,7 @@ class RecordReader(LineReader):
                 spans[RANK] = ranks[-1].span(ranks[-1].lastindex or 0)
             for label, span in self.cells(text, head.end(), stop, form):
                 spans.setdefault(label, span)
-            whole = form.end is None or form.end.search(text, head.start(), stop) is not None
+            whole = form.end is None or form.end.match(text, head.start(), stop) is not None
             records.append(LineRecord(head.start(), stop, spans, whole))
             before = head.end()
         return records

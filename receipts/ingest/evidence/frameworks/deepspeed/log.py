@@ -52,7 +52,7 @@ class DeepSpeed(RecordReader):
                 r"|\[timer\.py:"
             ),
             (re.compile(rf"(?P<label>[A-Z][A-Za-z ]{{5,40}})=(?P<word>{FIGURE})"),),
-            end=re.compile(r"Max *Mem[A-Za-z ]{3,40}=\s?[\d.]{1,20}\s?GB"),
+            end=re.compile(r".*?Max *Mem[A-Za-z ]{3,40}=\s?[\d.]{1,20}\s?GB"),
         ),
         Form(re.compile(r"\bstep=(?P<reported>\d{1,12}), skipped=(?P<skipped>\d{1,12})\b"), ()),
         Form(

@@ -48,7 +48,7 @@ class LlmC(RecordReader):
                     rf"(?<![\w.])(?P<word>{FIGURE})(?: (?=ms\b|tok/s)|% [\w/ ]{{0,30}}(?=MFU))(?P<label>ms|tok/s|MFU)"
                 ),
             ),
-            end=re.compile("tok/s"),
+            end=re.compile(".*?tok/s"),
         ),
         Form(
             re.compile(r"(?<![A-Za-z_])s:(?P<step>\d{1,12}) (?=trl:)"),

@@ -30,7 +30,7 @@ _CELL = re.compile(
     r"(?<![\w/])(?P<label>[A-Za-z_][A-Za-z_/]*):\s*(?P<word>-?(?:\d{1,15}(?:\.\d{1,12})?(?:e[-+]?\d{1,3})?|nan|inf))"
     r"(?=[\s,\"'`\]|.(\[A-Z]|$)"
 )
-_END = re.compile(r"\bloss:\s*(?:-?\d{1,9}\.\d{3}|nan|inf)")
+_END = re.compile(r".*?\bloss:\s*(?:-?\d{1,9}\.\d{3}|nan|inf)")
 _PARAMETER = re.compile(r"Config param (\w{1,100}): ?(.*)")
 _COUNT = re.compile(r"number parameters: ([\d.]{1,20})\s*(billion|million|trillion)")
 _DEVICES = re.compile(r"Num_devices: (\d{1,7}), shape \(?([\d, ]{1,200})")

@@ -41,7 +41,7 @@ class MaxTextMetrics(RecordReader):
         Form(
             re.compile(r'\{(?=\s*"(?:learning|perf|eval)/)'),
             (re.compile(rf'"(?P<label>[a-z]+/\w{{1,60}}|step)": ?(?P<word>{FIGURE}|-?Infinity)(?=\s*[,}}])', re.I),),
-            end=re.compile(r"\}"),
+            end=re.compile(r".*?\}"),
         ),
     )
 

@@ -43,7 +43,7 @@ ITERATION: Final = Form(
         ),
     ),
     end=re.compile(
-        r"number[ _]of[ _]skipped[ _]iterations *[:=] *\d.*(?:\|\s*|[:=] *[^|\s][^|]*)$|memory \(", re.IGNORECASE
+        r".*?(?:number[ _]of[ _]skipped[ _]iterations *[:=] *\d.*(?:\|\s*|[:=] *[^|\s][^|]*)$|memory \()", re.IGNORECASE
     ),
 )
 FIRST_RANK: Final = "Step Time"

@@ -21,7 +21,7 @@ MAX_ROWS: Final = 20_000
 MEMORY: Final = Form(
     re.compile(r"(?:\[Rank (?P<chip>\d{1,7})\] )?\(?after (?P<iterations>\d{1,12}) iterations\)? memory \((?:MB|GB)\)"),
     (re.compile(r"\| *(?P<label>[a-z][a-z \-]{0,40}): *(?P<word>[0-9]{1,20}(?:\.[0-9]{1,20})?(?:e[+-]?\d{1,3})?)"),),
-    end=re.compile(r"(?:max (?:reserved|cached): *\d{1,20}\.\d|mem-max-reserved-[a-z]{4,10}: *\d).*(?<![|:\s])\s*$"),
+    end=re.compile(r".*?(?:max (?:reserved|cached): *\d{1,20}\.\d|mem-max-reserved-[a-z]{4,10}: *\d).*(?<![|:\s])\s*$"),
 )
 _NAMES: Final[Mapping[str, str]] = vocabulary.table("megatron")["memory"]
 _FOOTPRINT: Final = re.compile(r"(weight and optimizer|activation|total)=([0-9]{1,15}(?:\.[0-9]{1,6})?) MB")
