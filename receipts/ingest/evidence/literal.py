@@ -20,7 +20,7 @@ _TOKEN = re.compile(
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _NUMBER = re.compile(
-    r"[-+]?(?:\d[\d_]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE
+    r"[-+]?(?:\d[\d_]*(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE
 )
 _WORDS: Final = {"true": True, "false": False, "none": None, "null": None}
 _CLOSERS: Final = {"{": "}", "[": "]", "(": ")"}

@@ -11,13 +11,13 @@ from typing import Final
 from receipts.base.units import BINARY, LETTERS
 
 _NUMBER = re.compile(
-    r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)",
+    r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)",
     re.IGNORECASE,
 )
 # A figure in the pattern of a line; what `number` reads, without blanks and quotes.
 FIGURE: Final = r"[-+]?(?:\d{1,24}(?:,\d{3}){0,8}(?:\.\d{0,24})?(?:[eE][-+]?\d{1,4})?|\.\d{1,24}|nan|inf)"
 _SIZE = re.compile(
-    r"(?P<number>[-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?)\s*(?P<letter>[kKMGTP]?)(?P<i>i?)(?P<b>[bB]?)(?:ytes)?"
+    r"(?P<number>[-+]?\d[\d,]*(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*(?P<letter>[kKMGTP]?)(?P<i>i?)(?P<b>[bB]?)(?:ytes)?"
 )
 
 
@@ -38,7 +38,7 @@ def scaled(text: str) -> float | None:
 
 
 def size(text: str, *, decimal: bool = False) -> int | None:
-    """A size in bytes: ``26.25G``, ``8.00 MiB``, ``640 bytes``, ``512``. None where the text is no size.
+    """A size in bytes: ``26.25G``, ``8.00 MiB``, ``640 bytes``, ``512``. None where the text is no size, or endless.
 
     ``KiB`` is 1024. What ``K`` and ``KB`` are is the source's: 1024 (allocators, XLA), or 1000 where ``decimal``.
     """
@@ -47,7 +47,8 @@ def size(text: str, *, decimal: bool = False) -> int | None:
         return None
     letter = match["letter"].upper()
     factor = LETTERS[letter] if decimal and not match["i"] else BINARY[letter]
-    return round(float(match["number"].replace(",", "")) * factor)
+    value = float(match["number"].replace(",", "")) * factor
+    return round(value) if isfinite(value) else None
 
 
 def judged(losses: Sequence[float], norms: Sequence[float] = ()) -> tuple[bool, bool]:

@@ -15,7 +15,7 @@ from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.witnesses.te_prefix import is_source
 
-_VALUE: Final = r"[-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d{1,3})?"
+_VALUE: Final = r"[-+]?\d[\d,]*(?:\.\d*)?(?:[eE][-+]?\d{1,3})?"
 _LOADS = re.compile(
     r"(?:num_)?tokens[_ ]per[_ ]expert(?:\[[^\]]{0,40}\]|/[\w.]{1,60}|\([^)]{0,60}\))?[\"']?\s*[:=]\s*"
     r"(?:tensor\()?\[(?P<list>[\d.,\s]{1,60000})\]",
