@@ -6,10 +6,13 @@ import struct
 from contextlib import suppress
 from typing import Final
 
-from receipts.ingest.evidence.protobuf.wire import BYTES, FIXED32, FIXED64, VARINT, Torn
-
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _SIZES: Final = {FIXED64: 8, FIXED32: 4}
 _WIDTH: Final = 0xFFFFFFFFFFFFFFFF
+
+
+class Torn(Exception):
+    """The message ends in the middle, or is none."""
 
 
 class Message:

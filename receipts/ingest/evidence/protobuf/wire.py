@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from receipts.ingest.evidence.protobuf.messages import BYTES, FIXED32, FIXED64, VARINT, Message, Torn
 from receipts.ingest.evidence.protobuf.stream import Bytes
 
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 MAX_FIELD: Final = (1 << 29) - 1
-
-
-class Torn(Exception):
-    """The message ends in the middle, or is none."""
+MAX_MESSAGE: Final = 1 << 22
 
 
 class Wire(Bytes):
@@ -73,6 +70,13 @@ class Wire(Bytes):
             raise self._torn()
         self.leap(length - wanted)
         return raw.decode("utf-8", "replace")
+
+    def message(self, length: int) -> Message:
+        """A field that is a message; one longer than any that is kept whole is passed over, and empty."""
+        body = self.take(length) if length <= MAX_MESSAGE else b""
+        if len(body) < length:
+            self.leap(length - len(body))
+        return Message(body)
 
     def _torn(self) -> Torn:
         return Torn(f"the file ends at byte {self.at:,}, inside a message")

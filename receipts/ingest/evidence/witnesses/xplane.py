@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from receipts.ingest.evidence.protobuf.wire import BYTES, Torn, Wire
+from receipts.ingest.evidence.protobuf.messages import BYTES, Message, Torn
+from receipts.ingest.evidence.protobuf.wire import Wire
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source
@@ -78,9 +79,10 @@ def _plane(wire: Wire, stop: int, profile: Profile) -> list[int]:
             elif number == 3:
                 _line(wire, wire.at + value, counts, profile)
             elif number == 4 and len(names) < MAX_KINDS:
-                _metadata(wire, wire.at + value, names)
+                names.update(_metadata(wire.message(value)))
             elif number == 6 and name == _TASK:
-                clocks += _clocks(wire, wire.at + value)
+                statistic = wire.message(value)
+                clocks += [time for field in (3, 4) for time in statistic.listed(field) if time in _CLOCKS]
             else:
                 wire.leap(value)
     finally:
@@ -94,15 +96,6 @@ def _plane(wire: Wire, stop: int, profile: Profile) -> list[int]:
     return clocks
 
 
-def _clocks(wire: Wire, stop: int) -> Iterator[int]:
-    """The values of one statistic that are times of day."""
-    for _, kind, value in wire.fields(stop):
-        if kind == BYTES:
-            wire.leap(value)
-        elif value in _CLOCKS:
-            yield value
-
-
 def _line(wire: Wire, stop: int, counts: Counts, profile: Profile) -> None:
     name = ""
     mine: dict[int, tuple[int, int, int]] = {}
@@ -112,7 +105,7 @@ def _line(wire: Wire, stop: int, counts: Counts, profile: Profile) -> None:
         if number == 2:
             name = wire.text(value, 200)
         elif number == 4 and profile.events < MAX_EVENTS:
-            identity, times, start, spent = _event(wire, wire.at + value)
+            identity, times, start, spent = _event(wire.message(value))
             if identity in mine or len(mine) < MAX_KINDS:
                 before, total, end = mine.get(identity, (0, 0, -1))
                 if start >= end or times > 1:
@@ -127,40 +120,16 @@ def _line(wire: Wire, stop: int, counts: Counts, profile: Profile) -> None:
             counts[name, identity] = before + times, total + spent
 
 
-def _event(wire: Wire, stop: int) -> tuple[int, int, int, int]:
+def _event(event: Message) -> tuple[int, int, int, int]:
     """Number of its metadata, how many events it stands for, and start and duration in picoseconds."""
-    identity, times, start, spent = 0, 1, 0, 0
-    for number, kind, value in wire.fields(stop):
-        if kind == BYTES:
-            wire.leap(value)
-        elif number == 1:
-            identity = value
-        elif number == 2:
-            start = value
-        elif number == 3:
-            spent = min(value, 1 << 62)
-        elif number == 5:
-            times = max(1, min(value, 1 << 31))
-    return identity, times, start, spent
+    identity, start, spent, times = (event.whole(number) for number in (1, 2, 3, 5))
+    return identity or 0, max(1, min(times or 1, 1 << 31)), start or 0, max(0, spent or 0)
 
 
-def _metadata(wire: Wire, stop: int, names: dict[int, str]) -> None:
+def _metadata(entry: Message) -> Iterator[tuple[int, str]]:
     """One entry of the map from a number to an event's name."""
-    identity = 0
-    for number, kind, value in wire.fields(stop):
-        if kind != BYTES:
-            identity = value if number == 1 else identity
-        elif number == 2:
-            end = wire.at + value
-            for inner, form, length in wire.fields(end):
-                if form != BYTES:
-                    identity = length if inner == 1 else identity
-                elif inner == 2:
-                    names[identity] = wire.text(length, MAX_NAME)
-                else:
-                    wire.leap(length)
-        else:
-            wire.leap(value)
+    for kind in entry.inner(2):
+        yield entry.whole(1) or kind.whole(1) or 0, kind.text(2, MAX_NAME)
 
 
 READERS = (Xplane,)

@@ -17,9 +17,8 @@ from receipts.ingest.evidence.frameworks.maxtext.configuration import Parameters
 from receipts.ingest.evidence.frameworks.maxtext.configuration import state as state_maxtext
 from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
 from receipts.ingest.evidence.frameworks.wandb.configuration import state as state_configuration
-from receipts.ingest.evidence.protobuf.messages import Message
+from receipts.ingest.evidence.protobuf.messages import Message, Torn
 from receipts.ingest.evidence.protobuf.stream import Bytes, masked_crc32c
-from receipts.ingest.evidence.protobuf.wire import Torn
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source

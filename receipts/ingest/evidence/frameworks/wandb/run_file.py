@@ -12,9 +12,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from receipts.ingest.evidence.protobuf.messages import Message
+from receipts.ingest.evidence.protobuf.messages import Message, Torn
 from receipts.ingest.evidence.protobuf.stream import Bytes
-from receipts.ingest.evidence.protobuf.wire import Torn
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source
 
