@@ -16,9 +16,14 @@ from receipts.ingest.evidence.numbers import size
 from receipts.ingest.evidence.reading import Reading
 from receipts.receipt.dtypes import dtype
 
-_AXES, _DEGREES, _TRAINING, _MODEL = (
-    vocabulary.table("torchtitan")["configuration"][kind] for kind in ("mesh", "degrees", "training", "model")
-)
+_AXES, _MODEL = (vocabulary.table("torchtitan")["configuration"][kind] for kind in ("mesh", "model"))
+_SETTINGS: Final = {
+    name: (path, entry["kind"])
+    for path, entry in vocabulary.table("torchtitan")["arguments"].items()
+    for name in entry["names"]
+}
+# Several of these together say one thing: `_flavour`.
+_TOGETHER: Final = ("model", "activation_checkpoint")
 _TRAINER: Final = (
     (re.compile(r"local batch size:? (\d+)"), "batch.micro_batch"),
     (re.compile(r"global batch size:? (\d+)"), "batch.global_batch"),
@@ -206,22 +211,18 @@ class TorchtitanConfig:
 
     def _setting(self, section: str, leaf: str, value: Any, text: str, line: int, say: Callable[..., None]) -> None:
         """One setting of the job's configuration, whatever printed it; a value below one means *automatic*."""
-        if section in ("training", "parallelism", "experimental") and leaf in _DEGREES:
-            self._whole(_DEGREES[leaf], value, text, line, say)
-        elif section == "training" and leaf in _TRAINING:
-            self._whole(_TRAINING[leaf], value, text, line, say)
+        path, kind = _SETTINGS.get(f"{section}.{leaf}", ("", ""))
+        if kind in ("count", "ordinal"):
+            self._whole(path, value, text, line, say)
+        elif kind == "amount" and (rate := number(value)) is not None:
+            say(path, rate, f"{text} = {value}", line)
+        elif kind and section not in _TOGETHER and isinstance(value, str) and value:
+            say(path, dtype(value) or value, f"{text} = {value}", line)
         elif section == "metrics" and leaf == "log_freq":
             interval = integer(value)
             self.reading.steps.interval = interval if interval and interval > 0 else None
-        elif name := _TEXTS.get(f"{section}.{leaf}"):
-            if isinstance(value, str) and value:
-                say(name, dtype(value) or value, f"{text} = {value}", line)
         elif f"{section}.{leaf}" in ("compile.enable", "training.compile") and isinstance(value, bool):
             say("compile.posture", "regional" if value else "eager", f"{text} = {value}", line)
-        elif (section, leaf) == ("optimizer", "lr") and (rate := number(value)) is not None:
-            say("numerics.learning_rate", rate, f"{text} = {value}", line)
-        elif leaf == "seed" and section in ("training", "debug"):
-            self._whole("numerics.seed", value, text, line, say)
 
     def _flavour(self, flat: dict[str, Any], line: int) -> None:
         mode, option = flat.get("activation_checkpoint.mode"), flat.get("activation_checkpoint.selective_ac_option")
@@ -262,13 +263,3 @@ class TorchtitanConfig:
 
     def _state_weakly(self, path: str, value: Any, text: str, line: int) -> None:
         self._weaker[path] = (value, text, line)
-
-
-_TEXTS: Final = {
-    "training.dtype": "numerics.parameter_dtype",
-    "training.mixed_precision_reduce": "numerics.reduction_dtype",
-    "training.dataset": "data.dataset",
-    "optimizer.name": "numerics.optimizer",
-    "compile.backend": "compile.backend",
-    "parallelism.pipeline_parallel_schedule": "parallelism.schedule",
-}
