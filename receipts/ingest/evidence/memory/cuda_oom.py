@@ -106,19 +106,12 @@ def _failure(text: str, match: re.Match[str], stop: int) -> AllocationFailure | 
 
 
 def _figures(message: str, values: dict[str, int | None]) -> OomFigures:
-    unallocated = values["unallocated"]
-    reserved, allocated = values["reserved"], values["allocated"]
-    if unallocated is None and reserved is not None and allocated is not None:
-        unallocated = max(0, reserved - allocated)
+    reserved, allocated = values.pop("reserved"), values["allocated"]
+    if values["unallocated"] is None and reserved is not None and allocated is not None:
+        values["unallocated"] = max(0, reserved - allocated)
     others = (size(process[1]) for process in _PROCESS.finditer(message))
     return OomFigures(
-        requested=values["requested"],
-        capacity=values["capacity"],
-        free=values["free"],
-        allowed=values["allowed"],
-        this_process=values["this_process"],
-        allocated=allocated,
-        unallocated=unallocated,
+        **values,
         processes=tuple(item for item in others if item is not None),
         endless=_ENDLESS.search(message) is not None,
     )

@@ -42,7 +42,7 @@ OPERATOR = re.compile(r'\bop_name="([^"]{1,400})"')
 _LABEL = re.compile(r"XLA [Ll]abel: (.{1,200}?)(?= Allocation type| Shape:| Unpadded| =====|$)")
 
 # A whole name of a step: `jit_train_step`, `pjit__train_step_fn`, `jit(train_step)`; not `jit_stepwise_init`.
-STEP = re.compile(r"(?:^|[_(])steps?(?:$|[_).])", re.IGNORECASE)
+_STEP = re.compile(r"(?:^|[_(])steps?(?:$|[_).])", re.IGNORECASE)
 
 
 def refused(
@@ -51,7 +51,6 @@ def refused(
     class_: str,
     *,
     operator: str | None = None,
-    phase: str | None = None,
     chip: int | None = None,
     fatal: bool = True,
     **sizes: int | None,
@@ -70,7 +69,7 @@ def refused(
         place=Place(),
         is_oom=True,
         class_=class_,
-        phase=phase or ("compile" if class_.startswith("compile_") else "unknown"),
+        phase=_phase(class_, operator or ""),
         operator=operator[:MAX_TEXT] if operator else None,
         message=text[at : at + MAX_TEXT].rstrip(),
         chip=int(named_chip) if chip is None and named_chip else chip,
@@ -80,6 +79,12 @@ def refused(
         free_bytes=sizes["free"],
         limit_bytes=sizes["limit"],
     )
+
+
+def _phase(class_: str, operator: str) -> str:
+    if class_ == "program_load" and _STEP.search(operator):
+        return "startup"
+    return "compile" if class_.startswith("compile_") else "unknown"
 
 
 def largest(text: str) -> str | None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from receipts.ingest.evidence.memory import xla_gpu_oom
 from receipts.ingest.evidence.memory.sizes import SIZE, size
-from receipts.ingest.evidence.memory.xla_failure import NAME, OPERATOR, STEP, largest, named, refused
+from receipts.ingest.evidence.memory.xla_failure import NAME, OPERATOR, largest, named, refused
 from receipts.ingest.evidence.reading import AllocationFailure
 
 # hbm is the chip's memory; the others are on the chip. sflag are the scalar core's flags, cmem is v4's common memory,
@@ -35,15 +35,18 @@ _SCOPED = re.compile(
     rf"|Insufficient scoped (?P<mosaic>\w{{2,12}}): {SIZE} > {SIZE}"
 )
 _STACK = re.compile(r"while allocating on stack for %?(?P<name>[\w.$-]{1,400})")
-_ALLOCATION = re.compile(
-    r"Allocation \(size=(?P<requested>\d{1,20})\) would exceed memory \(size=(?P<limit>\d{1,20})\)"
-)
-_SPACE = re.compile(r"\bspace=(\w{2,12})")
-_TAG = re.compile(r"\btag = '([^']{1,300})'")
-_TOTAL = re.compile(
-    rf"Ran out of memory on (?P<space>\w{{2,12}}), the total memory required for [\w /-]{{1,80}} \((?P<used>{SIZE})\)"
-    rf"(?: exceeds available \w{{2,12}} \((?P<limit>{SIZE})\))?",
-    re.IGNORECASE,
+# ``Allocation (size=N) would exceed memory (size=M) :: #allocation10 [shape = …, space=hbm, …, tag = '…']``, and the
+# one line of libtpu 0.0.42, which says *temporaries* even where the arguments are what does not fit.
+_ONE_LINE: Final = (
+    re.compile(
+        r"Allocation \(size=(?P<requested>\d{1,20})\) would exceed memory \(size=(?P<limit>\d{1,20})\)"
+        r"(?=(?:.{0,1000}?\bspace=(?P<space>\w{2,12}))?)(?=(?:.{0,1000}?\btag = '(?P<operator>[^']{1,300})')?)"
+    ),
+    re.compile(
+        rf"Ran out of memory on (?P<space>\w{{2,12}}), the total memory required for [\w /-]{{1,80}} "
+        rf"\((?P<used>{SIZE})\)(?: exceeds available \w{{2,12}} \((?P<limit>{SIZE})\))?",
+        re.IGNORECASE,
+    ),
 )
 _SPARSE = re.compile(
     rf"TensorCore Hbm usage:? (?P<dense>{SIZE}), SparseCore Hbm usage:? (?P<sparse>{SIZE})"
@@ -99,19 +102,11 @@ def _memory_space(text: str) -> Iterator[AllocationFailure]:
         yield refused(text, start, _space(name), operator=operator, used=in_use, limit=limit)
 
 
-def _one_allocation(text: str) -> Iterator[AllocationFailure]:
-    """``Allocation (size=N) would exceed memory (size=M) :: #allocation10 [shape = …, space=hbm, …, tag = '…']``."""
-    for match in _ALLOCATION.finditer(text):
-        rest = text[match.end() : match.end() + 1000]
-        space, tag = _SPACE.search(rest), _TAG.search(rest)
-        class_ = _space(space[1] if space else "hbm")
-        yield refused(text, match, class_, operator=tag[1] if tag else None)
-
-
-def _total(text: str) -> Iterator[AllocationFailure]:
-    """The one line of libtpu 0.0.42. It says *temporaries* even where the arguments are what does not fit."""
-    for match in _TOTAL.finditer(text):
-        yield refused(text, match, _space(match["space"]))
+def _one_line(text: str) -> Iterator[AllocationFailure]:
+    """What one line says whole, and the two memories of a chip with SparseCores."""
+    for form in _ONE_LINE:
+        for match in form.finditer(text):
+            yield refused(text, match, _space(match["space"] or "hbm"))
     for match in _SPARSE.finditer(text):
         dense, sparse = size(match["dense"]), size(match["sparse"])
         yield refused(text, match, "compile_hbm", used=None if dense is None or sparse is None else dense + sparse)
@@ -120,26 +115,24 @@ def _total(text: str) -> Iterator[AllocationFailure]:
 def _placed(text: str) -> Iterator[AllocationFailure]:
     """A program that cannot be loaded (E0101), or a buffer that finds no place (E0100)."""
     for match in _PLACED.finditer(text):
-        what, name = match["what"] or "", match["operator"]
+        what = match["what"] or ""
         if not (what or match["bottom"] or match["end"]):
             continue
         requested, free = size(match["requested"]), size(match["free"])
         capacity = _CAPACITY.search(text, match.end(), match.end() + 400)
         if what.startswith("Error loading") or match["bottom"]:
-            class_, phase = "program_load", "startup" if name and STEP.search(name) else None
+            class_ = "program_load"
         elif requested is not None and free is not None and requested <= free:
             # There is room, but no block of it is large enough.
-            class_, phase = "fragmentation", None
+            class_ = "fragmentation"
         else:
-            class_, phase = "runtime_alloc", None
-        yield refused(text, match, class_, limit=size(capacity[1]) if capacity else None, phase=phase)
+            class_ = "runtime_alloc"
+        yield refused(text, match, class_, limit=size(capacity[1]) if capacity else None)
 
 
 def failures(text: str) -> list[AllocationFailure]:
     """The failures that a text holds, in its order and without place; single blanks stand for any white space."""
-    refusals = [
-        item for form in (_memory_space, _one_allocation, _total, _placed, *xla_gpu_oom.FORMS) for item in form(text)
-    ]
+    refusals = [item for form in (_memory_space, _one_line, _placed, *xla_gpu_oom.FORMS) for item in form(text)]
     if not refusals:
         if (code := _CODE.search(text)) is not None:
             refusals = [refused(text, code, _CODES[code["code"] or code["name"]])]
