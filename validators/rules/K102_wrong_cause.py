@@ -4,20 +4,26 @@
 a host's, with five other axes beside it. The number was right each time, and the sentence was not.
 
 *Rejected.* The claim credits `precision`, and `batch.micro_batch` changed; it credits one axis, and two changed; it
-says that another kernel did it, and both sides compiled the same program; it says that weights stay resident, and the
-peak fell.
+says that another kernel did it, and both sides compiled the same program; it says that a rank holds fewer weights, and
+the peak rose; that the sequence is divided otherwise, and tensor parallelism grew without sequence parallelism; that
+the topology became feasible, and the baseline ran the same work.
 
 *Accepted.* The axis that it credits is the one that changed, alone; a change that follows from it, was waived, or is
-the study's, does not count. The mechanism is one that this axis can carry, and no observation contradicts it.
+the study's, does not count. The mechanism is one that this axis can carry, and no observation contradicts it. Weight
+residency, sequence partition, compile shape and a feasible topology are all ways in which one change of the tensor
+degree can help, so each must also be seen: a lower peak, another division of the sequence, another program, a baseline
+that could not run. Until then the claim is open.
 """
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
 from receipts.base.units import amount
+from receipts.judging.claims.mechanism import SEQUENCE_WAYS
 from receipts.judging.rule import COMPARABLE, ClaimCase, E, I, Offense, rule
 from receipts.metrics import Launch
 
@@ -78,16 +84,25 @@ def _mechanism(case: ClaimCase) -> Iterator[Offense]:
             do="credit a mechanism that this axis can carry",
         )
     for trace in mechanism.traces:
-        found = _contradicted(trace, case.baseline, case.candidate)
-        if found:
-            yield Offense("mechanism", f"{mechanism.name}: {found}", f"{trace.because}", "credit another mechanism")
+        if any(fnmatch.fnmatchcase(axis, trace.on) for axis in counted or ("",)):
+            yield from _trace(mechanism.name, trace, case)
 
 
-def _contradicted(trace: Trace, baseline: tuple[Launch, ...], candidate: tuple[Launch, ...]) -> str:
-    """What the receipts say against a trace; empty where they say nothing, or agree."""
-    before, after = ([_value(trace.of, launch) for launch in side] for side in (baseline, candidate))
-    if not before or not after or None in (*before, *after):
-        return ""
+def _trace(name: str, trace: Trace, case: ClaimCase) -> Iterator[Offense]:
+    before, after = ([_value(trace.of, launch) for launch in side] for side in (case.baseline, case.candidate))
+    unknown = not before or not after or None in (*before, *after)
+    elsewhere = any(len({_value(path, launch) for launch in case.launches}) > 1 for path in trace.same)
+    found = "" if unknown or elsewhere else _contradicted(trace, before, after)
+    if found:
+        yield Offense("mechanism", f"{name}: {found}", trace.because, "credit another mechanism")
+    elif trace.required and (unknown or elsewhere or not _seen(trace, before, after)):
+        why = "not stated on both sides" if unknown else "no sign of it"
+        do = f"state what shows it ({trace.of}), or credit another mechanism"
+        yield Offense("mechanism", f"{name}: {trace.of}: {why}", trace.because, do, level=I)
+
+
+def _contradicted(trace: Trace, before: list[Any], after: list[Any]) -> str:
+    """What stated values say against a trace; empty where they agree."""
     if trace.moves == "differs":
         same = set(before) == set(after) and len(set(before)) == 1
         return f"{trace.of} is the same on both sides" if same else ""
@@ -99,9 +114,30 @@ def _contradicted(trace: Trace, baseline: tuple[Launch, ...], candidate: tuple[L
     return ""
 
 
+def _seen(trace: Trace, before: list[Any], after: list[Any]) -> bool:
+    """Whether every launch of one side lies where the trace says, beyond every one of the other."""
+    if trace.moves == "differs":
+        return not set(before) & set(after)
+    low, high = (before, after) if trace.moves == "more" else (after, before)
+    return bool(max(low) < min(high))
+
+
 def _shown(name: str, value: float) -> str:
     return amount(value) if name.endswith("bytes") else f"{value:,.4g}"
 
 
 def _value(name: str, launch: Launch) -> Any:
+    if name == SEQUENCE_WAYS:
+        return _sequence_ways(launch)
     return launch.read(metrics.get(name)).value if name in metrics.METRICS else launch.stated.get(name)
+
+
+def _sequence_ways(launch: Launch) -> int | None:
+    """Ranks that share a sequence; None where the layout does not say."""
+    stated, applies = launch.stated, launch.lane.applies
+    context = stated.get("parallelism.context") if applies("parallelism.context") else 1
+    tensor = stated.get("parallelism.tensor") if applies("parallelism.tensor") else 1
+    parallel = tensor != 1 and (stated.get("parallelism.sequence") if applies("parallelism.sequence") else False)
+    if context is None or tensor is None or parallel is None:
+        return None
+    return int(context) * (int(tensor) if parallel else 1)

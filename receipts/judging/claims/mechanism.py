@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Sign = Literal["more", "less", "differs"]
@@ -16,11 +16,18 @@ Sign = Literal["more", "less", "differs"]
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What a mechanism leaves behind: a leaf or metric that ``moves`` so from baseline to candidate."""
+    """What a mechanism leaves behind: a leaf, a metric or `SEQUENCE_WAYS` that ``moves`` so from baseline to candidate.
+
+    A ``required`` trace has to be seen: without it the claim stays open. It says nothing against a change of other
+    axes than ``on``, nor where a leaf of ``same`` differs between the sides.
+    """
 
     of: str
     moves: Sign
     because: str
+    required: bool = False
+    on: str = "*"
+    same: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,8 @@ class Mechanism:
         return any(fnmatch.fnmatchcase(axis, pattern) for pattern in self.axes)
 
 
+# How many ranks share a sequence: the context degree, times the tensor degree with sequence parallelism.
+SEQUENCE_WAYS = "ranks that share a sequence"
 _PROGRAM = Trace("compile.program_digest", "differs", "another program was compiled")
 _SOFTWARE = ("path.*", "patches.*", "features.*", "flags.*", "wheels", "code")
 _SHARDING = (
@@ -54,7 +63,17 @@ MECHANISMS: Mapping[str, Mechanism] = {
     for item in (
         Mechanism(
             "weight-residency",
-            "weights stay on the chip and are not gathered again",
+            "a rank holds fewer weights",
+            (
+                *_SHARDING,
+                *("parallelism.tensor", "parallelism.pipeline", "parallelism.expert", "parallelism.expert_tensor"),
+                *("precision", "numerics.parameter_dtype", "flags.*", "features.*"),
+            ),
+            (Trace("peak_bytes", "less", "fewer weights on a rank take less room", required=True),),
+        ),
+        Mechanism(
+            "weight-gathering",
+            "weights stay gathered on the chip and are not gathered again",
             (*_SHARDING, "parallelism.tensor", "parallelism.pipeline", "flags.*", "features.*"),
             (Trace("peak_bytes", "more", "weights that stay take room"),),
         ),
@@ -62,20 +81,38 @@ MECHANISMS: Mapping[str, Mechanism] = {
             "sequence-partition",
             "activations are divided along the sequence",
             ("parallelism.sequence", "parallelism.context", "parallelism.tensor", "path.sharding", "features.*"),
+            (
+                Trace(
+                    SEQUENCE_WAYS,
+                    "differs",
+                    "context parallelism, or the tensor degree with sequence parallelism, divides a sequence otherwise",
+                    required=True,
+                    on="parallelism.*",
+                ),
+            ),
         ),
         Mechanism(
             "compile-shape",
             "shapes that the compiler lays out better, or compiles once",
             (
-                *("batch.*", "posture", "cuda_graphs", "compile.*", "parallelism.padding", "parallelism.chunking"),
+                *("batch.*", "posture", "cuda_graphs", "compile.*", "parallelism.*", "path.sharding", "topology"),
                 *("dimensions", "pattern", "flags.*", "features.*"),
             ),
-            (_PROGRAM,),
+            (replace(_PROGRAM, required=True),),
         ),
         Mechanism(
             "feasible-topology",
             "a topology that did not run, or did not fit, before",
             ("topology", "parallelism.*", "batch.micro_batch", "path.sharding"),
+            (
+                Trace(
+                    "run.outcome",
+                    "differs",
+                    "a baseline that could not run this work",
+                    required=True,
+                    same=("batch.micro_batch", "batch.sequence_length"),
+                ),
+            ),
         ),
         Mechanism(
             "algorithmic-substitution",
