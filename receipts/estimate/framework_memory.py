@@ -1,6 +1,6 @@
 """How a framework keeps its tensors: what it stores twice, what lives all the time, and what its allocator wastes.
 
-Each figure is the framework's own default; a receipt that states the value overrides it.
+Each figure is the framework's own default, or what people use it with; a receipt that states the value overrides it.
 """
 
 from __future__ import annotations

@@ -10,26 +10,23 @@ from receipts.estimate.setup import Architecture, ParallelLayout
 from receipts.receipt.alphabets import BlockKind
 from receipts.receipt.patterns import Pattern, read
 
-_STAGE_3 = ("zero3", "zero-3", "zero_3", "fsdp", "hsdp", "fully_shard", "full_shard")
-_STAGE_2 = ("zero2", "zero-2", "zero_2", "shard_grad_op")
-_STAGE_1 = ("zero1", "zero-1", "zero_1", "distributed", "dist_opt", "dist-opt")
+# In this order: `megatron_fsdp_zero1` is stage 1, and DDP with a distributed optimizer is too.
+_STAGES = (
+    (1, re.compile(r"zero[-_]?1|dist(ributed)?[-_ ]?opt")),
+    (2, re.compile(r"zero[-_]?2|shard_grad_op")),
+    (3, re.compile(r"zero[-_]?3")),
+    (0, re.compile(r"zero[-_]?0|(?<![a-z])ddp(?![a-z])|distributed[-_ ]data|replicat|^none$")),
+    (3, re.compile(r"fsdp|hsdp|fully_shard|full_shard")),
+)
 
 
-def zero_stage(strategy: str, framework: FrameworkMemory, *, shard: int | None) -> int | None:
+def zero_stage(strategy: str, *, shard: int | None) -> int | None:
     """The stage of state sharding that a strategy names; None where it says nothing.
 
-    Megatron's plain ``ddp`` is None too: whether its distributed optimizer is on is a switch beside it.
+    ``ddp`` shards nothing on any framework; Megatron's DDP with its distributed optimizer is ``zero1``.
     """
-    for stage, words in ((3, _STAGE_3), (2, _STAGE_2), (1, _STAGE_1)):
-        if any(word in strategy for word in words):
-            return stage
-    if strategy in ("none", "replicated"):
-        return 0
-    if shard is not None and shard > 1:
-        return 3
-    if re.search(r"\bddp\b|replicat", strategy):
-        return None if framework.zero == 1 else 0
-    return None
+    named = next((stage for stage, pattern in _STAGES if pattern.search(strategy)), None)
+    return 3 if named is None and shard is not None and shard > 1 else named
 
 
 def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemory, convention: str) -> ParallelLayout:
@@ -43,14 +40,14 @@ def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemor
     expert_tensor = _expert_tensor(facts, tensor) if has_experts else 1
     data = _data(facts, tensor * pipeline * context * (expert if convention == "expert_in_world" else 1))
     shard = facts.stated.get("parallelism.shard")
-    zero = zero_stage(facts.word("parallelism.strategy"), framework, shard=shard)
+    zero = zero_stage(facts.word("parallelism.strategy"), shard=shard)
     # Ranks that hold the same shard of the model, context ranks among them (Megatron-Core, dist_optimizer.md).
     ways = int(shard) if shard is not None else data * context
     if zero is None:
         zero = framework.zero if ways > 1 or facts.stated.get("parallelism.strategy") is None else 0
         if ways > 1:
             sharded = ("nothing", "optimizer states", "optimizer states and gradients", "every state")[zero]
-            facts.assume("parallelism.strategy", f"{sharded} sharded {ways} ways", f"the default of {framework.name}")
+            facts.assume("parallelism.strategy", f"{sharded} sharded {ways} ways", f"usual with {framework.name}")
     beside = ways if convention == "expert_in_world" else max(1, ways * tensor // (expert * expert_tensor))
     return ParallelLayout(
         tensor=tensor,

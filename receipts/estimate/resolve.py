@@ -167,7 +167,9 @@ def _accumulation(facts: EstimateInputs, *, serving: bool) -> int:
 
 def _recompute(facts: EstimateInputs) -> frozenset[str] | None:
     """The policy; None where one is stated that has no formula here."""
-    policy = facts.word(*_RECOMPUTE)
+    policy, asked = facts.word(*_RECOMPUTE), facts.word("numerics.recompute")
+    if asked and policy_of(asked) != policy_of(policy):
+        facts.assume("numerics.recompute", policy, f"the launch applied it, and {asked!r} was asked for")
     if policy:
         return policy_of(policy)
     facts.assume("numerics.recompute", "none", "frameworks recompute nothing unless asked to")

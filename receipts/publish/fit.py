@@ -74,7 +74,7 @@ def _one(item: MemoryEstimate, *, calibrated: bool) -> Iterator[Section]:
         yield Section("calibration", "Calibration", (calibration_says(item.calibration, item.lane),))
     if item.assumed:
         points = tuple(("", ((f"{each.path}: {each.value} ({each.because})",),)) for each in item.assumed)
-        yield Section("assumed", "Not stated, and assumed", points=points)
+        yield Section("assumed", "Assumed", points=points)
     if item.uncounted:
         points = tuple(("", ((text,),)) for text in item.uncounted)
         yield Section("uncounted", "Without a formula of its own", points=points)

@@ -17,7 +17,9 @@ class Parallelism(Section):
     stage_layout: Name | None = axis("Blocks of each pipeline stage.")
     shard: Positive | None = axis("Degree of parameter sharding (FSDP, ZeRO-3).")
     replicate: Positive | None = axis("Degree of replication over sharded groups (HSDP).")
-    strategy: Name | None = axis("How states are sharded: ddp, zero1, zero2, zero3, fsdp2, spmd, ….")
+    strategy: Name | None = axis(
+        "How states are sharded: ddp (not at all), zero1 (a distributed optimizer), zero2, zero3, fsdp2, spmd, …."
+    )
     reshard_after_forward: bool | None = axis("Whether parameters are freed after the forward.")
     prefetch: Name | None = axis("Prefetch policy of sharded parameters.")
     bucket_bytes: Positive | None = axis("Size of a gradient or parameter bucket.", unit="bytes")

@@ -39,6 +39,14 @@ def test_what_only_a_run_knows_may_be_absent() -> None:
     assert plan.receipt.run.kind == "training"
 
 
+def test_what_another_launch_applied_cannot_stand_against_what_a_plan_asks_for() -> None:
+    tree = {"run": {"lane": "cpu-torch"}, "numerics": {"recompute": "full", "recompute_applied": "none"}}
+    with pytest.raises(InputError, match=r"numerics\.recompute_applied: a launch applied 'none'"):
+        plan_of(tree, "plan")
+    ran = {**tree, "run": {"lane": "cpu-torch", "outcome": "ok"}}
+    assert plan_of(ran, "receipt").stated["numerics.recompute_applied"] == "none"
+
+
 def test_a_skeleton_and_a_receipt_are_plans(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text(json.dumps(skeleton(rulebook().lanes.get("tpu-torch-xla"))))
     assert read_plan(str(tmp_path / "plan.json")).receipt.run.lane == "tpu-torch-xla"

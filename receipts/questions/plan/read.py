@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
-from receipts.base.errors import InputError
+from receipts.base.errors import InputError, Problem
 from receipts.receipt import VERSION, Document, Parsed, Receipt, read
 from receipts.receipt.load import parse_json
 from receipts.receipt.problems import problems
@@ -53,11 +53,30 @@ def plan_of(tree: Mapping[str, Any], source: str) -> Parsed:
 def _parsed(document: Document, tree: dict[str, Any]) -> Parsed:
     filled = _filled(tree, document.id)
     current = upcast(filled, document.source)
+    if _outcome(tree) is None:
+        _refuse_leftovers(current, document.source)
     try:
         receipt = Receipt.model_validate_json(json.dumps(current).encode())
     except ValidationError as error:
         raise InputError(document.source, problems(error, current)) from None
     return Parsed(document.id, document.raw, document.source, receipt)
+
+
+def _outcome(tree: Mapping[str, Any]) -> Any:
+    run = tree.get("run")
+    return run.get("outcome") if isinstance(run, dict) else None
+
+
+def _refuse_leftovers(tree: Mapping[str, Any], source: str) -> None:
+    """What another launch applied would win over what a plan asks for. Raises InputError where the two differ."""
+    numerics = tree.get("numerics")
+    if not isinstance(numerics, dict):
+        return
+    asked, applied = numerics.get("recompute"), numerics.get("recompute_applied")
+    if asked is not None and applied not in (None, asked):
+        found = f"a launch applied {applied!r}, and this plan asks for {asked!r}"
+        do = "leave it out of a plan: only a launch shows what is applied"
+        raise InputError(source, [Problem("numerics.recompute_applied", found, do)])
 
 
 def _filled(tree: dict[str, Any], plan_id: str) -> dict[str, Any]:
