@@ -12,6 +12,7 @@ import pytest
 
 import rule_cases
 from command_line import HOSTILE, Shell
+from receipts.axes.signature import sign
 from receipts.estimate.aot import CompiledStep
 from receipts.estimate.surface import Name
 from receipts.judging.rulebook import Rulebook
@@ -328,6 +329,9 @@ def test_a_refusal_becomes_a_receipt_of_the_product() -> None:
     assert failure is not None
     assert (failure.phase, failure.class_, failure.limit_bytes) == ("compile", "compile_hbm", int(31.25 * GIB))
     assert made.receipt.run.outcome == "oom"
+    lane = LANES.of("tpu-maxtext")
+    assert sign(made, lane) == sign(item, lane), "preflight finds it by the plan's signature"
+    assert made.receipt.run.provenance == "quoted", "no launch of the plan's framework failed"
     assert made.stated["memory.predicted[0].surface"] == "replicated parameters"
     assert "on a host without a TPU" in made.stated["notes.aot"]
 

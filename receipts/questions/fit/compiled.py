@@ -104,7 +104,8 @@ def _leaves(failure: AllocationFailure) -> dict[str, Any]:
 def oom_receipt(parsed: Parsed, estimate: MemoryEstimate, answer: CompilerAnswer) -> dict[str, Any]:
     """A receipt of the refusal: the plan, its predicted geometry, and what the compiler said. UsageError without one.
 
-    The program was compiled for v6e on a host without one, which its notes say.
+    It has the plan's signature, so that `preflight` finds it. But no launch of the plan's framework failed: this
+    product's decoder was compiled, on a host without a TPU. So it is `quoted`, which predicts and is no known failure.
     """
     if answer.failure is None:
         raise UsageError("the compiler took this plan: there is no failure to write down")
@@ -117,22 +118,18 @@ def oom_receipt(parsed: Parsed, estimate: MemoryEstimate, answer: CompilerAnswer
         "launch": launch,
         "kind": "training",
         "outcome": "oom",
-        "provenance": "measured",
+        "provenance": "quoted",
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": "receipts fit PLAN --aot",
     }
-    # The program is this product's decoder, whatever framework the plan is meant for.
-    tree["path"] = {"intended": {**tree.get("path", {}).get("intended", {}), "framework": "jax"}}
     tree["memory"] = {**tree.get("memory", {}), "predicted": predicted(estimate)}
     tree["failure"] = _leaves(answer.failure) | {"message": answer.compiled.message[:1000]}
-    tree["compile"] = {**tree.get("compile", {}), "posture": "jit", "backend": "xla",
-                       "compile_seconds": round(answer.compiled.seconds, 1)}  # fmt: skip
     tree["wheels"] = {**tree.get("wheels", {}), **known}
     tree["notes"] = {
         **tree.get("notes", {}),
         "aot": (
-            "the described step as a JAX decoder, compiled ahead of time for TPU v6e on a host without a TPU; "
-            "nothing ran on a chip"
+            "the described step as a JAX decoder, compiled ahead of time for TPU v6e on a host without a TPU "
+            f"({answer.compiled.seconds:.1f} s); nothing ran on a chip"
         ),
     }
     return tree
