@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from receipts.axes.lane import Lane
-from receipts.questions.plan import parse_plan
+from receipts.questions.plan import parse_plan, read_plan, write_plan
 from receipts.questions.preflight import PreflightAnswer, candidates, next_rung, preflight, ranked
 from receipts.questions.preflight.answer import Fit
 from receipts.questions.preflight.ladder import FIRST_THAT_REDUCES
@@ -174,6 +175,30 @@ def test_a_failure_at_start_up_is_not_met_by_a_smaller_batch(store: Store) -> No
     assert {item.rung for item in rung.skipped} >= {"device_batch", "sequence_length", "features"}
     assert rung.name == "stop"
     assert rung.plan is None
+
+
+def test_a_kernel_of_fixed_blocks_is_not_met_by_a_shorter_sequence(store: Store) -> None:
+    leaves = {"batch__micro_batch": 1}
+    failure = {"phase": "compile", "class": "compile_vmem", "operator": "splash_mha_dkv_no_residuals.1"}
+    store.submit(*ready(run__outcome="oom", failure=failure, **leaves))
+    lane = replace(LANE, ladder=("device_batch", "sequence_length", "topology", "stop"))
+    rung = _rung(store, lane, **leaves)
+    assert rung.name == "stop"
+    assert "blocks of a fixed size" in {item.rung: item.why for item in rung.skipped}["sequence_length"]
+
+
+def test_a_degree_that_frees_nothing_is_skipped_with_both_estimates() -> None:
+    folder = Path(__file__).parents[2] / "examples" / "fit"
+    plan, lane = read_plan(str(folder / "moe-full-32-experts.plan.json")), RULEBOOK.lanes.get("tpu-maxtext")
+    narrow = parse_plan(Document(write_plan(plan, {"parallelism.tensor": None, "parallelism.expert": None}), "plan"))
+    failed = preflight(narrow, lane, None, lambda *_: Fit(2e12, 10**12, "activations", 0.1))
+    only = replace(lane, ladder=("topology", "stop"))
+    rung = next_rung(narrow, only, lambda other: preflight(other, only, None, _nothing), failed)
+    assert rung.name == "stop"
+    assert [item.why for item in rung.skipped] == [
+        "pipeline 2: it frees nothing: the estimate goes from 35.88 GiB to 36.07 GiB",
+        "context 2: it frees nothing: the estimate goes from 35.88 GiB to 62.43 GiB",
+    ]
 
 
 def test_features_are_switched_off_where_batch_and_length_are_used_up(store: Store) -> None:

@@ -10,7 +10,7 @@ from receipts.axes.signature import MICRO_BATCH, SEQUENCE_LENGTH, sign
 from receipts.base.errors import InputError
 from receipts.questions.plan import parse_plan, write_plan
 from receipts.questions.preflight.answer import PreflightAnswer
-from receipts.questions.preflight.pressure import useless
+from receipts.questions.preflight.pressure import unrelieved, useless
 from receipts.receipt import Document, Parsed
 
 SHORTEST: Final = 128  # tokens; shorter than a kernel's tile nothing more is saved
@@ -65,7 +65,7 @@ def next_rung(plan: Parsed, lane: Lane, ask: Ask, answer: PreflightAnswer) -> Ru
     next one goes on from its last step, as the ladder is walked.
     """
     skipped: list[Skipped] = []
-    gone = useless(answer)
+    gone, kept = useless(answer), unrelieved(plan, lane, answer)
     held: Changes = {}
     for rung in lane.ladder:
         if rung == "stop":
@@ -81,6 +81,9 @@ def next_rung(plan: Parsed, lane: Lane, ask: Ask, answer: PreflightAnswer) -> Ru
             smaller = _smaller_plan(plan, wanted, lane)
             if isinstance(smaller, str):
                 skipped.append(Skipped(rung, smaller))
+                continue
+            if (why := kept(rung, smaller)) is not None:
+                skipped.append(Skipped(rung, f"{_change_text(changes)}: {why}"))
                 continue
             asked = ask(smaller)
             if asked.status not in ("failed", "predicted"):
