@@ -38,11 +38,11 @@ def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemor
     if not has_experts:
         expert = 1
     expert_tensor = _expert_tensor(facts, tensor) if has_experts else 1
-    data = _data(facts, tensor * pipeline * context * (expert if convention == "expert_in_world" else 1))
+    model_ways = tensor * pipeline * context * (expert if convention == "expert_in_world" else 1)
+    data = _data(facts, model_ways)
     shard = facts.stated.get("parallelism.shard")
     zero = zero_stage(facts.word("parallelism.strategy"), shard=shard)
-    # Ranks that hold the same shard of the model, context ranks among them (Megatron-Core, dist_optimizer.md).
-    ways = int(shard) if shard is not None else data * context
+    ways = _shard_ways(facts, model_ways, context) if shard is not None else data * context
     if zero is None:
         zero = framework.zero if ways > 1 or facts.stated.get("parallelism.strategy") is None else 0
         if ways > 1:
@@ -87,6 +87,18 @@ def _data(facts: EstimateInputs, ways: int) -> int:
         facts.assume("parallelism.data", 1, "neither the data degree nor the number of chips is stated")
         return 1
     return max(1, int(chips) // ways)
+
+
+def _shard_ways(facts: EstimateInputs, model_ways: int, context: int) -> int:
+    """Ranks that share a state, context ranks among them: a stated shard degree counts them only where chips run out.
+
+    Megatron-Core, dist_optimizer.md; torchtitan, distributed/parallel_dims.py (FSDP over `dp_shard_cp`); MaxText,
+    configs/base.yml, logical_axis_rules of `embed`.
+    """
+    shard, replicate = (int(facts.stated.get(f"parallelism.{name}") or 1) for name in ("shard", "replicate"))
+    chips = facts.stated.get("hardware.chips")
+    beside = chips is None or shard * replicate * model_ways <= int(chips)
+    return shard * context if beside else shard
 
 
 def _stages(facts: EstimateInputs, model: Architecture, pipeline: int) -> tuple[int, ...]:

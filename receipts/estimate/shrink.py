@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from receipts.estimate.estimate import fullest
 from receipts.estimate.recompute import FULL
-from receipts.estimate.setup import ParallelLayout, Setup
+from receipts.estimate.setup import ParallelLayout, RankBatch, Setup
 from receipts.receipt.alphabets import BlockKind
 
 
@@ -74,6 +74,12 @@ def _layouts(setup: Setup) -> Iterator[tuple[str, str, Setup]]:
     if has_experts and layout.expert_shard % 2 == 0 and model.experts % (2 * layout.expert) == 0:
         split = replace(layout, expert=2 * layout.expert, expert_shard=layout.expert_shard // 2)
         yield "parallelism.expert", f"{layout.expert} → {split.expert}", replace(setup, layout=split)
+    data = layout.shard // layout.context
+    if data % 2 == 0 and setup.batch.length % (4 * layout.context) == 0:
+        # Its ranks come from the data ranks and hold the same shards (`ParallelLayout.shard` counts both).
+        cut = replace(layout, context=2 * layout.context)
+        shorter = replace(setup, layout=cut, batch=_twice_accumulated(setup))
+        yield "parallelism.context", f"{layout.context} → {cut.context}", shorter
     if halves and len(model.layers) >= 2 * layout.pipeline and not setup.serving:
         yield "parallelism.pipeline", f"{layout.pipeline} → {2 * layout.pipeline}", _deeper(setup, layout)
 
@@ -91,6 +97,10 @@ def _deeper(setup: Setup, layout: ParallelLayout) -> Setup:
             shard=layout.shard // 2,
             expert_shard=max(1, layout.expert_shard // 2),
         ),
-        # Half of the data ranks take the same global batch in twice the micro steps.
-        batch=replace(setup.batch, accumulation=2 * setup.batch.accumulation),
+        batch=_twice_accumulated(setup),
     )
+
+
+def _twice_accumulated(setup: Setup) -> RankBatch:
+    """Half of the data ranks take the same global batch in twice the micro steps."""
+    return replace(setup.batch, accumulation=2 * setup.batch.accumulation)

@@ -19,7 +19,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.questions.fit import budget, calibrate, compared, estimate, measured
 from receipts.questions.fit.calibrate import CalibrationPoint
 from receipts.questions.fit.compiled import ACCELERATOR, CompilerAnswer, oom_receipt
-from receipts.questions.plan import plan_of
+from receipts.questions.plan import parse_plan, plan_of, write_plan
 from receipts.receipt import Document, Parsed, parse
 
 pytestmark = pytest.mark.slow
@@ -112,6 +112,20 @@ def test_a_plan_that_does_not_fit_ends_with_1_and_says_what_would(shell: Shell) 
     assert changes["numerics.recompute"]["saves_bytes"] > 0
     assert first["fits"] is False
     assert first["headroom_bytes"] < 0
+
+
+def test_a_long_sequence_is_offered_context_parallelism_at_the_bytes_of_that_plan() -> None:
+    lane, tree = LANES.of("tpu-maxtext"), json.loads(json.dumps(PLAN))
+    tree["batch"] = {"micro_batch": 1, "global_batch": 4, "sequence_length": 65536, "accumulation": 1}
+    long = plan_of(tree, "long")
+    now = estimate(long, lane)
+    assert now.dominant is not None
+    assert now.dominant.name is Name.ACTIVATIONS
+    offered = {item.axis: item for item in now.shrinks}["parallelism.context"]
+    assert (offered.change, offered.saved / (now.total_bytes or 1) > 0.3) == ("1 → 2", True)
+    made = parse_plan(Document(write_plan(long, {"parallelism.context": 2}, lane), "split"))
+    assert made.stated["parallelism.shard"] == 2
+    assert estimate(made, lane).total_bytes == pytest.approx(offered.total)
 
 
 def test_too_little_stated_ends_with_3_and_names_what_is_missing(shell: Shell) -> None:

@@ -46,6 +46,18 @@ def test_a_strategy_means_the_same_stage_on_every_framework(strategy: str, stage
     assert "parallelism.strategy" not in {item.path for item in found.assumed}
 
 
+@pytest.mark.parametrize(("leaves", "ways"), [
+    ({"data": 4, "context": 2}, 8),
+    ({"data": 4, "context": 2, "shard": 4}, 8),
+    ({"data": 4, "context": 2, "shard": 2, "replicate": 2}, 4),
+    ({"data": 4, "context": 2, "shard": 8}, 8),
+])  # fmt: skip
+def test_context_ranks_share_the_states_of_their_data_ranks(leaves: dict[str, int], ways: int) -> None:
+    found = _resolved(**{f"parallelism__{name}": value for name, value in leaves.items()})
+    assert found.setup is not None
+    assert found.setup.layout.shard == ways
+
+
 def test_what_a_launch_applied_counts_and_another_wish_is_named() -> None:
     found = _resolved(numerics__recompute="full", numerics__recompute_applied="none")
     assert found.setup is not None

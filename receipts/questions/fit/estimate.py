@@ -175,7 +175,7 @@ def estimate(parsed: Parsed, lane: Lane, calibration: Calibration | None = None)
         stage=stage.stage,
         stages=inputs.setup.layout.pipeline,
         moment=stage.peak,
-        shrinks=shrinks(inputs.setup),
+        shrinks=tuple(item for item in shrinks(inputs.setup) if lane.applies(item.axis)),
         families=parameter_families(inputs.setup, stage.stage),
         routing=routing_block(inputs.setup, stage.stage),
     )
