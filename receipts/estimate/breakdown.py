@@ -9,7 +9,7 @@ from receipts.estimate import weights
 from receipts.estimate.routing import RoutingScratch
 from receipts.estimate.saved_tensors import routing_of
 from receipts.estimate.setup import Setup
-from receipts.estimate.states import sharded
+from receipts.estimate.states import stored_bytes
 from receipts.estimate.weights import Owner
 from receipts.receipt.alphabets import BlockKind
 
@@ -57,8 +57,7 @@ def parameter_families(setup: Setup, stage: int) -> tuple[ParameterFamily, ...]:
     held: dict[tuple[str, Owner], float] = {}
     for tensor in tensors:
         key = _family(tensor.name), tensor.owner
-        stored = sharded(tensor.elements, setup, tensor.owner, 3) * setup.types.parameter
-        held[key] = held.get(key, 0.0) + stored
+        held[key] = held.get(key, 0.0) + stored_bytes(tensor, setup)
     order = [name for name, _ in _FAMILIES]
     ways = {
         Owner.REPLICATED: 1,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
+# Words for a switch that does nothing, or that is not stated.
+OFF = ("", "none", "off", "no", "false", "0")
 Value = TypeVar("Value", int, float, bool, str)
 
 

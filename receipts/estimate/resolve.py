@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from receipts.estimate.architecture import architecture
+from receipts.estimate.dtypes import types_of
 from receipts.estimate.framework_memory import TORCH, FrameworkMemory, framework_memory_of
-from receipts.estimate.inputs import Assumed, EstimateInputs
+from receipts.estimate.inputs import OFF, Assumed, EstimateInputs
 from receipts.estimate.layout import layout
 from receipts.estimate.optimizer_kind import OptimizerKind, optimizer_of
 from receipts.estimate.recompute import NONE, policy_of
 from receipts.estimate.setup import RankBatch, Setup, Types
+from receipts.estimate.unpriced import assume_unpriced, cache_layout
 from receipts.receipt.accelerators import find
 from receipts.receipt.dtypes import DTYPES, dtype_of
 
@@ -50,7 +52,7 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
     serving = stated.get("run.kind") == "serving"
     model, uncounted = architecture(facts)
     placed = layout(facts, model, framework, circumstances.convention)
-    types = _types(facts, framework, serving=serving)
+    types = types_of(facts, framework, serving=serving)
     matrix, other = _optimizers(facts, types, serving=serving)
     recompute = NONE if serving else _recompute(facts)
     if recompute is None:
@@ -73,7 +75,9 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
         chunked_loss=any(word in facts.word(*_paths("cross_entropy")) for word in _CHUNKED),
         serving=serving,
         offload=_offload(facts),
+        **(cache_layout(facts) if serving else {}),
     )
+    assume_unpriced(facts, framework, known=tuple(name for names in _OFFLOADED.values() for name in names))
     if facts.missing:
         # What was taken on the way stands on values that are not there: heads of no width, one key-value head.
         return Resolved(None, facts.missing, (), ())
@@ -95,36 +99,6 @@ def _framework(facts: EstimateInputs, circumstances: Circumstances) -> Framework
     chip = find(facts.stated.get("hardware.accelerator"))
     # The reserve is that of CUDA's context and NCCL's channels.
     return memory if chip is None or chip.vendor == "NVIDIA" else replace(memory, reserve_bytes=0)
-
-
-def _types(facts: EstimateInputs, framework: FrameworkMemory, *, serving: bool) -> Types:
-    compute = dtype_of(facts.word("path.witnessed.compute_dtype", "numerics.compute_dtype"))
-    if compute is None:
-        facts.assume("numerics.compute_dtype", "bf16", "the usual type of matmuls on a matrix unit")
-        compute = "bf16"
-    # FP8 is a type of operands: tensors between matmuls stay in 16 bits (Micikevicius et al. 2022, arXiv:2209.05433).
-    active = max(2.0, DTYPES[compute].bytes)
-    usual = framework.parameter_dtype if active <= 2.0 and not serving else compute
-    parameter = _type(facts, "numerics.parameter_dtype", usual, f"what {framework.name} stores ({compute} matmuls)")
-    if serving:
-        return Types(active, parameter, 0.0, 0.0)
-    full = "fp32" if parameter >= 4.0 else framework.gradient_dtype
-    if not framework.persistent_gradients:
-        # Autograd gives a gradient the type of its parameter; a type of reduction is that of a transient.
-        gradient = parameter
-    else:
-        gradient = _type(facts, "numerics.reduction_dtype", full, f"the gradient buffer of {framework.name}")
-    stated_optimizer = facts.word("numerics.optimizer", "notes.master_weights")
-    master = 4.0 if framework.master and parameter < 4.0 and "no-master" not in stated_optimizer else 0.0
-    return Types(active, parameter, gradient, master)
-
-
-def _type(facts: EstimateInputs, path: str, otherwise: str, because: str) -> float:
-    named = dtype_of(facts.word(path))
-    if named is None:
-        facts.assume(path, otherwise, because)
-        named = otherwise
-    return DTYPES[named].bytes
 
 
 def _optimizers(facts: EstimateInputs, types: Types, *, serving: bool) -> tuple[OptimizerKind, OptimizerKind]:
@@ -179,9 +153,7 @@ def _recompute(facts: EstimateInputs) -> frozenset[str] | None:
 def _offload(facts: EstimateInputs) -> frozenset[str]:
     """What lies in host memory between uses: ``optimizer`` states, ``parameters``."""
     return frozenset(
-        kind
-        for kind, words in _OFFLOADED.items()
-        if facts.word(*(f"features.{word}" for word in words)) not in ("", "none", "off", "no", "false")
+        kind for kind, words in _OFFLOADED.items() if facts.word(*(f"features.{word}" for word in words)) not in OFF
     )
 
 

@@ -9,7 +9,8 @@ arXiv:2205.14135).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from receipts.estimate.routing import RoutingScratch, routing
@@ -40,13 +41,31 @@ def saved_tensors(setup: Setup, kind: BlockKind) -> tuple[SavedTensor, ...]:
         SavedTensor("block input", "input", stream_bytes(setup)),
         SavedTensor("norm output", "norm", stream_bytes(setup)),
     )
+    tensors = (*stream, *_own(setup, kind))
+    if setup.types.fp8 == "all" or (setup.types.fp8 == "experts" and kind is BlockKind.EXPERT):
+        return tuple(_in_fp8(setup, kind, tensor) for tensor in tensors)
+    return tensors
+
+
+def _own(setup: Setup, kind: BlockKind) -> Iterable[SavedTensor]:
+    """What a block keeps beside its input and the norm of it."""
     if kind in (BlockKind.ATTENTION, BlockKind.SPARSE_ATTENTION):
-        return (*stream, *_attention(setup))
+        return _attention(setup)
     if kind is BlockKind.MLP:
-        return (*stream, *_feed_forward(setup, setup.model.ffn, float(setup.tokens), setup.layout.tensor, "mlp"))
-    if kind is BlockKind.EXPERT:
-        return (*stream, *_experts(setup))
-    return (*stream, *_state_space(setup, kind))
+        return _feed_forward(setup, setup.model.ffn, float(setup.tokens), setup.layout.tensor, "mlp")
+    return _experts(setup) if kind is BlockKind.EXPERT else _state_space(setup, kind)
+
+
+def _in_fp8(setup: Setup, kind: BlockKind, tensor: SavedTensor) -> SavedTensor:
+    """A tensor that an FP8 matmul reads is kept as that operand, in one byte (TransformerEngine, issue 1764).
+
+    What another operation reads in its backward as well stays beside it: the output of attention, the router's input.
+    """
+    size = setup.types.compute
+    if tensor.name == "attention output":
+        return replace(tensor, bytes=tensor.bytes * (1 + 1 / size))
+    read = tensor.part == "activation" or (tensor.part == "norm" and kind is not BlockKind.EXPERT)
+    return replace(tensor, bytes=tensor.bytes / size) if read else tensor
 
 
 def stream_bytes(setup: Setup) -> float:

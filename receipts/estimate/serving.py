@@ -25,7 +25,8 @@ def kv_cache(setup: Setup, which: Sequence[Layer]) -> float:
         return 0.0
     model = setup.model
     _, heads = heads_a_rank(model.heads, model.kv_heads, setup.layout.tensor)
-    one = 2.0 * setup.batch.micro * setup.length * heads * model.head_dim * setup.types.compute
+    tokens = -(-setup.length // setup.kv_block) * setup.kv_block
+    one = 2.0 * setup.batch.micro * tokens * heads * model.head_dim * (setup.kv_bytes or setup.types.compute)
     return len(attention_map(which)) * one
 
 

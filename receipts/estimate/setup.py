@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from receipts.estimate.framework_memory import FrameworkMemory
 from receipts.estimate.optimizer_kind import OptimizerKind
 from receipts.receipt.alphabets import BlockKind
 
+Fp8 = Literal["", "all", "experts"]
 Layer = tuple[BlockKind, ...]  # one block, or the sub-layers of a fused one
 
 
@@ -71,18 +73,25 @@ class RankBatch:
 
 @dataclass(frozen=True, slots=True)
 class Types:
-    """Bytes an element, by tensor family. ``master`` is 0 where no fp32 copy is kept."""
+    """Bytes an element, by tensor family. ``master`` is 0 where no fp32 copy is kept.
+
+    ``fp8`` are the matmuls that keep their operands in FP8 from forward to backward, as Transformer Engine's do:
+    *all*, those of *experts*, or none; ``copy`` is what such a matmul keeps of its weight beside the parameter.
+    """
 
     compute: float = 2.0
     parameter: float = 2.0
     gradient: float = 4.0
     master: float = 4.0
+    copy: float = 0.0
+    fp8: Fp8 = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
     """Everything that an estimate reads. ``offload`` are states kept in host memory: *optimizer*, *parameters*.
 
+    ``kv_bytes`` an element of a served cache are 0 for those of a matmul, and ``kv_block`` tokens fill a block of it.
     ``pressed`` asks for the least that a compiler reaches when memory is short (`receipts.estimate.estimate.least`).
     """
 
@@ -99,6 +108,8 @@ class Setup:
     serving: bool = False
     offload: frozenset[str] = frozenset()
     pressed: bool = False
+    kv_bytes: float = 0.0
+    kv_block: int = 1
 
     def layers_of(self, stage: int) -> tuple[Layer, ...]:
         """The layers of a pipeline stage."""

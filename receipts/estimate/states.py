@@ -34,6 +34,14 @@ def sharded(elements: float, setup: Setup, owner: Owner, stage: int) -> float:
     return elements / (setup.layout.expert_shard if owner is Owner.EXPERT else setup.layout.shard)
 
 
+def stored_bytes(tensor: Tensor, setup: Setup) -> float:
+    """Bytes that a rank keeps of a parameter, with its FP8 copies where a matmul takes them."""
+    types = setup.types
+    copied = tensor.matrix and (types.fp8 == "all" or (types.fp8 == "experts" and tensor.owner is Owner.EXPERT))
+    each = (0.0 if "parameters" in setup.offload else types.parameter) + (types.copy if copied else 0.0)
+    return sharded(tensor.elements, setup, tensor.owner, 3) * each
+
+
 def states(setup: Setup, tensors: Iterable[Tensor]) -> States:
     """The states of these tensors.
 
@@ -47,8 +55,7 @@ def states(setup: Setup, tensors: Iterable[Tensor]) -> States:
     types = setup.types
     for tensor in tensors:
         elements += tensor.elements
-        if "parameters" not in setup.offload:
-            held[tensor.owner] += sharded(tensor.elements, setup, tensor.owner, 3) * types.parameter
+        held[tensor.owner] += stored_bytes(tensor, setup)
         if setup.serving:
             continue
         gradients += sharded(tensor.elements, setup, tensor.owner, 2) * types.gradient

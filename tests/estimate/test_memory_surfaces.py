@@ -126,6 +126,19 @@ def test_a_tied_head_is_held_once_and_copied_to_a_last_stage_of_its_own() -> Non
     assert "head" in [item.name for item in weights.ends(tied, ParallelLayout(), first=False, last=True)]
 
 
+def test_an_fp8_matmul_keeps_its_weight_twice_and_its_input_in_one_byte() -> None:
+    wide, fp8 = setup(), setup(types=Types(copy=2.0, fp8="all"))
+    weight, vector = (weights.Tensor("w", Owner.TENSOR, 100.0, 100.0, matrix=kind) for kind in (True, False))
+    assert states(fp8, [weight, vector]).tensor == 2 * 200.0 + 200.0
+    experts = setup(types=Types(copy=2.0, fp8="experts"))
+    assert states(experts, [weight]).tensor == 200.0
+    before, after = ({item.name: item.bytes for item in saved_tensors(made, A[0])} for made in (wide, fp8))
+    assert after["norm output"] == before["norm output"] / 2
+    assert after["attention output"] == before["attention output"] * 1.5, "attention reads its own output as well"
+    assert after["block input"] == before["block input"]
+    assert saved_tensors(experts, A[0]) == saved_tensors(wide, A[0])
+
+
 # --- states --------------------------------------------------------------------------------------------------
 
 

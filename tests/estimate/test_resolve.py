@@ -8,6 +8,7 @@ import pytest
 
 from receipts.estimate.recompute import NONE
 from receipts.estimate.resolve import Circumstances, Resolved, resolve
+from receipts.estimate.serving import kv_cache
 
 PLAN: dict[str, Any] = {
     "model.family": "dense",
@@ -56,6 +57,43 @@ def test_context_ranks_share_the_states_of_their_data_ranks(leaves: dict[str, in
     found = _resolved(**{f"parallelism__{name}": value for name, value in leaves.items()})
     assert found.setup is not None
     assert found.setup.layout.shard == ways
+
+
+@pytest.mark.parametrize(("leaves", "copy", "fp8"), [
+    ({"numerics__compute_dtype": "bf16"}, 0.0, ""),
+    ({"numerics__compute_dtype": "fp8"}, 2.0, "all"),
+    ({"numerics__fp8_recipe": "tensorwise", "hardware__accelerator": "B200"}, 1.0, "all"),
+    ({"numerics__fp8_recipe": "mxfp8", "numerics__fp8_scope": "moe"}, 2.0625, "experts"),
+    ({"numerics__fp8_recipe": "tensorwise", "features__fp8_param_gather": True}, 0.0, "all"),
+    ({"numerics__fp8_recipe": "tensorwise", "numerics__fp8_scope": "indexer"}, 0.0, ""),
+    ({"numerics__fp8_recipe": "tensorwise", "path__intended__framework": "torchtitan"}, 0.0, ""),
+])  # fmt: skip
+def test_what_fp8_keeps_is_counted_or_named(leaves: dict[str, Any], copy: float, fp8: str) -> None:
+    found = _resolved(**leaves)
+    assert found.setup is not None
+    assert (found.setup.types.copy, found.setup.types.fp8) == (copy, fp8)
+    asked = "fp8" in str(leaves)
+    assert asked == ("numerics.fp8_recipe" in {item.path for item in found.assumed})
+
+
+def test_a_served_cache_has_its_own_type_and_fills_whole_blocks() -> None:
+    wanted = {"run__kind": "serving", "batch__sequence_length": 1000}
+    plain = _resolved(**wanted)
+    paged = _resolved(**wanted, features__kv_cache_dtype="fp8_e4m3", features__kv_block_size=16)
+    sizes = [kv_cache(item.setup, item.setup.model.layers) for item in (plain, paged) if item.setup]
+    assert sizes == [4 * 2 * 2 * 1000 * 4 * 128 * 2, 4 * 2 * 2 * 1008 * 4 * 128 * 1]
+    assumed = {item.path for item in plain.assumed} - {item.path for item in paged.assumed}
+    assert assumed == {"features.kv_cache_dtype", "features.kv_block_size"}
+
+
+def test_compiling_on_cuda_and_features_without_a_formula_are_named() -> None:
+    features = {"features__ngram_hash": True, "features__structure": "off", "features__zero_offload_param": True}
+    found = _resolved(compile__posture="regional", **features)
+    because = {item.path: item.because for item in found.assumed}
+    assert "has no formula" in because["compile.posture"]
+    assert because["features"] == "no formula for ngram_hash"
+    eager = {item.path for item in _resolved(compile__posture="eager").assumed}
+    assert not {"compile.posture", "features"} & eager
 
 
 def test_what_a_launch_applied_counts_and_another_wish_is_named() -> None:

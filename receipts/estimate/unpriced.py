@@ -1,0 +1,52 @@
+"""What an estimate has no surface for, written down as an assumption, and how a served cache lies in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TypedDict
+
+from receipts.estimate.framework_memory import FrameworkMemory
+from receipts.estimate.inputs import OFF, EstimateInputs
+from receipts.receipt.dtypes import DTYPES, dtype_of
+
+_SHOWN = 4  # names of features; of more it says how many
+_CACHE_TYPE, _CACHE_BLOCK = "features.kv_cache_dtype", "features.kv_block_size"
+_KNOWN = (_CACHE_TYPE, _CACHE_BLOCK, "features.fp8_param_gather")
+
+
+class CacheLayout(TypedDict, total=False):
+    """Bytes of a cached element, 0 for that of the matmuls, and tokens of a cache block, 1 for a contiguous cache."""
+
+    kv_bytes: float
+    kv_block: int
+
+
+def cache_layout(facts: EstimateInputs) -> CacheLayout:
+    """Type and block of a served cache, in vLLM's words (`kv_cache_dtype`, `block_size`; config/cache.py)."""
+    named = facts.word(_CACHE_TYPE)
+    dtype = dtype_of(named)
+    if dtype is None and named != "auto":
+        facts.assume(_CACHE_TYPE, "the type of the matmuls", "vLLM's auto")
+    block = facts.word(_CACHE_BLOCK)
+    if not block.isdigit():
+        facts.assume(_CACHE_BLOCK, "1 token", "a contiguous cache; a paged one fills its last block")
+    return {"kv_bytes": DTYPES[dtype].bytes if dtype else 0.0, "kv_block": max(1, int(block)) if block.isdigit() else 1}
+
+
+def assume_unpriced(facts: EstimateInputs, framework: FrameworkMemory, known: Collection[str]) -> None:
+    """Say that compiling on CUDA and features without a formula take nothing; ``known`` are features that have one."""
+    compiled = facts.word("compile.posture") in ("regional", "whole_graph")
+    graphs = facts.word("compile.cuda_graph_implementation") not in OFF
+    if not framework.static and (compiled or graphs):
+        what = " and ".join(("compiling",) * compiled + ("CUDA graphs",) * graphs)
+        facts.assume("compile.posture", "no bytes", f"what {what} hold beside the step has no formula; leave headroom")
+    on = [
+        path.removeprefix("features.")
+        for path in facts.stated
+        if path.startswith("features.") and path not in _KNOWN and facts.word(path) not in OFF
+    ]
+    without = [name for name in on if name not in (*known, "complete")]
+    if without:
+        more = f" and {len(without) - _SHOWN} more" if len(without) > _SHOWN else ""
+        names = ", ".join(without[:_SHOWN]) + more
+        facts.assume("features", "no bytes", f"no formula for {names}")
