@@ -56,9 +56,9 @@ def steps_to_share(compile_seconds: float, step_seconds: float, share: float) ->
     return math.ceil(compile_seconds * (1.0 - share) / (share * step_seconds) - 1e-9)
 
 
-def _share(whole: float, ways: float, what: str) -> float:
+def _share(whole: float, ways: float, what: str, by: str = "ranks") -> float:
     if whole % ways:
-        raise ValueError(f"{whole:g} {what} cannot be shared evenly by {ways:g} ranks")
+        raise ValueError(f"{whole:g} {what} cannot be shared evenly by {ways:g} {by}")
     return whole / ways
 
 
@@ -106,6 +106,20 @@ _ALL: Final = (
         "local-heads", {"heads": "heads", "tensor": "tensor ranks"}, "count", "heads / tensor",
         "Shoeybi et al. 2019, arXiv:1909.08053, section 3", lambda heads, tensor: _share(heads, tensor, "heads"),
         ("heads",),
+    ),
+    ArithmeticFormula(
+        "local-width",
+        {"heads": "heads", "head_dim": "width of a head", "tensor": "tensor ranks"},
+        "count", "heads / tensor · head_dim", "Shoeybi et al. 2019, arXiv:1909.08053, section 3",
+        lambda heads, head_dim, tensor: _share(heads, tensor, "heads") * head_dim, ("dimensions", "dims", "columns"),
+    ),
+    ArithmeticFormula(
+        "local-layers",
+        {"layers": "layers", "pipeline": "pipeline stages", "virtual": "virtual stages a rank"},
+        "count", "layers / (pipeline · virtual)",
+        "Narayanan et al. 2021, arXiv:2104.04473, section 2.2: layers of one stage, virtual ones counted apart",
+        lambda layers, pipeline, virtual: _share(layers, pipeline * virtual, "layers", "stages"), ("layers",),
+        (("virtual", 1.0),),
     ),
     ArithmeticFormula(
         "local-experts", {"experts": "experts", "expert": "expert ranks"}, "count", "experts / expert", _GSHARD,
