@@ -107,11 +107,19 @@ def described(stated: Mapping[str, Any]) -> Description:
     return Description(named, stated.get("model.name"), ", ".join(filter(None, axes)), layout)
 
 
+def pressure(parsed: Parsed) -> str:
+    """What presses on memory and is no part of a shape, in words: recompute and precision."""
+    values = effective(parsed)
+    stated = ((word, values.get(path)) for word, path in _PRESSES)
+    return ", ".join(f"{word} {value if value is not None else 'not stated'}" for word, value in stated)
+
+
 def _degree(letter: str, value: Any) -> str:
     """A degree in letters; sequence parallelism has none of its own, and is on."""
     return letter if value is True else f"{letter}{value}"
 
 
+_PRESSES: Final = (("recompute", "numerics.recompute"), ("matmuls in", "numerics.compute_dtype"))
 _WIDTHS: Final = (("wide", "model.hidden"), ("experts", "model.experts"))
 _DEGREES: Final = (
     ("TP", "parallelism.tensor"),

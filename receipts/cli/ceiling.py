@@ -28,10 +28,11 @@ def command(session: Session, lane: str, since: str | None, as_json: bool) -> in
     """Show the largest shapes that a lane sustained, the nearest that ran out of memory, and the gap between.
 
     A shape is sequence length, micro batch and depth. Each model (by its axes, not its name), accelerator, layout and
-    number of chips has its own shapes. Only measured training launches that were neither superseded nor retracted
+    number of chips has its own shapes; recompute and precision are no part of one, and those of the last launch are
+    shown. Only measured training launches that were neither superseded nor retracted
     count.
     """
-    from receipts.axes.shape import described
+    from receipts.axes.shape import described, pressure
     from receipts.publish.ceiling import page
     from receipts.questions.ceiling import as_data, frontiers
 
@@ -40,12 +41,14 @@ def command(session: Session, lane: str, since: str | None, as_json: bool) -> in
         rows = store.query.reached(lane, begin)
         lanes_ceilings = frontiers(rows)
         names = {item.receipt: described(store.parsed(item.receipt).stated) for item in lanes_ceilings.frontiers}
+        shown = {name: None for item in lanes_ceilings.frontiers for name in item.last_launches}
+        pressures = {name: pressure(store.parsed(name)) for name in shown}
     if not rows and lane not in session.rulebook.lanes.names():
         from receipts.base.errors import near
 
         hint = near(lane, session.rulebook.lanes.names())
         raise NotFound(f"no launch of a lane {lane!r}, and no such lane is declared; see: receipts lanes{hint}")
     repeated = any(item.grade != "peak" for group in lanes_ceilings.frontiers for item in group.ceilings)
-    known = lane, lanes_ceilings, names
+    known = lane, lanes_ceilings, names, pressures
     output.answer(as_json, lambda: as_data(*known), lambda: page(*known, since))
     return 0 if repeated else 3

@@ -48,6 +48,11 @@ class Ceiling(NamedTuple):
     failures: tuple[Cause, ...]
 
     @property
+    def last_launches(self) -> tuple[str, ...]:
+        """The newest launch of this shape and of each failed one beyond it."""
+        return (self.receipt, *(cause.receipt for cause in self.failures))
+
+    @property
     def gap(self) -> dict[str, float] | None:
         """By direction, how many times as large the nearest failed shape is; None where none is known."""
         if not self.failures:
@@ -68,6 +73,14 @@ class Frontier(NamedTuple):
     receipt: str
     ceilings: tuple[Ceiling, ...]
     elsewhere: tuple[Cause, ...]
+
+    @property
+    def last_launches(self) -> tuple[str, ...]:
+        """The newest launch of every shape in it."""
+        return (
+            *(name for item in self.ceilings for name in item.last_launches),
+            *(cause.receipt for cause in self.elsewhere),
+        )
 
 
 class CeilingFrontiers(NamedTuple):
@@ -166,19 +179,21 @@ def _times(a: Size, b: Size) -> float:
     return product
 
 
-def as_data(lane: str, frontiers: CeilingFrontiers, described: Mapping[str, Description]) -> dict[str, Any]:
-    """The frontiers as JSON; ``described`` are their receipts."""
+def as_data(
+    lane: str, frontiers: CeilingFrontiers, described: Mapping[str, Description], pressures: Mapping[str, str]
+) -> dict[str, Any]:
+    """The frontiers as JSON; ``described`` are their receipts, ``pressures`` what the last of each shape had."""
 
     def shape(size: Size) -> dict[str, int]:
         return {name: value for (name, _), value in zip(SHAPE, size, strict=True)}
 
     def cause(item: Cause) -> dict[str, Any]:
         rest = {"causes": list(item.kinds), "launches": item.launches, "receipt": item.receipt, "at": item.at}
-        return {**shape(item.size), **rest}
+        return {**shape(item.size), **rest, "last_had": pressures[item.receipt]}
 
     def ceiling(item: Ceiling) -> dict[str, Any]:
         counts = {"launches": item.launches, "days": item.days, "hosts": item.hosts, "failed_here": item.failed_here}
-        last = {"receipt": item.receipt, "at": item.at}
+        last = {"receipt": item.receipt, "at": item.at, "last_had": pressures[item.receipt]}
         failed = {"gap": item.gap, "failures": [cause(failure) for failure in item.failures]}
         return {"grade": item.grade, **shape(item.size), **counts, **last, **failed}
 
