@@ -52,10 +52,24 @@ def amortization(launch: Launch) -> Amortization | None:
 
 
 def wall_time(launch: Launch) -> Mapping[str, float]:
-    """Seconds by category of goodput, in the receipt's order; empty where steps and another are not both stated."""
+    """Seconds by category of goodput, each once; empty where steps and another are not both stated.
+
+    What a launch compiled outside its spans of compiling, as lazy backends do, lies in what its steps took beyond as
+    many steady ones, and the rest in idle time. Where no steps are kept, what idle time cannot hold lies in steps.
+    """
     stated = {name: launch.stated.get(f"{_GOODPUT}{name}_seconds") for name in _CATEGORIES}
     seconds = {name: float(value) for name, value in stated.items() if value is not None}
-    return seconds if "step" in seconds and len(seconds) > 1 and math.fsum(seconds.values()) > 0.0 else {}
+    if "step" not in seconds or len(seconds) == 1 or math.fsum(seconds.values()) == 0.0:
+        return {}
+    step, compiled, idle = (seconds.get(name, 0.0) for name in ("step", "compile", "idle"))
+    hidden = float(launch.stated.get("compile.compile_seconds", 0.0)) - compiled
+    if hidden > 0.0:
+        steps = sum(launch.interval_steps) or len(launch.durations)
+        beyond = step - launch.level * steps if launch.level else hidden - idle
+        in_steps = min(max(beyond, 0.0), hidden, step)
+        outside = min(hidden - in_steps, idle)
+        seconds |= {"step": step - in_steps, "idle": idle - outside, "compile": compiled + in_steps + outside}
+    return seconds
 
 
 def goodput(launch: Launch) -> float | None:
