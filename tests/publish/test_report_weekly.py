@@ -256,6 +256,32 @@ def test_a_projection_is_no_result(tmp_path: Path) -> None:
     assert (lane.frontier, lane.stated) == ((), ())
 
 
+def test_what_was_dropped_leads_no_frontier_unless_the_decision_was_revised(tmp_path: Path) -> None:
+    base, faster = week.launches("a"), week.one("b", {**week.day(4), **week.THREADS}, {"seconds": 0.6}, 2)
+    store = week.fill(tmp_path / "dropped.sqlite", [*base, *faster])
+    store.published.decide(faster[0].id, "drop", "the loss parts after 200 steps")
+    made = report(store)
+    (lane,) = made.lanes
+    assert [item.receipt.id for item in (*lane.frontier, *lane.peaks, *lane.stated)] == [base[0].id]
+    (course,) = made.drawn.lanes[lane.name].courses
+    assert [taken.receipt.id for taken in course.taken] == [base[0].id]
+    store.published.decide(faster[0].id, "ship", "it was the seed")
+    (lane,) = report(store).lanes
+    assert [item.receipt.name for item in lane.frontier] == [faster[0].receipt.run.label]
+
+
+def test_what_cost_a_feature_that_its_lane_requires_leads_no_frontier(tmp_path: Path) -> None:
+    def megatron(side: str, day: int, seconds: float, **features: bool) -> list[Parsed]:
+        times = {f"run.{name}": f"2026-03-{day:02d}T09:{at}:00Z" for name, at in (("started", "00"), ("finished", 20))}
+        values = {**times, "run.label": side, "features": {"complete": True, "ngram_hash": True, **features}}
+        return cases.group(cases.build({"base": "megatron", "steps": {"seconds": seconds}, "set": values}), side, 1)
+
+    base, lost = megatron("a", 3, 2.3, structure=True), megatron("b", 4, 2.0)
+    (lane,) = report(week.fill(tmp_path / "feature.sqlite", [*base, *lost])).lanes
+    assert [reason.code for item in lane.refused for reason in item.reasons] == ["C115"]
+    assert [item.receipt.id for item in (*lane.frontier, *lane.peaks, *lane.stated)] == [base[0].id]
+
+
 def test_a_superseded_receipt_is_counted_and_judged_no_more(tmp_path: Path) -> None:
     first, second = week.launches("a", 2)
     store = week.fill(tmp_path / "gone.sqlite", [first, second])

@@ -15,12 +15,13 @@ from collections.abc import Iterator
 
 from receipts.axes import OFF, UNSET, effective, in_words
 from receipts.judging.rule import PATH, E, Offense, PairCase, rule
+from receipts.judging.topic import Topic
 
 _NAMED = 3  # changed axes that are named beside it; C101 lists them all
 _OFF = (None, OFF, UNSET, "none", "0", "false", 0, False)
 
 
-@rule("C115", "layout_costs_feature", E, on="pair", question=PATH)
+@rule("C115", "layout_costs_feature", E, on="pair", question=PATH, about=Topic.FEATURE)
 def layout_costs_feature(pair: PairCase) -> Iterator[Offense]:
     """Features that the lane requires, and that the change switched off."""
     changed = {member.path: member for change in pair.difference.changed for member in change.members}

@@ -168,13 +168,14 @@ def rate(row: Entry) -> float:
 
 
 def is_valid(item: Item) -> bool:
-    """Whether it is a proven result: valid, its steps kept, its chips stated."""
-    return item.rate_status == "valid" and item.kept_steps and item.entry.tokens_per_second_per_chip is not None
+    """Whether it is a proven result: valid, its steps kept, its chips stated, and not left out of the frontier."""
+    measured = item.rate_status == "valid" and item.kept_steps and item.entry.tokens_per_second_per_chip is not None
+    return measured and item.may_lead
 
 
 def _is_stated(item: Item) -> bool:
     rated = item.entry.tokens_per_second_per_chip is not None and item.entry.rate_source != "unsteady"
-    return rated and not is_valid(item) and not item.spoilt(Taint.RATE)
+    return rated and item.may_lead and not is_valid(item) and not item.spoilt(Taint.RATE)
 
 
 def _shape(row: Entry) -> Shape:

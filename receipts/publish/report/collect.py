@@ -19,7 +19,7 @@ from receipts.publish.report.frontier import cut as cut_results
 from receipts.publish.report.links import Links
 from receipts.publish.report.neighbours import eligible
 from receipts.publish.report.noise import noise
-from receipts.publish.report.pairs import Pairs, cut, pairs, refusals, waiting
+from receipts.publish.report.pairs import Pairs, cut, feature_lost, pairs, refusals, waiting
 from receipts.publish.report.picture_data import drawn
 from receipts.publish.report.reader import Item, ReportReader, order
 from receipts.publish.report.ref import refs_in
@@ -70,6 +70,9 @@ def _collected(
     best = frontiers(reader, items, replicates)
     links = Links(reader, [item for item in items if eligible(item.entry)])
     paired = pairs(links, {one.now.entry.id for held in best.by_lane.values() for one in held if one.moved})
+    if lost := feature_lost(paired, rulebook.rules) - reader.left_out:
+        reader.left_out.update(lost)
+        best = frontiers(reader, items, replicates)
     names = sorted({*(row.lane for row in rows), *best.by_lane, *best.undecided})
     weeks = tuple(_lane(_Gathered(reader, rows, items, best, links, paired, replicates), name) for name in names)
     tightest, tightest_more = headroom(reader, items, MOST_CHIPS)

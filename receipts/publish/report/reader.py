@@ -67,6 +67,11 @@ class Item:
         return ref_of(self.entry)
 
     @property
+    def may_lead(self) -> bool:
+        """Whether it may be a result of a frontier, proven or stated."""
+        return self.entry.id not in self.reader.left_out
+
+    @property
     def kept_steps(self) -> bool:
         """Whether its rate follows from steps that it kept, as it was read when it was stored."""
         return self.entry.rate_source == "steps"
@@ -154,6 +159,18 @@ class ReportReader:
         names = {item.receipt for item in self.store.pins().values() if item.receipt is not None}
         pinned = [row for row in self.stored.entries(sorted(names)) if self._had_run(row)] if names else []
         return tuple(sorted(pinned, key=order, reverse=True))
+
+    @cached_property
+    def left_out(self) -> set[str]:
+        """Launches that lead no frontier: those of configurations that were decided ``drop``. A report adds its own.
+
+        What was decided on a launch itself counts before what was decided on another of its configuration.
+        """
+        decided = {item.receipt: item.decision for item in self.store.published.decisions()}
+        dropped = [name for name, decision in decided.items() if decision == "drop"]
+        numbers = set(self.stored.place(dropped).values()) if dropped else ()
+        alike = (row for number in numbers for row in self.stored.launches(number, "training", self.sought.until, KEPT))
+        return {*dropped, *(row.id for row in alike if row.id not in decided)}
 
     @property
     def looked_at(self) -> tuple[Item, ...]:

@@ -65,10 +65,11 @@ def courses(reader: ReportReader, lane: str, results: Sequence[BestResult], end:
     for item in chosen:
         shape: dict[str, Any] = {name: getattr(rows[item.receipt.id], name) for name in SHAPE}
         daily = days(reader.store, shape, since, end - timedelta(microseconds=1))
-        taken = _taken(daily.before, daily.days, reader.items)
+        by_day, before = ([row for row in rows if row.id not in reader.left_out] for rows in daily)
+        taken = _taken(before, by_day, reader.items)
         if taken:
             name = f"{series(item, chosen)} · {number(item.sequence_length)} tokens"
-            lines.append(ShapeCourse(name, taken=tuple(taken), best=tuple(_best(daily.days))))
+            lines.append(ShapeCourse(name, taken=tuple(taken), best=tuple(_best(by_day))))
     return tuple(lines)
 
 
