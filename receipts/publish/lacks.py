@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.publish.findings import Grouped, actions, on_sides
@@ -11,19 +12,25 @@ from receipts.publish.page import Cell, Table, table_of
 from receipts.publish.readings import leaf
 from receipts.publish.words import words
 
+_WITNESSED: Final = "path.witnessed."
+
 
 def called(item: Finding) -> str:
-    """What a finding lacks."""
-    return named(item.at) if item.at in _leaves() else item.name.replace("_", " ")
+    """What a finding lacks: a fact, or what would settle the offense."""
+    say = words("leaves")
+    settles = None if item.unjudged else say.named("offense").get(item.name)
+    if settles is not None:
+        return settles
+    if item.unjudged or item.at in say.named("leaf") or item.at.startswith(_WITNESSED):
+        return named(item.at)
+    return say("settles", offense=item.name.replace("_", " "))
 
 
 def named(at: str) -> str:
     """A leaf in words."""
-    return _leaves().get(at) or leaf(at).replace("_", " ")
-
-
-def _leaves() -> dict[str, str]:
-    return dict(words("leaves").named("leaf"))
+    say = words("leaves")
+    name = say.named("leaf").get(at) or leaf(at).replace("_", " ")
+    return say("witness", leaf=name) if at.startswith(_WITNESSED) and at not in say.named("leaf") else name
 
 
 @dataclass(frozen=True, slots=True)
