@@ -206,7 +206,7 @@ class Store(AbstractContextManager["Store"]):
         return check(self.opened, self.rulebook, document, add=True)
 
     def _one(self, item: Given) -> Parsed:
-        return self.opened.get(item) if isinstance(item, str) else parsed(item)
+        return self.opened.get(item, repeated=True) if isinstance(item, str) else parsed(item)
 
 
 def _named(item: Given) -> Parsed | str:

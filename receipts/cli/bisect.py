@@ -37,7 +37,8 @@ Exit codes: 0 explained, 1 nothing to explain, 2 wrong call or input, 3 run the 
 def command(session: Session, good: str, bad: str, metric: str, folder: str | None, as_json: bool) -> int:
     """Find the smallest set of axes that explains why BAD differs from GOOD, or say what to launch next.
 
-    GOOD and BAD are files, ids or unique id prefixes, labels, or @pins.
+    GOOD and BAD are files, ids or unique id prefixes, labels, label=GLOB, or @pins; a label may name launches of one
+    configuration.
     """
     from receipts.questions.bisect.bisect import bisect
 

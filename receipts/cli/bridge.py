@@ -62,8 +62,8 @@ def command(
 ) -> int:
     """Show the shortest chain of accepted receipts from A to B, each one axis from the next.
 
-    A and B are files, ids or unique id prefixes, labels, or @pins. If the store has no chain, prints the fewest
-    configurations that would complete one.
+    A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; a label may name launches of one
+    configuration. If the store has no chain, prints the fewest configurations that would complete one.
     """
     from receipts.publish.bridge import page, picture
     from receipts.questions.bridge import bridge

@@ -62,7 +62,8 @@ def command(
 ) -> int:
     """Estimate the memory of PLAN on its fullest chip; with OTHER, show which part grows.
 
-    PLAN and OTHER are receipts, or plans as ``receipts init`` writes them: files, ids, labels or pins.
+    PLAN and OTHER are receipts, or plans as ``receipts init`` writes them: files, ids, labels or pins. A label may name
+    launches of one configuration.
     """
     from receipts.publish.fit import page
     from receipts.questions.fit import estimate

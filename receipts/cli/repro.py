@@ -6,9 +6,8 @@ from dataclasses import asdict
 
 import click
 
-from receipts.base.errors import UsageError
 from receipts.cli import output
-from receipts.cli.session import Session, fetch, pass_session
+from receipts.cli.session import Session, is_file, one, parsed_file, pass_session
 
 EPILOG = """\b
 Examples:
@@ -24,9 +23,11 @@ def command(session: Session, receipt: str, as_json: bool) -> int:
     """Print the command, flags and wheels of a receipt as a shell script, and list what the receipt does not state."""
     from receipts.questions.repro import recipe
 
-    parsed = fetch(session, [receipt])[0]
-    if len(parsed) > 1:
-        raise UsageError(f"{receipt} names {len(parsed)} receipts; name one by its id")
-    steps = recipe(parsed[0])
-    output.answer(as_json, {"id": parsed[0].id, **asdict(steps)}, steps.script)
+    if is_file(receipt):
+        parsed = parsed_file(receipt)
+    else:
+        with session.open_store(looked_up=[receipt]) as store:
+            parsed = one(store, receipt)
+    steps = recipe(parsed)
+    output.answer(as_json, {"id": parsed.id, **asdict(steps)}, steps.script)
     return 0

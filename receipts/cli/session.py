@@ -180,8 +180,8 @@ def named(store: Store, word: str) -> list[Parsed]:
 
 
 def one(store: Store, word: str) -> Parsed:
-    """The receipt in a file, or the one that a word names in the store."""
-    return parsed_file(word) if is_file(word) else store.get(word)
+    """The receipt in a file, or the one that stands for those that a word names in the store, of one configuration."""
+    return parsed_file(word) if is_file(word) else store.get(word, repeated=True)
 
 
 def worst(statuses: Iterable[str]) -> int:

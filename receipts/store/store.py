@@ -142,9 +142,9 @@ class Store(Part):
             raise StoreError(f"{self.url}: the bytes of {receipt_id[:12]} were changed in the store; restore a backup")
         return raw
 
-    def get(self, text: str) -> Parsed:
+    def get(self, text: str, *, repeated: bool = False) -> Parsed:
         """The one receipt that a text names, as `resolve` reads it."""
-        return self.parsed(self.resolve(text))
+        return self.parsed(self.resolve(text, repeated=repeated))
 
     def parsed(self, receipt_id: str) -> Parsed:
         """The receipt of an id, kept at hand: who looks for replicates and then for noise reads the same ones.

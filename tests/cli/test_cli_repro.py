@@ -52,12 +52,13 @@ def test_a_command_that_hides_something_from_its_reader_is_not_run(shell: Shell)
     assert "\x1b" not in said.out
 
 
-def test_a_name_of_several_receipts_is_refused(shell: Shell) -> None:
-    shell.store("one")
-    shell.store("two")
+def test_a_name_of_several_configurations_is_refused_and_of_one_is_not(shell: Shell) -> None:
+    ids = {shell.store("one"), shell.store("two")}
+    assert shell("repro", "label=*", "--json").json["id"] in ids
+    shell.store("three", numerics__learning_rate=0.001)
     said = shell("repro", "label=*")
     assert said.code == 2
-    assert "names 2 receipts" in said.err
+    assert "3 receipts of several configurations are called 'label=*'" in said.err
 
 
 @pytest.mark.parametrize("wheels", [{"--index-url=https://elsewhere": "1"}, {"torch": "1 --pre"}, {"-e": "x"}])

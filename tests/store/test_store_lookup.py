@@ -81,6 +81,18 @@ def test_a_label_names_every_launch_that_has_it_and_stands(store: Store) -> None
     assert set(store.resolve_all("grid")) == {first.id, second.id}
 
 
+def test_one_launch_stands_for_a_label_of_one_configuration_alone(store: Store) -> None:
+    context = {"run__label": "grid", "run__context": "grid"}
+    ran, failed = put(store, **context), put(store, run__outcome="crash", **context)
+    assert store.resolve_all("grid")[0] == failed.id
+    assert store.get("grid", repeated=True).id == ran.id
+    with pytest.raises(NotFound, match="2 receipts are called 'grid'"):
+        store.get("grid")
+    put(store, numerics__learning_rate=0.001, **context)
+    with pytest.raises(NotFound, match="3 receipts of several configurations are called 'grid'"):
+        store.get("grid", repeated=True)
+
+
 def test_a_launch_names_its_standing_receipt(store: Store) -> None:
     put(store, run__launch="the-launch")
     second = put(store, run__launch="the-launch", run__supersedes={"target": "the-launch", "reason": "x"})

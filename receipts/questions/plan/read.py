@@ -33,7 +33,7 @@ def read_plan(source: str, store: Store | None = None) -> Parsed:
     Raises InputError with every problem and its path, NotFound where there is neither.
     """
     if store is not None and not Path(source).exists() and not source.endswith(".json"):
-        return store.get(source)
+        return store.get(source, repeated=True)
     return parse_plan(read(source))
 
 

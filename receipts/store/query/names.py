@@ -12,7 +12,8 @@ from sqlalchemy import Connection, select
 from receipts.base.errors import NotFound
 from receipts.store.entries import standing
 from receipts.store.query.columns import begins, prefix
-from receipts.store.tables import pins, purges, receipts
+from receipts.store.sql import engine_of
+from receipts.store.tables import pins, placements, purges, receipts
 
 _HEX: Final = re.compile(r"^[0-9a-f]{4,64}$")
 SHOWN: Final = 5
@@ -44,13 +45,32 @@ def resolve_all(connection: Connection, text: str) -> list[str]:
     raise _unknown(connection, text)
 
 
-def resolve(connection: Connection, text: str) -> str:
-    """The id of the one receipt that a text names. Raises NotFound as `resolve_all`, and where it names several."""
+def resolve(connection: Connection, text: str, *, repeated: bool = False) -> str:
+    """The id of the one receipt that a text names. Raises NotFound as `resolve_all`, and where it names several.
+
+    With ``repeated`` it may name several of one configuration; the newest that was measured and ended well stands for
+    them.
+    """
     ids = resolve_all(connection, text)
-    if len(ids) > 1:
-        shown = _listed([item[:12] for item in ids])
-        raise NotFound(f"{len(ids)} receipts are called {text!r}: {shown}; write the id of one")
-    return ids[0]
+    if len(ids) == 1:
+        return ids[0]
+    if repeated and (one := _of_one_configuration(connection, ids)):
+        return one
+    shown, of = _listed([item[:12] for item in ids]), " of several configurations" if repeated else ""
+    raise NotFound(f"{len(ids)} receipts{of} are called {text!r}: {shown}; write the id of one")
+
+
+def _of_one_configuration(connection: Connection, ids: Sequence[str]) -> str | None:
+    """The launch that stands for these; None where the index does not show that they ran one configuration."""
+    query = (
+        select(receipts.c.id, receipts.c.kind, receipts.c.outcome, placements.c.configuration)
+        .join(placements, placements.c.receipt == receipts.c.seq)
+        .where(engine_of(connection).among(receipts.c.id, list(ids)))
+    )
+    rows = {row.id: row for row in connection.execute(query)}
+    if len(rows) < len(ids) or len({row.configuration for row in rows.values()}) > 1:
+        return None
+    return min(ids, key=lambda item: (rows[item].outcome != "ok", rows[item].kind != "training"))
 
 
 def _listed(names: Sequence[str]) -> str:
