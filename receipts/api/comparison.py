@@ -90,6 +90,24 @@ class Comparison(Answer):
         known = any(place.word != "unknown" for place in places.values())
         return {side: str(place) for side, place in places.items()} if known else {}
 
+    @cached_property
+    def regimes(self) -> list[tuple[str, str, str]]:
+        """How both sides were measured, leaf by leaf, and the regime that each ran in."""
+        from receipts.publish.setting import regime
+        from receipts.publish.text import number, value
+        from receipts.publish.words import words
+        from receipts.questions.regime import measured, work
+
+        heads = [side.judged[0] for side in (self.sides.side_a, self.sides.side_b)]
+        a, b = (measured(item.submitted.stated) for item in heads)
+        ran_a, ran_b = (work(item.case.launch, item.findings, self.rules) for item in heads)
+        say = words("receipt")
+        return [
+            *((path, value(a.get(path)), value(b.get(path))) for path in {**a, **b}),
+            ("tokens a step a chip", number(ran_a.tokens_per_chip), number(ran_b.tokens_per_chip)),
+            ("regime", regime(ran_a, say), regime(ran_b, say)),
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """The verdict (``schema/verdict-1.schema.json``), with memory, envelope and decisions where there are any."""
         from receipts.judging.verdict_json import to_json
@@ -110,7 +128,8 @@ class Comparison(Answer):
         from receipts.publish.comparison import page
 
         known = {side: str(who) for side, who in self.reproduced.items()}
-        return page(self.verdict, self.rules, self.decided, self.memory[0], self.envelope, self.deciding, known)
+        beside = (self.decided, self.memory[0], self.envelope, self.deciding, known, self.regimes)
+        return page(self.verdict, self.rules, *beside)
 
     def frame(self) -> pd.DataFrame:
         """A row for each metric: unit, both values, B over A with its 95 % interval, and the effect."""

@@ -107,11 +107,13 @@ class Receipt(Answer):
         """The page that ``receipts show`` prints; with ``stated`` every leaf that the receipt states."""
         from receipts.publish.receipt import Shown, page
         from receipts.questions.deciding import of_receipt
+        from receipts.questions.regime import work
 
+        ran = work(self.rulebook.launch(self.parsed), self.verdict.findings, self.rulebook.rules)
         deciding = of_receipt(self.parsed, self.verdict)
         by = (self.actor or "", str(self.signer or ""), str(self.reproduced or ""))
-        shown = Shown(self.parsed, self._lane, self.verdict, self.answers, self.facts, self.decisions, deciding, *by)
-        return page(shown, stated=stated)
+        judged = (self.parsed, self._lane, self.verdict, self.answers, self.facts, ran)
+        return page(Shown(*judged, self.decisions, deciding, *by), stated=stated)
 
     def frame(self) -> pd.DataFrame:
         """A row for each stated leaf: ``path`` and ``value``, a text (lists and maps as JSON)."""

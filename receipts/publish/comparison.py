@@ -37,9 +37,11 @@ def page(
     envelope: Mapping[str, str] = MappingProxyType({}),
     deciding: str = "",
     reproduced: Mapping[str, str] = MappingProxyType({}),
+    regimes: Sequence[tuple[str, str, str]] = (),
 ) -> Page:
     """The whole page. ``memory`` are sentences on memory by chip, ``envelope`` is the place of each side's shape.
 
+    ``regimes`` are what the sides say of how they were measured: its name, then the value of either.
     ``deciding`` is the command that would decide an inconclusive pair, ``reproduced`` who else came to a side's value.
     """
     say = words("compare")
@@ -54,6 +56,10 @@ def page(
     steps = [(bridge, say("bridge"))] if bridge else []
     if deciding:
         steps.append((deciding, say("decides")))
+    if regimes:
+        rows = tuple(row(Code(name), a, b) for name, a, b in regimes)
+        table = Table(say("regime"), heads("leaf | A | B"), rows)
+        sections.append(Section("regime", say("regime"), tables=(table,), fold=say("regime_fold")))
     if memory:
         sections.append(Section("memory", say("memory"), tuple(memory), fold=say("memory_fold")))
     if envelope:

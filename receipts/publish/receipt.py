@@ -19,13 +19,15 @@ from receipts.publish.origins import Origins
 from receipts.publish.origins import section as witnessed_path
 from receipts.publish.page import Cell, Mark, Page, Section, named_rows, table_of
 from receipts.publish.readings import leaf, named, number
-from receipts.publish.setting import setting
+from receipts.publish.setting import how_measured, regime, setting
+from receipts.publish.text import number as number_of
 from receipts.publish.words import Words, words
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
     from receipts.judging.facts import Facts
     from receipts.questions.answers import Answers
+    from receipts.questions.regime import StepWork
     from receipts.receipt import Parsed
     from receipts.store import Decision
 
@@ -42,6 +44,7 @@ class Shown(NamedTuple):
     verdict: ReceiptVerdict
     answers: Answers
     facts: Facts
+    work: StepWork
     decisions: Sequence[Decision] = ()
     deciding: str = ""
     submitted: str = ""
@@ -55,7 +58,7 @@ def page(item: Shown, *, stated: bool = False) -> Page:
     groups = grouped(item.verdict.findings)
     launch = Launch(item.parsed, item.lane)
     failed = item.parsed.receipt.failure is not None
-    sections = [_measured(launch, say)]
+    sections = [_measured(launch, item.work, say)]
     if failed:
         sections.append(_failure(item.parsed, say))
     seen = Case(launch, item.lane, item.facts)
@@ -176,7 +179,7 @@ def _witnesses(item: Shown, launch: Launch, say: Words) -> Iterator[str]:
         yield say("witnesses", name=name)
 
 
-def _measured(launch: Launch, say: Words) -> Section:
+def _measured(launch: Launch, work: StepWork, say: Words) -> Section:
     rows = []
     for name in metrics.METRICS:
         metric = metrics.get(name)
@@ -184,7 +187,10 @@ def _measured(launch: Launch, say: Words) -> Section:
         if reading.value is not None:
             text = f" ({reading.text})" if reading.text else ""
             rows.append((named(metric), number(metric, reading.value), f"{reading.source}{text}"))
-    table = table_of(say("measured"), "metric | #value | from", rows, tuple(_steps(launch, say)), say("no_metric"))
+    tokens = number_of(work.tokens_per_chip)
+    ran = (say("regime_of", regime=regime(work, say), tokens=tokens), *how_measured(launch.parsed, say)) if rows else ()
+    after = (*_steps(launch, say), *ran)
+    table = table_of(say("measured"), "metric | #value | from", rows, after, say("no_metric"))
     return Section("measured", say("measured"), tables=(table,))
 
 

@@ -1,4 +1,4 @@
-"""Where a launch ran, in sentences: what a rank owns, how experts were loaded, the lineage, target or substrate."""
+"""Where and how a launch ran, in sentences: what a rank owns, expert load, lineage, target or substrate, regime."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from receipts.axes.lineage import ran_on
 from receipts.axes.shape import substrate_of
 from receipts.metrics.ownership import owned
 from receipts.publish.words import Words
+from receipts.questions.regime import measured
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
+    from receipts.questions.regime import StepWork
     from receipts.receipt import Parsed
 
 
@@ -27,6 +29,19 @@ def setting(parsed: Parsed, lane: Lane, say: Words) -> Iterator[str]:
     substrate = substrate_of(parsed, lane)
     if substrate is not None:
         yield say("substrate", name=substrate.name)
+
+
+def regime(work: StepWork, say: Words) -> str:
+    """The regime that a launch ran in; what would tell it where it is not known."""
+    return ", ".join(work.regimes) or say("no_regime", missing=" and ".join(work.missing))
+
+
+def how_measured(parsed: Parsed, say: Words) -> Iterator[str]:
+    """Cache, window and timer, as stated."""
+    names = say.named("measured_as")
+    parts = [f"{names.get(path, path)} {value}" for path, value in measured(parsed.stated).items()]
+    if parts:
+        yield say("how", parts=", ".join(parts))
 
 
 def _routing(parsed: Parsed, say: Words) -> Iterator[str]:

@@ -20,6 +20,16 @@ def test_it_is_headed_by_the_five_answers(shell: Shell) -> None:
     assert places[-1] < said.out.index("Measured")
 
 
+def test_the_regime_is_named_beside_the_numbers_and_how_they_were_measured(shell: Shell) -> None:
+    lines = shell("show", shell.write("one", compile__cache_state="warm", measurement__timer="perf_counter")).lines
+    assert "  regime: enough work; tokens a step a chip: 4,096" in lines
+    (how,) = [line for line in lines if line.startswith("  how measured: ")]
+    assert how.startswith("  how measured: cache warm, ")
+    assert "timer perf_counter" in how
+    unknown = " ".join(shell("show", shell.write("two", memory=None)).out.split())
+    assert "regime: not known for lack of memory by chip with its limit; tokens a step a chip: 4,096" in unknown
+
+
 @pytest.mark.parametrize(
     ("memory", "said"),
     [

@@ -66,6 +66,16 @@ def test_an_undecided_pair_says_what_is_missing(shell: Shell) -> None:
     assert "missing: step times (R205)" in line
 
 
+def test_v_shows_the_regime_of_each_side(shell: Shell) -> None:
+    paths = [shell.write(side, compile__cache_state=side) for side in ("cold", "warm")]
+    closed, opened = shell("compare", *paths).out, shell("compare", *paths, "-v").lines
+    assert "the regime of each side" in closed
+    rows = [" ".join(line.split()) for line in opened[opened.index("Regime") :]]
+    assert "compile.cache_state cold warm" in rows
+    assert "tokens a step a chip 4,096 4,096" in rows
+    assert "regime enough work enough work" in rows
+
+
 def test_folds_are_counted_and_v_opens_them(shell: Shell) -> None:
     paths = [shell.write("base"), shell.write("cand", numerics__learning_rate=0.001)]
     closed, opened = shell("compare", *paths).out, shell("compare", *paths, "-v").out

@@ -268,38 +268,38 @@ def test_validated_ceilings_stand_apart_from_peaks_with_the_nearest_failure(stor
 def test_the_regime_follows_from_what_is_stated(
     small: Store, leaves: dict[str, Any], seconds: float, regimes: tuple[str, ...]
 ) -> None:
-    from receipts.publish.report.sections.regime import work
+    from receipts.questions.regime import work
 
     launch = week.launch("one", 0, seconds, **leaves)
     week.put(small, [launch])
-    item = _item(small)
-    assert work(item).regimes == regimes
+    assert work(*_judged(small)).regimes == regimes
 
 
-def _item(store: Store) -> Any:
+def _judged(store: Store) -> Any:
     from receipts.publish.report.reader import ReportReader
 
     reader = ReportReader(store, cases.rulebook(), week.AS_OF, (), week.MONDAY)
     (row,) = reader.rows
-    return reader.item(row)
+    item = reader.item(row)
+    return item.launch, item.verdict.findings, reader.rulebook.rules
 
 
 def test_a_chip_that_keeps_too_little_is_memory_limited_and_a_missing_fact_is_named(small: Store) -> None:
-    from receipts.publish.report.sections.regime import work
+    from receipts.questions.regime import work
 
     rows = [{"chip": n, "phase": "steady", "peak_bytes": 95, "bytes_limit": 100, "bytes_used": 90} for n in range(8)]
     week.put(small, [week.launch("one", 0, memory__chips=rows, measurement__exposed_communication_seconds=None)])
-    made = work(_item(small))
+    made = work(*_judged(small))
     assert made.regimes == ("memory-limited",)
     assert made.missing == ("exposed communication",)
 
 
 def test_steps_that_never_settle_are_unstable(small: Store) -> None:
-    from receipts.publish.report.sections.regime import work
+    from receipts.questions.regime import work
 
     launch = week.drifting("one")
     week.put(small, [launch])
-    assert "unstable" in work(_item(small)).regimes
+    assert "unstable" in work(*_judged(small)).regimes
 
 
 # Failures that were known

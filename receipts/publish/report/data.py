@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from receipts.publish.report.sections.checks import SelfCheckResult
     from receipts.publish.report.sections.gathered import Gathered
     from receipts.publish.report.sections.memory import Headroom
-    from receipts.publish.report.sections.regime import StepWork
     from receipts.questions.answers import AnsweredQuestion
+    from receipts.questions.regime import StepWork
 
 
 @dataclass(frozen=True, slots=True)

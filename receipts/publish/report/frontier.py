@@ -13,8 +13,8 @@ from receipts.metrics.reading import Taint
 from receipts.publish.report.best import Best, rate
 from receipts.publish.report.data import BestResult, FrontierMove
 from receipts.publish.report.reader import Item
-from receipts.publish.report.sections.regime import work
 from receipts.questions.answers import answers
+from receipts.questions.regime import work
 
 if TYPE_CHECKING:
     from receipts.publish.report.links import Links
@@ -55,7 +55,7 @@ def result(
         in_week=in_interval(item, since),
         provenance=row.provenance,
         open_questions=tuple(sorted(open_codes)),
-        work=work(item),
+        work=work(launch, item.verdict.findings, item.reader.rulebook.rules),
         change=change,
         launches=launches,
     )

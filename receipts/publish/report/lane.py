@@ -20,7 +20,7 @@ from receipts.publish.report.page import (
     without_repeated,
 )
 from receipts.publish.report.pictures import over_sequence, over_weeks
-from receipts.publish.report.sections import ceilings, regime
+from receipts.publish.report.sections import ceilings
 from receipts.publish.report.sections.rules import catalogue
 from receipts.publish.text import change, gib, number, percent, plain, span
 
@@ -157,7 +157,7 @@ def _numbers(item: BestResult) -> tuple[Cell, ...]:
         numbered(number(item.tokens_per_second_per_chip), ref),
         numbered(percent(item.mfu), ref),
         numbered(gib(item.peak_bytes), ref),
-        numbered(regime.tokens(item.work), ref),
+        numbered(number(item.work.tokens_per_chip), ref),
         (", ".join(item.work.regimes),) if item.work.regimes else (),
     )
 

@@ -1,4 +1,4 @@
-"""How much work each chip had, and the regime that a launch ran in: from what the receipt says, by fixed limits.
+"""The regime that a launch ran in, how much work each chip had, and how it was measured: from what the receipt says.
 
 A launch is *unstable* where no steady segment was found, or where it compiled after warm-up. It is
 *communication-heavy* where what nothing hides takes a fifth of a step, and *memory-limited* where its tightest chip
@@ -8,14 +8,17 @@ hold at once; where none was found and a fact is missing, the regime is not know
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from receipts import metrics
+from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
-from receipts.judging.verdict import Level, Question
-from receipts.publish.report.reader import Item
-from receipts.publish.text import number
+from receipts.judging.verdict import Finding, Level, Question
+from receipts.metrics import Launch
+from receipts.receipt.catalogue import leaves
+from receipts.receipt.leaf import Role
 
 HEAVY: Final = 0.20  # share of a step from which exposed communication is what a launch waits for
 
@@ -38,11 +41,12 @@ class StepWork:
     missing: tuple[str, ...]
 
 
-def work(item: Item) -> StepWork:
-    """The work and the regime of one launch."""
-    steady, exposed, left = _steady(item), _exposed(item), _left(item)
-    wanted = item.lane.headroom
-    tokens = _tokens(item)
+def work(launch: Launch, findings: Iterable[Finding], rules: RuleSet) -> StepWork:
+    """The work and the regime of one launch, with what the rules found of it."""
+    steady, exposed, left = _steady(launch, findings, rules), _exposed(launch), _left(launch)
+    wanted = launch.lane.headroom
+    tokens, chips = launch.tokens_per_step, launch.stated.get("hardware.chips")
+    tokens_per_chip = tokens / chips if tokens is not None and chips else None
     parts = []
     if steady is False:
         parts.append("unstable")
@@ -51,7 +55,7 @@ def work(item: Item) -> StepWork:
     if left is not None and left < wanted:
         parts.append("memory-limited")
     facts = {
-        "tokens a chip": tokens,
+        "tokens a chip": tokens_per_chip,
         "steadiness": steady,
         "exposed communication": exposed,
         "memory by chip with its limit": left,
@@ -59,41 +63,33 @@ def work(item: Item) -> StepWork:
     missing = tuple(name for name, value in facts.items() if value is None)
     if not parts and not missing:
         parts.append("enough work")
-    return StepWork(tokens, exposed, left, wanted, steady, tuple(parts), missing)
+    return StepWork(tokens_per_chip, exposed, left, wanted, steady, tuple(parts), missing)
 
 
-def _steady(item: Item) -> bool | None:
+def measured(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """The leaves that say how a launch was measured, as it states them: cache, window, timer."""
+    regime = (leaf.path for leaf in leaves() if leaf.role is Role.REGIME and not leaf.required)
+    return {path: stated[path] for path in regime if path in stated}
+
+
+def _steady(launch: Launch, findings: Iterable[Finding], rules: RuleSet) -> bool | None:
     """Whether its steps have a steady segment and nothing compiled within; None without steps to tell it from."""
-    incidents = item.reader.rulebook.rules.about(Topic.INCIDENT)
-    for finding in item.verdict.findings:
+    incidents = rules.about(Topic.INCIDENT)
+    for finding in findings:
         unsettled = finding.code in incidents and finding.question is Question.EFFECT
         if unsettled and not finding.unjudged and finding.level is not Level.SHOWN:
             return False
-    return True if item.launch.summary is not None else None
+    return True if launch.summary is not None else None
 
 
-def _exposed(item: Item) -> float | None:
-    if item.entry.chips == 1:
+def _exposed(launch: Launch) -> float | None:
+    if launch.stated.get("hardware.chips") == 1:
         return 0.0
-    seconds = item.parsed.stated.get("measurement.exposed_communication_seconds")
-    step = item.launch.read(metrics.get("step_seconds")).value
+    seconds = launch.stated.get("measurement.exposed_communication_seconds")
+    step = launch.read(metrics.get("step_seconds")).value
     return seconds / step if seconds is not None and step else None
 
 
-def _left(item: Item) -> float | None:
-    tightest = item.launch.account.tightest
+def _left(launch: Launch) -> float | None:
+    tightest = launch.account.tightest
     return tightest.left if tightest is not None else None
-
-
-def _tokens(item: Item) -> float | None:
-    stated = item.parsed.stated
-    tokens, chips = stated.get("measurement.tokens_per_step"), item.entry.chips
-    if tokens is None:
-        batch, length = stated.get("batch.global_batch"), stated.get("batch.sequence_length")
-        tokens = batch * length if batch is not None and length is not None else None
-    return tokens / chips if tokens is not None and chips else None
-
-
-def tokens(work_done: StepWork) -> str:
-    """Tokens a step a chip."""
-    return number(work_done.tokens_per_chip)
