@@ -10,8 +10,7 @@ from receipts.publish.report.basis import Basis, parquet
 from receipts.publish.report.claim import ClaimData, claim
 from receipts.publish.report.collect import collect, collect_with_basis
 from receipts.publish.report.data import WeekData
-from receipts.publish.report.pair import pair
-from receipts.publish.report.pair_data import PairData
+from receipts.publish.report.pair import PairData, pair
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.render import render, render_claim, render_first, render_lane, render_pair
 from receipts.publish.report.week import TimeRange, Week, asked, moment

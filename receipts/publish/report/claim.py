@@ -12,11 +12,11 @@ from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import Level
 from receipts.publish.claim import headline
 from receipts.publish.page import Cell, Code, Column, Page, Section, Table, row, table_of
-from receipts.publish.report import appendix, pair, pair_page
+from receipts.publish.report import appendix, pair
 from receipts.publish.report.data import Described
 from receipts.publish.report.lane import answered
 from receipts.publish.report.page import links, rule
-from receipts.publish.report.pair_data import PairData
+from receipts.publish.report.pair import PairData
 from receipts.publish.report.ref import ref_of
 from receipts.publish.report.sections import decisions, rules
 from receipts.publish.report.sections.decisions import DecisionRow, decided_of
@@ -150,7 +150,7 @@ def page(data: ClaimData, rule_set: RuleSet) -> Page:
 def _sections(data: ClaimData, rule_set: RuleSet) -> list[Section]:
     sections = [_why(data), _past(data.past)]
     if data.comparison is not None:
-        sections += [_named(item) for item in pair_page.body(data.comparison, rule_set) if item.id != "decisions"]
+        sections += [_named(item) for item in pair.body(data.comparison, rule_set) if item.id != "decisions"]
     elif data.answers:
         sections.append(_stands_on(data))
     return [*sections, _decisions(data.decisions), _documents(data)]

@@ -17,11 +17,11 @@ from receipts.publish.report.ref import Ref as Ref
 
 if TYPE_CHECKING:
     from receipts.publish.report.picture_data import Drawn
-    from receipts.publish.report.sections.checks import SelfCheckResult
     from receipts.publish.report.sections.gathered import Gathered
     from receipts.publish.report.sections.memory import Headroom
     from receipts.questions.answers import AnsweredQuestion
     from receipts.questions.regime import StepWork
+    from receipts.stats.noise import SelfCheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +194,7 @@ class Noise:
     groups: int
     launches: int
     largest_spread: float | None
-    told_apart: str
-    check: SelfCheckResult
+    check: SelfCheck
     declared: float | None
 
 

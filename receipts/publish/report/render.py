@@ -20,8 +20,8 @@ from receipts.publish.render.terminal import Terminal
 from receipts.publish.report.claim import ClaimData
 from receipts.publish.report.claim import page as claim_page
 from receipts.publish.report.data import WeekData
-from receipts.publish.report.pair_data import PairData
-from receipts.publish.report.pair_page import page as pair_page
+from receipts.publish.report.pair import PairData
+from receipts.publish.report.pair import page as pair_page
 from receipts.publish.report.weekly import first_screen, page
 from receipts.publish.text import plain
 from receipts.publish.words import words

@@ -1,48 +1,40 @@
-"""The self-check: how often launches that differ in nothing were told apart, lane by lane and over the report."""
+"""Noise floors and the self-check: how often launches that differ in nothing were told apart, lane by lane."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from receipts.axes.lane import Lane
 from receipts.publish.page import Section, table_of
+from receipts.publish.report.data import Noise
 from receipts.publish.text import UNKNOWN, number, percent, plain
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import LaneWeek
-    from receipts.stats.noise import SelfCheck
+    from receipts.publish.report.neighbours import LaunchGroup
 
 
-@dataclass(frozen=True, slots=True)
-class SelfCheckResult:
-    """Pairs of equal launches, and how many of their intervals exclude the ratio 1.
+def noise(configurations: Iterable[LaunchGroup], lane: Lane) -> Noise:
+    """σ of log step time, pooled over configurations of two and more launches that keep their steps."""
+    from receipts.stats.noise import largest_spread, pool, self_check
 
-    About 5 % should, as often faster as slower; `alarm` says that one side is in excess of what chance gives.
-    """
-
-    pairs: int
-    excluded_one: int
-    faster: int
-    slower: int
-    alarm: bool
-
-    @property
-    def share(self) -> float | None:
-        """Share of the pairs that were told apart; None without pairs."""
-        return self.excluded_one / self.pairs if self.pairs else None
-
-
-def checked(check: SelfCheck) -> SelfCheckResult:
-    """A self-check as a value of the report."""
-    return SelfCheckResult(check.pairs, check.excluded_one, check.faster, check.slower, check.alarm)
-
-
-def _all(lanes: Sequence[LaneWeek]) -> SelfCheck:
-    from receipts.stats.noise import SelfCheck, together
-
-    kept = (lane.noise.check for lane in lanes)
-    return together(SelfCheck(item.pairs, item.excluded_one, item.faster, item.slower, item.alarm, "") for item in kept)
+    groups = []
+    for configuration in configurations:
+        steps = [item.entry.step_seconds for item in configuration.launches if item.kept_steps]
+        values = [value for value in steps if value is not None]
+        if len(values) > 1:
+            groups.append(values)
+    sigma, check = pool(groups), self_check(groups)
+    return Noise(
+        sigma=sigma.value if sigma else None,
+        degrees=sigma.df if sigma else None,
+        groups=len(groups),
+        launches=sum(map(len, groups)),
+        largest_spread=largest_spread(groups),
+        check=check,
+        declared=lane.sigma,
+    )
 
 
 def section(lanes: Sequence[LaneWeek]) -> Section | str:
@@ -62,7 +54,9 @@ def section(lanes: Sequence[LaneWeek]) -> Section | str:
 
 
 def _sum(lanes: Sequence[LaneWeek]) -> str:
-    total = _all(lanes)
+    from receipts.stats.noise import together
+
+    total = together(lane.noise.check for lane in lanes)
     if not total.pairs:
         return "No two groups of equal launches were read: there is nothing to check against."
     return f"Over all lanes: {total.why}."
