@@ -94,14 +94,10 @@ def parquet(basis: Basis, data: WeekData) -> dict[str, bytes]:
         "until": data.until.isoformat(),
         "as_of": data.as_of.isoformat(),
     }
-    receipts = _columns(datasets()["receipts"], map(_receipt, basis.looked))
-    pairs = _columns(
-        datasets()["comparisons"],
-        (_pair(lane, item) for lane in sorted(basis.compared) for item in basis.compared[lane]),
-    )
+    pairs = (_pair(lane, item) for lane in sorted(basis.compared) for item in basis.compared[lane])
     return {
         "comparisons.parquet": _file(datasets()["comparisons"], pairs, about),
-        "receipts.parquet": _file(datasets()["receipts"], receipts, about),
+        "receipts.parquet": _file(datasets()["receipts"], map(_receipt, basis.looked), about),
     }
 
 
@@ -134,30 +130,17 @@ def _pair(lane: str, item: JudgedPair) -> dict[str, Any]:
     }
 
 
-def _columns(dataset: Dataset, rows: Iterable[dict[str, Any]]) -> list[list[Any]]:
-    """Values by column, in the order of the fields."""
-    columns: list[list[Any]] = [[] for _ in dataset.fields]
-    add = [(column.append, field.name) for column, field in zip(columns, dataset.fields, strict=True)]
-    for row in rows:
-        for put, name in add:
-            put(row[name])
-    return columns
-
-
-def _file(dataset: Dataset, columns: Sequence[Sequence[Any]], about: Mapping[str, str]) -> bytes:
+def _file(dataset: Dataset, rows: Iterable[dict[str, Any]], about: Mapping[str, str]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from receipts.publish.report.columnar import column
     from receipts.workflows.export.arrow import schema
 
     wanted = schema(dataset)
     wanted = wanted.with_metadata({**wanted.metadata, **{name.encode(): text.encode() for name, text in about.items()}})
-    fields = zip(columns, dataset.fields, wanted, strict=True)
-    arrays = [column(values, field.kind, column_field.type) for values, field, column_field in fields]
     buffer = io.BytesIO()
     pq.write_table(
-        pa.Table.from_arrays(arrays, schema=wanted),
+        pa.Table.from_arrays(_columns(rows, wanted), schema=wanted),
         buffer,
         compression="zstd",
         compression_level=_LEVEL,
@@ -165,3 +148,21 @@ def _file(dataset: Dataset, columns: Sequence[Sequence[Any]], about: Mapping[str
         store_schema=True,
     )
     return buffer.getvalue()
+
+
+def _columns(rows: Iterable[dict[str, Any]], wanted: Any) -> Any:
+    """Rows as columns of a schema, by way of JSON lines.
+
+    `pyarrow.array` imports pandas, where there is one, before it takes a list: that costs five times what writing the
+    Parquet of a week does.
+    """
+    import orjson
+    import pyarrow as pa
+    from pyarrow.json import ParseOptions, ReadOptions, read_json
+
+    lines = b"\n".join(map(orjson.dumps, rows))
+    if not lines:
+        return wanted.empty_table().columns
+    whole = ReadOptions(use_threads=False, block_size=len(lines) + 1)
+    known = ParseOptions(explicit_schema=wanted, unexpected_field_behavior="ignore")
+    return read_json(pa.BufferReader(lines), whole, known).columns
