@@ -29,26 +29,24 @@ def command(session: Session, lane: str, since: str | None, as_json: bool) -> in
 
     A shape is sequence length, micro batch and depth. Each model (by its axes, not its name), accelerator, layout and
     number of chips has its own shapes; recompute and precision are no part of one, and those of the last launch are
-    shown. Only measured training launches that were neither superseded nor retracted
-    count.
+    shown. Only measured training launches that were neither superseded nor retracted count.
     """
-    from receipts.axes.shape import described, pressure
-    from receipts.publish.ceiling import page
-    from receipts.questions.ceiling import as_data, frontiers
+    from receipts.base.errors import near
+    from receipts.publish.page import Page
+    from receipts.publish.report.sections.ceilings import ceilings, section
+    from receipts.questions.ceiling import as_data
 
     begin = moment("--since", since) if since is not None else None
     with session.open_store() as store:
-        rows = store.query.reached(lane, begin)
-        lanes_ceilings = frontiers(rows)
-        names = {item.receipt: described(store.parsed(item.receipt).stated) for item in lanes_ceilings.frontiers}
-        shown = {name: None for item in lanes_ceilings.frontiers for name in item.last_launches}
-        pressures = {name: pressure(store.parsed(name)) for name in shown}
-    if not rows and lane not in session.rulebook.lanes.names():
-        from receipts.base.errors import near
-
-        hint = near(lane, session.rulebook.lanes.names())
+        known = ceilings(store, lane, since=begin)
+    groups, shapeless = known.reached
+    lanes = session.rulebook.lanes.names()
+    if not groups and not shapeless and lane not in lanes:
+        hint = near(lane, lanes)
         raise NotFound(f"no launch of a lane {lane!r}, and no such lane is declared; see: receipts lanes{hint}")
-    repeated = any(item.grade != "peak" for group in lanes_ceilings.frontiers for item in group.ceilings)
-    known = lane, lanes_ceilings, names, pressures
-    output.answer(as_json, lambda: as_data(*known), lambda: page(*known, since))
-    return 0 if repeated else 3
+    output.answer(
+        as_json,
+        lambda: as_data(lane, known.reached, known.described, known.pressures),
+        lambda: Page(f"Ceilings of {lane}", sections=(section("ceilings", known),)),
+    )
+    return 0 if any(item.grade != "peak" for group in groups for item in group.ceilings) else 3

@@ -246,14 +246,15 @@ def test_validated_ceilings_stand_apart_from_peaks_with_the_nearest_failure(stor
     later = week.launch("longer", 9, **longer)
     week.put(store, [*week.at_target(2.31), week.launch("long", 2, **long), week.known_failure(3, "too much"), later])
     data = week.report(store)
-    made = data.sections.ceilings["nvidia-megatron"].reached
-    assert [(item.grade, item.sequence_length, item.launches) for item in made] == [
+    (group,) = data.sections.ceilings["nvidia-megatron"].reached.frontiers
+    made = group.ceilings
+    assert [(item.grade, item.size[0], item.launches) for item in made] == [
         ("validated", 4096, 6),
         ("peak", 8192, 1),
     ]
-    assert [(failed.micro_batch, failed.launches) for failed in made[0].failures] == [(8, 1)]
+    assert [(failed.size[1], failed.launches) for failed in made[0].failures] == [(8, 1)]
     text = shown(data)
-    assert text.index("4,096 tokens × micro batch 8") < text.index("none known: the gap is open")
+    assert text.index("4,096 tokens × micro batch 8") < text.index("known: the gap is open")
 
 
 @pytest.mark.parametrize(

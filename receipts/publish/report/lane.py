@@ -50,7 +50,7 @@ def lane_section(
     kept, nothing = folded((
         _results(lane, reached, drawn, rules, words, weeks=weeks),
         *comparisons.sections(lane, drawn, rules, words, lambda part: place(lane.name, part)),
-        ceilings.section(place(lane.name, "ceilings"), lane.name, reached),
+        ceilings.section(place(lane.name, "ceilings"), reached),
     ))  # fmt: skip
     return Section(
         place(lane.name), f"Lane {plain(lane.name)}", sentences=(head, *without(nothing)), sections=tuple(kept)

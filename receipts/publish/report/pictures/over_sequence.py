@@ -112,9 +112,10 @@ def _grades(reached: Ceilings) -> Mapping[_Shape, Grade]:
     """Ceilings by their whole shape, the best grade of each."""
     order: tuple[Grade, ...] = ("peak", "repeated", "validated")
     return {
-        (item.shape, item.chips, item.sequence_length, item.micro_batch, item.depth): grade
+        (str(group.key), group.chips, *item.size): grade
         for grade in order
-        for item in reached.reached
+        for group in reached.reached.frontiers
+        for item in group.ceilings
         if item.grade == grade
     }
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.publish.report.reader import FAILED
-from receipts.publish.report.sections.ceilings import Ceilings, ceilings
+from receipts.publish.report.sections.ceilings import MOST, Ceilings, ceilings
 from receipts.publish.report.sections.claims import Claims, claims, judge_all
 from receipts.publish.report.sections.decisions import Decisions, decisions
 from receipts.publish.report.sections.failures import Failures, failures
@@ -64,5 +64,5 @@ def gather(
         failures=failures(reader, items),
         repeats=repeats(store, (item.entry for item in items if item.entry.outcome in FAILED), until),
         intake=intake(store, items, chronicle, only),
-        ceilings={lane.name: ceilings(store, lane.name, until) for lane in lanes},
+        ceilings={lane.name: ceilings(store, lane.name, until=until, most=MOST) for lane in lanes},
     )
