@@ -1,4 +1,4 @@
-"""``receipts attest``: a verdict as a signed statement."""
+"""``receipts attest`` and ``bundle``: a verdict as a signed statement, and with all that a stranger checks it by."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from receipts.base import files
 from receipts.base.errors import NotFound
 from receipts.cli import output
 from receipts.cli.session import Session, is_file, parsed_file, pass_session
-from receipts.cli.sides import ComparisonOptions, gather
+from receipts.cli.sides import METRIC, ComparisonOptions, gather
 
 if TYPE_CHECKING:
     from receipts.workflows.bundle import Answered
@@ -25,7 +25,6 @@ Examples:
 The statement is in-toto's, in a DSSE envelope: its subjects are receipts by their SHA-256, its predicate has the digest
 of the rules, the answers and the findings. The verdict is given now; a report is signed as it was
 written, by the SHA-256 of its files. docs/signatures.md describes it."""
-METRIC = click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="Two are compared by it.")
 SIGN = click.option("--sign", "sign", required=True, metavar="KEY", help="The key, by its name or file.")
 
 
@@ -79,3 +78,55 @@ def answered(session: Session, word: str, other: str | None, metric: str) -> Ans
             facts = store.query.facts(parsed)
             return Answered.of("receipt", Receipt(parsed, session.rulebook, facts).verdict, [parsed])
         return Answered.of("claim", verdict, [store.parsed(item) for item in (*verdict.baseline, *verdict.candidate)])
+
+
+BUNDLE_EPILOG = """\b
+Examples:
+  receipts bundle 3f9c 81aa --sign ana --output gain.tar
+  receipts bundle mtp-off --sign ana --output mtp-off.tar
+  receipts bundle report/weekly --sign ana --output week.tar --checkpoints checkpoints.txt
+
+Whoever has it checks it with: python verify.py gain.tar ana.pub
+verify.py is one file, receipts/signing/verify.py, that needs Python and openssl and nothing of this project."""
+
+
+@click.command("bundle", epilog=BUNDLE_EPILOG)
+@click.argument("word", metavar="ID|CLAIM|REPORT|A")
+@click.argument("other", metavar="[B]", required=False)
+@METRIC
+@SIGN
+@click.option("--output", "-o", "target", type=click.Path(path_type=Path), metavar="FILE", required=True)
+@click.option(
+    "--checkpoints",
+    "place",
+    metavar="PLACE",
+    help="Prove that the log continues these checkpoints, of audit --publish.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@pass_session
+def bundle(
+    session: Session,
+    word: str,
+    other: str | None,
+    metric: str,
+    sign: str,
+    target: Path,
+    place: str | None,
+    as_json: bool,
+) -> int:
+    """Pack a verdict, its receipts, their evidence, signatures and proofs, and the rules into one signed tar."""
+    from receipts.signing.private import read_private
+    from receipts.workflows.bundle import bundle
+    from receipts.workflows.checkpoints import published
+
+    files.refuse_existing(target)
+    key = read_private(sign)
+    answer = answered(session, word, other, metric)
+    with session.open_store() as store:
+        checkpoints = [] if place is None else published(store, place)
+        content = bundle(answer, store, session.rulebook, key, checkpoints)
+    files.write(target, content)
+    signer = key.public.fingerprint
+    data = {"file": str(target), "kind": answer.kind, "status": answer.status, "signed_by": signer}
+    output.answer(as_json, data, f"{target}: {answer.kind}, {answer.status}, signed by {signer}")
+    return 0

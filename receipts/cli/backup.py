@@ -1,4 +1,4 @@
-"""``receipts backup``: the whole store in one file."""
+"""``receipts backup`` and ``restore``: the whole store in one file, and a store of it."""
 
 from __future__ import annotations
 
@@ -38,10 +38,40 @@ def command(session: Session, file: Path, force: bool, as_json: bool) -> int:
     target = file.expanduser().absolute()
     copy = backup(address(session.store_url), target, force=force)
     copy_all(kept_files(address(session.store_url)), files_beside(target))
-    if as_json:
-        output.as_json(copy._asdict())
-    else:
-        held = f"{counted(copy.receipts, 'receipt')}, {counted(copy.rows, 'row')} in all"
-        output.line(f"{output.clean(copy.place)}: {held}")
+    held = f"{counted(copy.receipts, 'receipt')}, {counted(copy.rows, 'row')} in all"
+    output.answer(as_json, copy._asdict(), f"{output.clean(copy.place)}: {held}")
+    if not as_json:
         output.note(f"it comes back with: receipts --store STORE restore {file}")
+    return 0
+
+
+RESTORE_EPILOG = """\b
+Examples:
+  receipts --store new.sqlite restore receipts-2026-03-08.sqlite
+  receipts --store postgresql+psycopg://owner@db/empty restore lab.sqlite
+
+A backup of an SQLite store can be restored to PostgreSQL, and the other way round."""
+
+
+@click.command("restore", epilog=RESTORE_EPILOG)
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print what was restored as JSON.")
+@pass_session
+def restore(session: Session, file: Path, as_json: bool) -> int:
+    """Make a new store from a backup, completely or not at all.
+
+    It is the same store, with the same id and the same row numbers, so every seal still holds.
+    """
+    from receipts.store.address import address
+    from receipts.store.kept import files_beside, kept_files
+    from receipts.store.transfer.backup import restore
+    from receipts.workflows.collect import copy_all
+
+    source = file.expanduser().absolute()
+    restored = restore(source, address(session.store_url))
+    copy_all(files_beside(source), kept_files(address(session.store_url)))
+    held = f"{counted(restored.receipts, 'receipt')}, {counted(restored.rows, 'row')} in all"
+    output.answer(as_json, restored._asdict(), f"{output.clean(restored.place)}: {held}")
+    if not as_json:
+        output.note("hold it against its seals with: receipts audit")
     return 0

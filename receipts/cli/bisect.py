@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,29 +39,24 @@ def command(session: Session, good: str, bad: str, metric: str, folder: str | No
     GOOD and BAD are files, ids or unique id prefixes, labels, label=GLOB, or @pins; a label may name launches of one
     configuration.
     """
+    from receipts.publish.bisect import page
     from receipts.questions.bisect.bisect import bisect
 
     with session.open_store() as store:
         seen = bisect(store, one(store, good), one(store, bad), session.rulebook, metric)
     written = _write(Path(folder), seen) if folder is not None else None
-    if as_json:
-        output.as_json(
-            {
-                "axes": list(seen.axes),
-                "metric": seen.metric,
-                "effect": asdict(seen.direct),
-                "sets": [list(item) for item in seen.sets],
-                "inseparable": [list(item) for item in seen.inseparable],
-                "steps": [{**asdict(item)} for item in seen.steps],
-                "avoided": [{"configuration": name, "why": why} for name, why in seen.avoided],
-                "launches": seen.launches,
-                "plan": written,
-            }
-        )
-    else:
-        from receipts.publish.bisect import page
-
-        output.show(page(seen))
+    data = {
+        "axes": seen.axes,
+        "metric": seen.metric,
+        "effect": asdict(seen.direct),
+        "sets": seen.sets,
+        "inseparable": seen.inseparable,
+        "steps": [asdict(item) for item in seen.steps],
+        "avoided": [{"configuration": name, "why": why} for name, why in seen.avoided],
+        "launches": seen.launches,
+        "plan": written,
+    }
+    output.answer(as_json, data, lambda: page(seen))
     if written is not None:
         output.note(f"plan: {written}")
     return seen.exit_code
@@ -71,13 +65,12 @@ def command(session: Session, good: str, bad: str, metric: str, folder: str | No
 def _write(folder: Path, seen: Bisected) -> str | None:
     """Write the plan of the next step; one that is there already is the same step, and stays."""
     from receipts.base import files
-    from receipts.questions.plan import write_plan
+    from receipts.questions.plan import file_name, write_plan
 
     if seen.plan is None:
         return None
     label = seen.plan.receipt.run.label or "as-stored"
-    name = re.sub(r"[^A-Za-z0-9._]+", "-", label).strip("-.")[:60] or "step"
-    path = folder / f"{len(seen.steps):02d}-{name}.json"
+    path = folder / f"{len(seen.steps):02d}-{file_name(label)}.json"
     if not path.exists():
         files.write_folder(folder, {path.name: write_plan(seen.plan, {"run.label": label})})
     return str(path)

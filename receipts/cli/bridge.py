@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.neighbours import NOT_INDEXED
 from receipts.cli.session import Session, one, pass_session
+from receipts.cli.sides import METRIC
 
 if TYPE_CHECKING:
     from receipts.questions.bridge import Bridge
@@ -34,9 +34,7 @@ undecided)."""
 @click.command("bridge", epilog=EPILOG)
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@click.option(
-    "--metric", "-m", default="tokens_per_second", show_default=True, help="The metric whose gain is explained."
-)
+@METRIC
 @click.option("--plan", "folder", metavar="DIR", help="Write the missing runs here as plans for receipts run.")
 @click.option(
     "--most",
@@ -89,15 +87,13 @@ def command(
 
 def _write(folder: Path, bridge: Bridge) -> list[str]:
     """Write the plans of the missing runs, all or none; gives their paths in the order of the chain."""
+    from receipts.questions.plan import file_name
+
     runs = bridge.route.runs if bridge.route is not None else ()
     if not runs:
         output.note(f"{folder} is not written: nothing is missing that a run could give")
         return []
-    paths = [folder / f"{number:02d}-{_file_name(run.label)}.json" for number, run in enumerate(runs, 1)]
+    paths = [folder / f"{number:02d}-{file_name(run.label)}.json" for number, run in enumerate(runs, 1)]
     files.refuse_existing(*paths)
     files.write_folder(folder, {path.name: run.plan for path, run in zip(paths, runs, strict=True)})
     return [str(path) for path in paths]
-
-
-def _file_name(label: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._]+", "-", label).strip("-.")[:60] or "run"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
-from receipts.cli.grades import GRADE
 from receipts.cli.session import Session, fetch, is_file, pass_session, worst
+from receipts.cli.sides import GRADE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

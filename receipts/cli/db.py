@@ -109,7 +109,7 @@ def check(session: Session, as_json: bool) -> int:
 
     Exit code 1 if something is wrong.
     """
-    from receipts.cli.spooling import remind
+    from receipts.cli.flush import remind
     from receipts.store import schema
     from receipts.store.address import address
     from receipts.store.integrity.reindex import coverage

@@ -11,7 +11,7 @@ import click
 
 from receipts.base.errors import ReceiptsError
 
-# Section of --help → name → (module, one line). The command object in the module is called `command`.
+# Section of --help → name → (module, one line).
 SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Make and store receipts": {
         "ingest": ("ingest", "Make a receipt from the logs, profiles and reports of one run."),
@@ -43,7 +43,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Watch": {
         "watch": ("watch", "Open an incident where a line became slower; close it where it recovered."),
-        "incident": ("incident", "List incidents, or close one."),
+        "incident": ("watch", "List incidents, or close one."),
     },
     "Publish": {
         "report": ("report", "Write a report on a week, a lane, a comparison or a claim."),
@@ -55,22 +55,22 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Serve a team": {
         "serve": ("serve", "Serve the store over HTTP, with pages."),
         "token": ("token", "Give, list and revoke tokens for the server."),
-        "mcp": ("mcp", "Serve the store's questions to an agent, read-only."),
+        "mcp": ("serve", "Serve the store's questions to an agent, read-only."),
     },
     "Sign and prove": {
         "key": ("key", "Make keys, and say whose signatures the store trusts."),
         "attest": ("attest", "Sign a verdict as a statement that other tools can check."),
-        "bundle": ("bundle", "Pack a verdict with all that a stranger checks it by."),
+        "bundle": ("attest", "Pack a verdict with all that a stranger checks it by."),
     },
     "Rules, lanes and axes": {
         "rules": ("rules", "List the rules, or print one rule's page."),
-        "lanes": ("lanes", "List the lanes, or show one."),
-        "axes": ("axes", "List every field of a receipt and its role."),
+        "lanes": ("rules", "List the lanes, or show one."),
+        "axes": ("rules", "List every field of a receipt and its role."),
     },
     "Maintain the store": {
         "pin": ("pin", "Give a receipt a name, for example @golden."),
         "retract": ("retract", "Withdraw a receipt; it stays in the store, with the reason."),
-        "purge": ("purge", "Erase a receipt for good, for example one that holds a secret."),
+        "purge": ("retract", "Erase a receipt for good, for example one that holds a secret."),
         "revalidate": ("revalidate", "Judge stored receipts again under the current rules."),
         "flush": ("flush", "Store documents that were kept while the server was down."),
         "verify": ("verify", "Read the evidence of receipts again."),
@@ -79,7 +79,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "import": ("import_", "Import a table of runs, or another store's export."),
         "export": ("export", "Write the store as Parquet, JSON lines or CSV."),
         "backup": ("backup", "Write the whole store to one file."),
-        "restore": ("restore", "Make a store from a backup."),
+        "restore": ("backup", "Make a store from a backup."),
         "db": ("db", "Upgrade, check or reindex the store, or print its roles."),
     },
     "Shell": {
@@ -101,11 +101,8 @@ class Commands(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        module = importlib.import_module(f"receipts.cli.{entry[0]}")
-        command = module.command
-        if not isinstance(command, click.Command):
-            raise TypeError(f"receipts.cli.{entry[0]}.command is no command")
-        return command
+        known = vars(importlib.import_module(f"receipts.cli.{entry[0]}")).values()
+        return next(item for item in known if isinstance(item, click.Command) and item.name == cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one list a section, all with a first column of one width."""

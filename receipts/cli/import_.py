@@ -10,9 +10,7 @@ import click
 
 from receipts.base.units import counted
 from receipts.cli import output
-from receipts.cli.import_golden import golden
-from receipts.cli.import_mlflow import mlflow
-from receipts.cli.import_mlperf import mlperf
+from receipts.cli.import_published import golden, mlflow, mlperf
 from receipts.cli.import_store import store
 from receipts.cli.importing import SHOWN, send, to_receipts
 from receipts.cli.session import Session, pass_session
@@ -98,10 +96,8 @@ def _import(session: Session, table: Path, mapping: Path, out: Path | None, subm
     imported = import_file(table, mapping)
     from receipts.receipt import Document
 
-    # Named by their ids: importing again writes the same files.
-    written = {f"{item.parsed.id[:16]}.json": item.parsed.raw for item in imported.receipts}
     documents = [Document(item.parsed.raw, item.row.where) for item in imported.receipts]
-    went = send(session, written, documents, out, submitting)
+    went = send(session, documents, out, submitting)
     output.answer(as_json, lambda: _json(imported), lambda: _print(imported, went.where))
     return 2 if imported.refused or not went.whole else 0
 

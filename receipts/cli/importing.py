@@ -39,12 +39,18 @@ class Went(NamedTuple):
 
 
 def send(
-    session: Session, written: Mapping[str, bytes], documents: Sequence[Document], out: Path | None, submitting: bool
+    session: Session,
+    documents: Sequence[Document],
+    out: Path | None,
+    submitting: bool,
+    written: Mapping[str, bytes] | None = None,
 ) -> Went:
-    """Write receipts by the names of their files, and submit documents, each where it is asked for."""
+    """Write receipts as ``written`` names their files, else by their ids, and submit documents, where it is asked."""
     where = ""
     if out is not None:
-        files.write_folder(out, written, over=True)
+        # By its id a file has the same name whenever it is written.
+        named = {f"{item.id[:16]}.json": item.raw for item in documents} if written is None else written
+        files.write_folder(out, named, over=True)
         where = f", written to {out}"
     if not submitting:
         return Went(where)

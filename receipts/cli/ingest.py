@@ -141,10 +141,8 @@ def _unknown() -> int:
 
 def _submit(session: Session, receipt: bytes, name: str) -> int:
     from receipts.receipt import Document
-    from receipts.workflows.submit import submit
 
-    with session.open_store(create=True) as store:
-        (outcome,) = submit([Document(receipt, name)], store, session.rulebook)
+    outcome = session.submit_one(Document(receipt, name))
     if outcome.error is not None:
         output.refuse(outcome.error)
         return 2

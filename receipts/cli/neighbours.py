@@ -6,6 +6,7 @@ import click
 
 from receipts.cli import output
 from receipts.cli.session import Session, one, pass_session
+from receipts.cli.sides import METRIC
 
 NOT_INDEXED = "the index does not hold every receipt of this lane as it is read; run: receipts db reindex"
 EPILOG = """\b
@@ -22,7 +23,7 @@ Exit codes: 0 neighbours were found, 2 wrong call or input, 3 none can be compar
 @click.command("neighbours", epilog=EPILOG)
 @click.argument("receipt", metavar="ID|FILE")
 @click.option("--axis", "-a", metavar="AXIS", help="Only receipts that differ in this axis; see: receipts axes.")
-@click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="The metric to compare.")
+@METRIC
 @click.option(
     "--limit",
     type=click.IntRange(min=1),

@@ -1,11 +1,21 @@
-"""``receipts rules``: the rules in force, or one rule's page."""
+"""``receipts rules``, ``lanes`` and ``axes``: the rules and contracts in force, and every leaf of a receipt."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
 import click
 
+from receipts.base.errors import NotFound, near
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
+from receipts.publish.page import Column, Page, Table
+
+if TYPE_CHECKING:
+    from receipts.axes.lane import Lane
+    from receipts.receipt.catalogue import Leaf
 
 EPILOG = """\b
 Examples:
@@ -42,3 +52,94 @@ def command(session: Session, code: str | None, as_json: bool) -> int:
         output.show(output.listed(("code", "name", "level", "on", "question", "taints"), rows))
         output.note(f"{len(rows)} rules, digest {rules.digest[:12]}; receipts rules CODE prints a page")
     return 0
+
+
+LANES_EPILOG = """\b
+Examples:
+  receipts lanes
+  receipts lanes nvidia-megatron
+  receipts lanes --json"""
+
+
+@click.command("lanes", epilog=LANES_EPILOG)
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print the lanes as JSON.")
+@pass_session
+def lanes(session: Session, name: str | None, as_json: bool) -> int:
+    """List the lanes, or show one in full."""
+    lanes = session.rulebook.lanes
+    if as_json:
+        output.as_json([asdict(lanes.get(item)) for item in ([name] if name else lanes.names())])
+    elif name:
+        _show(lanes.get(name))
+    else:
+        shipped = [lanes.get(item) for item in lanes.names()]
+        rows = [(item.name, str(item.version), ", ".join(item.accelerators) or "any", item.title) for item in shipped]
+        columns = ("lane", "version", Column("accelerators", rank=1, whole=True), Column("title", cut=True))
+        output.show(output.listed(columns, rows))
+    return 0
+
+
+def _show(lane: Lane) -> None:
+    output.line(output.paint(f"{lane.name}@{lane.version}  {lane.title}", "head"))
+    for key, value in asdict(lane).items():
+        if key in ("name", "version", "title") or value in (None, (), {}, "", False):
+            continue
+        output.wrapped(f"{key.replace('_', ' ')}: {_text(value)}", 2, 6)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{key} ({_text(item)})" for key, item in value.items() if item not in (None, ""))
+    if isinstance(value, tuple | list):
+        return ", ".join(_text(item) for item in value)
+    return str(value)
+
+
+AXES_EPILOG = """\b
+Examples:
+  receipts axes
+  receipts axes --role axis
+  receipts axes parallelism
+  receipts axes batch.micro_batch
+  receipts axes --json"""
+
+
+@click.command("axes", epilog=AXES_EPILOG)
+@click.argument("prefix", required=False)
+@click.option(
+    "--role",
+    type=click.Choice(["axis", "replicate", "block", "derived", "regime", "work", "observation", "outcome", "note"]),
+    help="Only leaves of this role.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the leaves as JSON.")
+def axes(prefix: str | None, role: str | None, as_json: bool) -> int:
+    """List every leaf of a receipt: its meaning, and the axis it counts under; of one leaf also what it takes."""
+    from receipts.receipt.catalogue import leaves
+
+    matching = [
+        leaf
+        for leaf in leaves()
+        if (role is None or leaf.role == role)
+        and (prefix is None or leaf.path == prefix or leaf.path.startswith(f"{prefix}.") or leaf.axis == prefix)
+    ]
+    if not matching:
+        of_role = f" of role {role}" if role else ""
+        hint = near(prefix or "", [leaf.path for leaf in leaves()])
+        raise NotFound(f"no leaf{of_role} starts with {prefix!r}; see: receipts axes{hint}")
+    output.answer(as_json, lambda: [asdict(leaf) for leaf in matching], lambda: _shown(matching))
+    return 0
+
+
+def _shown(matching: Sequence[Leaf]) -> Page | Table:
+    """One leaf with what it takes, or several as a table."""
+    if len(matching) == 1:
+        from receipts.ingest.leaves import taken
+        from receipts.publish.leaf import page
+
+        return page(matching[0], taken(matching[0].path.replace("*", "NAME")))
+    rows = []
+    for leaf in matching:
+        counts = (leaf.axis or "").replace("path.intended.", "path.")
+        rows.append((leaf.path, leaf.role.value, "itself" if counts == leaf.path else counts or "-", leaf.description))
+    return output.listed(("leaf", "role", Column("axis", rank=1), "what it is"), rows)

@@ -131,10 +131,7 @@ def tools(
 
 
 def _submit(session: Session, document: Document) -> str:
-    from receipts.workflows.submit import submit
-
-    with session.open_store(create=True) as store:
-        (outcome,) = submit([document], store, session.rulebook)
+    outcome = session.submit_one(document)
     if outcome.error is not None:
         raise outcome.error
     return document.id

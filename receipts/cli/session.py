@@ -116,6 +116,14 @@ class Session:
         with self.open_store(create=create) as store:
             yield lambda documents: submit(documents, store, self.rulebook)
 
+    def submit_one(self, document: Document) -> Submission:
+        """Submit one document, to a store that is made where there is none."""
+        from receipts.workflows.submit import submit
+
+        with self.open_store(create=True) as store:
+            (outcome,) = submit([document], store, self.rulebook)
+        return outcome
+
     def submit_all(self, documents: Iterable[Item]) -> int:
         """Submit documents, print why any is refused, and seal what is new; gives how many the store holds."""
         from receipts.cli import output

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from receipts.base.errors import StoreError, UsageError
-from receipts.cli.grades import GRADE
 from receipts.cli.session import Session, is_file, parsed_file, several
 
 if TYPE_CHECKING:
@@ -26,6 +25,11 @@ STUDY = click.option(
     "--study",
     metavar="NAME",
     help="A study of validators/studies.toml: its axes change together on purpose, and count as one.",
+)
+# As in `receipts.axes.lane`, which no --help may load.
+GRADES = ("typed", "recorded", "evidenced", "kept")
+GRADE = click.option(
+    "--grade", type=click.Choice(GRADES), default=GRADES[0], help="Ask every receipt for at least this grade (R316)."
 )
 _OPTIONS = (
     click.argument("a", metavar="A", required=False),

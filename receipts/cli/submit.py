@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from receipts.cli import output
+from receipts.cli.flush import spooling
 from receipts.cli.session import Session, pass_session
-from receipts.cli.spooling import spooling
 
 if TYPE_CHECKING:
     from receipts.ingest import Ingested

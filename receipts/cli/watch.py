@@ -1,4 +1,4 @@
-"""``receipts watch``: incidents that open where a line became slower, and close where it recovered."""
+"""``receipts watch`` and ``incident``: incidents that open where a line became slower, and close where it recovered."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ def command(
     """Look at every line with new launches; open an incident where one stepped for the worse."""
     from receipts.base.extras import extra
     from receipts.cli.moments import moment
+    from receipts.publish.history import watched
+    from receipts.publish.render.markdown import markdown
     from receipts.questions.history.watch import watch
 
     extra("ruptures", "history")
@@ -40,23 +42,68 @@ def command(
     begin = moment("--since", since)
     with session.open_store() as store:
         seen = watch(store, session.rulebook, begin, metric=metric, lane=lane, owner=owner)
-    if form == "json" or as_json:
-        output.as_json(
-            {
-                "lines": seen.lines,
-                "opened": [item._asdict() for item in seen.opened],
-                "closed": [item._asdict() for item in seen.closed],
-                "open": [item._asdict() for item in seen.still_open],
-            }
-        )
-    else:
-        from receipts.publish.history import watched
-
-        shown = watched(seen)
-        if form == "markdown":
-            from receipts.publish.render.markdown import markdown
-
-            output.line(markdown(shown))
-        else:
-            output.show(shown)
+    groups = {"opened": seen.opened, "closed": seen.closed, "open": seen.still_open}
+    data = {name: [item._asdict() for item in events] for name, events in groups.items()}  # type: ignore[attr-defined]
+    shown = watched(seen)
+    output.answer(
+        as_json or form == "json",
+        {"lines": seen.lines, **data},
+        lambda: markdown(shown) if form == "markdown" else shown,
+    )
     return 1 if seen.opened else 0
+
+
+EPILOG = """\b
+Examples:
+  receipts incident list
+  receipts incident list --all --json
+  receipts incident close 4f2a --reason "expected: the new data mix"
+
+An incident that is closed is not opened again for the same change point."""
+
+
+@click.group("incident", epilog=EPILOG)
+def incident() -> None:
+    """List the incidents that watch opened, or close one."""
+
+
+LIST_EPILOG = """\b
+Examples:
+  receipts incident list
+  receipts incident list --all --json"""
+
+
+@incident.command("list", epilog=LIST_EPILOG)
+@click.option("--all", "every", is_flag=True, help="Closed ones too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@pass_session
+def list_(session: Session, every: bool, as_json: bool) -> int:
+    """List incidents, open ones first."""
+    from receipts.publish.history import incidents
+    from receipts.questions.history.watch import most_recent
+
+    with session.open_store() as store:
+        shown = [item for item in most_recent(store.published.incidents()) if every or item.closed is None]
+    output.answer(as_json, [item._asdict() for item in shown], incidents(shown))
+    return 0
+
+
+CLOSE_EPILOG = """\b
+Examples:
+  receipts incident close 4f2a --reason "expected: the new data mix"
+
+The id may be shortened while it names one incident."""
+
+
+@incident.command("close", epilog=CLOSE_EPILOG)
+@click.argument("incident", metavar="ID")
+@click.option("--reason", required=True, help="Why; it stays with the incident.")
+@pass_session
+def close(session: Session, incident: str, reason: str) -> int:
+    """Close an incident, with the reason."""
+    from receipts.questions.history import watch
+
+    with session.open_store() as store:
+        closed = watch.close(store, incident, reason)
+    output.line(f"closed {closed.id}: {reason}")
+    return 0

@@ -7,6 +7,6 @@ alone knows, may be absent, and what was measured is not asked for.
 from __future__ import annotations
 
 from receipts.questions.plan.read import parse_plan, plan_of, read_plan
-from receipts.questions.plan.write import before_run, write_plan
+from receipts.questions.plan.write import before_run, file_name, write_plan
 
-__all__ = ["before_run", "parse_plan", "plan_of", "read_plan", "write_plan"]
+__all__ = ["before_run", "file_name", "parse_plan", "plan_of", "read_plan", "write_plan"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +28,11 @@ _GOES: Final[Mapping[str, tuple[str, ...]]] = {
     CHIPS: ("hardware.hosts", "hardware.physical", "hardware.interconnect"),
 }
 _NAMES_THE_DEGREES: Final = ("parallelism.mesh_axes", "parallelism.stage_layout", "path.intended.sharding")
+
+
+def file_name(label: str) -> str:
+    """What a plan of some label is called as a file, without an ending."""
+    return re.sub(r"[^A-Za-z0-9._]+", "-", label).strip("-.")[:60] or "run"
 
 
 def write_plan(parsed: Parsed, changes: Mapping[str, Any], lane: Lane | None = None) -> bytes:

@@ -1,4 +1,4 @@
-"""``receipts import mlperf``: the results that submitters published, log by log."""
+"""``receipts import mlperf``, ``golden`` and ``mlflow``: results that others published, and runs that they track."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def mlperf(
 
     written = {_file_name(item, folder): item.raw for item in logs if item.raw is not None}
     documents = [Document(item.raw, item.place.name) for item in logs if item.raw is not None and not item.copy_of]
-    went = send(session, written, documents, out, submitting)
+    went = send(session, documents, out, submitting, written)
     output.answer(as_json, lambda: [_document(item) for item in logs], lambda: _print(logs, went.where))
     return 2 if any(item.raw is None for item in logs) or not went.whole else 0
 
@@ -114,3 +114,92 @@ def _document(item: PublishedLog) -> dict[str, object]:
         "problems": [problem._asdict() for problem in item.problems],
         "contradictions": [asdict(difference) for difference in item.contradictions],
     }
+
+
+GOLDEN_EPILOG = """\b
+Examples:
+  receipts import golden tests/golden_values_dev_dgx_h100.jsonl --history
+  receipts import golden histories/*.jsonl --history --submit
+  receipts history LABEL --metric step_seconds
+
+Each line of a history holds one commit's golden values, with `commit` and `date`. A commit that repeats the values
+before it measured nothing and gets no receipt. Without -o or --submit nothing is written. One golden file without a
+history: `receipts ingest`. Exit codes: 0 every line was read, 2 some line was not, 4 the store failed."""
+
+
+@click.command("golden", short_help="Import histories of golden values.", epilog=GOLDEN_EPILOG)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE…")
+@click.option("--history", is_flag=True, required=True, help="The files are JSON lines, one for each commit.")
+@to_receipts
+@pass_session
+def golden(
+    session: Session, paths: tuple[Path, ...], history: bool, out: Path | None, submitting: bool, as_json: bool
+) -> int:
+    """Read Megatron-LM's golden values through their commits: one receipt for each change of the values.
+
+    A commit's date is given as the launch's, which it can only follow.
+    """
+    from receipts.receipt import Document
+    from receipts.workflows.published.golden import import_history
+
+    entries = list(import_history(paths))
+    documents = [Document(item.raw, item.where) for item in entries if item.raw is not None]
+    for item in entries:
+        if item.problems:
+            output.note(f"{item.where}: {output.clean('; '.join(map(str, item.problems)))}")
+    went = send(session, documents, out, submitting)
+    refused = sum(bool(item.problems) for item in entries)
+    repeated = sum(item.repeated for item in entries)
+    if as_json:
+        output.as_json({"receipts": [item.id for item in documents], "repeated": repeated, "refused": refused})
+    else:
+        counts = f"{repeated} repeat the values before them, {counted(refused, 'line')} refused"
+        output.line(f"{counted(len(documents), 'receipt')} of {counted(len(entries), 'commit')}, {counts}{went.where}")
+    return 2 if refused or not went.whole else 0
+
+
+MLFLOW_EPILOG = """\b
+Examples:
+  receipts import mlflow mlruns
+  receipts import mlflow mlruns/312 --lane nvidia-torch -o receipts/
+  receipts import mlflow http://127.0.0.1:5000 --experiment 'pretrain*' --submit
+
+A folder is a file store, an experiment of it, or a run. A database is read through `mlflow server`; a token is that of
+MLFLOW_TRACKING_TOKEN. Without -o or --submit nothing is written. Exit codes: 0 every run became a receipt, 2 some did
+not, 4 the server or the store failed."""
+
+
+@click.command("mlflow", short_help="Import runs of MLflow.", epilog=MLFLOW_EPILOG)
+@click.argument("place", metavar="URL|DIR")
+@click.option("--experiment", default="*", metavar="PATTERN", help="Only experiments of these names.")
+@click.option("--lane", metavar="NAME", help="The lane of the runs.  [default: the one that fits, else unlisted]")
+@to_receipts
+@pass_session
+def mlflow(
+    session: Session, place: str, experiment: str, lane: str | None, out: Path | None, submitting: bool, as_json: bool
+) -> int:
+    """Read runs with their metrics, parameters and tags: one receipt for each run that has ended.
+
+    Metrics are read under the names that frameworks log to trackers, parameters under those of a framework's arguments
+    or of the receipt's leaves. MLflow need not be installed.
+    """
+    from fnmatch import fnmatchcase
+
+    from receipts.receipt import Document
+    from receipts.workflows.published.mlflow import import_runs
+    from receipts.workflows.published.mlflow_runs import tracked_runs
+
+    lanes = session.rulebook.lanes
+    chosen = (run for run in tracked_runs(place) if fnmatchcase(run.experiment.lower(), experiment.lower()))
+    runs = list(import_runs(chosen, lane, [lanes.get(name) for name in lanes.names()]))
+    documents = [Document(item.raw, item.where) for item in runs if item.raw is not None]
+    for item in runs:
+        if item.raw is None:
+            output.note(f"{item.where}: {output.clean('; '.join(map(str, item.problems)))}")
+    went = send(session, documents, out, submitting)
+    if as_json:
+        rows = [{"run": item.source, "id": item.id} for item in documents]
+        output.as_json({"receipts": rows, "refused": [item.where for item in runs if item.raw is None]})
+    else:
+        output.line(f"{counted(len(documents), 'receipt')} of {counted(len(runs), 'run')}{went.where}")
+    return 2 if len(documents) < len(runs) or not went.whole else 0
