@@ -34,6 +34,7 @@ _TYPES = {
     "dict_type": "an object",
     "model_type": "an object",
     "datetime_type": "a time, written as a text",
+    "date_type": "a day, such as 2026-05-20",
 }
 _DIGEST, _EVIDENCE_LEVEL = "{64}", "intent|backend|kernels"
 

@@ -392,8 +392,8 @@ def test_a_table_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None
         (HEAD + '[[field]]\nto = "run.host"\nfrom = "h"\npatterns = [["(", "x"]]\n', "no pattern"),
         (HEAD + '[[field]]\nto = "run.host"\nfrom = "h"\nunit = "furlong"\n', "no unit"),
         (HEAD + '[[field]]\nto = "run.host"\nfrom = "h"\nas = "date-ish"\n', "not one of"),
-        (HEAD + '[[spread]]\nfrom = "env"\nto = "model"\n', "no open map"),
-        (HEAD.replace("2026-05-20", '"spring"'), "no date"),
+        (HEAD + '[[spread]]\nfrom = "env"\nto = "model"\n', "not one of"),
+        (HEAD.replace("2026-05-20", '"spring"'), "a day"),
         ("not toml", "mapping.toml"),
     ],
 )

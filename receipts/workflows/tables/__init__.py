@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from receipts.workflows.tables.mapping import Mapping
-from receipts.workflows.tables.mapping_file import read_mapping
+from receipts.workflows.tables.mapping import Mapping, read_mapping
 from receipts.workflows.tables.notebook import ImportedTable, Made, Refusal, Unread, import_file, import_rows
 from receipts.workflows.tables.table import TableRow, read_table
 

@@ -29,7 +29,7 @@ def assemble(row: TableRow, mapping: Mapping) -> RowDraft:
     for item in mapping.fields:
         if not draft.has(item.to) and _holds(row, item):
             _state(draft, row, item)
-    if mapping.context and (context := filled(mapping.context, row)) is not None:
+    if mapping.notebook.context and (context := filled(mapping.notebook.context, row)) is not None:
         draft.put("run.context", context)
     for spread in mapping.spreads:
         _spread(draft, row, spread)
@@ -41,17 +41,17 @@ def assemble(row: TableRow, mapping: Mapping) -> RowDraft:
 
 
 def _identify(draft: RowDraft, row: TableRow, mapping: Mapping) -> None:
-    named = filled(mapping.launch, row)
+    named = filled(mapping.notebook.launch, row)
     if named is None:
-        what = f"the launch's template {mapping.launch!r} names what the row does not state"
+        what = f"the launch's template {mapping.notebook.launch!r} names what the row does not state"
         draft.problems.append(Problem("run.launch", what, "end optional places with ?: {date?}"))
     else:
         draft.put("run.launch", hashlib.sha256(named.encode()).hexdigest())
-    stated = next((value for path in mapping.dated if (value := row.at(path)) is not None), None)
-    day = _day(str(stated)) if stated is not None else mapping.undated
+    stated = next((value for path in mapping.notebook.dated if (value := row.at(path)) is not None), None)
+    day = _day(str(stated)) if stated is not None else mapping.notebook.undated
     if day is None:
         draft.leave("run.started", stated)
-        day = mapping.undated
+        day = mapping.notebook.undated
     draft.put("run.started", f"{day.isoformat()}T00:00:00Z")
     draft.put("run.started_stated", str(stated) if stated is not None else "undated")
 

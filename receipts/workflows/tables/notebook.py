@@ -16,8 +16,7 @@ from pathlib import Path
 from receipts.base.errors import InputError, Problem
 from receipts.receipt import Document, Parsed, parse
 from receipts.workflows.tables.assemble import assemble
-from receipts.workflows.tables.mapping import Mapping
-from receipts.workflows.tables.mapping_file import read_mapping
+from receipts.workflows.tables.mapping import Mapping, read_mapping
 from receipts.workflows.tables.prepare import page_row, prepared
 from receipts.workflows.tables.recomputed import Disagreement, disagreements
 from receipts.workflows.tables.rest import spill
@@ -64,12 +63,13 @@ class ImportedTable:
 def import_file(table: Path, mapping: Path) -> ImportedTable:
     """Read a table by a mapping file. Raises InputError where either cannot be read as what it is."""
     how = read_mapping(mapping)
-    rows = [page_row(read_text(table), how.columns)] if how.columns else read_table(table, rows=how.rows)
-    if how.requires or how.aliases or how.columns:
-        rows = list(prepared(rows, table, how.aliases, how.requires, how.melt))
+    requires = how.notebook.requires
+    rows = [page_row(read_text(table), how.columns)] if how.columns else read_table(table, rows=how.notebook.rows)
+    if requires or how.aliases or how.columns:
+        rows = list(prepared(rows, table, how.aliases, requires, how.melt))
     if not rows:
-        do = f"name another mapping, or a page that has {' or '.join(how.requires)}" if how.requires else "add rows"
-        raise InputError(str(table), [Problem("$", f"mapping {how.name} fits no row of it", do)])
+        do = f"name another mapping, or a page that has {' or '.join(requires)}" if requires else "add rows"
+        raise InputError(str(table), [Problem("$", f"mapping {how.notebook.name} fits no row of it", do)])
     return replace(import_rows(rows, how), disagreements=tuple(disagreements(rows, how.checks)))
 
 
@@ -92,7 +92,7 @@ def import_rows(rows: Iterable[TableRow], mapping: Mapping) -> ImportedTable:
             what = f"it names the launch of {launches[launch]}"
             draft.problems.append(Problem("run.launch", what, "give notebook.launch what tells the rows apart"))
         try:
-            parsed = parse(Document(encode(draft), f"{mapping.name}: {row.where}"))
+            parsed = parse(Document(encode(draft), f"{mapping.notebook.name}: {row.where}"))
         except InputError as error:
             refused.append(Refusal(row.where, (*draft.problems, *error.problems)))
             continue

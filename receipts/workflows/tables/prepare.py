@@ -7,31 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from receipts.base.errors import UsageError, near
 from receipts.base.linear_patterns import LinearPattern
+from receipts.workflows.tables.mapping import Melt
 from receipts.workflows.tables.table import TableRow
 
 SHIPPED: Final = Path(__file__).parent / "mappings"
-PLACES: Final = ("page", "path", "section", "sections", "caption")
 _KEPT: Final = 4  # parts of a path that tell pages of one name apart
 _PUNCTUATION: Final = re.compile(r"[^a-z0-9#%]+")
-
-
-class Melt(NamedTuple):
-    """Columns that hold one figure of several variants: each becomes a row, with the variant under ``name``."""
-
-    pattern: LinearPattern
-    name: str
-    value: str
-
-    def rows(self, row: TableRow) -> list[TableRow]:
-        """One row for each column that the pattern fits; the row itself where it fits none."""
-        named = [
-            (str(match.group(1)), cell) for column, cell in row.cells.items() if (match := self.pattern.search(column))
-        ]
-        return [replace(row, cells={**row.cells, self.name: name, self.value: cell}) for name, cell in named] or [row]
 
 
 def mapping_path(name: str) -> Path:
@@ -63,11 +48,19 @@ def prepared(
 ) -> Iterator[TableRow]:
     """The rows that have one of the required columns, with aliases and the names of the page."""
     place = {"page": table.name, "path": "/".join(table.absolute().parts[-_KEPT:])}
-    for row in chain.from_iterable(melt.rows(row) for row in rows) if melt is not None else rows:
+    for row in chain.from_iterable(_melted(row, melt) for row in rows) if melt is not None else rows:
         cells = {**place, **row.cells, **_aliased(row.cells, aliases)}
         whole = replace(row, cells=cells)
         if not requires or any(whole.at(name) is not None for name in requires):
             yield whole
+
+
+def _melted(row: TableRow, melt: Melt) -> list[TableRow]:
+    """One row for each column that the pattern fits; the row itself where it fits none."""
+    named = [
+        (str(match.group(1)), cell) for column, cell in row.cells.items() if (match := melt.pattern.search(column))
+    ]
+    return [replace(row, cells={**row.cells, melt.name: name, melt.value: cell}) for name, cell in named] or [row]
 
 
 def _aliased(cells: Mapping[str, Any], aliases: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:

@@ -7,38 +7,28 @@ columns; a *constant* is a formula that has one value in all rows of a group, su
 from __future__ import annotations
 
 import ast
+import operator
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from receipts.stats.interval import Interval
 from receipts.stats.rounding import half_of
 from receipts.workflows.tables.quantity import read_quantity
 from receipts.workflows.tables.table import TableRow
 
+if TYPE_CHECKING:
+    from receipts.workflows.tables.mapping import RowCheck
+
 SLACK: Final = 1e-9
-Span = tuple[float, float]
-_OPERATIONS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div)
-
-
-@dataclass(frozen=True, slots=True)
-class RowCheck:
-    """``left`` equals ``right``, or ``constant`` has one value where the columns ``within`` are equal.
-
-    ``names`` are columns by the name that the formulas use. Those in ``exact`` are counts, without rounding; those
-    ``truncated`` are cut after their last digit, and not rounded. ``slack`` is a share by which both may differ.
-    """
-
-    says: str
-    names: Mapping[str, tuple[str, ...]]
-    left: str = ""
-    right: str = ""
-    constant: str = ""
-    within: tuple[str, ...] = ()
-    exact: frozenset[str] = field(default_factory=frozenset)
-    truncated: frozenset[str] = field(default_factory=frozenset)
-    slack: float = 0.0
+_OPERATIONS: Final[Mapping[type[ast.operator], Callable[[Interval, Interval], Interval]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,28 +71,32 @@ def _equal(rows: Sequence[TableRow], check: RowCheck) -> Iterable[Disagreement]:
         known = _figures(row, check)
         if known is None:
             continue
-        left, right = _value(check.left, known), _value(check.right, known)
+        left, right = (_value(_parsed(formula), known) for formula in (check.left, check.right))
         if left is not None and right is not None and not _meet(left, right, check.slack):
             yield Disagreement(row.where, check.says, _shown(left), _shown(right))
 
 
 def _constant(rows: Sequence[TableRow], check: RowCheck) -> Iterable[Disagreement]:
-    groups: defaultdict[tuple[str, ...], list[tuple[TableRow, Span]]] = defaultdict(list)
+    groups: defaultdict[tuple[str, ...], list[tuple[TableRow, Interval]]] = defaultdict(list)
     for row in rows:
         known = _figures(row, check)
-        span = _value(check.constant, known) if known is not None else None
+        span = _value(_parsed(check.constant), known) if known is not None else None
         if span is not None:
             groups[tuple(str(row.at(name) or "").lower() for name in check.within)].append((row, span))
     for members in groups.values():
-        usual = median((low + high) / 2 for _, (low, high) in members)
+        usual = median((span.low + span.high) / 2 for _, span in members)
         for row, span in members:
-            if not _meet(span, (usual, usual), check.slack):
+            if not _meet(span, Interval.exact(usual), check.slack):
                 yield Disagreement(row.where, check.says, _shown(span), f"{usual:.4g} as in most rows")
 
 
-def _figures(row: TableRow, check: RowCheck) -> dict[str, Span] | None:
+def _parsed(formula: str) -> ast.expr:
+    return ast.parse(formula, mode="eval").body
+
+
+def _figures(row: TableRow, check: RowCheck) -> dict[str, Interval] | None:
     """The figures by name; None where the row lacks one."""
-    known: dict[str, Span] = {}
+    known: dict[str, Interval] = {}
     for name, columns in check.names.items():
         cell = next((value for column in columns if (value := row.at(column)) is not None), None)
         quantity = read_quantity(cell) if cell is not None else None
@@ -110,42 +104,28 @@ def _figures(row: TableRow, check: RowCheck) -> dict[str, Span] | None:
             return None
         half = 0.0 if name in check.exact else half_of(quantity.value, quantity.text)
         low = 0.0 if name in check.truncated else half
-        known[name] = quantity.value - low, quantity.value + 2 * half - low
+        known[name] = Interval(quantity.value - low, quantity.value + 2 * half - low)
     return known
 
 
-def _value(formula: str, known: Mapping[str, Span]) -> Span | None:
+def _value(node: ast.expr, known: Mapping[str, Interval]) -> Interval | None:
     """The interval of a formula; None where it divides by zero."""
-    return _of(ast.parse(formula, mode="eval").body, known)
-
-
-def _of(node: ast.expr, known: Mapping[str, Span]) -> Span | None:
     if isinstance(node, ast.Name):
         return known[node.id]
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return float(node.value), float(node.value)
+        return Interval.exact(float(node.value))
     if not isinstance(node, ast.BinOp):
         return None
-    a, b = _of(node.left, known), _of(node.right, known)
-    if a is None or b is None:
+    a, b = _value(node.left, known), _value(node.right, known)
+    if a is None or b is None or (isinstance(node.op, ast.Div) and b.low <= 0.0 <= b.high):
         return None
-    if isinstance(node.op, ast.Add):
-        return a[0] + b[0], a[1] + b[1]
-    if isinstance(node.op, ast.Sub):
-        return a[0] - b[1], a[1] - b[0]
-    if isinstance(node.op, ast.Mult):
-        ends = [x * y for x in a for y in b]
-    elif b[0] <= 0.0 <= b[1]:
-        return None
-    else:
-        ends = [x / y for x in a for y in b]
-    return min(ends), max(ends)
+    return _OPERATIONS[type(node.op)](a, b)
 
 
-def _meet(a: Span, b: Span, slack: float) -> bool:
-    room = (SLACK + slack) * max(map(abs, (*a, *b)))
-    return a[0] - room <= b[1] and b[0] - room <= a[1]
+def _meet(a: Interval, b: Interval, slack: float) -> bool:
+    room = (SLACK + slack) * max(map(abs, (a.low, a.high, b.low, b.high)))
+    return a.low - room <= b.high and b.low - room <= a.high
 
 
-def _shown(span: Span) -> str:
-    return f"{(span[0] + span[1]) / 2:.6g}"
+def _shown(span: Interval) -> str:
+    return f"{(span.low + span.high) / 2:.6g}"
