@@ -9,39 +9,18 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts.axes.effective import OPEN_MAPS, axis_leaves, axis_of
 from receipts.axes.switches import BROUGHT_BY, FOLLOWS
+
+if TYPE_CHECKING:
+    from receipts.axes.lane import Lane
 
 # One more whenever an effective value is read otherwise than before: indexes made by another version are made anew.
 VERSION: Final = 3
 EDITIONS: Final = 0xFFFF
 compact_json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
-
-
-class AxisCoupling(Protocol):
-    """A change that brings others, as lanes declare it."""
-
-    @property
-    def when(self) -> str:
-        """The axis that changes."""
-
-    @property
-    def then(self) -> tuple[str, ...]:
-        """The axes that follow it."""
-
-
-class LaneAxes(Protocol):
-    """What a configuration takes from a lane."""
-
-    @property
-    def not_applicable(self) -> Mapping[str, str]:
-        """Axes or leaves that do not exist for it."""
-
-    @property
-    def couplings(self) -> Sequence[AxisCoupling]:
-        """Axes that follow others."""
 
 
 class AxisCatalogue(NamedTuple):
@@ -57,7 +36,7 @@ class AxisCatalogue(NamedTuple):
     not_applicable: frozenset[str]
 
 
-def catalogue_of(lane: LaneAxes) -> AxisCatalogue:
+def catalogue_of(lane: Lane) -> AxisCatalogue:
     """The catalogue of a lane."""
     return _catalogue(tuple(lane.not_applicable), tuple((item.when, tuple(item.then)) for item in lane.couplings))
 

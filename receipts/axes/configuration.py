@@ -15,13 +15,16 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from receipts.axes.catalogue import AxisCatalogue, LaneAxes, catalogue_of, compact_json, eight_bytes
+from receipts.axes.catalogue import AxisCatalogue, catalogue_of, compact_json, eight_bytes
 from receipts.axes.difference import CODE
 from receipts.axes.effective import OPEN_MAPS, UNSET, axis_of, decided, effective_values
 from receipts.receipt import Parsed
 from receipts.receipt.maps import COMPLETE
+
+if TYPE_CHECKING:
+    from receipts.axes.lane import Lane
 
 _MODULUS: Final = 2**64
 
@@ -148,7 +151,7 @@ class Configuration:
         return frozenset(axis for axis in {*self.parts, *other.parts} if self.parts.get(axis) != other.parts.get(axis))
 
 
-def configuration(parsed: Parsed, lane: LaneAxes) -> Configuration:
+def configuration(parsed: Parsed, lane: Lane) -> Configuration:
     """What a receipt ran, under its lane. Blocks, derived values, regimes and work have no part in it.
 
     A key that a completely captured map does not have has no part either; that the map is complete has.

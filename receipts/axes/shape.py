@@ -6,11 +6,10 @@ in columns of their own; of the other two equal ones alone are one shape. Names 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from receipts.axes.catalogue import compact_json, eight_bytes
 from receipts.axes.effective import OFF, axis_of, canonical, effective
 from receipts.receipt import Parsed
 
@@ -51,12 +50,7 @@ def key_of(values: Mapping[str, Any]) -> ShapeKey:
     """The key of a shape by its effective values."""
     geometry = {path: value for path, value in values.items() if path != DEPTH and axis_of(path) in GEOMETRY}
     layout = {path: value for path, value in values.items() if path.startswith(LAYOUT) and path not in _TUNED}
-    return ShapeKey(_digest(geometry), _digest(layout))
-
-
-def _digest(members: Mapping[str, Any]) -> int:
-    text = json.dumps(members, sort_keys=True, separators=(",", ":"))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big", signed=True)
+    return ShapeKey(eight_bytes(compact_json(geometry)), eight_bytes(compact_json(layout)))
 
 
 def meets(parsed: Parsed, bounds: Mapping[str, Any]) -> bool:

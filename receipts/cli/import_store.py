@@ -52,7 +52,7 @@ def store(session: Session, place: Path, as_json: bool) -> int:
         output.note(f"and {len(done.notes) - SHOWN} more such; see them all with --json")
     for text in done.refused:
         output.note(f"refused: {text}")
-    output.answer(as_json, done.as_data, lambda: _print(done))
+    output.answer(as_json, lambda: vars(done), lambda: _print(done))
     return done.exit_code
 
 
@@ -64,12 +64,12 @@ def _print(done: ImportedStore) -> None:
         output.wrapped(f"with {beside_rows}")
     if done.purged:
         output.wrapped(f"{done.purged:,} were purged here before and do not come back")
-    if done.otherwise:
+    if done.columns_read_otherwise:
         output.wrapped(
-            f"of {done.otherwise:,} some column reads otherwise by this version and its lanes than it did there; the "
-            "document's reading is kept"
+            f"of {done.columns_read_otherwise:,} some column reads otherwise by this version and its lanes than it did "
+            "there; the document's reading is kept"
         )
-    if done.left:
-        output.wrapped(f"{done.left:,} rows speak of receipts that are not here and were left out")
+    if done.left_out:
+        output.wrapped(f"{done.left_out:,} rows speak of receipts that are not here and were left out")
     if done.refused:
         output.wrapped(f"{len(done.refused):,} refused; settle them and import again: what is here stays")

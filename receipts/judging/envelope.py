@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from receipts.judging.facts import Facts, ReachedShape
-from receipts.judging.rule import Case
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -71,17 +70,13 @@ def counted(shape: ReachedShape) -> str:
     return ", ".join(parts)
 
 
-def envelope(case: Case) -> str:
+def place(facts: Facts | None, parsed: Parsed, sizes: Mapping[str, Any] = MappingProxyType({})) -> str:
     """`inside`, `at` or `beyond` the lane's largest repeated shapes, or `unknown` with what is missing.
 
     A shape holds another where it ran on as many chips or fewer, and is at least as large in sequence length, micro
-    batch and depth. Without Facts, without a repeated shape, or without the launch's own shape it is unknown.
+    batch and depth. Without Facts, without a repeated shape, or without the receipt's own shape it is unknown.
+    ``sizes`` replace the receipt's own, by leaf paths.
     """
-    return place(case.facts, case.parsed)
-
-
-def place(facts: Facts | None, parsed: Parsed, sizes: Mapping[str, Any] = MappingProxyType({})) -> str:
-    """The same for a receipt, or for its geometry and layout at other sizes, by leaf paths."""
     standing_ = standing(facts, parsed, sizes)
     return f"unknown: {standing_.why}" if standing_.word == "unknown" else standing_.word
 

@@ -128,13 +128,13 @@ def _stands(stands: Stands, leaves: Collection[ProofLeaf]) -> bool:
 
 
 class Reducer:
-    """`reduced`, which keeps its last results for each receipt: a trial leaves out leaves of one receipt of several."""
+    """Leaves leaves out of receipts, and keeps the last results of each: a trial is about one receipt of several."""
 
     def __init__(self) -> None:
         self._trials: dict[str, dict[frozenset[str], Parsed]] = {}
 
     def __call__(self, parsed: Parsed, leaves: Collection[ProofLeaf]) -> Parsed:
-        """The receipt with its required keys and its own among these leaves."""
+        """The receipt with its required keys and its own among these leaves; it keeps its id."""
         paths = frozenset(leaf.path for leaf in leaves if leaf.receipt == parsed.id)
         trials = self._trials.setdefault(parsed.id, {})
         if paths not in trials:
@@ -144,11 +144,6 @@ class Reducer:
         else:
             trials[paths] = trials.pop(paths)  # the newest is the last to go
         return trials[paths]
-
-
-def reduced(parsed: Parsed, leaves: Collection[ProofLeaf]) -> Parsed:
-    """The receipt with its required keys and its own among these leaves; it keeps its id."""
-    return _reduced(parsed, {leaf.path for leaf in leaves if leaf.receipt == parsed.id})
 
 
 @lru_cache(maxsize=4096)

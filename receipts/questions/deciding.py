@@ -17,7 +17,6 @@ from receipts.receipt.catalogue import find
 SHORT: Final = 12
 _SEEN: Final = ("path.witnessed.", "evidence")
 _MEASURED: Final = ("measurement.", "memory.", "run.exit_code", "run.finished", "compile.compiles_after_warmup")
-_OPEN_MAPS: Final = ("flags.", "features.", "patches.", "wheels.")
 # Of the letters that a shell takes for itself a placeholder has none.
 UNKNOWN: Final = "VALUE"
 PROFILE: Final = "PROFILE"
@@ -82,7 +81,7 @@ def _amend(parsed: Parsed, leaves: Iterable[str], unseen: bool) -> str:
     if any(path.startswith(_MEASURED) for path in leaves):
         return ""
     stated = [path for path in dict.fromkeys(leaves) if not path.startswith(_SEEN)]
-    words = [f"--set {shlex.quote(path)}={UNKNOWN}" for path in stated if find(path) or path.startswith(_OPEN_MAPS)]
+    words = [f"--set {shlex.quote(path)}={UNKNOWN}" for path in stated if find(path)]
     reason = "stated later"
     if unseen:
         words.append(f"--evidence {PROFILE}")

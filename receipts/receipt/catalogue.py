@@ -13,8 +13,6 @@ from pydantic import BaseModel
 from receipts.receipt.document import Receipt
 from receipts.receipt.leaf import Role, Section
 
-Scalar = bool | int | float | str
-
 
 @dataclass(frozen=True, slots=True)
 class Leaf:

@@ -136,16 +136,6 @@ def _blocks(part: str, text: str) -> tuple[tuple[str, ...], list[Problem]]:
     return tuple(blocks), problems
 
 
-def tile(pattern: Pattern | str, depth: int) -> str:
-    """The letters of a main stack of `depth` blocks: the pattern repeated, and cut where the depth ends.
-
-    Raises InputError where a text is no pattern. A fused group is one block, so its letters are more than
-    one.
-    """
-    blocks = _read_or_raise(pattern).blocks
-    return "".join(blocks[index % len(blocks)] for index in range(depth))
-
-
 @lru_cache(maxsize=256)
 def shortest_tile(text: str, depth: int) -> str:
     """The shortest text that makes the same stack of `depth` blocks as `text`; with stages, groups or MTP, `text`.

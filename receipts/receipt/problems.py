@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -47,7 +47,7 @@ def problems(error: ValidationError, tree: Any) -> list[Problem]:
     unique: dict[str, Problem] = {}
     errors = error.errors(include_url=False, include_input=False)
     for at, item in enumerate(errors):
-        for problem in _each([item], tree):
+        if (problem := _problem(item, tree)) is not None:
             unique.setdefault(problem.at, problem)
         if len(unique) > MAX_REPORTED:
             return [*list(unique.values())[:MAX_REPORTED], _more(len(errors) - at)]
@@ -78,17 +78,13 @@ def join(path: str, part: int | str) -> str:
     return f"{path}.{shown(part)}" if path else shown(part)
 
 
-def _each(items: Iterable[Any], tree: Any) -> Iterator[Problem]:
-    for item in items:
-        location: Location = item["loc"]
-        entry = _entry(location)
-        if entry is None:
-            at, value = _find(location, tree)
-            yield Problem(at, _what(item, value), _do(item, at))
-        else:
-            problem = _of_entry(item, entry, tree)
-            if problem is not None:
-                yield problem
+def _problem(item: Any, tree: Any) -> Problem | None:
+    location: Location = item["loc"]
+    entry = _entry(location)
+    if entry is not None:
+        return _of_entry(item, entry, tree)
+    at, value = _find(location, tree)
+    return Problem(at, _what(item, value), _do(item, at))
 
 
 def _entry(location: Location) -> tuple[str, Location, Location] | None:

@@ -10,12 +10,19 @@ from typing import BinaryIO, Final
 import orjson
 
 from receipts.base.errors import InputError
-from receipts.receipt.load import MAX_BYTES, Document, refusal
+from receipts.receipt.load import MAX_BYTES, Document, read, refusal
 
 LINES: Final = (".jsonl", ".ndjson")
 SINGLE: Final = (".json",)
 
 Item = Document | str | InputError
+
+
+def document(item: Item) -> Document:
+    """The document itself, read where its path is given. Raises InputError, and the one that stands in its place."""
+    if isinstance(item, InputError):
+        raise item
+    return read(item) if isinstance(item, str) else item
 
 
 def is_many(word: str) -> bool:

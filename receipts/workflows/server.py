@@ -26,8 +26,8 @@ from receipts.base.errors import (
 )
 from receipts.base.files import read_bounded
 from receipts.base.json_text import parse_json
-from receipts.receipt import Document, parse, read
-from receipts.receipt.stream import Item
+from receipts.receipt import Document, parse
+from receipts.receipt.stream import Item, document
 from receipts.signing.envelope import MEDIA as ENVELOPE
 from receipts.workflows.submit.submission import Submission
 
@@ -138,8 +138,8 @@ class RemoteServer:
 
     def _error(self, status: int, answered: ServerResponse) -> ReceiptsError:
         try:
-            document = answered.data
-            detail, errors = str(document["detail"]), document.get("errors", [])
+            body = answered.data
+            detail, errors = str(body["detail"]), body.get("errors", [])
             if status == 422:
                 problems = [Problem(item["at"], item["what"], item["do"]) for item in errors]
                 return InputError(detail.partition(": ")[0], problems)
@@ -166,14 +166,12 @@ class RemoteServer:
         """
         for item in documents:
             try:
-                if isinstance(item, InputError):
-                    raise item
-                document = read(item) if isinstance(item, str) else item
-                parsed = parse(document)
+                found = document(item)
+                parsed = parse(found)
             except InputError as error:
                 yield Submission(error.source, error=error)
                 continue
-            yield self._sent(Submission(document.source, document, parsed, name=parsed.name), signers)
+            yield self._sent(Submission(found.source, found, parsed, name=parsed.name), signers)
 
     def _sent(self, item: Submission, signers: Signers | None) -> Submission:
         from receipts.store import Submitted

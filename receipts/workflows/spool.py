@@ -23,7 +23,8 @@ from receipts.base import files
 from receipts.base.errors import InputError, StoreError
 from receipts.base.files import read_small
 from receipts.base.json_text import parse_json
-from receipts.receipt import Document, Parsed, parse, read
+from receipts.receipt import Document, Parsed, parse
+from receipts.receipt.stream import Item, document
 
 if TYPE_CHECKING:
     from receipts.workflows.submit import Submission
@@ -99,7 +100,7 @@ class Pending(Generic[T]):
         return chain(self._open, self._items)
 
 
-def keep(documents: Iterable[Document | str | InputError], target: str) -> Iterator[Parsed | InputError]:
+def keep(documents: Iterable[Item], target: str) -> Iterator[Parsed | InputError]:
     """Keep documents for a store until it can be reached; gives each as it is on the disk, or why it is no receipt.
 
     Raises StoreError where the spool cannot be written: then the document is nowhere but where it came from.
@@ -107,18 +108,12 @@ def keep(documents: Iterable[Document | str | InputError], target: str) -> Itera
     where = place(target)
     for item in documents:
         try:
-            parsed = _parsed(item)
+            parsed = parse(document(item))
         except InputError as error:
             yield error
             continue
         _write(where, parsed.id, _header(target, parsed.source), parsed.raw)
         yield parsed
-
-
-def _parsed(item: Document | str | InputError) -> Parsed:
-    if isinstance(item, InputError):
-        raise item
-    return parse(read(item) if isinstance(item, str) else item)
 
 
 def _header(target: str, source: str, refused: str | None = None) -> dict[str, Any]:

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 import rule_cases
-from receipts.judging.envelope import COUNTED, envelope, grade, standing
+from receipts.judging.envelope import COUNTED, grade, place, standing
 from receipts.judging.facts import Facts, ReachedShape
-from receipts.judging.rule import Case
-from receipts.metrics import Launch
 from receipts.store.query.facts import MOST_COUNTED
 
 NEVER = "unknown: no shape of this lane was sustained by two launches of this model and layout"
@@ -23,8 +21,7 @@ def _place(facts: Facts | None, drop: tuple[str, ...] = (), **changes: Any) -> s
         rule_cases.take(tree, path)
     for path, value in changes.items():
         rule_cases.put(tree, path.replace("__", "."), value)
-    lane = rule_cases.rulebook().lanes.of("nvidia-megatron")
-    return envelope(Case(Launch(rule_cases.parsed(tree), lane), lane, facts))
+    return place(facts, rule_cases.parsed(tree))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import rule_cases
 from receipts.judging.compare import compare
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_case, judge_receipt
-from receipts.judging.proof import is_required, reduced, same_place
+from receipts.judging.proof import Reducer, is_required, same_place
 from receipts.judging.rule import Case, Rule
 from receipts.judging.verdict import Finding, Level, ProofLeaf
 from receipts.judging.verdict_json import to_json
@@ -47,7 +47,7 @@ def errors(findings: tuple[Finding, ...], code: str) -> list[Finding]:
 def fewer(facts: Facts | None, leaves: Collection[ProofLeaf]) -> Facts | None:
     if facts is None:
         return None
-    kin = {name: tuple(reduced(item, leaves) for item in getattr(facts, name)) for name in ("witnesses", "witnessed")}
+    kin = {name: tuple(Reducer()(item, leaves) for item in getattr(facts, name)) for name in ("witnesses", "witnessed")}
     return replace(facts, **kin)
 
 
@@ -55,7 +55,7 @@ def on_receipt(parsed: Parsed, facts: Facts | None, rule: Rule, finding: Finding
     lane = rulebook().lanes.of(parsed.receipt.run.lane)
 
     def stands(leaves: Collection[ProofLeaf]) -> bool:
-        case = Case(Launch(reduced(parsed, leaves), lane), lane, fewer(facts, leaves))
+        case = Case(Launch(Reducer()(parsed, leaves), lane), lane, fewer(facts, leaves))
         found = errors(judge_case(case, rule_cases.only(rule)), rule.code)
         return any(same_place(item.at, finding.at) for item in found)
 
@@ -91,7 +91,7 @@ def test_an_error_on_a_pair_stands_on_its_proof_and_on_nothing_less(case: RuleCa
     for finding in found:
 
         def stands(leaves: Collection[ProofLeaf], finding: Finding = finding) -> bool:
-            sides = ([reduced(item, leaves) for item in side] for side in (a, b))
+            sides = ([Reducer()(item, leaves) for item in side] for side in (a, b))
             asked = replace(request, facts=fewer(request.facts, leaves), prove=False)
             items = errors(compare(*sides, rulebook(), asked).findings, finding.code)
             return any(same_place(item.at, finding.at) for item in items)
@@ -143,7 +143,7 @@ def test_a_receipt_that_is_reduced_states_what_is_kept_and_the_required_keys_alo
         ProofLeaf(parsed.id, path) for path in ("model.hidden", "wheels.torch.version", "memory.chips[3].peak_bytes")
     }
     kept = {leaf for leaf in kept if leaf.path in parsed.stated} | {ProofLeaf("another", "model.depth")}
-    left = reduced(parsed, kept)
+    left = Reducer()(parsed, kept)
     assert left.id == parsed.id
     beside = {path for path in left.stated if not is_required(path) and not path.startswith("memory.chips[0].")}
     assert beside <= {leaf.path for leaf in kept}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from receipts.base.errors import InputError, Problem
 from receipts.receipt.alphabets import ALPHABETS, BlockKind
-from receipts.receipt.patterns import Pattern, contradiction, counts, kind_counts, read, shortest_tile, tile
+from receipts.receipt.patterns import Pattern, contradiction, counts, kind_counts, read, shortest_tile
 
 NAM56R = "AEMEAEMEAEMR"
 
@@ -17,6 +17,11 @@ def pattern(text: str, alphabet: str | None = None) -> Pattern:
     found = read(text, alphabet)
     assert isinstance(found, Pattern), found
     return found
+
+
+def tile(text: str, depth: int) -> str:
+    """The pattern repeated, and cut where the depth ends."""
+    return (text * depth)[:depth]
 
 
 def problems(text: str, alphabet: str | None = None) -> tuple[Problem, ...]:
@@ -30,8 +35,6 @@ def test_nam56r_at_52_has_13_attention_13_mamba_22_expert_and_4_recurrent_blocks
 
 
 def test_tiling_cuts_the_last_repeat() -> None:
-    assert tile(NAM56R, 13) == "AEMEAEMEAEMRA"
-    assert tile(NAM56R, 5) == "AEMEA"
     assert counts("AEMEAEMEAEMRA", 13) == {"A": 4, "M": 3, "E": 5, "R": 1}
 
 
@@ -187,9 +190,9 @@ def test_families_overlap_and_that_is_no_contradiction() -> None:
     assert contradiction(pattern(NAM56R), "sparse") == ""
 
 
-def test_a_text_that_is_no_pattern_cannot_be_tiled() -> None:
+def test_a_text_that_is_no_pattern_cannot_be_counted() -> None:
     with pytest.raises(InputError, match="position 2"):
-        tile("A?", 4)
+        counts("A?", 4)
 
 
 def test_alphabets_say_where_they_come_from() -> None:

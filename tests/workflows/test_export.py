@@ -67,7 +67,7 @@ def test_what_is_imported_into_an_empty_store_exports_as_it_came(form: Format, s
     write(store, tmp_path / "out", form)
     with open_store(str(tmp_path / "other.sqlite")) as other:
         done = take(tmp_path / "out", other)
-        assert (done.exit_code, done.refused, done.notes, done.left) == (0, [], [], 0)
+        assert (done.exit_code, done.refused, done.notes, done.left_out) == (0, [], [], 0)
         write(other, tmp_path / "again", form)
         assert content(tmp_path / "again") == content(tmp_path / "out")
         for name in ("pins", "decisions", "quotes", "claims", "claim_verdicts"):

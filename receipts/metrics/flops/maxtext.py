@@ -10,6 +10,8 @@ not counted here.
 
 from __future__ import annotations
 
+from functools import partial
+
 from receipts.metrics.flops.formula import FlopsFormula, FlopsPerToken, missing, need
 from receipts.metrics.flops.geometry import Geometry
 
@@ -42,41 +44,26 @@ def _feed_forward(
     return 2 * hidden * experts + visited * 2 * hidden * width * projections, absent
 
 
-def maxtext(geometry: Geometry) -> FlopsPerToken:
-    """Matmul sum with the causal half."""
-    return _sum(geometry, attention_share=0.5, all_experts=False)
-
-
-def maxtext_noncausal(geometry: Geometry) -> FlopsPerToken:
-    """Matmul sum with full attention."""
-    return _sum(geometry, attention_share=1.0, all_experts=False)
-
-
-def maxtext_all_experts(geometry: Geometry) -> FlopsPerToken:
-    """Matmul sum with full attention and every expert, visited or not."""
-    return _sum(geometry, attention_share=1.0, all_experts=True)
-
-
 FORMULAS = (
     FlopsFormula(
         "maxtext",
         "sum over matmuls, causal half of attention, top-k experts; since July 2025",
         "MaxText a4c01726e (2025-07-18, pull request 1988), maxtext_utils.py",
-        maxtext,
+        partial(_sum, attention_share=0.5, all_experts=False),
         framework="maxtext",
     ),
     FlopsFormula(
         "maxtext_noncausal",
         "sum over matmuls, full attention, top-k experts; May 2024 to July 2025, and every Trillium recipe",
         "MaxText 288912b92 (2024-05-31), maxtext_utils.py",
-        maxtext_noncausal,
+        partial(_sum, attention_share=1.0, all_experts=False),
         framework="maxtext",
     ),
     FlopsFormula(
         "maxtext_2024_05",
         "sum over matmuls, full attention, all experts; May 2024",
         "MaxText 353fb837c (2024-05-08), maxtext_utils.py",
-        maxtext_all_experts,
+        partial(_sum, attention_share=1.0, all_experts=True),
         framework="maxtext",
     ),
 )

@@ -6,6 +6,8 @@ layers, H heads of width Q and T tokens of sequence, or half of it where the cau
 
 from __future__ import annotations
 
+from functools import partial
+
 from receipts.metrics.flops.formula import FlopsFormula, FlopsPerToken, missing, need
 from receipts.metrics.flops.geometry import Geometry
 
@@ -27,18 +29,11 @@ def six_n_active(geometry: Geometry) -> FlopsPerToken:
     return missing(absent) if absent else FlopsPerToken(6.0 * active)
 
 
-def palm(geometry: Geometry) -> FlopsPerToken:
-    """6·N + 12·L·H·Q·T with N all parameters."""
+def _with_attention(geometry: Geometry, share: float) -> FlopsPerToken:
+    """6·N + 12·L·H·Q·T with N all parameters; a share of the attention term where the causal mask is counted."""
     (total,), absent = need(geometry, "parameters_total")
     attention, more = _attention(geometry)
-    return missing(absent + more) if absent + more else FlopsPerToken(6.0 * total + attention)
-
-
-def maxtext_causal_parameters(geometry: Geometry) -> FlopsPerToken:
-    """6·N + 6·L·H·Q·T: MaxText between November 2023 and May 2024."""
-    (total,), absent = need(geometry, "parameters_total")
-    attention, more = _attention(geometry)
-    return missing(absent + more) if absent + more else FlopsPerToken(6.0 * total + attention / 2)
+    return missing(absent + more) if absent + more else FlopsPerToken(6.0 * total + share * attention)
 
 
 def torchtitan(geometry: Geometry) -> FlopsPerToken:
@@ -76,20 +71,20 @@ FORMULAS = (
         "palm",
         "6·N + 12·L·H·Q·T, full attention; also MaxText from June to November 2023",
         "Chowdhery et al. 2022, arXiv:2204.02311, appendix B",
-        palm,
+        partial(_with_attention, share=1.0),
     ),
     FlopsFormula(
         "maxtext_2023_11",
         "6·N + 6·L·H·Q·T, causal half; MaxText from November 2023 to May 2024",
         "MaxText 64ee4e938 (2023-11-08), train.py",
-        maxtext_causal_parameters,
+        partial(_with_attention, share=0.5),
         framework="maxtext",
     ),
     FlopsFormula(
         "torchtitan_2024",
         "6·N + 12·L·H·Q·T, the embedding counted; torchtitan's first months",
         "torchtitan docs/performance.md, its A100 rows of 2024, which no later form reproduces",
-        palm,
+        partial(_with_attention, share=1.0),
         framework="torchtitan",
     ),
     FlopsFormula(

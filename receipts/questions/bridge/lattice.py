@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from receipts import metrics
 from receipts.axes.configuration import Configuration
-from receipts.axes.effective import axis_of
+from receipts.axes.effective import OPEN_MAPS, axis_of
 from receipts.axes.lane import Lane
 from receipts.base.errors import InputError
 from receipts.judging.compare import Request, compare
@@ -19,7 +19,6 @@ from receipts.questions.plan import before_run, parse_plan, write_plan
 from receipts.receipt import Document, Parsed, Role
 from receipts.receipt.catalogue import find
 
-_MAPS: Final = ("wheels", "flags", "patches", "features")
 Changes = dict[str, Any]
 
 
@@ -156,7 +155,7 @@ def _chip_seconds(parsed: Parsed, lane: Lane) -> float | None:
 def _typed(parsed: Parsed) -> Iterator[tuple[str, Any]]:
     """Leaves that an experimenter typed, with their values as a plan states them."""
     for section, content in before_run(parsed).items():
-        if section in _MAPS:
+        if section in OPEN_MAPS:
             yield from ((f"{section}.{key}", value) for key, value in content.items() if key != "complete")
         elif isinstance(content, dict) and section != "run":
             yield from _leaves(content, f"{section}.")

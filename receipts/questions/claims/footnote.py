@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from receipts.axes import in_words
 from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.verdict import Comparison, Level, MetricResult
 from receipts.metrics import METRICS
+
+if TYPE_CHECKING:
+    from receipts.store import Decision
 
 FEW = 6
 SHORT = 12
 
 
-class FootnoteDecision(Protocol):
-    """A decision on a receipt, as a store keeps it."""
-
-    @property
-    def receipt(self) -> str:
-        """The receipt's id."""
-
-    @property
-    def decision(self) -> str:
-        """What was decided: `ship`, `hold` or `drop`."""
-
-    @property
-    def reason(self) -> str:
-        """Why, in the words of who decided."""
-
-
-def footnote(verdict: ClaimVerdict, decisions: Sequence[FootnoteDecision] = ()) -> str:
+def footnote(verdict: ClaimVerdict, decisions: Sequence[Decision] = ()) -> str:
     """Every difference and waiver, sample sizes, the interval, decisions, and the rule set: one sentence a line."""
     lines = [f"{verdict.status.capitalize()}: {verdict.text.rstrip('.')}."]
     lines += _pair(verdict, verdict.comparison) if verdict.comparison is not None else _alone(verdict)
@@ -107,16 +95,8 @@ def _changed(comparison: Comparison) -> str:
 
 
 def _member(path: str, a: Any, b: Any) -> str:
-    return f"{path} {_value(a)} → {_value(b)}"
-
-
-def _value(value: Any) -> str:
-    if value is None:
-        return "not stated"
-    if isinstance(value, list | tuple):
-        return ", ".join(str(item) for item in value) or "none"
-    text = str(value)
-    return f"{text[:SHORT]}…" if len(text) == 64 and text.isalnum() else text
+    before, after = ("not stated" if value is None else in_words(value) for value in (a, b))
+    return f"{path} {before} → {after}"
 
 
 def _named(label: str, ids: tuple[str, ...]) -> str:

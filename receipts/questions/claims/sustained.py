@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from receipts.judging.claim_verdict import Assessment
+from receipts.judging.envelope import grade as sustained
 from receipts.judging.verdict import Finding, Level, PathAnswer
 from receipts.metrics import Launch
-from receipts.questions.claims.assess import FEWEST_LAUNCHES, of_value
+from receipts.questions.claims.assess import of_value
 
 if TYPE_CHECKING:
     from receipts.judging.claims.claim import Claim
     from receipts.judging.facts import Facts
 
-VALIDATED_PLACES = 2  # days, or hosts
 _SHAPE = ("hardware.chips", "batch.sequence_length", "batch.micro_batch", "model.depth")
 
 
@@ -36,8 +36,7 @@ def of_ceiling(
     runs = [launch.parsed.receipt.run for launch in good]
     days = {run.started.date() for run in runs}
     hosts = {run.host for run in runs if run.host is not None}
-    apart = max(len(days), len(hosts)) >= VALIDATED_PLACES
-    grade = "validated" if len(good) >= FEWEST_LAUNCHES and apart else "repeated" if len(good) > 1 else "single"
+    grade = sustained(len(good), len(days), len(hosts)).replace("peak", "single")
     why = f"{grade}: {len(good)} launch{'es' if len(good) > 1 else ''}, {len(days)} days, {len(hosts)} hosts"
     if claim.bound is not None:
         value = of_value(claim, good, about, path, facts)

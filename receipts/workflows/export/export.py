@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
@@ -288,8 +288,3 @@ def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
             chunk = []
     if chunk:
         yield chunk
-
-
-def as_data(done: Exported) -> dict[str, Any]:
-    """For JSON."""
-    return asdict(done)

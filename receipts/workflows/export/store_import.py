@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from receipts.workflows.export.source import ExportSource
 
 Progress = Callable[[int, int], None]
-_SHOWN: Final = 40
 _STATUSES: Final = get_args(Status)
 _PATHS: Final = get_args(PathAnswer)
 
@@ -33,8 +32,8 @@ _PATHS: Final = get_args(PathAnswer)
 class ImportedStore:
     """What became of an export. Each of `refused` says what and why; nothing of what it names was written.
 
-    `new` and `known` count rows by dataset, `purged` receipts that were purged here before and stay so, `left` rows
-    that speak of a receipt that is not here. `notes` are sentences that are no error; `sealed` counts new seals.
+    `new` and `known` count rows by dataset, `purged` receipts that were purged here before and stay so, `left_out`
+    rows that speak of a receipt that is not here. `notes` are sentences that are no error; `sealed` counts new seals.
     """
 
     place: str
@@ -42,8 +41,8 @@ class ImportedStore:
     new: Counter[str] = field(default_factory=Counter)
     known: Counter[str] = field(default_factory=Counter)
     purged: int = 0
-    left: int = 0
-    otherwise: int = 0
+    left_out: int = 0
+    columns_read_otherwise: int = 0
     sealed: int = 0
     refused: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -52,21 +51,6 @@ class ImportedStore:
     def exit_code(self) -> int:
         """2 where something was refused, else 0."""
         return 2 if self.refused else 0
-
-    def as_data(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "place": self.place,
-            "store": self.store,
-            "new": dict(self.new),
-            "known": dict(self.known),
-            "purged": self.purged,
-            "left_out": self.left,
-            "columns_read_otherwise": self.otherwise,
-            "sealed": self.sealed,
-            "refused": self.refused,
-            "notes": self.notes,
-        }
 
 
 def import_store(
@@ -145,10 +129,10 @@ class _StoreImport:
         for item, fate in zip(batch, taken.fates, strict=True):
             if fate.what == "refused":
                 self._refuse(f"{item.parsed.name} ({fate.id[:12]}): {fate.why}")
-                self._done.left += len(item.verdicts)
+                self._done.left_out += len(item.verdicts)
             elif fate.what == "purged":
                 self._done.purged += 1
-                self._done.left += len(item.verdicts)
+                self._done.left_out += len(item.verdicts)
             else:
                 (self._done.new if fate.what == "new" else self._done.known)["receipts"] += 1
         held = sum(
@@ -188,7 +172,7 @@ class _StoreImport:
         except InputError as error:
             self._refuse(str(error))
             return None
-        self._done.otherwise += any(_differs(row, name, value) for name, value in incoming.row.items())
+        self._done.columns_read_otherwise += any(_differs(row, name, value) for name, value in incoming.row.items())
         return incoming
 
     def _verdict(self, row: Row, kind: str, subjects: Sequence[tuple[str, str]]) -> VerdictRow | None:
@@ -218,14 +202,14 @@ class _StoreImport:
         batch = [item for item in judgements if item is not None]
         new, left = self._taking.verdicts(batch)
         self._done.new["comparisons"] += new
-        self._done.left += left
+        self._done.left_out += left
         self._done.known["comparisons"] += len(batch) - new - left
 
     def _rows(self, name: str, rows: Sequence[Row]) -> None:
         came: Came = self._taking.rows(name, [stored(row) for row in rows])
         self._done.new[name] += came.new
         self._done.known[name] += max(0, len(rows) - came.new - came.left - len(came.conflicts))
-        self._done.left += came.left
+        self._done.left_out += came.left
         self._done.notes += came.notes
         self._done.refused += came.conflicts
 

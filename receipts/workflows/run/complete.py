@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+from receipts.axes.effective import OPEN_MAPS
 from receipts.emit.secrets import command_line
 from receipts.questions.plan import before_run
 from receipts.receipt import Parsed
@@ -14,7 +15,6 @@ from receipts.workflows.run.attempt import Attempt
 from receipts.workflows.run.installed import wheels_of
 
 Tree = dict[str, Any]
-_MAPS: Final = ("wheels", "flags", "patches", "features")
 _OF_THE_RUN: Final = ("lane", "kind", "context", "label", "tags")
 
 
@@ -30,7 +30,7 @@ def complete(document: Tree, plan: Parsed, attempt: Attempt, words: tuple[str, .
     for section, content in intended.items():
         if section in ("run", "schema_version"):
             continue
-        whole = section in _MAPS and tree.get(section, {}).get("complete") is True
+        whole = section in OPEN_MAPS and tree.get(section, {}).get("complete") is True
         _fill(tree.setdefault(section, {}), content, f"{section}.", whole, added, contradicted)
     run = tree.setdefault("run", {})
     for name in _OF_THE_RUN:

@@ -16,8 +16,8 @@ from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import Status
-from receipts.receipt import Document, Parsed, parse, read
-from receipts.receipt.stream import Item
+from receipts.receipt import Document, Parsed, parse
+from receipts.receipt.stream import Item, document
 from receipts.workflows.submit.submission import Submission
 
 if TYPE_CHECKING:
@@ -83,12 +83,10 @@ def _written(item: Submission, result: Submitted | ConflictError) -> Submission:
 
 def _read(item: Item) -> Submission:
     try:
-        if isinstance(item, InputError):
-            raise item
-        document = read(item) if isinstance(item, str) else item
+        found = document(item)
     except InputError as error:
         return Submission(error.source, error=error)
-    return Submission(document.source, document)
+    return Submission(found.source, found)
 
 
 def _skip_known(batch: Batch, store: Store) -> Batch:

@@ -234,4 +234,5 @@ def read_mapping(path: Path) -> Mapping:
 
 def _of_mapping(item: Problem) -> Problem:
     """A problem with the advice for a mapping, and not that for a receipt."""
-    return item._replace(do="docs/import-notebook.md lists the keys") if item.what == "there is no such key" else item
+    key = item.what in ("there is no such key", "it is required and not stated")
+    return item._replace(do="docs/import-notebook.md lists the keys") if key else item
