@@ -60,7 +60,11 @@ def source_of(name: str) -> str:
 @cache
 def line(framework: str) -> Mapping[str, Label]:
     """The labels of a framework's step lines, the preferred one of a field first."""
-    labels = table(framework).get("line", {})
+    return labels(table(framework).get("line", {}))
+
+
+def labels(entries: Mapping[str, Any]) -> Mapping[str, Label]:
+    """Labels as a table writes them: a field, or a field and a divisor."""
     return MappingProxyType(
-        {label: Label(entry) if isinstance(entry, str) else Label(*entry) for label, entry in labels.items()}
+        {label: Label(entry) if isinstance(entry, str) else Label(*entry) for label, entry in entries.items()}
     )

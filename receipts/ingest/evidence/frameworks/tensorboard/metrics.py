@@ -7,8 +7,9 @@ from statistics import median
 from typing import Final
 
 from receipts.ingest.evidence.frameworks.maxtext.steady import SLOW, Events, not_steady
-from receipts.ingest.evidence.frameworks.tensorboard.tags import Dialect, cleaned, dialect
+from receipts.ingest.evidence.frameworks.tensorboard.tags import RATE, Dialect, cleaned, dialect, figure
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+from receipts.ingest.evidence.records import SIZES
 
 # Figures kept until a framework shows itself: every one writes its own names within its first steps.
 _WAIT: Final = 8192
@@ -55,7 +56,7 @@ class NamedMetrics:
                 )
             return
         reading.remark("note", f"names are read as {self.dialect.framework}'s ({self.dialect.source})")
-        read = {*self._taken.values(), *self.dialect.memory, *self.dialect.validation}
+        read = {*self._taken.values(), *self.dialect.validation}
         others = {name for name in self._names if self._spelt.get(cleaned(name), name) not in read}
         if others:
             reading.remark("note", f"names that no figure of a step follows from: {self._some(others)}")
@@ -92,31 +93,32 @@ class NamedMetrics:
         waiting, self._waiting = self._waiting or [], None
         known = self.dialect = dialect(self._names)
         if known is not None:
-            names = (*known.metrics, *known.memory, *known.validation)
+            names = (*known.metrics, *known.validation)
             self._spelt = {cleaned(name): name for name in names}
         for step, name, value in waiting:
             self._put(step, name, value)
 
-    def _put(self, step: int, name: str, value: float) -> None:
+    def _put(self, step: int, name: str, raw: float) -> None:
         known = self.dialect
         if known is None:
             return
         name = self._spelt.get(cleaned(name), name)
         if name in known.validation:
-            self._validation = value if math.isfinite(value) else self._validation
-        elif name in known.memory:
-            size = known.memory[name]
-            amount = size.value(value)
-            best = self._peaks.get(size.field)
-            if amount is not None and 0 <= amount < 2**60 and (best is None or amount > best[0]):
-                self._peaks[size.field] = amount, step
+            self._validation = raw if math.isfinite(raw) else self._validation
         elif name in known.metrics:
             metric = known.metrics[name]
-            figure = metric.value(value)
+            value = figure(metric, raw)
+            if value is not None and metric.field in SIZES:
+                self._taken[name] = name
+                self._peak(metric.field, value, step)
             # Two names of one field (an old and a new one) would overwrite each other: the first one stands.
-            if figure is None or self._taken.setdefault(metric.field, name) != name:
-                return
-            self._step(step, metric.field, figure)
+            elif value is not None and self._taken.setdefault(metric.field, name) == name:
+                self._step(step, "step_seconds" if metric.field == RATE else metric.field, value)
+
+    def _peak(self, field: str, size: float, step: int) -> None:
+        best = self._peaks.get(field)
+        if 0 <= size < 2**60 and (best is None or size > best[0]):
+            self._peaks[field] = size, step
 
     def _step(self, step: int, field: str, figure: float) -> None:
         reading = self.reading

@@ -10,10 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from receipts.ingest.evidence.vocabulary import Label, table
+from receipts.ingest.evidence.records import SIZES
+from receipts.ingest.evidence.steps import FIELDS
+from receipts.ingest.evidence.vocabulary import Label, labels, table
 
+RATE: Final = "steps_per_second"
+_KEPT: Final = frozenset((*FIELDS, *SIZES, RATE))
 _FOREIGN = re.compile(r"[^-/\w.]")
 # The first that fits counts: nanotron has a name that Megatron-LM's is spelled as, and Megatron-Bridge writes
 # Megatron-LM's names and more.
@@ -21,19 +25,6 @@ _TABLES: Final = (
     *("torchtitan", "nanotron", "megatron_bridge", "megatron", "nemo"),
     *("maxtext", "t5x", "hf_trainer", "olmo", "composer", "receipts"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Tag(Label):
-    """What a name means: a field of a step, the divisor to its unit, or one over it where ``inverse``."""
-
-    inverse: bool = False
-
-    def value(self, raw: float) -> float | None:
-        """The figure in the field's unit; None where one over zero would be."""
-        if not self.inverse:
-            return raw / self.divisor
-        return self.divisor / raw if raw > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +38,28 @@ class Dialect:
     framework: str
     source: str
     signs: tuple[str, ...]
-    metrics: Mapping[str, Tag]
-    memory: Mapping[str, Tag]
+    metrics: Mapping[str, Label]
     validation: tuple[str, ...]
     step: tuple[str, ...]
     mean: bool
 
 
-def _metric(entry: Any) -> Tag:
-    if isinstance(entry, dict):
-        return Tag(**entry)
-    return Tag(entry) if isinstance(entry, str) else Tag(*entry)
+def figure(label: Label, raw: float) -> float | None:
+    """A figure in its field's unit; of steps a second the seconds of a step, None where there are none."""
+    if label.field != RATE:
+        return raw / label.divisor
+    return label.divisor / raw if raw > 0 else None
 
 
 def _dialect(name: str) -> Dialect:
     entry = table(name)["tracker"]
     signs, validation, step = (tuple(entry.get(key, ())) for key in ("signs", "validation", "step"))
-    metrics, memory = (
-        {label: _metric(item) for label, item in entry.get(key, {}).items()} for key in ("metrics", "memory")
-    )
-    mean = entry.get("mean", False)
-    return Dialect(entry["framework"], entry["source"], signs, metrics, memory, validation, step, mean)
+    metrics = {
+        label: known
+        for label, known in labels(entry.get("metrics", table(name).get("line"))).items()
+        if known.field in _KEPT
+    }
+    return Dialect(entry["framework"], entry["source"], signs, metrics, validation, step, entry.get("mean", False))
 
 
 DIALECTS: Final = tuple(map(_dialect, _TABLES))

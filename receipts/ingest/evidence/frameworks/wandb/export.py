@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
-from receipts.ingest.evidence.frameworks.tensorboard.tags import dialect
+from receipts.ingest.evidence.frameworks.tensorboard.tags import RATE, dialect, figure
 from receipts.ingest.evidence.frameworks.wandb.run import parsed, put_row
 from receipts.ingest.evidence.literal import number
 from receipts.ingest.evidence.reader import FileReader
@@ -131,8 +131,8 @@ def _summary(reading: Reading, row: dict[str, Any]) -> None:
     reading.state("measurement.stated.statistic", "last")
     for name, metric in known.metrics.items():
         raw = number(row.get(name))
-        value = metric.value(raw) if raw is not None else None
-        path = _SUMMARY.get(metric.field)
+        value = figure(metric, raw) if raw is not None else None
+        path = _SUMMARY.get("step_seconds" if metric.field == RATE else metric.field)
         if path is None or value is None or path in reading.stated:
             continue
         if value != value or abs(value) == float("inf"):
