@@ -46,6 +46,14 @@ def test_a_receipt_is_named_by_its_id_or_a_beginning_of_four_digits(store: Store
         store.resolve("f" * 64 if made.id[0] != "f" else "0" * 64)
 
 
+def test_a_mistyped_label_is_answered_with_its_neighbors_and_a_pattern_with_how_to_write_it(store: Store) -> None:
+    put(store, run__label="flash attention 1")
+    with pytest.raises(NotFound, match=r"did you mean flash attention 1\?"):
+        store.resolve("flash atention 1")
+    with pytest.raises(NotFound, match=r"'label=flash\*'"):
+        store.resolve("flash*")
+
+
 def test_a_beginning_of_several_ids_names_none_and_lists_them(store: Store) -> None:
     by_start: dict[str, str] = {}
     ids: tuple[str, str] | None = None

@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlalchemy import Connection, select
 
-from receipts.base.errors import NotFound
+from receipts.base.errors import NotFound, near
 from receipts.store.entries import standing
 from receipts.store.query.columns import begins, prefix
 from receipts.store.sql import engine_of
@@ -17,6 +17,7 @@ from receipts.store.tables import pins, placements, purges, receipts
 
 _HEX: Final = re.compile(r"^[0-9a-f]{4,64}$")
 SHOWN: Final = 5
+NEWEST: Final = 1000  # launches among whose labels a mistyped one is looked for
 
 
 def resolve_all(connection: Connection, text: str) -> list[str]:
@@ -134,8 +135,13 @@ def _unknown(connection: Connection, text: str) -> NotFound:
         _refuse_purged(connection, text.lower())
     elif re.match(r"^[0-9a-fA-F]{1,3}$", text):
         return NotFound(f"{text!r} is too short for an id; write at least 4 digits of it")
+    if prefix(text) != text:
+        return NotFound(f"no receipt is called {text!r}; launches whose labels match it are: 'label={text}'")
+    newest = select(receipts.c.label).where(receipts.c.label.is_not(None)).order_by(receipts.c.seq.desc())
+    labels = connection.execute(newest.limit(NEWEST)).scalars()
     return NotFound(
-        f"no receipt is called {text!r}: no id begins with it, and no label or launch has that name; see: receipts list"
+        f"no receipt is called {text!r}: no id begins with it, and no label or launch has that name; "
+        f"see: receipts list{near(text, labels)}"
     )
 
 
