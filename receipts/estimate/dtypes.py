@@ -15,10 +15,10 @@ _MX = 2 * (1 + 1 / 32)  # data in rows and in columns, each with a scale for 32 
 
 def types_of(facts: EstimateInputs, framework: FrameworkMemory, *, serving: bool) -> Types:
     """Bytes an element of each tensor family, from stated types and the framework's own."""
-    compute = dtype_of(facts.word("path.witnessed.compute_dtype", "numerics.compute_dtype"))
-    if compute is None:
+    named = dtype_of(facts.word("path.witnessed.compute_dtype", "numerics.compute_dtype"))
+    compute = named or "bf16"
+    if named is None:
         facts.assume("numerics.compute_dtype", "bf16", "the usual type of matmuls on a matrix unit")
-        compute = "bf16"
     # FP8 is a type of operands: tensors between matmuls stay in 16 bits (Micikevicius et al. 2022, arXiv:2209.05433).
     active = max(2.0, DTYPES[compute].bytes)
     usual = framework.parameter_dtype if active <= 2.0 and not serving else compute
@@ -33,7 +33,7 @@ def types_of(facts: EstimateInputs, framework: FrameworkMemory, *, serving: bool
         gradient = _type(facts, "numerics.reduction_dtype", full, f"the gradient buffer of {framework.name}")
     stated_optimizer = facts.word("numerics.optimizer", "notes.master_weights")
     master = 4.0 if framework.master and parameter < 4.0 and "no-master" not in stated_optimizer else 0.0
-    return Types(active, parameter, gradient, master, *_fp8(facts, framework, compute))
+    return Types(active, parameter, gradient, master, *_fp8(facts, framework, named))
 
 
 def _type(facts: EstimateInputs, path: str, otherwise: str, because: str) -> float:
@@ -44,7 +44,7 @@ def _type(facts: EstimateInputs, path: str, otherwise: str, because: str) -> flo
     return DTYPES[named].bytes
 
 
-def _fp8(facts: EstimateInputs, framework: FrameworkMemory, compute: str) -> tuple[float, Fp8]:
+def _fp8(facts: EstimateInputs, framework: FrameworkMemory, compute: str | None) -> tuple[float, Fp8]:
     """Bytes that FP8 keeps a weight of a matmul beside the parameter, and which matmuls keep their operands.
 
     Transformer Engine keeps the quantized weight through a step, and on Hopper its transpose; MXFP8 needs both
@@ -52,7 +52,7 @@ def _fp8(facts: EstimateInputs, framework: FrameworkMemory, compute: str) -> tup
     Parameters that are gathered in FP8 are those copies. Others cast an operand for each matmul.
     """
     recipe, scope = facts.word(_RECIPE), facts.word("numerics.fp8_scope")
-    if compute != "fp8" and recipe in OFF:
+    if compute != "fp8" and (compute is not None or recipe in OFF):  # a recipe over bf16 cannot act (R110)
         return 0.0, ""
     gemm = facts.word("path.witnessed.gemm", "path.intended.gemm")
     if framework is not MEGATRON and not gemm.startswith("te_"):

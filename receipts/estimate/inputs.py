@@ -11,14 +11,11 @@ Value = TypeVar("Value", int, float, bool, str)
 
 
 class Assumed(NamedTuple):
-    """A value that the receipt does not state, what was taken instead, and why."""
+    """What was taken for a value that the receipt does not state, or that has no formula, and why."""
 
     path: str
     value: str
     because: str
-
-    def __str__(self) -> str:
-        return f"{self.path} not stated; taken as {self.value}: {self.because}"
 
 
 class EstimateInputs:
