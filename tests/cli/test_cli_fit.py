@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,8 @@ def test_a_long_sequence_is_offered_context_parallelism_at_the_bytes_of_that_pla
     made = parse_plan(Document(write_plan(long, {"parallelism.context": 2}, lane), "split"))
     assert made.stated["parallelism.shard"] == 2
     assert estimate(made, lane).total_bytes == pytest.approx(offered.total)
+    without = replace(lane, not_applicable={"parallelism.context": "not on this lane"})
+    assert "parallelism.context" not in {item.axis for item in estimate(long, without).shrinks}
 
 
 def test_too_little_stated_ends_with_3_and_names_what_is_missing(shell: Shell) -> None:
