@@ -39,7 +39,7 @@ def assume_unpriced(facts: EstimateInputs, framework: FrameworkMemory, known: Co
     graphs = facts.word("compile.cuda_graph_implementation") not in OFF
     if not framework.static and (compiled or graphs):
         what = " and ".join(("compiling",) * compiled + ("CUDA graphs",) * graphs)
-        facts.assume("compile.posture", "no bytes", f"what {what} hold beside the step has no formula; leave headroom")
+        facts.assume("compile.posture", "no bytes", f"no formula for the bytes of {what}; leave headroom")
     on = [
         path.removeprefix("features.")
         for path in facts.stated

@@ -91,7 +91,7 @@ def test_compiling_on_cuda_and_features_without_a_formula_are_named() -> None:
     features = {"features__ngram_hash": True, "features__structure": "off", "features__zero_offload_param": True}
     found = _resolved(compile__posture="regional", **features)
     because = {item.path: item.because for item in found.assumed}
-    assert "has no formula" in because["compile.posture"]
+    assert because["compile.posture"] == "no formula for the bytes of compiling; leave headroom"
     assert because["features"] == "no formula for ngram_hash"
     eager = {item.path for item in _resolved(compile__posture="eager").assumed}
     assert not {"compile.posture", "features"} & eager
