@@ -74,9 +74,9 @@ def _refuse_leftovers(tree: Mapping[str, Any], source: str) -> None:
         return
     asked, applied = numerics.get("recompute"), numerics.get("recompute_applied")
     if asked is not None and applied not in (None, asked):
-        found = f"a launch applied {applied!r}, and this plan asks for {asked!r}"
+        conflict = f"a launch applied {applied!r}, and this plan asks for {asked!r}"
         do = "leave it out of a plan: only a launch shows what is applied"
-        raise InputError(source, [Problem("numerics.recompute_applied", found, do)])
+        raise InputError(source, [Problem("numerics.recompute_applied", conflict, do)])
 
 
 def _filled(tree: dict[str, Any], plan_id: str) -> dict[str, Any]:
