@@ -6,8 +6,9 @@ a degree of its own. A lane without a convention may mean either, and then only 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from receipts.axes.lane import Lane
 
@@ -15,6 +16,17 @@ CHIPS, DATA = "hardware.chips", "parallelism.data"
 TENSOR, PIPELINE, CONTEXT = "parallelism.tensor", "parallelism.pipeline", "parallelism.context"
 EXPERT, EXPERT_TENSOR = "parallelism.expert", "parallelism.expert_tensor"
 SHARD, REPLICATE = "parallelism.shard", "parallelism.replicate"
+MESH = "parallelism.mesh_axes"
+# What frameworks call the mesh axes of a degree; `data` and `model` mean another degree in each.
+MESH_AXES: Final[Mapping[str, frozenset[str]]] = {
+    TENSOR: frozenset({"tensor", "tp", "tensor_transpose", "tensor_sequence"}),
+    PIPELINE: frozenset({"stage", "pipeline", "pp"}),
+    CONTEXT: frozenset({"context", "context_usp_ulysses", "cp"}),
+    EXPERT: frozenset({"expert", "ep"}),
+    SHARD: frozenset({"fsdp", "fsdp_transpose", "dp_shard"}),
+    REPLICATE: frozenset({"dp_replicate"}),
+}
+_MESH_AXIS: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*[:=]\s*(\d{1,9})\s*")
 
 
 def degree(stated: Mapping[str, Any], lane: Lane, path: str) -> int | None:
@@ -23,6 +35,12 @@ def degree(stated: Mapping[str, Any], lane: Lane, path: str) -> int | None:
     if value is not None:
         return int(value)
     return None if lane.applies(path) else 1
+
+
+def mesh_of(text: str) -> dict[str, int]:
+    """Sizes of mesh axes by name: `data:2,fsdp:4`; empty where a part names none."""
+    axes = [_MESH_AXIS.fullmatch(part) for part in text.split(",")]
+    return {axis[1]: int(axis[2]) for axis in axes if axis is not None} if all(axes) else {}
 
 
 def wanted(lane: Lane) -> tuple[str, ...]:

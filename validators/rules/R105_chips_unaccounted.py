@@ -6,28 +6,34 @@ ranks, and sixteen where experts are a mesh axis of their own.
 
 *Rejected.* Tensor 2, pipeline 1, context 1 and data 3 on eight chips. Expert 3 over a data degree of 4 in
 Megatron-Core, whose expert groups are cut from tensor × context × data. Shards of 8, replicated twice, on eight chips.
+As I: mesh axes `data:2,model:2` on eight chips, and an axis `tensor:4` beside a tensor degree of 2.
 
 *Accepted.* Tensor 2, expert 4, data 4 on eight chips of Megatron-Core. Data unstated, where the other degrees divide
-the chips: it follows. In a lane without a convention, what fits either reading. A microbenchmark: it has no layout.
+the chips: it follows. In a lane without a convention, what fits either reading. Mesh axes `data:4,tensor:2` on eight
+chips, or on sixteen of two pipeline stages. A microbenchmark: it has no layout.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import prod
 
 from receipts.base.units import counted
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, I, Offense, Topic, rule
 from receipts.metrics.degrees import (
     CHIPS,
     DATA,
     EXPERT,
     EXPERT_TENSOR,
+    MESH,
+    MESH_AXES,
     PIPELINE,
     REPLICATE,
     SHARD,
     TENSOR,
     data_ways,
     degree,
+    mesh_of,
     model_ways,
     wanted,
 )
@@ -60,7 +66,7 @@ def applies(case: Case) -> bool:
     about=Topic.LAYOUT,
 )
 def chips_unaccounted(case: Case) -> Iterator[Offense]:
-    """The product of the degrees against the chips, then expert groups inside the data ranks."""
+    """The product of the degrees against the chips, then the mesh, then expert groups inside the data ranks."""
     chips, replicas = case.get(CHIPS), model_ways(case.stated, case.lane)
     if chips is None:
         return
@@ -82,6 +88,7 @@ def chips_unaccounted(case: Case) -> Iterator[Offense]:
             expected=f"a divisor of {counted(chips, 'chip')}",
             do="state over how many ranks parameters are sharded, and how many such groups there are",
         )
+    yield from _meshed(case, chips)
     expert, tensor, stages = (degree(case.stated, case.lane, path) for path in (EXPERT, TENSOR, PIPELINE))
     if case.lane.convention != "expert_in_data" or not fits or not (expert and tensor and stages):
         return
@@ -95,6 +102,21 @@ def chips_unaccounted(case: Case) -> Iterator[Offense]:
             expected=f"a divisor of {stage}",
             do="state the expert degree as the framework counts it",
         )
+
+
+def _meshed(case: Case, chips: int) -> Iterator[Offense]:
+    """The mesh against the chips, or those of a stage where each has its own; then its axes against the degrees."""
+    mesh = mesh_of(case.get(MESH) or "")
+    size, stages = prod(mesh.values()), degree(case.stated, case.lane, PIPELINE) or 1
+    if mesh and chips not in (size, size * stages):
+        do = "state every axis of the mesh, or the chips that took part"
+        yield Offense(MESH, f"{case.get(MESH)} make {size} for {counted(chips, 'chip')}", f"{chips}", do, level=I)
+    for path, names in MESH_AXES.items():
+        axes = [name for name in mesh if name in names]
+        ways, stated = prod(mesh[name] for name in axes), case.get(path)
+        if axes and stated is not None and ways != stated:
+            do = f"state {path} as the mesh has it, or the mesh that ran"
+            yield Offense(MESH, f"{' × '.join(axes)} of {ways}", f"{stated}, as {path}", do, level=I)
 
 
 def _shown(case: Case) -> str:
