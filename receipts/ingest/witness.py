@@ -33,7 +33,6 @@ HOSTS: Final[Mapping[str, str]] = {
     "llm.c": "llm.c",
     "modded-nanogpt": "modded-nanogpt",
     "hf-trainer": "hf-trainer",
-    "composer": "composer",
     **vocabulary.hosts(),
 }
 # They host a run alone; below a framework they are what it is built on, and FSDP2 is built on torch itself.

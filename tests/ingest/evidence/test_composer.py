@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.composer.log import Composer
+from receipts.ingest.evidence.frameworks.loops.log import reader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 
@@ -16,7 +16,7 @@ def batch(number: int, *metrics: str, epoch: str = "", prefix: str = "") -> str:
 
 
 def read(text: str) -> Reading:
-    (found,) = scan([text.encode()], [Composer])
+    (found,) = scan([text.encode()], [reader("composer")])
     return found
 
 
@@ -53,7 +53,7 @@ def test_metrics_of_an_evaluation_are_no_step() -> None:
 
 
 def test_a_batch_without_a_loss_is_none() -> None:
-    assert scan([batch(3, "throughput/batches_per_sec: 0.25").encode()], [Composer]) == []
+    assert scan([batch(3, "throughput/batches_per_sec: 0.25").encode()], [reader("composer")]) == []
 
 
 def test_a_loss_that_is_not_a_number_is_divergence() -> None:

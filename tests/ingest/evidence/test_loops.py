@@ -16,6 +16,10 @@ from receipts.ingest.evidence.steps import FIELDS
 GIB: Final = 2**30
 # By table: the lines of steps 7 and 8, and what the first one says.
 LINES: dict[str, tuple[str, dict[str, float]]] = {
+    "composer": (
+        "[batch=7/48]:\n\t Train loss/train/total: 2.5\n\t Train throughput/device/mfu: 0.4",
+        {"loss": 2.5, "mfu": 0.4},
+    ),
     "torchtune": (
         "Step 7 | loss:2.5 lr:2e-05 tokens_per_second_per_gpu:4512.25 grad_norm:1.5 peak_memory_active:40.5"
         " peak_memory_alloc:40.25 peak_memory_reserved:45.5",

@@ -7,27 +7,32 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.blocks import BlockReader
 from receipts.ingest.evidence.numbers import FIGURE
+from receipts.ingest.evidence.numbers import number as parse
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 from receipts.ingest.evidence.record import Form
-from receipts.ingest.evidence.records import RecordReader
+from receipts.ingest.evidence.records import STEP, RecordReader
 
 _CELL: Final = rf"(?<![\w/.(-])(?P<label>[A-Za-z][\w/.-]{{0,80}})['\"]?(?: ?[:=] ?| )['\"]?(?P<word>{FIGURE})"
 _METRIC: Final = r"^\s{1,20}(?P<label>[A-Za-z][^=:]{1,100}?)\s?[=:]\s?(?P<word>\S{1,40})\s*$"
+_MAX_METRICS: Final = 2000
+_LARGEST: Final = 1e18
 
 
 class LoopLog(RecordReader):
     """Reads the lines of one loop. ``mean``: its figures are means over the steps since the last record.
 
-    ``memory`` is the line that says, beside the steps, what a chip needed at most.
+    ``window``: they are means over so many steps, whichever a record names. ``memory`` is the line that says, beside
+    the steps, what a chip needed at most.
     """
 
     mean: ClassVar[bool]
+    window: ClassVar[int]
     memory: ClassVar[re.Pattern[str] | None]
 
     def other(self, text: str, number: int) -> None:
@@ -44,11 +49,58 @@ class LoopLog(RecordReader):
         if reading is not None and self.mean:
             gaps = Counter(after - before for before, after in pairwise(reading.steps.numbers()))
             reading.steps.interval = gaps.most_common(1)[0][0] if gaps else None
+        if reading is not None and self.window and any(reading.steps.column("step_seconds")):
+            reading.steps.interval = self.window
+            reading.remark("note", f"rates are means over a window of {self.window} batches unless set otherwise")
         return reading
 
 
-class BlockLoop(BlockReader, LoopLog):
-    """Reads the heads and metrics of one loop."""
+class BlockLoop(LoopLog):
+    """Reads heads, whose group is ``step``, and a line for each metric below one: ``label`` and ``word``."""
+
+    forms = ()
+    head: ClassVar[re.Pattern[str]]
+    metric: ClassVar[re.Pattern[str]]
+    settings: ClassVar[Mapping[str, str]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._head: int | None = None
+        self._begun = self._metrics = 0
+        self._figures: dict[str, float] = {}
+
+    def inside(self) -> bool:
+        """Whether the metrics of a step go on below."""
+        return self._head is not None
+
+    def other(self, text: str, number: int) -> None:
+        """Take a head, or a metric below one; any other line ends the record."""
+        if self._head is not None and (match := self.metric.search(text)) and self._metrics < _MAX_METRICS:
+            self._metrics += 1
+            label, value = match["label"], parse(match["word"])
+            if value is not None and (known := self.label(label)) is not None:
+                self._figures.setdefault(known.field, value / known.divisor)
+            elif value is not None and label in self.settings and 1 <= value < _LARGEST and value == int(value):
+                self.reading.state(self.settings[label], int(value), f"{label}: {value:.0f}", number)
+            return
+        self._end()
+        if match := self.head.search(text):
+            self._head, self._begun = int(match[STEP]), number
+
+    def finish(self) -> Reading | None:
+        """The reading, with the last record."""
+        self._end()
+        return super().finish()
+
+    def _end(self) -> None:
+        """Take one record; the size of a batch follows from the samples and the batches before it."""
+        step, figures = self._head, self._figures
+        self._head, self._figures, self._metrics = None, {}, 0
+        before, samples = figures.get("batches", 0.0), figures.get("samples", 0.0)
+        if before > 0 and samples > 0 and samples % before == 0:
+            figures["global_batch"] = samples / before
+        if step is not None and self.needs <= figures.keys():
+            self.step(step, figures, self._begun)
 
 
 def reader(name: str) -> type[LoopLog]:
@@ -60,11 +112,14 @@ def reader(name: str) -> type[LoopLog]:
         "labels": vocabulary.line(name),
         "needs": frozenset(record.get("needs", ("loss",))),
         "mean": record.get("mean", False),
+        "window": record.get("window", 0),
     }
     head = re.compile(record["head"])
     settings["memory"] = re.compile(record["memory"].replace("FIGURE", FIGURE)) if "memory" in record else None
     if record.get("below"):
-        return type(name, (BlockLoop,), settings | {"head": head, "metric": re.compile(_METRIC)})
+        below = {"head": head, "metric": re.compile(record.get("metric", _METRIC))}
+        below["settings"] = vocabulary.table(name).get("configuration", {})
+        return type(name, (BlockLoop,), settings | below)
     cells = re.compile(record.get("cells", _CELL).replace("FIGURE", FIGURE), re.IGNORECASE)
     return type(name, (LoopLog,), settings | {"forms": (Form(head, (cells,)),)})
 

@@ -1,1 +1,0 @@
-"""Composer, and LLM Foundry, which runs on it."""
