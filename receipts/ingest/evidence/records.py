@@ -9,7 +9,7 @@ decided here: divergence, ranks, restarts, the first step after a start, rates t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
 from math import inf, isfinite
@@ -204,8 +204,9 @@ class RecordReader(LineReader):
                 self.reading.remark("note", f"step {step} prints {what}", line)
 
     def keep_memory(self, rows: RecordRows) -> None:
-        """Keep the row with the largest peak of what the records print of memory, in bytes."""
-        peaks = rows.figures.get("peak_bytes") or rows.figures.get("peak_reserved_bytes") or ()
+        """Keep the row with the largest peak, or use, of what the records print of memory, in bytes."""
+        kinds = ("peak_bytes", "peak_reserved_bytes", "bytes_used")
+        peaks: Sequence[float] = next((rows.figures[kind] for kind in kinds if kind in rows.figures), ())
         for at, peak in enumerate(peaks):
             if self._most < peak < _LARGEST:
                 self._most = peak

@@ -232,3 +232,17 @@ def test_cells_behind_the_last_count_are_read_where_a_terminal_broke_the_record(
     found = read("".join(f"{line[at : at + width]}\n" for at in range(0, len(line), width))).steps
     assert found.get(110, "tokens_per_second_per_chip") == 2711.27
     assert found.get(110, "tflops_per_second_per_chip") == 121.47
+
+
+def test_the_memory_that_primus_prints_in_a_record_is_kept_at_its_highest() -> None:
+    usage = (
+        "rocm mem usage/free/total/usage_ratio: {}.50GB/90.00GB/191.98GB/53.10% |"
+        " elapsed time per iteration (ms): 250.5/251.5 |"
+    )
+    text = "".join(
+        bridge(step, 250.5).replace("elapsed time per iteration (ms): 250.5 |", usage.format(used))
+        for step, used in ((11, 101), (12, 102), (13, 100))
+    )
+    found = read(text)
+    assert found.steps.get(12, "step_seconds") == 0.2505
+    assert [(row.step, row.bytes_used, row.phase) for row in found.memory] == [(12, round(102.5 * 2**30), "steady")]
