@@ -20,7 +20,6 @@ from receipts.publish.report.pair import PairData
 from receipts.publish.report.ref import ref_of
 from receipts.publish.report.sections import decisions, rules
 from receipts.publish.report.sections.decisions import DecisionRow, decided_of
-from receipts.publish.report.sections.rules import Cited
 from receipts.publish.text import NOTE, number, plain
 from receipts.questions.answers import AnsweredQuestion, answers
 from receipts.questions.claims.footnote import footnote
@@ -64,7 +63,6 @@ class ClaimData:
     decisions: tuple[DecisionRow, ...]
     documents: tuple[str, ...]
     receipts: tuple[Described, ...]
-    cited: tuple[Cited, ...]
 
 
 def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> ClaimData:
@@ -95,7 +93,6 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
         rows = answers(head, lane, judged[head.id], facts, rulebook.rules).states()
     quoting = (item.document for item in store.published.quotes(*ids, until=until))
     gone = kept.superseded
-    beside = verdict.comparison.findings if verdict.comparison is not None else ()
     return ClaimData(
         schema_version=SCHEMA,
         as_of=as_of,
@@ -110,7 +107,6 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
         decisions=tuple(decided_of(item, refs.get(item.receipt)) for item in decided),
         documents=tuple(dict.fromkeys([*stated.quoted_in, *quoting])),
         receipts=tuple(appendix.read_again(item, rulebook, judged[item.id], facts) for item in sides),
-        cited=rules.catalogue(rulebook.rules, (item.code for item in (*verdict.findings, *beside))),
     )
 
 
@@ -137,7 +133,7 @@ def page(data: ClaimData, rule_set: RuleSet) -> Page:
         how = f"superseded by {plain(successor)}" if successor else "withdrawn"
         who = f", recorded by {plain(actor)}" if actor else ""
         facts.insert(0, ("no longer stands", (f"{how}{who}: {plain(reason, NOTE)}",)))
-    sections += [rules.section(data.cited, rules.cited(sections)), appendix.section(data.receipts)]
+    sections += [*rules.section(rule_set, sections), appendix.section(data.receipts)]
     return Page(
         f"Claim {plain(verdict.claim)}",
         headline=headline(verdict, plain(verdict.text, 2 * NOTE)),

@@ -21,7 +21,7 @@ from receipts.publish.report.page import (
 )
 from receipts.publish.report.pictures import over_sequence, over_weeks
 from receipts.publish.report.sections import ceilings
-from receipts.publish.report.sections.rules import catalogue
+from receipts.publish.report.sections.rules import known
 from receipts.publish.text import change, gib, number, percent, plain, span
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _results(
     )
     every_row = Table(f"Results of {plain(lane.name)}, the best of each shape", columns, rows, after)
     table, repeated = without_repeated(without_empty(every_row))
-    cited = joined((rule(item.code, item.name),) for item in catalogue(rules, common))
+    cited = joined((rule(item.code, item.name),) for item in known(rules, common).values())
     points = (("reported ones wait for", (cited,)),) if cited else ()
     return Section(
         anchor,

@@ -21,7 +21,6 @@ from receipts.publish.report.pictures.step_times import ComparedSteps
 from receipts.publish.report.ref import Ref, ref_of
 from receipts.publish.report.sections import decisions, rules
 from receipts.publish.report.sections.decisions import DecisionRow, decided_of
-from receipts.publish.report.sections.rules import Cited
 from receipts.publish.text import plain
 from receipts.questions.answers import AnsweredQuestion, answers
 from receipts.receipt import Parsed
@@ -64,7 +63,6 @@ class PairData:
     decisions: tuple[DecisionRow, ...]
     claims: tuple[str, ...]
     receipts: tuple[Described, ...]
-    cited: tuple[Cited, ...]
     timed: ComparedSteps | None
 
 
@@ -99,7 +97,6 @@ def pair(
         decisions=tuple(known),
         claims=tuple(claims),
         receipts=tuple({item.receipt.id: item for item in described}.values()),
-        cited=rules.catalogue(rulebook.rules, (item.code for item in verdict.findings)),
         timed=None if verdict.status == "rejected" else _timed(left, right, verdict, rulebook),
     )
 
@@ -138,9 +135,8 @@ def page(data: PairData, rule_set: RuleSet) -> Page:
     """The whole page."""
     verdict = data.comparison
     shown = comparison.page(verdict, rule_set, memory=data.memory)
-    sections = [*body(data, rule_set), appendix.section(data.receipts)]
-    if codes := list(rules.cited(sections)):
-        sections.insert(-1, rules.section(data.cited, codes))
+    sections = body(data, rule_set)
+    sections += [*rules.section(rule_set, sections), appendix.section(data.receipts)]
     return replace(
         shown,
         title=f"Comparison of {plain(verdict.label_b, 60)} against {plain(verdict.label_a, 60)}",

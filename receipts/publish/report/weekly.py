@@ -54,9 +54,8 @@ def page(data: WeekData, rules: RuleSet, words: Words) -> Page:
     sections, nothing = folded(every)
     shown = first_screen(data, words, nothing)
     sections = [replace(shown.sections[0], figures=frontier), *sections]
-    codes = tuple(cited_rules.cited(sections))
-    sections.append(_method(data, words))
-    sections += [cited_rules.section(cited_rules.catalogue(rules, codes), codes)] if codes else []
+    cited = cited_rules.section(rules, sections)
+    sections += [_method(data, words), *cited]
     sections += [appendix.section(data.receipts)] if data.receipts else []
     foot = (
         ("as of", (f"{data.as_of:%Y-%m-%d %H:%M:%S} UTC",)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from receipts.publish.page import Cell, Code, Entry, Link, Section
 from receipts.publish.text import plain
 
 if TYPE_CHECKING:
+    from receipts.judging.rule import Rule
     from receipts.judging.rulebook import RuleSet
 
 LONGEST = 700
@@ -21,27 +21,15 @@ _PART = re.compile(r"^\*(Why|Rejected|Accepted)\.\*\s*(.*?)(?=^\*(?:Why|Rejected
 _LEVELS = {"E": "E, rejects or invalidates", "I": "I, leaves the question open", "W": "W, is shown"}
 
 
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """A rule of the set in force. `parts` are the parts of its page, *Why*, *Rejected* and *Accepted*."""
-
-    code: str
-    name: str
-    level: str
-    parts: tuple[tuple[str, str], ...]
-
-
-def catalogue(rules: RuleSet, codes: Iterable[str]) -> tuple[Cited, ...]:
+def known(rules: RuleSet, codes: Iterable[str]) -> dict[str, Rule]:
     """Rules of these codes, in the order of their codes; a code that the set does not hold is left out."""
-    cited = []
+    held = {}
     for code in sorted(set(codes)):
         try:
-            item = rules.get(code)
+            held[code] = rules.get(code)
         except NotFound:
             continue
-        parts = tuple((name.lower(), " ".join(text.split())) for name, text in _PART.findall(item.page))
-        cited.append(Cited(item.code, item.name, item.level.value, parts))
-    return tuple(cited)
+    return held
 
 
 def cited(sections: Iterable[Section]) -> Iterator[str]:
@@ -56,23 +44,24 @@ def cited(sections: Iterable[Section]) -> Iterator[str]:
         yield from cited(item.sections)
 
 
-def section(known: Iterable[Cited], codes: Iterable[str]) -> Section:
-    """The rules that were cited; one that the present set does not hold says so."""
-    by_code = {item.code: item for item in known}
-    wanted = sorted(set(codes))
-    entries = tuple(_entry(code, by_code.get(code)) for code in wanted)
+def section(rules: RuleSet, sections: Iterable[Section]) -> list[Section]:
+    """The rules that some sections cite; one that the set does not hold says so. None where they cite none."""
+    codes = sorted(set(cited(sections)))
+    held = known(rules, codes)
+    entries = tuple(_entry(code, held.get(code)) for code in codes)
     intro = "What the codes of this page mean. A rule's whole page: receipts rules CODE."
-    return Section("rules", "Rules", sentences=(intro if wanted else "This page cites no rule.",), entries=entries)
+    return [Section("rules", "Rules", sentences=(intro,), entries=entries)] if entries else []
 
 
-def _entry(code: str, item: Cited | None) -> Entry:
+def _entry(code: str, item: Rule | None) -> Entry:
     if item is None:
         missing = (("rule", ("The rule set in force holds no such rule.",)),)
         return Entry(f"{_PREFIX}{code}", (plain(code),), missing)
-    level = _LEVELS.get(item.level, item.level)
-    facts = tuple((name, _spelt(plain(text, LONGEST))) for name, text in item.parts)
+    facts = tuple(
+        (name.lower(), _spelt(plain(" ".join(text.split()), LONGEST))) for name, text in _PART.findall(item.page)
+    )
     title = f"{item.code} {item.name.replace('_', ' ')}"
-    return Entry(f"{_PREFIX}{item.code}", (title,), facts, line=(level,))
+    return Entry(f"{_PREFIX}{item.code}", (title,), facts, line=(_LEVELS.get(item.level.value, item.level.value),))
 
 
 def _spelt(text: str) -> Cell:
