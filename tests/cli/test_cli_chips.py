@@ -44,9 +44,9 @@ def test_the_options_are_those_of_the_account() -> None:
 def test_each_chip_stands_where_it_is_on_the_torus(shell: Shell) -> None:
     said = shell("chips", slice_of(shell, "one", 16, "4x4"))
     assert said.code == 0
-    lines = [line for line in said.lines if line.startswith("y ")]
+    lines = [line for line in said.lines if line.startswith("  y ")]
     assert [re.findall(r"\d+\.\d", line) for line in lines][1] == ["20.4", "20.5", "20.6", "20.7"]
-    assert "15" in lines[3].split("  ")[1]
+    assert "15" in lines[3].strip().split("  ")[1]
     assert "chip 15 leads with 21.50 GiB live peak" in " ".join(said.out.split())
 
 
@@ -61,7 +61,7 @@ def test_gpus_stand_in_a_row_a_host(shell: Shell) -> None:
     hardware = {"accelerator": "NVIDIA H200", "chips": 16, "hosts": 2}
     path = shell.write("one", "megatron", hardware=hardware, memory={"chips": rows(values, limit=139.8)})
     said = shell("chips", path)
-    assert [line.split()[2] for line in said.lines if line.startswith("host ")] == ["0–7", "8–15"]
+    assert [line.split()[2] for line in said.lines if line.startswith("  host ")] == ["0–7", "8–15"]
 
 
 @pytest.mark.parametrize("columns", [40, 60, 100, 120])

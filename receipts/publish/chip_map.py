@@ -1,0 +1,147 @@
+"""Memory by physical chip over the topology: of one launch, or what B changed against A."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from receipts.axes.lineage import ran_on
+from receipts.metrics.chips import METRICS, PHASES, TITLES, account, middle, pressure, pressure_json, words
+from receipts.metrics.chips.as_json import to_json
+from receipts.publish.page import Figure, Page, Section
+from receipts.publish.pictures.heat import Heat
+from receipts.publish.pictures.layout import ChipLayout, layout
+from receipts.publish.pictures.maps import file_map
+from receipts.publish.pictures.terminal import lines
+from receipts.publish.text import plain
+
+if TYPE_CHECKING:
+    from receipts.axes.lane import Lane
+    from receipts.metrics.chips import Account, Metric, Phase
+    from receipts.receipt import Parsed
+
+NAME = 80
+
+
+class ChipMap(NamedTuple):
+    """A map with its page and its values; ``heat`` is None where no chip states the figure."""
+
+    heat: Heat | None
+    page: Page
+    data: dict[str, Any]
+    known: bool
+
+
+def arrangement(parsed: Parsed, stated: int | None, chips: Sequence[int]) -> ChipLayout:
+    """How the chips of a receipt stand, of which ``stated`` took part."""
+    hardware = parsed.receipt.hardware
+    names = ("hosts", "physical", "accelerator")
+    return layout(chips, count=stated, **{name: getattr(hardware, name, None) for name in names})
+
+
+def one(parsed: Parsed, lane: Lane, phase: str | None, asked: Metric | None) -> ChipMap:
+    """The chips of one launch in a phase, unless it is named the one in which the figure is worst."""
+    whole = account(parsed)
+    metric = asked or _stated([whole], phase)
+    chosen = whole.get(phase) if phase else whole.worst(metric)
+    drawn = chosen if chosen is not None and chosen.ranking(metric) is not None else None
+    lineage = str(ran_on(parsed, lane) or "")
+    shown = {"metric": metric, "phase": drawn.name if drawn is not None else None, "lineage": lineage or None}
+    data = {"id": parsed.id, "name": parsed.name, **shown, **to_json(whole)}
+    if drawn is None:
+        return ChipMap(None, _nothing(parsed, whole, phase, metric), data, known=False)
+    heat = _heat(parsed, whole, drawn, metric, lane)
+    sentences = [(words.sentence if item is drawn else words.brief)(item) for item in whole.phases]
+    sentences += [words.aggregate(whole), f"lineage {lineage}" if lineage else ""]
+    return ChipMap(heat, _page(heat, sentences), data, known=True)
+
+
+def changed(
+    sides: Sequence[Sequence[Parsed]], phase: str | None, asked: Metric | None, spread: float | None
+) -> ChipMap:
+    """B less A on every chip, of several launches each chip's median; ``spread`` is that of equal launches."""
+    accounts = [[account(item) for item in side] for side in sides]
+    metric = asked or _stated([item for side in accounts for item in side], phase)
+    figure = "peak" if metric == "headroom" else metric
+    result = pressure(*accounts, metric=figure, phase=phase, spread=spread if figure == "peak" else None)
+    data: dict[str, Any] = {"metric": metric, "change": pressure_json(result)}
+    for name, side, of in zip(("a", "b"), sides, accounts, strict=True):
+        data[name] = [{"id": item.id, **to_json(whole)} for item, whole in zip(side, of, strict=True)]
+    known = result.kind != "unknown"
+    notes = (words.change(result), *((str(result.margin),) if known else ()))
+    if not result.a:
+        return ChipMap(None, Page("Change", (notes[0],), lead=notes[1:]), data, known)
+    before, after = (middle([item.by_chip(metric, result.phases) for item in side]) for side in accounts)
+    values = {chip: after[chip] - before[chip] for chip in before if chip in after}
+    most = max(map(abs, values.values()), default=0.0)
+    limits = [item for side in accounts for of_phase in side[0].phases for item in of_phase.chips]
+    several = "least of its phases" if metric == "headroom" else "highest of its phases"
+    where = result.phases[0] if len(result.phases) == 1 else several
+    heat = Heat(
+        layout=arrangement(sides[0][0], accounts[0][0].stated, list(before)),
+        values=values,
+        title=f"Change of {TITLES[metric]} by chip, {where}, in GiB",
+        about=f"A {_about(sides[0][0])} → B {_about(sides[1][0])}",
+        note=notes,
+        worse="either",
+        relief="up" if metric == "headroom" else "down",
+        limits={item.chip: float(item.limit) for item in limits if item.limit is not None},
+        leaders=frozenset(chip for chip, value in values.items() if most and abs(value) == most),
+    )
+    return ChipMap(heat, _page(heat, notes), data, known)
+
+
+def _stated(accounts: Sequence[Account], phase: str | None) -> Metric:
+    """The first of live peak, pool peak and in use that every launch states; live peak where none is."""
+    names: tuple[Metric, ...] = ("peak", "pool", "used")
+    phases = (phase,) if phase else PHASES
+    return next((name for name in names if all(item.by_chip(name, phases) for item in accounts)), "peak")
+
+
+def _heat(parsed: Parsed, whole: Account, phase: Phase, metric: Metric, lane: Lane) -> Heat:
+    ranking = phase.ranking(metric)
+    assert ranking is not None  # the caller looked
+    worst = ranking.lowest if metric == "headroom" else ranking.highest
+    alike = ranking.lowest == ranking.highest
+    values = {item.chip: float(value) for item in phase.chips if (value := item.read(metric)) is not None}
+    return Heat(
+        layout=arrangement(parsed, whole.stated, [item.chip for item in phase.chips] + list(phase.missing)),
+        values=values,
+        title=f"{TITLES[metric].capitalize()} by chip, {phase.name}, in GiB",
+        about=_about(parsed),
+        note=tuple(filter(None, (*words.phase_facts(phase), words.aggregate(whole)))),
+        worse="lower" if metric == "headroom" else "higher",
+        limits={item.chip: float(item.limit) for item in phase.chips if item.limit is not None},
+        leaders=frozenset(chip for chip, value in values.items() if value == worst and not alike),
+        missing=frozenset(phase.missing),
+        doubled=frozenset(phase.doubled),
+        thin=frozenset(item.chip for item in phase.chips if item.left is not None and item.left < lane.headroom),
+    )
+
+
+def _about(parsed: Parsed) -> str:
+    hardware = parsed.receipt.hardware
+    count = hardware.chips if hardware and hardware.chips is not None else "?"
+    machine = hardware.accelerator if hardware and hardware.accelerator else "accelerator not stated"
+    called = f"{plain(parsed.name, NAME)} · " if not parsed.id.startswith(parsed.name) else ""
+    return f"{called}{parsed.id[:12]} · {count} × {plain(machine)}"
+
+
+def _page(heat: Heat, sentences: Sequence[str]) -> Page:
+    def text(width: int, colored: bool) -> list[str]:
+        return lines(heat, width=width, colour=colored)
+
+    figure = Figure("chips", (heat.title,), lambda _: file_map(heat), text=text)
+    shown = Section("map", "", sentences=(heat.about, heat.layout.note), figures=(figure,))
+    return Page(heat.title, (heat.title,), sections=(shown, Section("phases", "", tuple(filter(None, sentences)))))
+
+
+def _nothing(parsed: Parsed, whole: Account, phase: str | None, metric: Metric) -> Page:
+    """What is not there, and what is."""
+    where = f" in phase {phase}" if phase else ""
+    known = [(item.name, name) for item in whole.phases for name in METRICS if item.ranking(name) is not None]
+    stated = "; ".join(f"--phase {at} --metric {name}" for at, name in known)
+    record = "record bytes_used, bytes_limit and peak_bytes on every chip (see: receipts rules R401)"
+    lead = (words.aggregate(whole), f"stated: {stated}" if stated else record)
+    headline = f"{parsed.name}: no chip states its {TITLES[metric]}{where}"
+    return Page(parsed.name, (headline,), lead=tuple(filter(None, lead)))
