@@ -21,21 +21,13 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   receipts import notebook runs.json --mapping mapping.toml
-  receipts import notebook runs.csv --mapping mapping.toml -o receipts/
   receipts import notebook notes.md --mapping mapping.toml --submit
-
-Without -o or --submit nothing is written: the values that can and cannot be read are printed. The format of a mapping:
-docs/import-notebook.md. Exit codes: 0 every row became a receipt, 2 some row or file did not, 4 the store failed."""
-
-TABLE = """\b
-Examples:
-  receipts import table benchmarking.md --mapping llm-foundry
   receipts import table performance-summary.md --mapping megatron-bridge -o receipts/
   receipts import table README.md --mapping mine.toml --submit
 
 Mappings that ship: gpu-recipes, llm-foundry, maxtext-tiering, megatron-bridge, torchtitan, tpu-recipes. Their format:
-docs/import-notebook.md. Exit codes: 0 every row became a receipt, 2 some row or file did not, 4 the store failed."""
-
+docs/import-notebook.md. Without -o or --submit nothing is written: the values that can and cannot be read are printed.
+Exit codes: 0 every row became a receipt, 2 some row or file did not, 4 the store failed."""
 
 GROUP = """\b
 Examples:
@@ -58,22 +50,7 @@ command.add_command(golden)
 command.add_command(mlflow)
 
 
-@command.command("notebook", epilog=EPILOG)
-@click.argument("table", type=click.Path(path_type=Path), metavar="TABLE")
-@click.option(
-    "--mapping", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The mapping, a TOML file."
-)
-@to_receipts
-@pass_session
-def notebook(session: Session, table: Path, mapping: Path, out: Path | None, submitting: bool, as_json: bool) -> int:
-    """Read a JSON list, JSON lines, CSV or the tables of a Markdown note by a mapping.
-
-    Values that the table does not state stay unstated. Unreadable values are printed, and kept under notes.
-    """
-    return _import(session, table, mapping, out, submitting, as_json)
-
-
-@command.command("table", short_help="Import a published table.", epilog=TABLE)
+@command.command("table", short_help="Import a notebook's or a published table.", epilog=EPILOG)
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @click.option(
     "--mapping", required=True, metavar="NAME|FILE", help="A mapping that ships with receipts, or a TOML file."
@@ -81,25 +58,24 @@ def notebook(session: Session, table: Path, mapping: Path, out: Path | None, sub
 @to_receipts
 @pass_session
 def table(session: Session, file: Path, mapping: str, out: Path | None, submitting: bool, as_json: bool) -> int:
-    """Read the tables of a page that others published. Every figure is quoted: it can be compared, and proves nothing.
+    """Read a JSON list, JSON lines, CSV or the tables of a Markdown page by a mapping.
 
-    Figures are recomputed by the formulas of the mapping; rows that disagree are printed. They are imported as printed.
+    Values that the table does not state stay unstated. Unreadable values are printed, and kept under notes. Figures of
+    a page that others published are quoted: they are imported as printed, and those that disagree with the formulas of
+    the mapping are printed.
     """
+    from receipts.receipt import Document
+    from receipts.workflows.tables import import_file
     from receipts.workflows.tables.prepare import mapping_path
 
-    return _import(session, file, mapping_path(mapping), out, submitting, as_json)
-
-
-def _import(session: Session, table: Path, mapping: Path, out: Path | None, submitting: bool, as_json: bool) -> int:
-    from receipts.workflows.tables import import_file
-
-    imported = import_file(table, mapping)
-    from receipts.receipt import Document
-
+    imported = import_file(file, mapping_path(mapping))
     documents = [Document(item.parsed.raw, item.row.where) for item in imported.receipts]
     went = send(session, documents, out, submitting)
     output.answer(as_json, lambda: _json(imported), lambda: _print(imported, went.where))
     return 2 if imported.refused or not went.whole else 0
+
+
+command.add_command(table, "notebook")
 
 
 def _print(table: ImportedTable, where: str) -> None:
