@@ -1,6 +1,7 @@
 """What a log says at its end where no Python error ended the launch: a time-out of ranks, a scheduler, a signal.
 
-Sources: `ProcessGroupNCCL.cpp` and Gloo of torch 2.x, slurmstepd of Slurm 23, the report of torchrun 2.x.
+Sources: `ProcessGroupNCCL.cpp` and Gloo of torch 2.x, slurmstepd and srun of Slurm 23, torchrun 2.x, DeepSpeed's
+launcher, a shell.
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ from receipts.ingest.evidence.stream import Source
 _ENDS: Final = (
     ("hang", rb"watchdog caught collective operation timeout|timed out (?:after )?waiting \d+ ?ms for (?:recv|send)"),
     ("preempted", rb"\*\*\* (?:job|step) [^\n*]{1,80} cancelled at "),
-    ("crash", rb"signal \d{1,2} \(sig(?:kill|segv|abrt|bus|fpe|ill)\) received by pid"),
+    (
+        "crash",
+        rb"signal \d{1,2} \(sig(?:kill|segv|abrt|bus|fpe|ill)\) received by pid|failed \(exitcode: -?\d"
+        rb"|exits with return code = -?[1-9]|segmentation fault +\(core dumped\)"
+        rb"|srun: error: [^\n]{1,80}: (?:exited with exit code|segmentation fault|aborted|killed)",
+    ),
 )
 
 
@@ -38,7 +44,8 @@ def last_words(file: FileEvidence) -> LastWords | None:
     matches = [(match, outcome) for outcome, words in _ENDS for match in re.finditer(words, tail, re.IGNORECASE)]
     for match, outcome in sorted(matches, key=lambda item: item[0].start()):
         if not prints_steps(file, tail[match.end() :]):
-            begin = tail.rfind(b"\n", 0, match.start()) + 1
+            # A progress bar draws over itself on one line.
+            begin = max(tail.rfind(end, 0, match.start()) for end in (b"\n", b"\r")) + 1
             line = tail[begin:].partition(b"\n")[0]
             return LastWords(outcome, line.decode("utf-8", "replace").strip()[:500])
     return None

@@ -171,6 +171,22 @@ def test_the_last_words_of_a_log_tell_how_it_ended_without_an_error(tmp_path: Pa
     assert at(found, "failure.message") == _LAST_WORDS[outcome].strip()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "E0901 10:00:09.123 17 torch/distributed/elastic/api.py:874] failed (exitcode: -11) local_rank: 0 (pid: 18)",
+        "[2026-09-01 10:00:09,123] [ERROR] [launch.py:321:sigkill_handler] exits with return code = 1",
+        "train.sh: line 9:    18 Segmentation fault      (core dumped) python train.py",
+        "srun: error: n1: task 0: Exited with exit code 1",
+    ],
+)
+def test_a_process_that_a_launcher_reports_as_failed_crashed(tmp_path: Path, words: str) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(f"{_STEPS} 20%|██  | 2/10\r{words}\n")
+    found = assemble([read(log)], Options())
+    assert (at(found, "run.outcome"), at(found, "failure.message")) == ("crash", words)
+
+
 @pytest.mark.parametrize("after", [_STEP.format(3), "[after training is done] datetime: 2026-09-01 10:01:00\n"])
 def test_words_before_a_later_step_or_in_a_run_that_ended_well_end_nothing(tmp_path: Path, after: str) -> None:
     log = tmp_path / "run.log"

@@ -348,3 +348,17 @@ def test_swift_logs_the_largest_pool_with_each_record() -> None:
     text = "{'loss': 2.5, 'grad_norm': 1.5, 'learning_rate': 1e-05, 'epoch': 0.1, 'memory(GiB)': %s}\n"
     (row,) = read(text % 10.5 + text % 12.25 + text % 11).memory
     assert row.peak_reserved_bytes == round(12.25 * 2**30)
+
+
+@pytest.mark.parametrize(
+    ("keys", "mib"),
+    [
+        (("memory/max_mem_allocated(gib)", "memory/device_mem_reserved(gib)"), 1024),
+        (("memory/max_allocated (GiB)", "memory/device_reserved (GiB)"), 1024),
+        (("step_peak_memory_allocated_MB", "step_peak_memory_reserved_MB"), 1),
+    ],
+)
+def test_forks_name_what_tensors_and_what_the_pool_needed(keys: tuple[str, str], mib: int) -> None:
+    logged = record()[:-1] + f", '{keys[0]}': 25.5, '{keys[1]}': 30.25}}"
+    (row,) = read(f"{BANNER}{bar(1)}\n{logged}\n{bar(1)}\n").memory
+    assert (row.peak_bytes, row.peak_reserved_bytes) == (25.5 * mib * 2**20, 30.25 * mib * 2**20)

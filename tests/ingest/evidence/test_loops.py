@@ -14,6 +14,7 @@ from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.steps import FIELDS
 
 GIB: Final = 2**30
+PEAKS: Final = ("peak_bytes", "peak_reserved_bytes")
 # By table: the lines of steps 7 and 8, and what the first one says.
 LINES: dict[str, tuple[str, dict[str, float]]] = {
     "composer": (
@@ -23,7 +24,8 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
     "torchtune": (
         "Step 7 | loss:2.5 lr:2e-05 tokens_per_second_per_gpu:4512.25 grad_norm:1.5 peak_memory_active:40.5"
         " peak_memory_alloc:40.25 peak_memory_reserved:45.5",
-        {"loss": 2.5, "grad_norm": 1.5, "tokens_per_second_per_chip": 4512.25, "peak_bytes": 40.25 * GIB},
+        {"loss": 2.5, "grad_norm": 1.5, "tokens_per_second_per_chip": 4512.25, "peak_bytes": 40.25 * GIB}
+        | {"peak_reserved_bytes": 45.5 * GIB},
     ),
     "torchtune_bar": ("1|7|Loss: 2.5:  12%|█▏        | 7/64 [00:42<05:00,  5.25s/it]", {"loss": 2.5}),
     "llama_cookbook": ("Training Epoch: 1/3, step 7/388 completed (loss: 2.5):   3%|▎  | 8/388 [00:12]", {"loss": 2.5}),
@@ -63,7 +65,7 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         "10:00:00 SUCCESS Step 7 | Time: 5.25s | Loss: 2.5 | Grad. Norm: 1.5 | LR: 1e-05 | Throughput: 25000 tokens/s"
         " | MFU: 40.5% | Peak Mem.: 60.5 GiB",
         {"loss": 2.5, "grad_norm": 1.5, "step_seconds": 5.25, "tokens_per_second": 25000.0, "mfu": 0.405}
-        | {"peak_bytes": 60.5 * GIB},
+        | {"peak_reserved_bytes": 60.5 * GIB},
     ),
     "nemo_automodel": (
         "2026-03-02 10:00:00 | INFO | root | step 7 | epoch 0 | loss 2.5000 | grad_norm 1.5000 | lr 1.00e-05"
@@ -80,6 +82,12 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         {"grad_norm": 1.5, "step_seconds": 55.5, "tokens_per_second_per_chip": 2301.5, "peak_bytes": 50.25 * GIB},
     ),
 }
+# Forms of the same lines that other versions print.
+FORMS: Final = (
+    ("torchtune", "Step 7 | loss:2.5 lr:2e-05 gpu_resources:13708965376", {"loss": 2.5}),
+    ("litgpt", "iter 28 | step 7: loss 2.5000, iter time: 263.85 ms (optimizer.step)", {"loss": 2.5}),
+    ("verl", "(main_task pid=9) step:7 - actor/lr:0.5 - timing_s/step:55.5", {"step_seconds": 55.5}),
+)
 # Lines of the same programs that are no steps of a training.
 OTHERS: Final = (
     "[val] step 7 | epoch 0 | loss 2.5000 | lr 1.00e-05 | num_label_tokens 3012",
@@ -109,9 +117,17 @@ def test_a_line_says_what_it_prints(name: str) -> None:
     following = line.replace("=7", "=8").replace(":7", ":8").replace(" 7", " 8").replace("|7", "|8")
     (reading,) = readings(f"{line}\n{following}\n")
     assert (reading.source, reading.steps.numbers()) == (name.replace("_", "-"), [7, 8])
-    peaks = [("peak_bytes", row.peak_bytes) for row in reading.memory]
+    peaks = [(name, value) for row in reading.memory for name in PEAKS if (value := getattr(row, name)) is not None]
     figures = {field: value for field in FIELDS if (value := reading.steps.get(7, field)) is not None}
     assert figures | dict(peaks) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(("name", "line", "wanted"), FORMS)
+def test_a_line_of_another_version_says_what_it_prints(name: str, line: str, wanted: dict[str, float]) -> None:
+    (reading,) = readings(f"{line}\n")
+    assert (reading.source, reading.steps.numbers()) == (name, [7])
+    figures = {field: value for field in FIELDS if (value := reading.steps.get(7, field)) is not None}
+    assert figures == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("memory", ["Memory used: 20.25 GB", "| - Memory Used               :  20.25 GB"])
