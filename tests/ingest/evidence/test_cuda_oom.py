@@ -75,8 +75,10 @@ def test_a_size_that_nvml_never_had_is_unknown() -> None:
     assert only(NEW.replace("138.50 GiB", "17179869184.00 GiB")).used_bytes is None
 
 
-def test_use_above_the_capacity_is_no_measurement() -> None:
-    assert only(NEW.replace("138.50 GiB", "900.00 GiB")).used_bytes is None
+@pytest.mark.parametrize("size", ["900.00 GiB", "0 bytes", "134.00 GiB"])
+def test_use_above_the_capacity_or_below_what_tensors_hold_is_no_measurement(size: str) -> None:
+    failure = only(NEW.replace("138.50 GiB", size))
+    assert (failure.used_bytes, failure.class_) == (None, "capacity")
 
 
 def test_ranks_that_print_at_once_are_kept_apart() -> None:
@@ -166,6 +168,13 @@ def test_the_asynchronous_allocator_prints_a_table() -> None:
             "capacity",
         ),
         (OomFigures(), "capacity"),
+        # More than half of the device is another's: what lies in pieces of the rest is not what was lacking.
+        (
+            OomFigures(
+                requested=GIB, capacity=80 * GIB, free=0, this_process=20 * GIB, allocated=17 * GIB, unallocated=2 * GIB
+            ),
+            "foreign_process",
+        ),
     ],
 )
 def test_the_class_follows_from_the_figures(figures: OomFigures, expected: str) -> None:

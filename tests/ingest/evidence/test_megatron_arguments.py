@@ -55,6 +55,14 @@ def test_the_column_of_the_first_version_is_nearer() -> None:
     assert read(text).stated["model.hidden"].value == 1024
 
 
+def test_gpt_neox_says_behind_each_value_who_set_it() -> None:
+    rows = {"pipe_parallel_size": "2", "train_micro_batch_size_per_gpu": "8", "train_batch_size": "64"}
+    text = dump({name: f"{value}{'.' * 24}updated" for name, value in rows.items()}, column=33)
+    found = {path: leaf.value for path, leaf in read(text).stated.items()}
+    names = ("parallelism.pipeline", "batch.micro_batch", "batch.global_batch")
+    assert [found[name] for name in names] == [2, 8, 64]
+
+
 def test_ranks_that_dump_at_once_say_the_same() -> None:
     first, second = dump({"seed": "7", "rank": "0"}, "[rank0]:"), dump({"seed": "7", "rank": "1"}, "[rank1]:")
     mixed = "\n".join(a + "\n" + b for a, b in zip(first.splitlines(), second.splitlines(), strict=True)) + "\n"
@@ -225,6 +233,8 @@ def test_made_up_data_are_synthetic() -> None:
         " pipeline-model-parallel size: 2 \n",
         "> using world size: 16, data-parallel size: 2, context-parallel size: 1, hierarchical context-parallel sizes:"
         " None, tensor-model-parallel size: 4, pipeline-model-parallel size: 2\n",
+        "using world size: 16, data-parallel size: 2, hierarchical context-parallel sizes: Nonetensor-model-parallel"
+        " size: 4, encoder-tensor-model-parallel size: 0, pipeline-model-parallel size: 2\n",
         "using world size: 16, data-parallel-size: 2, sequence-parallel size: 1, tensor-model-parallel size: 4,"
         " pipeline-model-parallel size: 2 \n",
     ],

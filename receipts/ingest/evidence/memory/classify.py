@@ -13,6 +13,7 @@ from receipts.ingest.evidence.reading import AllocationFailure
 USUAL_OUTSIDE: Final = 2 * GIB
 LARGE_OUTSIDE: Final = 0.05
 LARGE_FOREIGN: Final = 0.10
+MOSTLY_FOREIGN: Final = 0.50
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +41,17 @@ class OomFigures:
 
     @property
     def used(self) -> int | None:
-        """What this process has in use; a figure above the capacity is no measurement."""
-        over = self.this_process is not None and self.capacity is not None and self.this_process > self.capacity
-        return None if over else self.this_process
+        """What this process has in use; above the capacity, or below what its tensors hold, it is no measurement."""
+        if self.this_process is None or self.this_process > (self.capacity or self.this_process):
+            return None
+        return self.this_process if self.this_process >= (self.allocated or 0) else None
 
 
 def classify(figures: OomFigures) -> str:
     """The class of a failed allocation, by the first rule that holds.
 
-    A request above the device; enough kept but unusable (fragmentation); another process; memory outside the
-    allocator; else the device is full.
+    A request above the device; another process that holds most of it; enough kept but unusable (fragmentation); another
+    process; memory outside the allocator; else the device is full.
     """
     if figures.endless:
         return "oversized_request"
@@ -58,11 +60,12 @@ def classify(figures: OomFigures) -> str:
         return "capacity"
     if figures.limit is not None and requested > figures.limit:
         return "oversized_request"
+    capacity, foreign = figures.capacity or 0, _foreign(figures)
+    if foreign > MOSTLY_FOREIGN * capacity > 0:
+        return "foreign_process"
     if figures.unallocated is not None and figures.unallocated >= requested:
         return "fragmentation"
     missing = requested - (figures.free or 0)
-    capacity = figures.capacity or 0
-    foreign = _foreign(figures)
     if foreign >= max(missing, LARGE_FOREIGN * capacity, 1):
         return "foreign_process"
     outside = _outside(figures)
@@ -78,7 +81,7 @@ def _foreign(figures: OomFigures) -> int:
     allocator holds, and a context's worth more.
     """
     others = sorted(figures.processes)
-    if figures.this_process is None and figures.allocated is not None and others:
+    if figures.used is None and figures.allocated is not None and others:
         own = figures.allocated + (figures.unallocated or 0)
         near = [item for item in others if 0 <= item - own * 0.98 <= max(USUAL_OUTSIDE, 0.15 * item)]
         if near:

@@ -14,6 +14,8 @@ MAX_VALUE: Final = 4_000
 BEGIN: Final = re.compile(r"-{4,} arguments -{4,}")
 END: Final = "end of arguments"
 _ENTRY: Final = re.compile(r"(?:^|[\s:\]>])([A-Za-z_][A-Za-z0-9_]{0,120}) (?:(\.{1,60})(?: (.*))?|( )(\S.*))$")
+# GPT-NeoX says behind each value whether it is its own.
+_SETTER: Final = re.compile(r"\.{3,60}(?:default|updated)$")
 _OPENING: Final = {"[": "]", "(": ")", "{": "}"}
 
 
@@ -42,7 +44,7 @@ class Dump:
         match = _ENTRY.search(text) if len(text) <= MAX_VALUE + 400 else None
         if match is not None:
             value = (match[3] if match[2] else match[5]) or ""
-            self._keep(match[1], value.strip()[:MAX_VALUE], line)
+            self._keep(match[1], _SETTER.sub("", value.strip())[:MAX_VALUE], line)
         elif self._last and _unclosed(self.values[self._last][0]):
             value, at = self.values[self._last]
             self.values[self._last] = (f"{value} {text.strip()}"[:MAX_VALUE], at)

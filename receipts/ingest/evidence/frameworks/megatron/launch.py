@@ -9,7 +9,8 @@ from receipts.ingest.evidence.arguments import DEGREES
 from receipts.ingest.evidence.reading import Reading
 from receipts.receipt.dtypes import dtype
 
-_SIZE: Final = re.compile(r"([a-z][a-z\- ]{2,60}?)[ -]sizes?: (\d{1,9})")
+# Core 0.10 to 0.12 prints no comma behind the `None` of the hierarchical sizes.
+_SIZE: Final = re.compile(r"(?:None)?([a-z][a-z\- ]{2,60}?)[ -]sizes?: (\d{1,9})")
 _DEGREES: Final = {
     "using world": "hardware.chips",
     "world": "hardware.chips",
