@@ -277,12 +277,15 @@ def test_the_shapes_of_a_lane_are_those_that_measured_training_sustained(store: 
 
 def test_launches_of_a_shape_that_do_not_count_are_passed_by_in_its_index(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "receipts.db")) as store, reading(store.database.engine) as connection:
-        walk = facts._NEXT_SHAPE.compiled(connection.dialect)
-        given = dict.fromkeys(("lane", "geometry", "layout", "chips", "sequence_length", "micro_batch", "depth"), 0)
+        walk = facts._SHAPES.compiled(connection.dialect)
+        given = dict.fromkeys(("lane", "geometry", "layout"), 0)
         rows = run(connection, f"EXPLAIN QUERY PLAN {walk.sql}", walk.bound(given)).fetchall()
     (counted,) = (row[3] for row in rows if " twin " in row[3])
     assert "COVERING INDEX receipts_shape" in counted
     assert "depth=? AND provenance=? AND tainted=?" in counted
+    _, step = (row[3] for row in rows if " following " in row[3])
+    assert "COVERING INDEX receipts_shape" in step
+    assert "(chips,sequence_length,micro_batch,depth)>" in step
 
 
 def test_earlier_failures_of_the_same_signature_are_told(store: Store) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
@@ -17,7 +17,6 @@ from sqlalchemy import (
     func,
     literal,
     select,
-    true,
     tuple_,
 )
 
@@ -43,28 +42,28 @@ Once = Callable[[object, Callable[[], Any]], Any]  # what `Database.once` is
 MOST_COUNTED: Final = 10
 
 
-def _anew(_about: object, read: Callable[[], Any]) -> Any:
-    return read()
-
-
 def facts_of_new(
     connection: Connection, group: Sequence[Parsed], actor: str, settings: SettingsOf = LaunchSettings
 ) -> list[Facts]:
     """Facts for judging each of several receipts that are coming in from an actor.
 
     Nothing can have superseded them yet but what their submission will tell, and the shapes of a geometry and layout
-    are asked for once. On PostgreSQL that is one round trip, however many they are. ``settings`` gives those of a
-    receipt, which launches of one configuration may share.
+    are asked for once. On PostgreSQL that is one round trip, however many they are, which ends the transaction.
+    ``settings`` gives those of a receipt, which launches of one configuration may share.
     """
-    known = _asked(connection, group, settings, end=True)
+    decided = {item.id: settings(item) for item in group}
+    kinds = {item.id: (item.receipt.run.lane, decided[item.id].shape) for item in group}
+    asked = list(dict.fromkeys(kinds.values()))
+    known, answers = _asked(connection, group, decided, [(_SHAPES, given(*kind)) for kind in asked], end=True)
+    shapes = {kind: _sustained(kind, rows) for kind, rows in zip(asked, answers, strict=True)}
     within = Facts.among(group)
     now = datetime.now(UTC)
     return [
         replace(
             _with_kin([item], within, known, actor),
             now=now,
-            shapes=known.shapes[known.kinds[item.id]],
-            failures=tuple(earlier(known.of("failures", item.id))),
+            shapes=shapes[kinds[item.id]],
+            failures=tuple(earlier(known.get((item.id, "failures"), ()))),
         )
         for item in group
     ]
@@ -76,14 +75,15 @@ def facts(connection: Connection, group: Sequence[Parsed], once: Once) -> Facts:
     Shapes are those of one lane, of the receipts' own geometries and layouts; for receipts of several lanes there are
     none. ``once`` may keep what many groups share.
     """
-    known = _asked(connection, group, once=once)
-    kinds = known.shapes.items() if len({lane for lane, _ in known.shapes}) == 1 else ()
+    decided = {item.id: LaunchSettings(item) for item in group}
+    known, _ = _asked(connection, group, decided)
+    lanes = {item.receipt.run.lane for item in group}
+    kinds = dict.fromkeys((lane, decided[item.id].shape) for lane in lanes for item in group if len(lanes) == 1)
+    failures = (failure for item in group for failure in earlier(known.get((item.id, "failures"), ())))
     known_facts = Facts(
         superseded=_superseded(connection, group),
-        shapes=tuple(
-            item for kind, held in kinds for item in once(("spread", kind), partial(spread, connection, *kind, held))
-        ),
-        failures=tuple(dict.fromkeys(item for one in group for item in earlier(known.of("failures", one.id)))),
+        shapes=tuple(item for kind in kinds for item in once(("shapes", kind), partial(_shapes, connection, kind))),
+        failures=tuple(dict.fromkeys(failures)),
         now=datetime.now(UTC),
         varied={
             name: once(("varied", name), partial(varied, connection, name))
@@ -94,49 +94,24 @@ def facts(connection: Connection, group: Sequence[Parsed], once: Once) -> Facts:
 
 
 Kind = tuple[str, ShapeKey]  # a lane, with a geometry and a layout: what shapes are asked for by
-
-
-class _Known(NamedTuple):
-    """What the store holds around some receipts: their kinds by id; shapes by kind; by what was asked, rows by id."""
-
-    kinds: Mapping[str, Kind]
-    shapes: Mapping[Kind, tuple[ReachedShape, ...]]
-    rows: Mapping[kin.About, Mapping[str, Sequence[Row]]]
-
-    def of(self, about: kin.About, receipt: str) -> Sequence[Row]:
-        """The rows of one receipt."""
-        return self.rows[about].get(receipt, ())
+Known = Mapping[tuple[str, kin.About], Sequence[Row]]  # what is stored around receipts, by id and what was asked
 
 
 def _asked(
     connection: Connection,
     group: Sequence[Parsed],
-    settings: SettingsOf = LaunchSettings,
+    settings: Mapping[str, LaunchSettings],
+    further: Sequence[Ask] = (),
     *,
     end: bool = False,
-    once: Once = _anew,
-) -> _Known:
-    """Ask for all that facts are made of, in one round trip, which ends the transaction where nothing else is asked."""
-    decided = {item.id: settings(item) for item in group}
-    kind_of = {item.id: (item.receipt.run.lane, decided[item.id].shape) for item in group}
-    kinds = list(dict.fromkeys(kind_of.values()))
-    at_once = engine_of(connection).lateral
-    walks: list[Ask] = [(_ALL_SHAPES, given(*kind)) for kind in kinds] if at_once else []
-    questions = list(kin.questions(group, decided, together=at_once))
-    answers = iter(engine_of(connection).together(connection, [*walks, *(item.ask for item in questions)], end=end))
-    sustained = {
-        kind: tuple(_sustained(kind, next(answers)))
-        if at_once
-        else once(("shapes", kind), partial(_walked, connection, kind))
-        for kind in kinds
-    }
-    by_kind: dict[kin.About, dict[str, Sequence[Row]]] = {about: {} for about in get_args(kin.About)}
-    for question, rows in zip(questions, answers, strict=True):
-        by_kind[question.about].update(question.answered(rows))
-    return _Known(kind_of, sustained, by_kind)
+) -> tuple[Known, list[list[Row]]]:
+    """What is stored around receipts, and the rows of further questions, in one round trip."""
+    asks = {(item.id, about): ask for item in group for about, ask in kin.questions(item, settings[item.id])}
+    rows = engine_of(connection).together(connection, [*further, *asks.values()], end=end)
+    return dict(zip(asks, rows[len(further) :], strict=True)), rows[: len(further)]
 
 
-def _with_kin(group: Sequence[Parsed], known_facts: Facts, known: _Known, actor: str | None = None) -> Facts:
+def _with_kin(group: Sequence[Parsed], known_facts: Facts, known: Known, actor: str | None = None) -> Facts:
     """Facts with the stored witnesses of these receipts, newest first, and the launches that they witness.
 
     ``actor`` submits those of them that are not stored.
@@ -147,30 +122,26 @@ def _with_kin(group: Sequence[Parsed], known_facts: Facts, known: _Known, actor:
     for item in group:
         named = item.receipt.run.witness_for
         related = witnesses if named is None else witnessed
-        for row in known.of("witnesses", item.id):
+        for row in known.get((item.id, "witnesses"), ()):
             other, (its, own) = _parsed(row), row[3:]
             related[other.id] = other
             if not same_principal(its, own or actor):
                 strangers.add(other.id if named is None else item.id)
     # Receipts that come in together have not seen one another in the store.
-    resumed = {**known_facts.resumed, **_first("resumed", group, known)}
+    resumed = {item.id: _parsed(rows[0]) for item in group if (rows := known.get((item.id, "resumed")))}
     at_once = {
-        item.id: (*known_facts.at_once.get(item.id, ()), *map(_parsed, known.of("at_once", item.id)))
+        item.id: (*known_facts.at_once.get(item.id, ()), *map(_parsed, known.get((item.id, "at_once"), ())))
         for item in group
-        if item.id in known_facts.at_once or known.of("at_once", item.id)
+        if item.id in known_facts.at_once or known.get((item.id, "at_once"), ())
     }
     return replace(
         known_facts,
         witnesses=tuple(witnesses.values()),
         witnessed=tuple(witnessed.values()),
-        resumed=resumed,
+        resumed={**known_facts.resumed, **resumed},
         at_once=at_once,
         strangers=frozenset(strangers),
     )
-
-
-def _first(about: kin.About, group: Sequence[Parsed], known: _Known) -> dict[str, Parsed]:
-    return {item.id: _parsed(rows[0]) for item in group if (rows := known.of(about, item.id))}
 
 
 def _parsed(row: Row) -> Parsed:
@@ -207,9 +178,6 @@ def _superseded(connection: Connection, group: Sequence[Parsed]) -> dict[str, tu
     return superseded
 
 
-_BOUNDS: Final = tuple(receipts.c[name] for name in SIZE)
-
-
 def _launches_of(shape: Any) -> ScalarSelect[int]:
     """How many launches had a shape, up to a limit."""
     twin = receipts.alias("twin")
@@ -218,48 +186,39 @@ def _launches_of(shape: Any) -> ScalarSelect[int]:
     return select(func.count()).select_from(few).scalar_subquery()
 
 
-def _first_shape(*conditions: ColumnElement[bool]) -> Select[Any]:
-    """The first shape of a kind that meets these conditions, in the index's order."""
-    whole = (column.is_not(None) for column in _BOUNDS)
-    return select(*_BOUNDS).where(*of_kind(), *conditions, *whole).order_by(*_BOUNDS).limit(1)
+def _first_shape(row: Any, *conditions: ColumnElement[bool]) -> ScalarSelect[Any]:
+    """A launch of the first shape of a kind that meets these conditions, in the index's order."""
+    bounds = [row.c[name] for name in SIZE]
+    whole = (column.is_not(None) for column in bounds)
+    return select(row.c.seq).where(*of_kind(row), *conditions, *whole).order_by(*bounds).limit(1).scalar_subquery()
 
 
-def _next_shape() -> Select[Any]:
-    """The first shape from given bounds on, with how many launches had it."""
-    start = tuple_(*(bindparam(column.name, type_=column.type) for column in _BOUNDS))
-    return _first_shape(tuple_(*_BOUNDS) >= start).add_columns(_launches_of(receipts).label("launches"))
-
-
-def _all_shapes() -> Select[Any]:
-    """Every shape of a kind with how many launches had it: the steps of `_shapes`, which the server takes by itself."""
-    walk = _first_shape().cte("walk", recursive=True)
-    here = tuple_(*(walk.c[column.name] for column in _BOUNDS))
-    following = _first_shape(tuple_(*_BOUNDS) > here).correlate(walk).lateral("following")
-    walk = walk.union_all(select(*following.c).select_from(walk.join(following, true())))
-    return select(*walk.c, _launches_of(walk))
-
-
-_NEXT_SHAPE: Final = SqlStatement(_next_shape())
-_ALL_SHAPES: Final = SqlStatement(_all_shapes())
-
-
-def _sustained(kind: Kind, rows: Iterable[Row]) -> Iterator[ReachedShape]:
-    return (ReachedShape(*row)._replace(key=kind[1]) for row in rows if row[-1])
-
-
-def _walked(connection: Connection, kind: Kind) -> tuple[ReachedShape, ...]:
-    return tuple(_sustained(kind, _shapes(connection, kind)))
-
-
-def _shapes(connection: Connection, kind: Kind) -> Iterator[Row]:
-    """Shapes that launches of a kind sustained: measured training that ended well, is a sample of the rate, and stands.
+def _every_shape() -> Select[Any]:
+    """Shapes that launches of a kind had, with how many show that they sustained it, up to a limit.
 
     One look-up a shape, however many launches had it: a lane has tens of shapes and may have a million launches.
     Shapes of which a part is unstated bound nothing and are left out.
     """
-    at: dict[str, Any] = {**given(*kind), **{column.name: -1 for column in _BOUNDS}}
-    while rows := _NEXT_SHAPE.all(connection, at):
-        chips, sequence_length, micro_batch, depth, _ = rows[0]
-        yield rows[0]
-        # `>=` the next depth rather than `>` this one, for which SQLite steps over every launch of this shape.
-        at.update(chips=chips, sequence_length=sequence_length, micro_batch=micro_batch, depth=depth + 1)
+    here, following = receipts.alias("here"), receipts.alias("following")
+    walk = select(_first_shape(following).label("launch")).cte("walk", recursive=True)
+    # `>=` the next depth rather than `>` this one, for which SQLite steps over every launch of this shape. Sums, for it
+    # looks up no more than the first of several columns where they are compared with columns as they are.
+    bounds = tuple_(*(here.c[name] + int(name == SIZE[-1]) for name in SIZE))
+    further = tuple_(*(following.c[name] for name in SIZE)) >= bounds
+    step = select(_first_shape(following, further)).select_from(walk.join(here, here.c.seq == walk.c.launch))
+    walk = walk.union_all(step)
+    return select(*(here.c[name] for name in SIZE), _launches_of(here)).select_from(
+        walk.join(here, here.c.seq == walk.c.launch)
+    )
+
+
+_SHAPES: Final = SqlStatement(_every_shape())
+
+
+def _sustained(kind: Kind, rows: Iterable[Row]) -> tuple[ReachedShape, ...]:
+    """Shapes that measured training sustained: it ended well, is a sample of the rate, and stands."""
+    return tuple(ReachedShape(*row)._replace(key=kind[1]) for row in rows if row[-1])
+
+
+def _shapes(connection: Connection, kind: Kind) -> tuple[ReachedShape, ...]:
+    return spread(connection, *kind, _sustained(kind, _SHAPES.all(connection, given(*kind))))

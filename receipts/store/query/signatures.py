@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, literal, or_, select
 
 from receipts.axes.settings import LaunchSettings
 from receipts.axes.signature import Signature, unstated
@@ -64,11 +64,7 @@ _NEWEST: Final = (signatures.c.receipt.desc(),)
 
 
 def _look(*conditions: ColumnElement[bool], order: tuple[Any, ...] = _NEWEST) -> SqlStatement:
-    return SqlStatement(_looking(*conditions, order=order))
-
-
-def _looking(*conditions: ColumnElement[bool], order: tuple[Any, ...] = _NEWEST) -> Select[Any]:
-    return (
+    return SqlStatement(
         select(*_COLUMNS)
         .join(receipts, receipts.c.seq == signatures.c.receipt)
         .where(*conditions, receipts.c.provenance.in_([literal("measured"), literal("quoted")]), standing())
@@ -89,19 +85,12 @@ _WORKED: Final = _look(_SAME, signatures.c.outcome == literal("ok"))
 _FAILED: Final = _look(_SAME, _outcome(*FAILED), _OF_ITS_OWN)
 
 
-def earlier_of(signature: Any, launch: Any, started: Any) -> Select[Any]:
-    """Launches of a signature other than this one that failed before a moment, the newest first; `earlier` reads it."""
-    return _looking(
-        signatures.c.signature == signature,
-        _outcome(*FAILED),
-        _OF_ITS_OWN,
-        receipts.c.launch != launch,
-        receipts.c.started <= started,
-    )
-
-
-_EARLIER: Final = SqlStatement(
-    earlier_of(bindparam("signature"), bindparam("launch"), bindparam("started", type_=receipts.c.started.type))
+_EARLIER: Final = _look(
+    _SAME,
+    _outcome(*FAILED),
+    _OF_ITS_OWN,
+    receipts.c.launch != bindparam("launch"),
+    receipts.c.started <= bindparam("started", type_=receipts.c.started.type),
 )
 _SMALLER: Final = _look(
     _BASE,

@@ -47,8 +47,6 @@ _ARRAYS: Final = ((SmallInteger, "smallint"), (String, "text"), (LargeBinary, "b
 class Postgres:
     """What PostgreSQL does in its own way; `Sqlite` has the same methods."""
 
-    # Whether a query may refer to rows beside it (LATERAL), so that many questions are one statement.
-    lateral: Final = True
     # A submit that is refused or repeated has taken numbers that no row gets.
     numbers_skip: Final = True
 

@@ -27,8 +27,6 @@ WRITES: Final = "receipts_writes"  # the option of a connection that says which
 class Sqlite:
     """What SQLite does in its own way; `Postgres` has the same methods."""
 
-    # Whether a query may refer to rows beside it (LATERAL), so that many questions are one statement.
-    lateral: Final = False
     # Whether numbers are left out where nothing was deleted.
     numbers_skip: Final = False
 
