@@ -7,7 +7,7 @@ A value that one side alone states is *unknown*, never equal.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from receipts.axes.effective import (
@@ -88,21 +88,29 @@ def difference(
     the same still counts. A common context holds what neither states, but for the leaf paths ``varied``, of which two
     values were seen under it.
     """
-    held_by_context = same_context(a, b)
-    axes = _by_axes(a, b, held_by_context, not_applicable, varied)
-    return replace(
-        axes,
-        derived=(*axes.derived, *_differing(a, b, Role.DERIVED)),
+    tally = _tallied(a, b, same_context(a, b), not_applicable, varied)
+    return Difference(
+        changed=tuple(Change(axis, tuple(members)) for axis, members in tally.changed.items()),
+        # A changed axis is already counted: what else is unknown of it cannot add a second change.
+        unknown=tuple(
+            Unknown(axis, tuple(member for member, _ in gaps), _side([side for _, side in gaps]))
+            for axis, gaps in tally.gaps.items()
+            if axis not in tally.changed
+        ),
+        derived=(*tally.follows, *_differing(a, b, Role.DERIVED)),
         blocks=_differing(a, b, Role.BLOCK),
         regimes=_differing(a, b, Role.REGIME),
         work=_differing(a, b, Role.WORK),
+        equal=tuple(tally.equal),
+        held=tuple(tally.held),
+        not_applicable=tuple(tally.not_applicable),
     )
 
 
-def _by_axes(
+def _tallied(
     a: Parsed, b: Parsed, held_by_context: bool, not_applicable: Collection[str], varied: frozenset[str]
-) -> Difference:
-    """What follows from settings and context alone: all but blocks, regimes, work, and what is derived of itself."""
+) -> _MemberTally:
+    """What follows from settings and context alone."""
     left, right = effective(a), effective(b)
     tally = _MemberTally()
     for path, axis in _paths(left, right):
@@ -130,7 +138,7 @@ def _by_axes(
             tally.change(axis, Member(path, va, vb))
     _compare_code(left, right, held_by_context and varied.isdisjoint(CODE), "code" in not_applicable, tally)
     _compare_completeness(a, b, held_by_context, not_applicable, tally)
-    return tally.close()
+    return tally
 
 
 def _brought(path: str, left: Mapping[str, Any], right: Mapping[str, Any], va: Any, vb: Any) -> bool:
@@ -235,38 +243,18 @@ class _MemberTally:
     """Collects members under their axes while the leaves are walked."""
 
     def __init__(self) -> None:
-        self._changed: dict[str, list[Member]] = {}
-        self._unknown: dict[str, list[tuple[Member, Side]]] = {}
+        self.changed: dict[str, list[Member]] = {}
+        self.gaps: dict[str, list[tuple[Member, Side]]] = {}
         self.equal: list[str] = []
         self.follows: list[Member] = []
         self.held: list[str] = []
         self.not_applicable: list[str] = []
 
     def change(self, axis: str, member: Member) -> None:
-        self._changed.setdefault(axis, []).append(member)
+        self.changed.setdefault(axis, []).append(member)
 
     def unknown(self, axis: str, member: Member, missing: Side) -> None:
-        self._unknown.setdefault(axis, []).append((member, missing))
-
-    def close(self) -> Difference:
-        changed = tuple(Change(axis, tuple(members)) for axis, members in self._changed.items())
-        # A changed axis is already counted: what else is unknown of it cannot add a second change.
-        unknown = tuple(
-            Unknown(axis, tuple(member for member, _ in gaps), _side([side for _, side in gaps]))
-            for axis, gaps in self._unknown.items()
-            if axis not in self._changed
-        )
-        return Difference(
-            changed=changed,
-            unknown=unknown,
-            derived=tuple(self.follows),
-            blocks=(),
-            regimes=(),
-            work=(),
-            equal=tuple(self.equal),
-            held=tuple(self.held),
-            not_applicable=tuple(self.not_applicable),
-        )
+        self.gaps.setdefault(axis, []).append((member, missing))
 
 
 def _side(sides: list[Side]) -> Side:

@@ -181,9 +181,8 @@ def effective_values(of: DecidedLeaves) -> Mapping[str, Value]:
         values["numerics.compute_dtype"] = dtype
     merged = {**stated, **values}
     for switch in SWITCHES:
-        decided = switch(merged)
-        if decided is not None:
-            values[decided[0]] = decided[1]
+        if switch.holds(merged):
+            values[switch.path] = switch.value
     values.update(_graphs(stated))
     values.update(_stack(stated))
     machine = values.get("hardware.accelerator")

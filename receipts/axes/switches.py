@@ -6,7 +6,7 @@ Each rule reads stated leaves alone. What a rule does not decide keeps the value
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipts.receipt.dtypes import dtype_of
 
@@ -35,45 +35,38 @@ FOLLOWS: Mapping[str, str] = {
 }
 
 
-def _off_at_one(switch: str, degree: str) -> Callable[[Stated], tuple[str, Value] | None]:
-    def rule(stated: Stated) -> tuple[str, Value] | None:
+class Switch(NamedTuple):
+    """A switch, and what it does where a rule on stated leaves holds."""
+
+    path: str
+    holds: Callable[[Stated], bool]
+    value: Value = OFF
+
+
+def _off_at_one(switch: str, degree: str) -> Switch:
+    def holds(stated: Stated) -> bool:
         typed = stated.get(switch)
         # True equals 1, and means the opposite of one virtual stage.
-        off = typed is False or typed == OFF or (typed == 1 and typed is not True)
-        return (switch, OFF) if stated.get(degree) == 1 or off else None
+        return stated.get(degree) == 1 or typed is False or typed == OFF or (typed == 1 and typed is not True)
 
-    return rule
-
-
-def _without(switch: str, count: str, value: Value = OFF) -> Callable[[Stated], tuple[str, Value] | None]:
-    def rule(stated: Stated) -> tuple[str, Value] | None:
-        return (switch, value) if stated.get(count) == 0 else None
-
-    return rule
+    return Switch(switch, holds)
 
 
-def _fp8(switch: str) -> Callable[[Stated], tuple[str, Value] | None]:
-    def rule(stated: Stated) -> tuple[str, Value] | None:
-        # A type that the registry does not know may be an FP8 by another name: then the recipe counts as typed.
-        return (switch, OFF) if dtype_of(stated.get("numerics.compute_dtype")) in _WIDE else None
-
-    return rule
+def _without(switch: str, count: str, value: Value = OFF) -> Switch:
+    return Switch(switch, lambda stated: stated.get(count) == 0, value)
 
 
-def _without_adapters(switch: str) -> Callable[[Stated], tuple[str, Value] | None]:
-    def rule(stated: Stated) -> tuple[str, Value] | None:
-        return (switch, OFF) if stated.get("numerics.adapters.kind") == OFF else None
-
-    return rule
+def _is_wide(stated: Stated) -> bool:
+    # A type that the registry does not know may be an FP8 by another name: then the recipe counts as typed.
+    return dtype_of(stated.get("numerics.compute_dtype")) in _WIDE
 
 
-def _eager_regions(stated: Stated) -> tuple[str, Value] | None:
-    whole = stated.get("compile.posture") not in (None, "regional")
-    return ("compile.regions", OFF) if whole else None
+def _has_no_adapters(stated: Stated) -> bool:
+    return bool(stated.get("numerics.adapters.kind") == OFF)
 
 
-# What a switch does where another leaf decides it. Each rule names the switch and reads stated leaves alone.
-SWITCHES: tuple[Callable[[Stated], tuple[str, Value] | None], ...] = (
+# What a switch does where another leaf decides it.
+SWITCHES: tuple[Switch, ...] = (
     *(_off_at_one(switch, degree) for switch, degree in FOLLOWS.items()),
     _without("parallelism.expert", "model.experts", 1),
     _without("parallelism.expert_tensor", "model.experts", 1),
@@ -84,8 +77,8 @@ SWITCHES: tuple[Callable[[Stated], tuple[str, Value] | None], ...] = (
     _without("path.dispatch", "model.experts"),
     _without("model.mtp_wiring", "model.mtp_depth"),
     _without("path.mtp_cross_entropy", "model.mtp_depth"),
-    _fp8("numerics.fp8_recipe"),
-    _fp8("numerics.fp8_scope"),
-    _eager_regions,
-    *(_without_adapters(f"numerics.adapters.{leaf}") for leaf in ("rank", "injected", "gradient_sync")),
+    Switch("numerics.fp8_recipe", _is_wide),
+    Switch("numerics.fp8_scope", _is_wide),
+    Switch("compile.regions", lambda stated: stated.get("compile.posture") not in (None, "regional")),
+    *(Switch(f"numerics.adapters.{leaf}", _has_no_adapters) for leaf in ("rank", "injected", "gradient_sync")),
 )

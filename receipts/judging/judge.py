@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
@@ -35,13 +35,13 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-def judge_case(case: Case, rules: RuleSet, subject: Subject = "receipt") -> tuple[Finding, ...]:
+def judge_case(case: Case, rules: RuleSet) -> tuple[Finding, ...]:
     """Every finding of the rules on one receipt, in the order of their codes."""
-    findings = _findings(case, rules.of_launch, subject)
+    findings = _findings(case, rules.of_launch)
     of_configuration = _of_configuration(case, rules) if rules.of_configuration else ()
     if of_configuration:
         receipt = case.launch.parsed.id
-        findings += [replace(item, subject=subject, receipt=receipt) for item in of_configuration]
+        findings += [replace(item, receipt=receipt) for item in of_configuration]
         findings.sort(key=_CODE)
     return tuple(_explained(case.parsed, item) for item in findings)
 
@@ -52,8 +52,8 @@ def _explained(parsed: Parsed, item: Finding) -> Finding:
     return replace(item, found=f"{item.found}: {why}") if why else item
 
 
-def _findings(case: Case, rules: tuple[Rule, ...], subject: Subject) -> list[Finding]:
-    return [one for item in rules for one in _guard(item, partial(_judge_one, item, subject), case)]
+def _findings(case: Case, rules: tuple[Rule, ...]) -> list[Finding]:
+    return [one for item in rules for one in _guard(item, partial(_judge_one, item), case)]
 
 
 def _of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...]:
@@ -73,24 +73,24 @@ def _findings_of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...
     alone = Case(Launch(shown, case.lane), case.lane)
     # What a cached property would look up again: the witnesses were asked already, for the whole receipt.
     vars(alone)["borrowed"] = replace(case.borrowed, parsed=shown)
-    return tuple(_findings(alone, rules.of_configuration, "receipt"))
+    return tuple(_findings(alone, rules.of_configuration))
 
 
-def _judge_one(item: Rule, subject: Subject, case: Case) -> list[Finding]:
+def _judge_one(item: Rule, case: Case) -> list[Finding]:
     """What a rule finds in what is stated. An offense stands whatever else is unstated; without one, a gap is open."""
     if not item.applies(case):
         return []
     receipt, heavy = case.launch.parsed.id, item.level is Level.ERROR
     if item.uses_facts and case.facts is None:
         do = "name a store with --store"
-        return [_unjudged(item, "store", "no store was asked", do, subject, receipt)] if heavy else []
-    findings = [_finding(item, _with_witness(case, offense), subject, receipt) for offense in item.judge(case)]
+        return [_unjudged(item, "store", "no store was asked", do, "receipt", receipt)] if heavy else []
+    findings = [_finding(item, _with_witness(case, offense), "receipt", receipt) for offense in item.judge(case)]
     if heavy and (missing := item.missing(case)):
         # Beside an offense the gaps are shown, so that all that is unstated is listed at once.
         level = Level.SHOWN if any(one.level is Level.ERROR for one in findings) else Level.OPEN
         for need in missing:
             do = STATE + need.replace("|", " or ")
-            findings.append(_unjudged(item, need.split("|")[0], "not stated", do, subject, receipt, level))
+            findings.append(_unjudged(item, need.split("|")[0], "not stated", do, "receipt", receipt, level))
     return findings
 
 
@@ -118,20 +118,18 @@ def judge_pair(pair: PairCase, rules: RuleSet) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def judge_claim(case: ClaimCase, rules: RuleSet) -> tuple[Finding, ...]:
-    """Every finding of the rules on a claim, in the order of their codes. A rule that needs Facts is silent without."""
-    return _of_claim(case, [item for item in rules.on("claim") if not (item.uses_facts and case.facts is None)])
+def judge_claim(case: ClaimCase | StatementCase, rules: RuleSet) -> tuple[Finding, ...]:
+    """Every finding of the rules on a claim, or on a statement in prose, in the order of their codes.
 
-
-def judge_statement(case: StatementCase, rules: RuleSet) -> tuple[Finding, ...]:
-    """Every finding of the rules on a statement in prose, in the order of their codes."""
-    return _of_claim(case, rules.on("statement"))
-
-
-def _of_claim(case: ClaimCase | StatementCase, rules: Sequence[Rule]) -> tuple[Finding, ...]:
-    asked = (item for item in rules if _guard(item, item.applies, case))
+    A rule on a claim that needs Facts is silent without.
+    """
+    if isinstance(case, ClaimCase):
+        asked = [item for item in rules.on("claim") if not item.uses_facts or case.facts is not None]
+    else:
+        asked = list(rules.on("statement"))
+    applying = (item for item in asked if _guard(item, item.applies, case))
     return tuple(
-        _finding(one, offense, "claim", None) for one in asked for offense in _guard(one, _offenses(one), case)
+        _finding(one, offense, "claim", None) for one in applying for offense in _guard(one, _offenses(one), case)
     )
 
 
@@ -178,12 +176,8 @@ def _guard(item: Rule, call: Callable[[S], T], subject: S) -> T:
     except ReceiptsError:
         raise
     except Exception as error:
-        raise _fault(item, error) from error
-
-
-def _fault(item: Rule, error: Exception) -> RuleError:
-    """Whatever a rule raises is a fault of that rule, named, and never a pass."""
-    return RuleError(f"rule {item.code} {item.name} raised {type(error).__name__}: {error}")
+        # Whatever a rule raises is a fault of that rule, named, and never a pass.
+        raise RuleError(f"rule {item.code} {item.name} raised {type(error).__name__}: {error}") from error
 
 
 def _finding(item: Rule, offense: Offense, subject: Subject, receipt: str | None) -> Finding:

@@ -6,6 +6,7 @@ A *role* tells what a comparison does with the leaf; see ``schema/receipt-1.md``
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, GetPydanticSchema
@@ -55,61 +56,28 @@ Share = Annotated[float, _plain(float_schema(ge=0, le=1))]
 Amount = Annotated[float, _plain(float_schema(ge=0))]
 
 
-def _leaf(role: Role, description: str, *, default: Any = None, alias: str | None = None, **extra: Any) -> Any:
-    declared = {"role": role.value, **{key: value for key, value in extra.items() if value is not None}}
-    return Field(default=default, alias=alias, description=description, json_schema_extra={"receipts": declared})
+def _leaf(role: Role, description: str, *, required: bool = False, alias: str | None = None, **extra: Any) -> Any:
+    declared = {"role": role.value, "axis": extra.pop("of", None), **extra}
+    return Field(
+        default=... if required else None,
+        alias=alias,
+        description=description,
+        json_schema_extra={"receipts": {key: value for key, value in declared.items() if value is not None}},
+    )
 
 
-def axis(
-    description: str, *, of: str | None = None, unit: str | None = None, since: str = SINCE, required: bool = False
-) -> Any:
-    """An axis. ``of`` names the axis of which this leaf is one member; alone, the leaf is an axis itself."""
-    return _leaf(Role.AXIS, description, default=... if required else None, axis=of, unit=unit, since=since)
-
-
-def replicate(description: str, *, required: bool = False) -> Any:
-    """What launches of one configuration are meant to differ in."""
-    return _leaf(Role.REPLICATE, description, default=... if required else None)
-
-
-def block(description: str) -> Any:
-    """Where the launch happened to run."""
-    return _leaf(Role.BLOCK, description)
-
-
-def derived(description: str, *, unit: str | None = None, follows: str | None = None) -> Any:
-    """A value that other axes determine; ``follows`` says how, in words."""
-    return _leaf(Role.DERIVED, description, unit=unit, follows=follows)
-
-
-def regime(description: str, *, unit: str | None = None) -> Any:
-    """How the measurement was taken."""
-    return _leaf(Role.REGIME, description, unit=unit)
-
-
-def work(description: str, *, unit: str | None = None) -> Any:
-    """How much the launch did."""
-    return _leaf(Role.WORK, description, unit=unit)
-
-
-def observed(description: str, *, unit: str | None = None) -> Any:
-    """What was seen while it ran."""
-    return _leaf(Role.OBSERVATION, description, unit=unit)
-
-
-def ending(description: str, *, required: bool = False, alias: str | None = None) -> Any:
-    """How the launch ended. ``alias`` is the key in the document where Python keeps the word for itself."""
-    return _leaf(Role.OUTCOME, description, default=... if required else None, alias=alias)
-
-
-def note(description: str, *, required: bool = False) -> Any:
-    """For people, and for links between receipts."""
-    return _leaf(Role.NOTE, description, default=... if required else None)
-
-
-def required_regime(description: str) -> Any:
-    """A regime that every receipt states."""
-    return _leaf(Role.REGIME, description, default=...)
+# Each takes the description, and by name: `unit`, `required`, `alias` (the key in the document where Python keeps the
+# word for itself), `since`, `of` (the axis of which a leaf is one member; alone, it is an axis itself) and `follows`
+# (how a derived value does, in words).
+axis = partial(_leaf, Role.AXIS, since=SINCE)
+replicate = partial(_leaf, Role.REPLICATE)
+block = partial(_leaf, Role.BLOCK)
+derived = partial(_leaf, Role.DERIVED)
+regime = partial(_leaf, Role.REGIME)
+work = partial(_leaf, Role.WORK)
+observed = partial(_leaf, Role.OBSERVATION)
+ending = partial(_leaf, Role.OUTCOME)
+note = partial(_leaf, Role.NOTE)
 
 
 def section(description: str) -> Any:

@@ -14,8 +14,8 @@ from receipts.receipt.leaf import (
     ending,
     note,
     observed,
+    regime,
     replicate,
-    required_regime,
     section,
 )
 from receipts.receipt.maps import Observed
@@ -64,7 +64,7 @@ class Run(Section):
         required=True,
     )
     lane: Name = note("Name of the lane, the contract that applies to the launch.", required=True)
-    kind: Kind = required_regime("What was run.")
+    kind: Kind = regime("What was run.", required=True)
     outcome: Outcome = ending("How the launch ended.", required=True)
     provenance: Provenance = note(
         "Origin of the numbers: measured, quoted from elsewhere, projected, or illustrative.",

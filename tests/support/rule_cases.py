@@ -24,7 +24,8 @@ from zlib import crc32
 from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.compare import Request, compare
 from receipts.judging.facts import EarlierFailure, Facts, ReachedShape
-from receipts.judging.judge import judge_case, judge_statement
+from receipts.judging.judge import judge_case
+from receipts.judging.judge import judge_claim as judge_prose
 from receipts.judging.rule import Case, Rule, StatementCase
 from receipts.judging.rulebook import Rulebook, RuleSet, builtin
 from receipts.judging.verdict import Finding, Level, Lost
@@ -229,7 +230,7 @@ def findings(case: RuleCase, rule: Rule) -> tuple[Finding, ...]:
         table = {
             key: tuple(value) if isinstance(value, list) else value for key, value in case.table["statement"].items()
         }
-        return judge_statement(StatementCase(**table), only(rule))
+        return judge_prose(StatementCase(**table), only(rule))
     if rule.subject == "claim":
         return tuple(item for item in judge_claim(case.table).findings if item.code == rule.code)
     if rule.subject == "receipt":

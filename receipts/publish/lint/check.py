@@ -88,7 +88,7 @@ class Checker:
         return replace(answer, code=code, statement=item)
 
     def _answer(self, item: Statement) -> LintResult:
-        from receipts.judging.judge import judge_statement
+        from receipts.judging.judge import judge_claim
 
         link = item.link
         case = StatementCase(
@@ -100,7 +100,7 @@ class Checker:
                 "refuted", f"{what} ({figure.file})", "quote the recipe, or link to another", "overstated"
             )
         if link is None:
-            for finding in judge_statement(case, self._rulebook.rules):
+            for finding in judge_claim(case, self._rulebook.rules):
                 return LintResult("unreceipted", finding.found, finding.do, finding.code)
             return LintResult("ignored", item.ignored)
         if link.problem:
@@ -123,7 +123,7 @@ class Checker:
 
     def _across_lanes(self, item: Statement) -> LintResult | None:
         """A refusal of a number that the page ranks beside one of another lane; None where it does not."""
-        from receipts.judging.judge import judge_statement
+        from receipts.judging.judge import judge_claim
 
         receipts = [self._receipts[word] for word in item.link.receipts if word in self._receipts] if item.link else []
         if not receipts:
@@ -135,7 +135,7 @@ class Checker:
             *(item.text, item.place, item.link.receipts if item.link else (), "", item.ignored),
             *(item.metric, tuple(sorted(ranked))),
         )
-        for finding in judge_statement(case, self._rulebook.rules):
+        for finding in judge_claim(case, self._rulebook.rules):
             return LintResult("refuted", finding.found, finding.do, finding.code)
         return None
 
