@@ -56,6 +56,34 @@ def balanced(text: str) -> int:
     return depth
 
 
+class Brackets:
+    """The lines of one printed object, until its braces close; true while one is open. It began on ``line``."""
+
+    def __init__(self, most: int) -> None:
+        self.line = self._depth = 0
+        self._most = most
+        self._lines: list[str] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    def begin(self, text: str, line: int) -> bool:
+        """Begin with the text from the first brace on; whether the object goes on below."""
+        self._lines, self.line, self._depth = [text], line, balanced(text)
+        return self._depth > 0
+
+    def more(self, text: str, *, glued: bool = False) -> bool:
+        """Take one more line, or the rest of the one before (``glued``); whether the object goes on below it."""
+        self._lines.append(self._lines.pop() + text if glued else text)
+        self._depth += balanced(text)
+        return self._depth > 0 and len(self._lines) < self._most
+
+    def take(self) -> str:
+        """The object, closed where it was cut off; nothing where none is open, as none is afterwards."""
+        lines, self._lines = self._lines, []
+        return "\n".join(lines) + "}" * max(0, self._depth) if lines else ""
+
+
 def flattened(value: Any, prefix: str = "", depth: int = 8) -> dict[str, Any]:
     """Leaves of nested dictionaries by dotted names, ``training.seq_len``; lists are leaves."""
     if not isinstance(value, dict) or not depth:

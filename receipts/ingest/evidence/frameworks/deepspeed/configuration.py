@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.json_bounds import JsonReader
-from receipts.ingest.evidence.literal import balanced, flattened, integer, literal, number
+from receipts.ingest.evidence.literal import Brackets, flattened, integer, literal, number
 from receipts.ingest.evidence.reading import Reading
 
 _BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu")
@@ -71,7 +71,6 @@ _JSON = re.compile(r"(?:print_user_config\].*|:print\]\s+)json = (\{.*)$")
 _WORKER = re.compile(r"^\s*[\w.-]{1,60}:\s(?=\s*[\"}\]])")
 _SIZES: Final = vocabulary.table("deepspeed")["configuration"]
 _DTYPES: Final = vocabulary.table("deepspeed")["words"]["dtypes"]
-_MAX_BLOCK: Final = 2000
 
 
 class DeepSpeedConfig:
@@ -81,8 +80,7 @@ class DeepSpeedConfig:
         self.reading = reading
         self.records = 0
         self.steps_per_print: int | None = None
-        self._block: list[str] = []
-        self._block_line = self._depth = 0
+        self._block = Brackets(most=2000)
 
     @property
     def open(self) -> bool:
@@ -92,8 +90,7 @@ class DeepSpeedConfig:
     def line(self, text: str, line: int) -> None:
         """One line that is none of a JSON block's, or its first one."""
         if match := _JSON.search(text):
-            self._block, self._block_line, self._depth = [match[1]], line, balanced(match[1])
-            if self._depth <= 0:
+            if not self._block.begin(match[1], line):
                 self.close()
             return
         if match := _ENTRY.search(text):
@@ -116,17 +113,14 @@ class DeepSpeedConfig:
     def more(self, text: str) -> None:
         """One more line of the user's JSON."""
         text = _WORKER.sub("", text)
-        self._block.append(text)
-        self._depth += balanced(text)
-        if self._depth <= 0 or len(self._block) >= _MAX_BLOCK or text.startswith("["):
+        if not self._block.more(text) or text.startswith("["):
             self.close()
 
     def close(self) -> None:
         """Take the user's JSON, whole or cut off, where one is open."""
-        lines, self._block = self._block, []
-        settings = literal("\n".join(lines)) if lines else None
+        settings = literal(self._block.take())
         if isinstance(settings, dict):
-            self.settings(settings, self._block_line)
+            self.settings(settings, self._block.line)
 
     def settings(self, values: dict[str, Any], line: int) -> None:
         """The user's settings as an object."""

@@ -60,7 +60,7 @@ class HfTrainer(RecordReader):
         self._echoed = False
         self._places = Places()
         self._steps = StepTable()
-        self._block = DictBlock()
+        self._block = DictBlock(most=80)
         self._events = ProfileEvents(self.reading)
         self._metrics = MetricTable()
         self._hidden = self.bare = False
@@ -68,7 +68,7 @@ class HfTrainer(RecordReader):
     def line(self, text: str, number: int) -> bool:
         """Take one line; True within a dictionary or a table that goes on below."""
         if self._block:
-            if self._block.more(text):
+            if self._block.add(text):
                 return True
             self.joined(self._block.take(), self._block.line)
             return False
@@ -198,7 +198,7 @@ class HfTrainer(RecordReader):
         if self._summaries(text, line):
             return True
         if "_runtime'" in text or '_runtime"' in text or "'loss'" in text or "_mem_gpu_" in text:
-            return self.joined(self._block.begin(text, line), line) or bool(self._block)
+            return self.joined(self._block.open(text, line), line) or bool(self._block)
         return False
 
     def joined(self, text: str, line: int) -> bool:

@@ -23,7 +23,6 @@ from receipts.ingest.evidence.record import Form, LineRecord, RecordRows
 from receipts.ingest.evidence.records import RANK as RANKS
 from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.steps import ABSENT, Steps
-from receipts.ingest.evidence.vocabulary import Label
 
 # What is left of a colour code whose escape character was lost on the way: `[31mstep:`.
 _RESIDUE = re.compile(r"(?:#?\\?x?0?33)?\[\d{1,3}(?:;\d{1,3}){0,5}m")
@@ -70,7 +69,7 @@ class Torchtitan(RecordReader):
         super().__init__()
         self._config = TorchtitanConfig(self.reading)
         self._stated = 0
-        self._block = ConfigBlock()
+        self._block = ConfigBlock(most=4000)
         self._wrapped_trainer = False
         self._peak: dict[int | None, tuple[float, int, int]] = {}
         self._disturbed: dict[int | None, Reason] = {}
@@ -87,10 +86,6 @@ class Torchtitan(RecordReader):
         """The places of a record's figures, where no colour's rest stands between them."""
         return {} if _RESIDUE.search(text) else super().spans(text)
 
-    def label(self, word: str) -> Label | None:
-        """What a label means, in any case."""
-        return self.labels.get(word) or self.labels.get(word.lower())
-
     def find(self, text: str) -> list[LineRecord]:
         """The records on a line, but for those of an evaluation."""
         if "step" not in text and "Step" not in text and "STEP" not in text:
@@ -100,11 +95,11 @@ class Torchtitan(RecordReader):
 
     def inside(self) -> bool:
         """Whether a printed configuration, or a line that a page wrapped, goes on."""
-        return self._block.open or self._wrapped_trainer
+        return bool(self._block) or self._wrapped_trainer
 
     def rows(self, rows: RecordRows) -> None:
         """Take records; a step's time follows from the tokens of a step and the rate of a chip."""
-        if self._block.open:
+        if self._block:
             self._document()
         figures = rows.figures
         ranks: list[int | None] = [*rows.counts.get(RANKS, [])] or [None] * len(rows.steps)
@@ -173,8 +168,8 @@ class Torchtitan(RecordReader):
     def other(self, text: str, line: int) -> None:
         """Take a line of the configuration, or one that says what happened between the steps."""
         self._asked = True
-        if self._block.open:
-            if not self._block.take(text):
+        if self._block:
+            if not self._block.add(text):
                 self._document()
             return
         if "elapsed time per iteration" in text:
@@ -189,9 +184,9 @@ class Torchtitan(RecordReader):
         """Whether a line prints a configuration, or begins one."""
         running = "Running with args: {" in text or "Running with configs: {" in text
         if ("Running with " in text or "Building " in text) and text.rstrip().endswith("{"):
-            return self._block.begin(text, text.rindex("{"), line) or True
+            return self._block.open(text, text.rindex("{"), line) or True
         if running and balanced(text) > 0:
-            return self._block.begin(text, text.index("{"), line)
+            return self._block.open(text, text.index("{"), line)
         if running:
             self._stated += self._config.document(text, line)
         return running
@@ -224,7 +219,7 @@ class Torchtitan(RecordReader):
 
     def _document(self) -> None:
         self._asked = True
-        self._stated += self._config.document(*self._block.end())
+        self._stated += self._config.document(self._block.take(), self._block.line)
 
 
 def _interval(numbers: list[int]) -> int | None:
