@@ -23,11 +23,12 @@ from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
 from receipts.ingest.evidence.frameworks.tensorboard.tags import DIALECTS
 from receipts.ingest.evidence.frameworks.wandb import configuration as wandb_config
 from receipts.ingest.evidence.frameworks.wandb.run_file import MAGIC, records
+from receipts.ingest.evidence.json_bounds import JsonReader
 from receipts.ingest.evidence.literal import number
 from receipts.ingest.evidence.protobuf.messages import Message
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import MAX_DOCUMENT, Source
+from receipts.ingest.evidence.stream import Source
 from receipts.receipt.accelerators import find
 
 _STEP_NAMES: Final = tuple(dict.fromkeys(name for dialect in DIALECTS for name in dialect.step))
@@ -139,10 +140,11 @@ class ConfigFile(FileReader):
         return [reading]
 
 
-class Metadata(FileReader):
+class Metadata(JsonReader):
     """Reads ``wandb-metadata.json``: when it began, Python, the accelerator of the first host."""
 
     source: ClassVar[str] = "wandb"
+    what: ClassVar[str] = "the metadata of a run"
 
     @classmethod
     def claims(cls, head: bytes) -> bool:
@@ -151,14 +153,11 @@ class Metadata(FileReader):
             head.lstrip().startswith(b"{") and b'"executable"' in head and b'"program"' in head and b'"python"' in head
         )
 
-    def read(self, source: Source) -> list[Reading]:
-        """One reading of the machine."""
-        reading = Reading(self.source, records=1)
-        text = source.document()
-        document = parsed(text or b"", MAX_DOCUMENT)
+    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
+        """When it began, on what."""
         if not isinstance(document, dict):
-            reading.remark("broken", "the metadata are no JSON object")
-            return [reading]
+            return
+        reading.records = 1
         _machine(
             reading,
             document.get("python"),
@@ -170,7 +169,6 @@ class Metadata(FileReader):
         started = document.get("startedAt")
         if isinstance(started, str) and started[:4].isdigit():
             reading.state("run.started", started if started.endswith("Z") else f"{started}Z", started)
-        return [reading]
 
 
 def _items(update: Message, number: int) -> list[tuple[str, Any]]:
