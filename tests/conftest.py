@@ -16,7 +16,7 @@ import pytest
 import postgres_server
 from browser import browser_found, chromium, demo_pages
 from command_line import shell
-from receipts.ingest.evidence.scan import _Scanner
+from receipts.ingest.evidence.scan import Scanner
 from served import client, guarded, listening, server
 from store_copies import DatabaseCopies, FileCopies, Fill, no_receipts
 from thorough import unless_thorough
@@ -69,13 +69,13 @@ def no_reader_breaks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     A test that breaks one by intent is marked ``breaks_readers``.
     """
     broken: list[str] = []
-    drop = _Scanner._fail
+    drop = Scanner._fail
 
-    def noted(scanner: _Scanner, index: int, error: Exception, number: int) -> None:
+    def noted(scanner: Scanner, index: int, error: Exception, number: int) -> None:
         broken.append(f"{scanner._readers[index].source} at line {number}: {error!r}")
         drop(scanner, index, error, number)
 
-    monkeypatch.setattr(_Scanner, "_fail", noted)
+    monkeypatch.setattr(Scanner, "_fail", noted)
     yield
     if broken and request.node.get_closest_marker("breaks_readers") is None:
         pytest.fail(f"a reader broke: {'; '.join(broken)}", pytrace=False)

@@ -84,8 +84,8 @@ class RecordReader(LineReader):
         return True
 
     def label(self, word: str) -> Label | None:
-        """What a label means; None where nothing is kept."""
-        return self.labels.get(word)
+        """What a label means, in its own case or in small letters; None where nothing is kept."""
+        return self.labels.get(word) or self.labels.get(word.lower())
 
     def parse(self, word: str) -> float | None:
         """The figure that a word is."""

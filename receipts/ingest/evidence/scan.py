@@ -43,7 +43,7 @@ def scan(chunks: Iterable[bytes], kinds: Sequence[type[LineReader]] | None = Non
     A line goes to a reader that has an anchor on it, and as long as the reader asks for more.
     """
     classes = tuple(kinds) if kinds is not None else line_readers()
-    scanner = _Scanner(classes)
+    scanner = Scanner(classes)
     for chunk in chunks:
         scanner.feed(chunk)
     return scanner.finish()
@@ -64,7 +64,9 @@ def _automaton(classes: tuple[type[LineReader], ...]) -> tuple[BytesAhoCorasick,
     return automaton, tuple(wanted.values())
 
 
-class _Scanner:
+class Scanner:
+    """Readers and their anchors, over one log."""
+
     def __init__(self, classes: tuple[type[LineReader], ...]) -> None:
         self._readers = [reader() for reader in classes]
         self._automaton, self._wanted = _automaton(classes)

@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from receipts.ingest.evidence.columns import RecordColumns, in_order
+
+if TYPE_CHECKING:
+    from receipts.ingest.evidence.scan import Scanner
 
 # Records are taken one by one where fewer stand together.
 FEW: Final = 4
 
 
-class Readers(Protocol):
-    """What gives lines and records to readers, by their index."""
-
-    def one(self, index: int, raw: bytes, number: int) -> bool:
-        """Give one line to one reader; whether it asks for the next."""
-
-    def many(self, index: int, columns: RecordColumns) -> bool:
-        """Offer records to one reader; whether it took them."""
-
-    def follows(self, index: int) -> bool:
-        """Whether a reader wants the lines of its companions."""
-
-    def lines_after(self, index: int, piece: bytes, first: int, number: int) -> Iterator[int]:
-        """The numbers of a piece's lines that one reader wants, behind one of them."""
-
-
 class Turn:
     """One piece of a log, from which each reader takes records and lines in turn."""
 
-    def __init__(self, scanner: Readers, piece: bytes, first: int) -> None:
+    def __init__(self, scanner: Scanner, piece: bytes, first: int) -> None:
         self._scanner = scanner
         self._piece = piece
         self._first = first

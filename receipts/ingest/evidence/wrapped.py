@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from receipts.ingest.evidence.record import LineRecord
 
 _MAX_PIECES: Final = 8
 _MAX_RECORD: Final = 4_000
 # What a page puts before the lines that it quotes.
 _MARGIN: Final = " \t>#"
-
-
-class RecordPart(Protocol):
-    """What is looked at of a record: whether it reached its end, and the places of its figures."""
-
-    @property
-    def whole(self) -> bool: ...
-    @property
-    def spans(self) -> Mapping[str, tuple[int, int]]: ...
 
 
 class Pieces:
@@ -45,7 +38,7 @@ class Pieces:
         text, self._text, self._count = self._text, "", 0
         return text, self.line
 
-    def join(self, text: str, find: Callable[[str], Sequence[RecordPart]]) -> str | None:
+    def join(self, text: str, find: Callable[[str], Sequence[LineRecord]]) -> str | None:
         """The record with its next piece; None where the line is no piece of it.
 
         A terminal breaks within words and figures, an editor between words: of both ways the one with more figures is
@@ -63,7 +56,7 @@ class Pieces:
         return ways[best]
 
 
-def _figures(text: str, find: Callable[[str], Sequence[RecordPart]]) -> dict[str, str]:
+def _figures(text: str, find: Callable[[str], Sequence[LineRecord]]) -> dict[str, str]:
     records = find(text)
     if not records:
         return {}

@@ -331,7 +331,7 @@ def test_many_at_once_leave_what_one_after_the_other_leaves(
 @pytest.mark.parametrize("line", DIALECTS, ids=lambda line: line.__name__)
 def test_most_lines_of_every_dialect_are_taken_many_at_once(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = given = 0
-    many, one = scanning._Scanner.many, scanning._Scanner._give
+    many, one = scanning.Scanner.many, scanning.Scanner._give
 
     def counted(self: Any, index: int, columns: Any) -> bool:
         nonlocal taken
@@ -344,8 +344,8 @@ def test_most_lines_of_every_dialect_are_taken_many_at_once(line: Line, monkeypa
         given += 1
         one(self, raw, number, mask)
 
-    monkeypatch.setattr(scanning._Scanner, "many", counted)
-    monkeypatch.setattr(scanning._Scanner, "_give", counted_line)
+    monkeypatch.setattr(scanning.Scanner, "many", counted)
+    monkeypatch.setattr(scanning.Scanner, "_give", counted_line)
     chance = random.Random(1)
     chance.random = lambda: 0.5  # type: ignore[method-assign]
     # The run goes back once: what is printed again is as plain as before.

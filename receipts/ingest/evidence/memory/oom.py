@@ -142,8 +142,7 @@ class OomReader(LineReader):
             self._repeated.add((speaker, block.lines[0]))
         for note in cuda_oom.notes(text):
             self.reading.remark("note", note, block.number)
-        shape = xla_failure.shape(text)
-        if shape is not None and kept:
+        if kept and xla_failure.holds_scores(text):
             # A buffer of batch, heads, rows and columns of scores is what no fused attention makes.
             self.reading.see("attention", "xla_unfused", "kernels", block.number)
         kernel = xla_failure.kernel(text)

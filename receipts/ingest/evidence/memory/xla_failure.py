@@ -18,14 +18,11 @@ _SCORES = re.compile(r"attention|->\w{1,4}qk\b", re.IGNORECASE)
 _SHORTEST_NAMED: Final = 128
 
 
-def shape(text: str) -> tuple[int, ...] | None:
-    """The shape of a matrix of attention scores, whose last two axes are the sequence; else None."""
+def holds_scores(text: str) -> bool:
+    """Whether a report names a matrix of attention scores, whose last two axes are the sequence."""
     shortest = _SHORTEST_NAMED if _SCORES.search(text) else SHORTEST
-    for match in _SHAPE.finditer(text):
-        extents = tuple(int(item) for item in match[1].split(","))
-        if extents[-1] == extents[-2] >= shortest:
-            return extents
-    return None
+    shapes = ([int(extent) for extent in shape.split(",")] for shape in _SHAPE.findall(text))
+    return any(shape[-1] == shape[-2] >= shortest for shape in shapes)
 
 
 def kernel(text: str) -> str | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
-Kind = Literal["Compilation", "Post Compilation", "Execution", "Unexpected Execution"]
 MAX_PLACE: Final = 2_000
 SIZES: Final = {
     "Graph input": "argument_bytes",
@@ -19,7 +18,7 @@ SIZES: Final = {
 class DebugBlock:
     """A block as it grows; sizes are in GiB."""
 
-    kind: Kind
+    kind: str
     line: int
     cause: str = ""
     wants_cause: bool = False
@@ -50,12 +49,6 @@ class DebugBlock:
 def short(frame: str) -> str:
     """``main (train.py:41)`` for ``main (/home/me/train.py:41)``."""
     return re.sub(r"\((?:[^()]*[/\\])?([^()/\\]+:\d+)\)$", r"(\1)", frame)
-
-
-def kind_of(text: str) -> Kind:
-    """The kind of a block by its head."""
-    kinds: tuple[Kind, ...] = ("Compilation", "Post Compilation", "Unexpected Execution")
-    return next((kind for kind in kinds if kind == text), "Execution")
 
 
 def ended_by(cause: str) -> str | None:

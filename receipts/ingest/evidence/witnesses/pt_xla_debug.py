@@ -13,7 +13,7 @@ from typing import Final
 
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import TRANSFERS, CompileSpan, Reading, Report
-from receipts.ingest.evidence.witnesses.pt_xla_block import SIZES, DebugBlock, ended_by, filled, kind_of, short
+from receipts.ingest.evidence.witnesses.pt_xla_block import SIZES, DebugBlock, ended_by, filled, short
 from receipts.ingest.evidence.witnesses.torch_xla_metrics_table import HOST_READ
 
 MAX_HASHES: Final = 100_000
@@ -152,11 +152,11 @@ class PtXlaDebug(LineReader):
             # A rule opens a block, and the same one closes it.
             if block is None or block.kind != kind or block.line == number or filled(block):
                 self._end()
-                self._block = DebugBlock(kind_of(kind), number)
+                self._block = DebugBlock(kind, number)
             return
         if block is None or block.kind != kind:
             self._end()
-            block = self._block = DebugBlock(kind_of(kind), number)
+            block = self._block = DebugBlock(kind, number)
         if block.wants_cause:
             block.cause, block.wants_cause = rest.replace("`", "").strip(), False
         elif rest.endswith(("Compilation Cause", "Execution Cause")):

@@ -13,7 +13,6 @@ from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RecordReader
-from receipts.ingest.evidence.vocabulary import Label
 
 _LABEL = (
     "train loss|train_loss|loss|grad norm|grad_norm|norm|dt|step time|step_time|iter time|time|step_ms|ms/step|s/step|"
@@ -52,10 +51,6 @@ class PlainLoop(RecordReader):
         super().__init__()
         self.fresh = True
         self._divided = False
-
-    def label(self, word: str) -> Label | None:
-        """What a label means, in any case."""
-        return self.labels.get(word.lower())
 
     def rows(self, rows: RecordRows) -> None:
         """Take records; the peak by which nanoGPT divides is said once."""
