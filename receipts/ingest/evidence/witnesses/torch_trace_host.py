@@ -14,7 +14,7 @@ import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -124,7 +124,7 @@ class Host:
             return None
         if library_ops or self._outside():
             return "regional"
-        whole = self._forward()
+        whole = sorted(begin for begin, _, multiplies in self._regions() if multiplies)
         if not whole:
             return "regional" if self._matmuls() else None
         pairs = itertools.pairwise(whole)
@@ -135,14 +135,9 @@ class Host:
 
     def regions(self) -> list[str]:
         """Compiled regions by their numbers; those without any multiplication are called elementwise."""
-        heavy: set[str] = set()
-        names: dict[str, None] = {}
-        for thread in self._threads.values():
-            begins = sorted(thread.matmuls[::2])
-            for begin, end, name in thread.regions:
-                names[name] = None
-                if bisect_right(begins, end) > bisect_left(begins, begin):
-                    heavy.add(name)
+        regions = list(self._regions())
+        names = dict.fromkeys(name for _, name, _ in regions)
+        heavy = {name for _, name, multiplies in regions if multiplies}
         labels = [f"compiled region {name}" if name in heavy else f"elementwise region {name}" for name in names]
         return labels[:MAX_REGIONS]
 
@@ -182,15 +177,12 @@ class Host:
                     return True
         return False
 
-    def _forward(self) -> list[float]:
-        """Begins of compiled regions that multiply, in their order."""
-        seconds: list[float] = []
+    def _regions(self) -> Iterator[tuple[float, str, bool]]:
+        """Begin and name of each compiled region, and whether it multiplies."""
         for thread in self._threads.values():
             begins = sorted(thread.matmuls[::2])
-            for begin, end, _ in thread.regions:
-                if bisect_right(begins, end) > bisect_left(begins, begin):
-                    seconds.append(begin)
-        return sorted(seconds)
+            for begin, end, name in thread.regions:
+                yield begin, name, bisect_right(begins, end) > bisect_left(begins, begin)
 
     def _at(self, event: dict[str, Any], begin: float | None) -> _Thread | None:
         if begin is None or self._kept >= MAX_SPANS:

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Spans = npt.NDArray[np.float64]
+from typing import Final
 
 # 16 bytes each; a trace of a gigabyte holds about a million kernels.
 MAX_SPANS: Final = 4_000_000
@@ -45,37 +39,20 @@ class Timeline:
         return {device: self._exposed(device) for device, kind in self._spans if kind}
 
     def _exposed(self, device: int) -> float:
-        communication = _union(self._spans[device, True])
-        computation = self._spans.get((device, False))
-        total = float((communication[:, 1] - communication[:, 0]).sum())
-        return total - _common(communication, _union(computation)) if computation else total
+        """What all kernels cover, less what those that compute cover."""
+        communication, computation = self._spans[device, True], self._spans.get((device, False), array("d"))
+        return _covered(communication + computation) - _covered(computation)
 
 
-def _union(flat: array[float]) -> Spans:
-    """Spans that overlap made one, ascending; shape (spans, 2)."""
+def _covered(flat: array[float]) -> float:
+    """The length of the union of spans."""
     import numpy as np
 
+    if not flat:
+        return 0.0
     spans = np.frombuffer(flat, dtype=np.float64).reshape(-1, 2)
     spans = spans[np.argsort(spans[:, 0], kind="stable")]
+    # A span adds what it reaches beyond all that began before it.
     reach = np.maximum.accumulate(spans[:, 1])
-    first = np.ones(len(spans), dtype=bool)
-    first[1:] = spans[1:, 0] > reach[:-1]
-    last = np.append(np.flatnonzero(first)[1:] - 1, len(spans) - 1)
-    return np.column_stack((spans[first, 0], reach[last]))
-
-
-def _common(left: Spans, right: Spans) -> float:
-    """Length of the intersection of two unions: covered length of the right up to each end, less up to each begin."""
-    import numpy as np
-
-    lengths = np.append(0.0, np.cumsum(right[:, 1] - right[:, 0]))
-
-    def covered(at: Spans) -> Spans:
-        index = np.searchsorted(right[:, 0], at, side="right")
-        inside = np.where(
-            index > 0, np.minimum(at, right[np.maximum(index - 1, 0), 1]) - right[np.maximum(index - 1, 0), 0], 0.0
-        )
-        before: Spans = lengths[np.maximum(index - 1, 0)] + inside
-        return before
-
-    return float((covered(left[:, 1]) - covered(left[:, 0])).sum())
+    begins = np.maximum(spans[1:, 0], reach[:-1])
+    return float(reach[0] - spans[0, 0] + (reach[1:] - begins).clip(0).sum())
