@@ -20,6 +20,7 @@ from receipts.receipt.dtypes import dtype
 Work = Literal[
     "attention", "softmax", "gemm", "communication", "overlap", "ssm", "dispatch", "permute", "inductor", "other"
 ]
+_Table = tuple[tuple[Work, str, re.Pattern[str]], ...]
 FP8: Final = "fp8"
 UNREAD: Final = "unknown"
 # Longer names are templates whose beginnings tell everything that is asked here.
@@ -59,23 +60,39 @@ _ATTENTION: Final = (
     (r"\b_?attn_(?:fwd|bwd)\w*", "triton_flash"),
 )
 _ATTENTION_ANY = re.compile("|".join(f"(?P<a{index}>{pattern})" for index, (pattern, _) in enumerate(_ATTENTION)))
-_SOFTMAX = re.compile(r"softmax_warp_(?:forward|backward)|cunn_SoftMax|SoftMax(?:Forward|Backward)|safe_softmax", re.I)
 
 _NCCL = re.compile(r"nccl(?:Sym[km]?)?(?:Dev)?Kernel_?(?P<what>[A-Za-z]+)?")
-_OTHER_COMMUNICATION = re.compile(r"multimem_\w*(?:reduce|gather)|(?:one|two)_?shot_?all_?reduce|nvshmemi?_\w*", re.I)
-_OVERLAP = re.compile(r"userbuffers_")
-_DISPATCH = re.compile(r"(?P<deepep>deep_?ep::|internode_ll::)|(?P<hybridep>hybrid_?ep)")
-_PERMUTE = re.compile(r"_?(?:un)?permute_(?:with_mask_map_)?kernel|moe_(?:un)?permute|_?sort_chunks_by|_row_id_map")
-_SSM: Final = (
-    (re.compile(r"mamba3|mimo_(?:fwd|bwd)|m2rnn", re.I), "mamba3"),
-    (re.compile(r"selective_scan_(?:fwd|bwd)"), "mamba1"),
+# What the name of a kernel alone says, in the order in which it is asked; attention stands between.
+_MOVES: Final[_Table] = (
+    ("overlap", "tp_comm", re.compile(r"userbuffers_")),
+    ("dispatch", "deepep", re.compile(r"deep_?ep::|internode_ll::")),
+    ("dispatch", "hybridep", re.compile(r"hybrid_?ep")),
     (
-        re.compile(r"_chunk_(?:scan|state|cumsum)_|_state_passing_|_bmm_chunk_|ssd_chunk|_selective_scan_update"),
-        "mamba2",
+        *("communication", "symmetric_memory"),
+        re.compile(r"multimem_\w*(?:reduce|gather)|(?:one|two)_?shot_?all_?reduce|nvshmemi?_\w*", re.I),
     ),
-    (re.compile(r"causal_conv1d"), "causal_conv1d"),
-    (re.compile(r"chunk_(?:gated_)?delta_rule|chunk_gla|fused_recurrent|recompute_w_u|chunk_fwd_kernel_o"), "fla"),
-    (re.compile(r"\bwkv\d?_"), "rwkv"),
+)
+_LAYERS: Final[_Table] = (
+    (
+        *("softmax", "torch"),
+        re.compile(r"softmax_warp_(?:forward|backward)|cunn_SoftMax|SoftMax(?:Forward|Backward)|safe_softmax", re.I),
+    ),
+    ("ssm", "mamba3", re.compile(r"mamba3|mimo_(?:fwd|bwd)|m2rnn", re.I)),
+    ("ssm", "mamba1", re.compile(r"selective_scan_(?:fwd|bwd)")),
+    (
+        *("ssm", "mamba2"),
+        re.compile(r"_chunk_(?:scan|state|cumsum)_|_state_passing_|_bmm_chunk_|ssd_chunk|_selective_scan_update"),
+    ),
+    ("ssm", "causal_conv1d", re.compile(r"causal_conv1d")),
+    (
+        *("ssm", "fla"),
+        re.compile(r"chunk_(?:gated_)?delta_rule|chunk_gla|fused_recurrent|recompute_w_u|chunk_fwd_kernel_o"),
+    ),
+    ("ssm", "rwkv", re.compile(r"\bwkv\d?_")),
+    (
+        *("permute", "moe"),
+        re.compile(r"_?(?:un)?permute_(?:with_mask_map_)?kernel|moe_(?:un)?permute|_?sort_chunks_by|_row_id_map"),
+    ),
 )
 
 _NVJET = re.compile(r"nvjet_(?:sm(?P<arch>\d{2,3})[a-z]?_)?(?P<types>[a-z]{3,6})_")
@@ -114,42 +131,21 @@ def classify(name: str) -> Kernel:
     """What the kernel of this name is, mangled, demangled, cut or whole."""
     text = name[:_LONGEST]
     engine = _TRANSFORMER_ENGINE.search(text) is not None
-    return (
-        _movement(text)
-        or _attention(text, engine)
-        or _sequence(text, engine)
-        or _gemm(text, engine)
-        or _rest(engine, text)
-    )
-
-
-def _movement(text: str) -> Kernel | None:
     if match := _NCCL.search(text):
         return Kernel("communication", f"nccl_{(match['what'] or UNREAD).lower()}")
-    if _OVERLAP.search(text):
-        return Kernel("overlap", "tp_comm", transformer_engine=True)
-    if match := _DISPATCH.search(text):
-        return Kernel("dispatch", str(match.lastgroup))
-    if _OTHER_COMMUNICATION.search(text):
-        return Kernel("communication", "symmetric_memory")
-    return None
-
-
-def _attention(text: str, engine: bool) -> Kernel | None:
+    if kernel := _named(text, _MOVES, engine):
+        return kernel
     if match := _ATTENTION_ANY.search(text):
         family = next(name for index, (_, name) in enumerate(_ATTENTION) if match[f"a{index}"] is not None)
         return Kernel("attention", family, transformer_engine=engine)
-    if _SOFTMAX.search(text):
-        return Kernel("softmax", "torch")
-    return None
+    return _named(text, _LAYERS, engine) or _gemm(text, engine) or _rest(engine, text)
 
 
-def _sequence(text: str, engine: bool) -> Kernel | None:
-    for pattern, family in _SSM:
+def _named(text: str, table: _Table, engine: bool) -> Kernel | None:
+    for work, family, pattern in table:
         if pattern.search(text):
-            return Kernel("ssm", family)
-    if _PERMUTE.search(text):
-        return Kernel("permute", "moe", transformer_engine=engine)
+            # Userbuffers are Transformer Engine's, whatever the name is under.
+            return Kernel(work, family, transformer_engine=engine or work == "overlap")
     return None
 
 
