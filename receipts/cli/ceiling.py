@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from receipts.base.errors import NotFound
+from receipts.base.moments import moment
 from receipts.cli import output
-from receipts.cli.moments import moment
 from receipts.cli.session import Session, pass_session
 
 EPILOG = """\b

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.base.errors import UsageError
+from receipts.base.moments import moment
 from receipts.base.units import counted
 from receipts.cli import output
-from receipts.cli.moments import moment
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:

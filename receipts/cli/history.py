@@ -55,7 +55,7 @@ def command(
     REF is a file, an id or unique prefix, a label, or a @pin.
     """
     from receipts.base.extras import extra
-    from receipts.cli.moments import moment
+    from receipts.base.moments import moment
     from receipts.publish.history import page, picture
     from receipts.questions.history.line import history_of
 

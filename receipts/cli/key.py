@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from receipts.base.errors import UsageError
+from receipts.base.moments import moment
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
@@ -72,19 +73,9 @@ def trust(session: Session, name: str, file: str, lanes: tuple[str, ...], until:
     for lane in lanes:
         session.rulebook.lanes.get(lane)
     with session.open_store(create=True) as store:
-        store.signing.trust(name, key, lanes, _moment(until))
+        store.signing.trust(name, key, lanes, moment("--until", until) if until is not None else None)
     output.line(f"{name} is trusted: {key.fingerprint}")
     return 0
-
-
-def _moment(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"--until {text}: write a day such as 2027-06-30, or a moment with its offset") from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
 
 
 LIST_EPILOG = """\b

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from receipts.base.moments import moment
 from receipts.cli import output
-from receipts.cli.moments import moment
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ def command(
 ) -> int:
     """Look at every line with new launches; open an incident where one stepped for the worse."""
     from receipts.base.extras import extra
-    from receipts.cli.moments import moment
+    from receipts.base.moments import moment
     from receipts.publish.history import watched
     from receipts.publish.render.markdown import markdown
     from receipts.questions.history.watch import watch

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import MAXYEAR, UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TypeVar
 
 from receipts.base.errors import UsageError
+from receipts.base.moments import YEARS, is_day
+from receipts.base.moments import moment as read
 
 _WEEK = re.compile(r"^(\d{4})-W(\d{2})$")
 _NEARLY = re.compile(r"^(\d{4})[-_/ ]?W?[-_/ ]?(\d{1,2})$")
-_DAY = re.compile(r"^\d{4}-\d{2}-\d{2}$")
-YEARS = range(1900, MAXYEAR)  # beyond them an interval has no moment before it, or none after it
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -100,14 +100,12 @@ def asked(week: str | None, since: str | None, until: str | None, as_of: datetim
         raise UsageError("--week is an interval of its own; leave it out, or --since and --until")
     if since is None:
         raise UsageError(f"--until {until}: name where the interval begins with --since")
-    begin = _read("--since", since, "00:00:00")
+    begin = read("--since", since)
     _begun(TimeRange(begin, begin), f"--since {since}", as_of)
     if until is None:
         end = as_of + timedelta(microseconds=1)
-    elif _DAY.match(until.strip()):
-        end = _read("--until", until, "00:00:00") + timedelta(days=1)
     else:
-        end = _read("--until", until, "00:00:00")
+        end = read("--until", until) + timedelta(days=is_day(until))
     if end <= begin:
         raise UsageError(f"--since {since}: the interval ends before it begins; name an earlier moment")
     return TimeRange(begin, end)
@@ -128,21 +126,4 @@ def _begun(stretch: _Stretch, text: str, as_of: datetime) -> _Stretch:
 
 def moment(text: str | None) -> datetime:
     """Read ``--as-of``, in UTC; None is now. A bare date means the end of that day. Raises UsageError."""
-    return datetime.now(UTC).replace(microsecond=0) if text is None else _read("--as-of", text, "23:59:59")
-
-
-def _read(option: str, text: str, of_day: str) -> datetime:
-    """A date or time in UTC; a bare date is that time of its day."""
-    bare = _DAY.match(text.strip())
-    try:
-        moment = datetime.fromisoformat(f"{text.strip()}T{of_day}+00:00" if bare else text)
-        at = moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        if bare:
-            raise UsageError(f"{option} {text}: there is no such day") from None
-        raise UsageError(f"{option} {text}: write a date or time such as 2026-11-20 or 2026-11-20T09:00Z") from None
-    if moment.tzinfo is None:
-        raise UsageError(f"{option} {text}: the time has no zone; add Z or +02:00")
-    if at.year not in YEARS:
-        raise UsageError(f"{option} {text}: write a moment of the years {YEARS[0]} to {YEARS[-1]}")
-    return at
+    return datetime.now(UTC).replace(microsecond=0) if text is None else read("--as-of", text, "23:59:59")
