@@ -128,10 +128,7 @@ def _about(parsed: Parsed) -> str:
 
 
 def _page(heat: Heat, sentences: Sequence[str]) -> Page:
-    def text(width: int, colored: bool) -> list[str]:
-        return lines(heat, width=width, colour=colored)
-
-    figure = Figure("chips", (heat.title,), lambda _: file_map(heat), text=text)
+    figure = Figure("chips", (heat.title,), lambda _: file_map(heat), text=lambda width: lines(heat, width=width))
     shown = Section("map", "", sentences=(heat.about, heat.layout.note), figures=(figure,))
     return Page(heat.title, (heat.title,), sections=(shown, Section("phases", "", tuple(filter(None, sentences)))))
 

@@ -219,7 +219,7 @@ def _figure(estimates: Sequence[MemoryEstimate]) -> Figure:
     def draw(name: str) -> str:
         return geometry(bars, name=name, title=title, alt="; ".join(map(answer, estimates)))
 
-    def lines(width: int, _colored: bool) -> Iterator[str]:
+    def lines(width: int) -> Iterator[str]:
         reach = max(bar.reach for bar in bars)
         for bar in bars:
             yield from text_bar(bar, width - 2, reach)

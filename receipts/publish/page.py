@@ -99,7 +99,7 @@ class Figure:
 
     ``draw`` makes the SVG element with ids that begin with its argument, or None if there is too little to draw; the
     page then says ``without``. ``table`` is None if the section has that table already. ``text`` gives the lines of a
-    terminal so many columns wide, with or without colors.
+    terminal so many columns wide.
     """
 
     id: str
@@ -107,7 +107,7 @@ class Figure:
     draw: Callable[[str], str | None]
     table: Table | None = None
     without: str = ""
-    text: Callable[[int, bool], Iterable[str]] | None = None
+    text: Callable[[int], Iterable[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def test_every_option_takes_the_same_moments(shell: Shell) -> None:
         assert "--since yesterday: write a day" in said.err, words
         assert shell(*words, "--since", "7d").code in (0, 3), words
     for text in ("", "7 days", "2026-13-01"):
-        with pytest.raises(UsageError, match="write a day|no such day"):
+        with pytest.raises(UsageError, match=r"write a day|no such day"):
             moment("--since", text)
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from receipts.base.units import amount
 from receipts.publish.pictures import inline
 from receipts.publish.pictures.canvas import SMALL, Canvas
-from receipts.publish.pictures.colours import FAINT, INK, LINE, PAPER, category, of
+from receipts.publish.pictures.colours import FAINT, INK, LINE, PAPER, category, ink_on
 
 # Signs of a terminal without colour: neighbours differ in ink, and each stands beside its surface in the legend.
 SIGNS = "█▓▒░▚▞▤▥▦▧▨▩◆◇◈"
@@ -110,7 +110,7 @@ def _bar(canvas: Canvas, bar: Bar, top: float, reach: float) -> None:
         canvas.boxes([(x, top, length, _BAR)], fill=colour, edge=PAPER)
         if part.bytes >= _SMALLEST_SHARE * reach:
             text = amount(part.bytes, like=reach).partition(" ")[0]
-            canvas.label(x + length / 2, top + _BAR / 2, text, ha="center", colour=of(colour).ink)
+            canvas.label(x + length / 2, top + _BAR / 2, text, ha="center", colour=ink_on(colour))
         x += length
     for value, name, shift in ((bar.budget, "budget", 12.0), (bar.measured, "measured", 24.0)):
         if value:

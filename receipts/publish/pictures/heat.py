@@ -1,4 +1,4 @@
-"""A value for each chip, and the scale that colours it: what the terminal and the picture draw alike."""
+"""A value for each chip, and its scale: what the terminal and the picture draw alike."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from receipts.base.units import GIB
-from receipts.publish.pictures.colours import Colour, diverging, ramp
 from receipts.publish.pictures.layout import ChipLayout
 
 ALIKE: Final = 0.05  # of the largest value: chips that lie closer together than this share one part of the scale
@@ -70,17 +69,6 @@ class Heat:
             return None if share is None else abs(share)
         part = value / ((self.limits or {}).get(chip) or max(self.values.values()) or 1.0)
         return 1.0 - part if self.worse == "lower" else part
-
-    def colour(self, chip: int) -> Colour | None:
-        """A chip's colour; None where it has no value."""
-        share = self.share(chip)
-        if share is None:
-            return None
-        return self.at(share)
-
-    def at(self, share: float) -> Colour:
-        """The colour at a place of the scale."""
-        return diverging(share) if self.worse == "either" else ramp(share)
 
     def text(self, chip: int) -> str:
         """A chip's value in GiB, with as many digits as tell chips apart; ``~`` where it states none."""

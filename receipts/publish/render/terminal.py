@@ -109,7 +109,7 @@ class Terminal:
             yield from self.table(table)
         for figure in section.figures:
             if figure.text is not None:
-                yield from ("", *(f"  {line}".rstrip() for line in figure.text(self.width - 2, self.colored)))
+                yield from ("", *(f"  {line}".rstrip() for line in figure.text(self.width - 2)))
             if figure.table is not None:
                 yield from self.table(figure.table)
         for entry in section.entries:
