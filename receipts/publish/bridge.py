@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from receipts import metrics
 from receipts.base.units import counted
 from receipts.publish.page import Cell, Figure, Mark, Page, Row, Section, State, Table, heads, row, table_of
-from receipts.publish.readings import effect_word, moved
-from receipts.publish.readings import percent as change
+from receipts.publish.readings import effect_word, moved, signed
 from receipts.publish.text import short
 from receipts.publish.words import Words, words
 from receipts.questions.bridge.data import percent
@@ -139,7 +138,7 @@ def _ordered(hop: Hop, say: Words) -> str | None:
         return None
     if abs(headline.ratio / hop.gain.ratio - 1) < SAME:
         return None
-    return say("ordered", change=change(headline.ratio), design=headline.effect.why.partition(";")[0])
+    return say("ordered", change=signed(headline.ratio), design=headline.effect.why.partition(";")[0])
 
 
 def _gain(item: HopGain | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from receipts.publish.page import Section, Table, table_of
+from receipts.publish.text import gib
 from receipts.publish.words import Words
 
 if TYPE_CHECKING:
@@ -64,13 +65,9 @@ def _table(chips: Sequence[Chip], after: tuple[str, ...]) -> Table:
         (
             str(item.chip),
             item.phase,
-            *map(_gib, (item.used, item.limit, item.peak, item.pool, item.headroom)),
+            *map(gib, (item.used, item.limit, item.peak, item.pool, item.headroom)),
             f"{item.step:,}" if item.step is not None else "~",
         )
         for item in chips
     )
     return table_of("Memory by chip", header, rows, after)
-
-
-def _gib(value: int | None) -> str:
-    return f"{value / 2**30:.2f}" if value is not None else "~"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from receipts.base.units import amount, counted, decimal_bytes
+from receipts.base.units import counted, decimal_bytes
 from receipts.estimate.surface import Name
 from receipts.publish.page import Cell, Column, Figure, Page, Section, Table, heads, row, table_of
 from receipts.publish.pictures.geometry import SIGNS, Bar, BarPart, geometry, text_bar
+from receipts.publish.text import amount
 from receipts.questions.fit import MemoryEstimate, compared, growth
 
 if TYPE_CHECKING:
@@ -36,26 +37,22 @@ def answer(item: MemoryEstimate) -> str:
     if item.missing:
         return f"too little is stated to say; state {', '.join(item.missing)}"
     if item.budget is None:
-        return f"{_amount(item.total_bytes)}{assumed}; no budget: {_no_budget(item)}"
+        return f"{amount(item.total_bytes)}{assumed}; no budget: {_no_budget(item)}"
     left = item.headroom_bytes or 0.0
     share = abs(left) / item.budget.bytes
-    total = f"{_amount(item.total_bytes)} of {_amount(item.budget.bytes)}"
+    total = f"{amount(item.total_bytes)} of {amount(item.budget.bytes)}"
     if item.fits is None and not item.uncounted:
         return (
-            f"unknown: {total}, and {_amount(item.least_bytes)} where the compiler is short of memory; "
+            f"unknown: {total}, and {amount(item.least_bytes)} where the compiler is short of memory; "
             f"ask it with --aot, or launch{assumed}"
         )
     if item.fits is None:
         parts = "part has" if len(item.uncounted) == 1 else "parts have"
         return f"unknown: {len(item.uncounted)} {parts} no formula of its own; counted as listed, {total}{assumed}"
     if not item.fits:
-        return f"does not fit: {total}, {_amount(-left)} too much{assumed}"
+        return f"does not fit: {total}, {amount(-left)} too much{assumed}"
     tight = f", less than the {item.headroom_wanted:.0%} that the lane keeps free" if item.tight else ""
-    return f"fits: {total}, {_amount(left)} ({share:.1%}) left{tight}{assumed}"
-
-
-def _amount(value: float | None, like: float | None = None) -> str:
-    return "~" if value is None else amount(value, like)
+    return f"fits: {total}, {amount(left)} ({share:.1%}) left{tight}{assumed}"
 
 
 def _no_budget(item: MemoryEstimate) -> str:
@@ -86,9 +83,9 @@ def _surfaces(item: MemoryEstimate, title: str) -> Table:
         row(
             SIGNS[_ORDER[each.name]],
             each.name.value,
-            _amount(each.peak_bytes, total),
+            amount(each.peak_bytes, total),
             f"{each.peak_bytes / total:.1%}",
-            _amount(each.bytes, total) if each.bytes > 1.001 * each.peak_bytes else "",
+            amount(each.bytes, total) if each.bytes > 1.001 * each.peak_bytes else "",
             each.scales,
         )
         for each in item.surfaces
@@ -109,20 +106,20 @@ def _marks(item: MemoryEstimate) -> Iterator[str]:
         yield f"dominant: {item.dominant.name.value} ({share:.0%}), {at}"
     if item.budget is not None:
         physical = item.budget.physical
-        beside = f"; {_amount(physical)} are physical, which is no budget" if physical else ""
-        yield f"budget: {_amount(item.budget.bytes)}, {item.budget.source}{beside}"
+        beside = f"; {amount(physical)} are physical, which is no budget" if physical else ""
+        yield f"budget: {amount(item.budget.bytes)}, {item.budget.source}{beside}"
     if item.measured is not None and item.delta is not None:
         kind = "pool" if item.measured.pool else "live"
         chip = "" if item.measured.chip is None else f" on chip {item.measured.chip}"
         yield (
-            f"measured: {_amount(item.measured.bytes)} {kind}{chip}; "
-            f"estimated {_amount(compared(item))}, {item.delta:+.1%}"
+            f"measured: {amount(item.measured.bytes)} {kind}{chip}; "
+            f"estimated {amount(compared(item))}, {item.delta:+.1%}"
         )
 
 
 def _breakdown(item: MemoryEstimate) -> Iterator[Section]:
     """Parameters by family, and the scratch of one expert block, from one rank's tokens and from all that send."""
-    rows = ((each.name, each.owner.value, _amount(each.bytes), each.cut) for each in item.families)
+    rows = ((each.name, each.owner.value, amount(each.bytes), each.cut) for each in item.families)
     table = table_of("", "tensors | owner | #bytes | cut", rows, empty="nothing")
     yield Section("parameters", "Parameters on that chip", tables=(table,))
     scratch = item.routing
@@ -142,8 +139,8 @@ def _shrinks(item: MemoryEstimate) -> Section:
     total = item.total_bytes
     rows = (
         (
-            *(each.axis, each.change, f"−{_amount(each.saved, total)}"),
-            *(_amount(each.total, total), _fits(item, each.total)),
+            *(each.axis, each.change, f"−{amount(each.saved, total)}"),
+            *(amount(each.total, total), _fits(item, each.total)),
         )
         for each in item.shrinks[:_MOST]
     )
@@ -187,8 +184,8 @@ def _two(a: MemoryEstimate, b: MemoryEstimate) -> Iterator[Section]:
 
 def _side_by_side(name: str, a: float | None, b: float | None, like: float) -> tuple[str, ...]:
     """A row of the table of growth; a side that has no such figure is ``~``."""
-    apart = "~" if a is None or b is None else f"{'−' if b < a else '+'}{_amount(abs(b - a), like)}"
-    return name, _amount(a, like), _amount(b, like), apart
+    apart = "~" if a is None or b is None else f"{'−' if b < a else '+'}{amount(abs(b - a), like)}"
+    return name, amount(a, like), amount(b, like), apart
 
 
 def _compiler(answered: CompilerAnswer) -> Section:
@@ -207,8 +204,8 @@ def _compiler(answered: CompilerAnswer) -> Section:
         ("code", compiled.code),
         ("peak and code", compiled.total),
     )
-    after = (f"estimated {_amount(answered.estimated)}, {answered.error:+.1%}",)
-    table = table_of("", "a chip | #bytes", ((name, _amount(value)) for name, value in sizes), after)
+    after = (f"estimated {amount(answered.estimated)}, {answered.error:+.1%}",)
+    table = table_of("", "a chip | #bytes", ((name, amount(value)) for name, value in sizes), after)
     return Section("compiler", title, tables=(table,))
 
 

@@ -36,12 +36,12 @@ def moved(members: Sequence[Member]) -> str:
 
 def signed(ratio: float | None) -> str:
     """A ratio of B over A as a signed change, `NONE` without one."""
-    return NONE if ratio is None else f"{ratio - 1.0:+.2%}"
+    return NONE if ratio is None else f"{(ratio - 1) * 100:+.2f} %"
 
 
 def ends(low: float | None, high: float | None) -> str:
     """An interval of B over A as signed changes, `NONE` without one."""
-    return NONE if low is None or high is None else f"{signed(low)} … {signed(high)}"
+    return NONE if low is None or high is None else f"{signed(low).removesuffix(' %')} … {signed(high)}"
 
 
 def unit(metric: Metric) -> str:
@@ -66,20 +66,14 @@ def reading(item: MetricResult, side: MetricReading) -> str:
     return number(metrics.get(item.metric), side.value) + (MARK if side.source in STATED else "")
 
 
-def percent(ratio: float) -> str:
-    """A ratio of B over A as a signed change."""
-    return f"{(ratio - 1) * 100:+.2f} %"
-
-
 def ratio(item: MetricResult) -> str:
     """The change in percent, `NONE` without a number: the center of the interval if there is one, else as stated."""
-    return NONE if item.ratio is None else percent(item.ratio)
+    return signed(item.ratio)
 
 
 def interval(item: MetricResult) -> str:
     """The interval of the change in percent; `NONE` if the data carry none."""
-    low, high = item.effect.low, item.effect.high
-    return NONE if low is None or high is None else f"{percent(low).removesuffix(' %')} … {percent(high)}"
+    return ends(item.effect.low, item.effect.high)
 
 
 def effect_word(item: MetricResult) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from receipts.axes import in_words
+from receipts.base import units
+
 LONGEST = 120  # of a label or a value
 NOTE = 240  # of a message or a note, where the receipt holds the whole
 CELL = 1200
 UNKNOWN = "~"
-_SIZES = ((10 * 2**20, 2**30, "GiB"), (10 * 2**10, 2**20, "MiB"), (2**10, 2**10, "KiB"), (0, 1, "B"))
 _MARKUP = "\\`*[]<>#|$"
 _EDGE = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|~(?=~|\S)")  # what Markdown reads as a mark of its own
 _MEANS_MORE = re.compile(r"[\\`*\[\]<>#|$_~&@]|://|www\.")  # all that `cell` changes
@@ -51,16 +53,7 @@ def model(name: str | None, axes: str) -> str:
 
 def value(item: Any) -> str:
     """An axis value for people."""
-    if item is None:
-        return "not stated"
-    if isinstance(item, bool):
-        return str(item).lower()
-    if isinstance(item, tuple | list):
-        return plain(", ".join(str(part) for part in item) or "none")
-    if isinstance(item, float):
-        return f"{item:.6g}"
-    text = str(item)
-    return f"{text[:12]}…" if len(text) == 64 and text.isalnum() else plain(text)
+    return "not stated" if item is None else plain(in_words(item))
 
 
 def number(item: float | None) -> str:
@@ -75,12 +68,9 @@ def gib(item: float | None) -> str:
     return UNKNOWN if item is None else f"{item / 2**30:,.2f}"
 
 
-def amount(item: float | None) -> str:
-    """Bytes with the unit of their size: what a kernel asks for is lost in GiB."""
-    if item is None:
-        return UNKNOWN
-    size, unit = next((size, unit) for least, size, unit in _SIZES if abs(item) >= least)
-    return f"{item / size:,.2f} {unit}" if size > 1 else f"{item:,.0f} B"
+def amount(item: float | None, like: float | None = None) -> str:
+    """Bytes with the unit of their size, or of that of ``like``: what a kernel asks for is lost in GiB."""
+    return UNKNOWN if item is None else units.amount(item, like)
 
 
 def percent(item: float | None, digits: int = 1) -> str:
