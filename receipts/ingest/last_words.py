@@ -21,6 +21,7 @@ _ENDS: Final = (
         "crash",
         rb"signal \d{1,2} \(sig(?:kill|segv|abrt|bus|fpe|ill)\) received by pid|failed \(exitcode: -?\d"
         rb"|exits with return code = -?[1-9]|segmentation fault +\(core dumped\)"
+        rb"|watchdog thread terminated with exception|terminate called after throwing an instance of"
         rb"|srun: error: [^\n]{1,80}: (?:exited with exit code|segmentation fault|aborted|killed)",
     ),
 )

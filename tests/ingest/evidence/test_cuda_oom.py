@@ -75,10 +75,14 @@ def test_a_size_that_nvml_never_had_is_unknown() -> None:
     assert only(NEW.replace("138.50 GiB", "17179869184.00 GiB")).used_bytes is None
 
 
-@pytest.mark.parametrize("size", ["900.00 GiB", "0 bytes", "134.00 GiB"])
-def test_use_above_the_capacity_or_below_what_tensors_hold_is_no_measurement(size: str) -> None:
+@pytest.mark.parametrize("size", ["900.00 GiB", "0 bytes", "64.00 GiB"])
+def test_use_above_the_capacity_or_far_below_what_tensors_hold_is_no_measurement(size: str) -> None:
     failure = only(NEW.replace("138.50 GiB", size))
     assert (failure.used_bytes, failure.class_) == (None, "capacity")
+
+
+def test_tensors_of_two_names_may_exceed_what_the_process_uses() -> None:
+    assert only(NEW.replace("138.50 GiB", "134.00 GiB")).used_bytes == 134 * GIB
 
 
 def test_ranks_that_print_at_once_are_kept_apart() -> None:

@@ -59,7 +59,8 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
     "mmengine": (
         "03/02 10:00:00 - mmengine - INFO - Iter(train) [   7/1000]  lr: 2.0e-05  eta: 1:00:00  time: 1.25"
         "  data_time: 0.01  memory: 12345  loss: 2.5  grad_norm: 1.5  tflops: 180.5  tokens_per_sec: 3200.5",
-        {"loss": 2.5, "grad_norm": 1.5, "tflops_per_second_per_chip": 180.5, "tokens_per_second_per_chip": 3200.5},
+        {"loss": 2.5, "grad_norm": 1.5, "tflops_per_second_per_chip": 180.5, "tokens_per_second_per_chip": 3200.5}
+        | {"peak_bytes": 12345 * 2**20},
     ),
     "prime_rl": (
         "10:00:00 SUCCESS Step 7 | Time: 5.25s | Loss: 2.5 | Grad. Norm: 1.5 | LR: 1e-05 | Throughput: 25000 tokens/s"

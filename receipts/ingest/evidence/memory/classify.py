@@ -41,10 +41,13 @@ class OomFigures:
 
     @property
     def used(self) -> int | None:
-        """What this process has in use; above the capacity, or below what its tensors hold, it is no measurement."""
+        """What this process has in use; above the capacity, or below half of its tensors, it is no measurement.
+
+        Tensors may exceed it a little: memory that lies under two addresses is counted twice.
+        """
         if self.this_process is None or self.this_process > (self.capacity or self.this_process):
             return None
-        return self.this_process if self.this_process >= (self.allocated or 0) else None
+        return self.this_process if 2 * self.this_process >= (self.allocated or 0) else None
 
 
 def classify(figures: OomFigures) -> str:
