@@ -67,7 +67,7 @@ class RecordReader(LineReader):
         self._pieces = Pieces()
         self._width = 0
         self._most = 0.0
-        self._row: MemoryRow | None = None
+        self._kept_row: MemoryRow | None = None
         self._validation: tuple[float, str, int] | None = None
         self._order = {label: at for at, label in enumerate(self.labels)}
 
@@ -213,9 +213,9 @@ class RecordReader(LineReader):
                 self._most = peak
                 sizes = {name: round(rows.figures[name][at]) for name in SIZES if 0 < rows.values(name)[at] < _LARGEST}
                 step = rows.steps[at] if rows.steps else None
-                others = [row for row in self.reading.memory if row is not self._row]
-                self._row = MemoryRow(Place(rows.lines[at]), phase="steady", step=step, **sizes)
-                self.reading.memory = [*others, self._row]
+                others = [row for row in self.reading.memory if row is not self._kept_row]
+                self._kept_row = MemoryRow(Place(rows.lines[at]), phase="steady", step=step, **sizes)
+                self.reading.memory = [*others, self._kept_row]
 
     def complete(self, names: Iterable[str]) -> bool:
         """Whether a record with these labels has what every record has."""
