@@ -54,6 +54,7 @@ def seen(found: Reading) -> dict[str, str]:
         ("tpu_custom_call", "jit(f)/ragged_dot", None),
         ("__gpu$xla.gpu.triton", "mha_forward", "pallas_flash"),
         ("__cudnn$fmhaSoftmaxBackwardF8", "", "cudnn_fmha"),
+        ("__cudnn$fhmaScaleMaskSoftmax", "", "cudnn_fmha"),
         ("te_fused_attn_backward_ffi", "", "te_fused"),
         ("ConcatBitcast", "splash_mha", None),
     ],
@@ -332,6 +333,11 @@ def test_warnings_of_mosaic_are_told() -> None:
     found = reading(text + "INVALID_ARGUMENT: Unsupported version: expected <= 7 but got 8\n")
     assert [remark.kind for remark in found.remarks] == ["note", "note"]
     assert found.seen == []
+
+
+def test_a_kernel_that_mosaic_could_not_compile_is_not_one_that_it_could_not_split() -> None:
+    text = "INTERNAL: Mosaic failed to compile TPU kernel: Insufficient scoped vmem: 40.00M > 32M\n"
+    assert scan([text.encode()], [Hlo]) == []
 
 
 def test_ptxas_names_the_kernels_of_pallas_on_gpu() -> None:

@@ -97,6 +97,7 @@ def test_the_copy_of_the_source_at_the_head_is_no_step() -> None:
             None,
         ),
         ("step 7, loss: 3.21, dt: 330.12ms, tok/sec: 158.5", 7, 0.33012, 158.5, None),
+        ("step 00007/900 (0.8%) | loss: 3.2100 | lrm: 1.00 | dt: 330ms | tok/s: 15,850", 7, 0.33, 15_850, None),
     ],
 )
 def test_plain_loops_of_the_family_read_alike(

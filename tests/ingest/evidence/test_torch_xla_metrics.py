@@ -209,6 +209,11 @@ def test_indentation_prefixes_and_wrapped_percentiles_are_passed_over() -> None:
     assert reading(prefixed).fallbacks == {"aten::median": 3}
 
 
+def test_a_report_behind_what_a_program_printed_without_a_line_break_is_whole() -> None:
+    found = reading("epoch 1 ......" + metric("CompileTime", 4, "03s204ms000.000us"))
+    assert found.timings["CompileTime"].samples == 4
+
+
 def test_other_counters_are_not_of_torch_xla() -> None:
     assert scan([b"Counter: requests\nhello\nMetric: latency is 3 ms\n"], [TorchXlaMetrics]) == []
 

@@ -94,6 +94,16 @@ def test_a_matrix_of_scores_shows_unfused_attention() -> None:
     assert narrow.seen == []
 
 
+@pytest.mark.parametrize(
+    ("einsum", "seen"), [("...qhd,...khd->...hqk/dot_general", True), ("...d,df->...f/dot_general", False)]
+)
+def test_scores_of_a_folded_batch_are_known_by_their_einsum(einsum: str, seen: bool) -> None:
+    text = REPORT.replace("jvp(attention)/dot_general", f"jvp(layer)/{einsum}[precision=None]")
+    found = reading(text.replace("bf16[8,16,4096,4096]{3,2,1,0", "bf16[16,4096,4096]{2,1,0"))
+    assert found is not None
+    assert [item.value for item in found.seen] == ["xla_unfused"] * seen
+
+
 def test_one_allocation_above_the_memory() -> None:
     failure = only(
         "XlaRuntimeError: RESOURCE_EXHAUSTED: Allocation (size=5000000000) would exceed memory (size=4000000000) :: "
@@ -142,6 +152,25 @@ def test_mosaic_compares_the_same_two_figures() -> None:
 
 def test_the_scalar_memory_is_a_class_of_its_own() -> None:
     assert only("Ran out of memory in memory space smem. Used 2.00M of 1.00M smem.").class_ == "compile_smem"
+
+
+@pytest.mark.parametrize(
+    ("text", "fatal"),
+    [
+        ("RESOURCE_EXHAUSTED: Shared memory size limit exceeded: requested 163840, available: 101376", True),
+        ("OutOfResources: out of resource: shared memory, Required: 163840, Hardware limit: 101376. Reduce", True),
+        ("autotuning: out of resource: shared memory, Required: 163840, Hardware limit: 101376. Ignoring this", False),
+    ],
+)
+def test_a_gpu_kernels_shared_memory_is_on_the_chip(text: str, fatal: bool) -> None:
+    failure = only(text)
+    assert (failure.class_, failure.phase, failure.fatal) == ("compile_smem", "compile", fatal)
+    assert (failure.requested_bytes, failure.limit_bytes) == (163840, 101376)
+
+
+def test_the_shorter_message_may_lack_its_figures() -> None:
+    failure = only("RESOURCE_EXHAUSTED: Ran out of memory on HBM\nthe rest was cut\n")
+    assert (failure.class_, failure.used_bytes) == ("compile_hbm", None)
 
 
 @pytest.mark.parametrize(

@@ -8,20 +8,26 @@ from typing import Final
 from receipts.ingest.evidence.memory.sizes import size
 from receipts.ingest.evidence.reading import MAX_TEXT, AllocationFailure, Place
 
-# Batch, heads, queries, keys; a folded batch leaves three.
+# Batch, heads, queries, keys.
 _SHAPE = re.compile(r"\b(?:bf16|f16|f32)\[(\d{1,9}(?:,\d{1,9}){3,4})\]")
+# Three axes are a folded batch's, or the weights of layers: the operator tells them apart.
+_FOLDED = re.compile(
+    r"->[\w.]{1,8}qk/dot_general(?:(?!\d\. Size: ).){1,900}?Shape: (?:bf16|f16|f32)\[(\d{1,9}(?:,\d{1,9}){2})\]"
+)
 _KERNEL = re.compile(r'op_name="[^"]{0,2000}/(?P<name>splash_mha|flash_attention)[^"]{0,2000}/pallas_call"')
 _VALUES: Final = {"splash_mha": "pallas_splash", "flash_attention": "pallas_flash"}
 SHORTEST: Final = 1024
 # A shorter sequence is seen by what the report calls the operator.
-_SCORES = re.compile(r"attention|->\w{1,4}qk\b", re.IGNORECASE)
+_SCORES = re.compile(r"attention|->[\w.]{1,8}qk\b", re.IGNORECASE)
 _SHORTEST_NAMED: Final = 128
 
 
 def holds_scores(text: str) -> bool:
     """Whether a report names a matrix of attention scores, whose last two axes are the sequence."""
     shortest = _SHORTEST_NAMED if _SCORES.search(text) else SHORTEST
-    shapes = ([int(extent) for extent in shape.split(",")] for shape in _SHAPE.findall(text))
+    shapes = (
+        [int(extent) for extent in shape.split(",")] for form in (_SHAPE, _FOLDED) for shape in form.findall(text)
+    )
     return any(shape[-1] == shape[-2] >= shortest for shape in shapes)
 
 

@@ -48,6 +48,11 @@ _REFUSALS: Final = (
     ),
 )
 _FORMS: Final = tuple((class_, fatal, re.compile(form)) for class_, fatal, form in _REFUSALS)
+# The on-chip memory of one kernel, of XLA's compiler and of Triton's. A configuration that is tried is passed over.
+_SHARED = re.compile(
+    r"Shared memory size limit exceeded(?:: requested (?P<requested>\d{1,12}), available: (?P<limit>\d{1,12}))?"
+    r"|out of resource: shared memory, Required: (?P<required>\d{1,12}), Hardware limit: (?P<hardware>\d{1,12})"
+)
 
 
 def _pool(text: str) -> Iterator[AllocationFailure]:
@@ -73,6 +78,14 @@ def _bfc(text: str) -> Iterator[AllocationFailure]:
             yield refused(text, match, "runtime_alloc", chip=_gpu(match["name"]))
 
 
+def _shared(text: str) -> Iterator[AllocationFailure]:
+    """A kernel's shared memory above the chip's."""
+    for match in _SHARED.finditer(text):
+        asked, limit = size(match["requested"] or match["required"]), size(match["limit"] or match["hardware"])
+        tried = "gnoring this choice" in text or "autotun" in text[max(0, match.start() - 200) : match.start()]
+        yield refused(text, match, "compile_smem", requested=asked, limit=limit, chip=_gpu(text), fatal=not tried)
+
+
 def _gpu(text: str) -> int | None:
     match = _GPU.search(text)
     return int(match[1]) if match else None
@@ -84,4 +97,4 @@ def pool_request(text: str) -> int | None:
     return size(match["requested"]) if match else None
 
 
-FORMS: Final = (_pool, _refused, _bfc)
+FORMS: Final = (_pool, _refused, _bfc, _shared)

@@ -43,8 +43,9 @@ _ONE_LINE: Final = (
         r"(?=(?:.{0,1000}?\bspace=(?P<space>\w{2,12}))?)(?=(?:.{0,1000}?\btag = '(?P<operator>[^']{1,300})')?)"
     ),
     re.compile(
-        rf"Ran out of memory on (?P<space>\w{{2,12}}), the total memory required for [\w /-]{{1,80}} "
-        rf"\((?P<used>{SIZE})\)(?: exceeds available \w{{2,12}} \((?P<limit>{SIZE})\))?",
+        rf"Ran out of memory on (?P<space>hbm|[vcs]mem)\b"
+        rf"(?:,? (?:the )?total memory required for [\w /-]{{1,80}} \((?P<used>{SIZE})\)"
+        rf"(?: exceeds available \w{{2,12}} \((?P<limit>{SIZE})\))?)?",
         re.IGNORECASE,
     ),
 )

@@ -23,7 +23,7 @@ MAX_JOINED_LINES: Final = 200
 _INSTRUCTION: Final = re.compile(r"(?:^|\s)%?[\w.\-$]+ = (?:\(|[a-z]\w{0,20}\[)")
 # Tables of files and functions stand between a module's head and its computations since JAX 0.8.
 _TABLE: Final = re.compile(r"\s*(?:\d{1,9} [{\"]|(?:File|Function|Stack)[A-Z]\w{1,20}\s*$|$)")
-_MOSAIC: Final = re.compile(r"Mosaic failed to")
+_MOSAIC: Final = re.compile(r"megacore\b.{0,200}Mosaic failed to")
 _ENTRY: Final = re.compile(r"ptxas\b.{0,40}Compiling entry function '([^']{1,300})'")
 _VERSION: Final = re.compile(r"Unsupported version: expected <= (\d{1,6}) but got (\d{1,6})")
 # `jax.jit` names a program after its function; torch_xla after what made it, unless the caller names the graph.

@@ -14,7 +14,8 @@ MOSAIC: Final = "tpu_custom_call"
 TRITON: Final = ("__gpu$xla.gpu.triton", "triton_kernel_call", "mosaic_gpu", "mosaic_gpu_v2")
 _SPLASH: Final = re.compile(r"splash_(?:mha|mqa|attention)|_splash_attention|splash_attn")
 _FLASH: Final = re.compile(r"flash_attention|flash_mha|flash_attn|\bmha_(?:forward|backward|preprocess)")
-_CUDNN: Final = re.compile(r"__cudnn\$fmha|cudnn_fmha|dot_product_attention_(?:fwd|bwd)\b")
+# XLA wrote `fhma` in 2023.
+_CUDNN: Final = re.compile(r"__cudnn\$f(?:mh|hm)a|cudnn_fmha|dot_product_attention_(?:fwd|bwd)\b")
 _TE_ATTENTION: Final = re.compile(r"te_fused_attn_(?:forward|backward)")
 _TE_GEMM: Final = re.compile(r"te_(?:grouped_|quantized_)?(?:gemm|grouped_gemm)")
 _CUBLAS: Final = re.compile(r"__cublas\$(?:gemm|lt\$matmul|lt\$groupedMatmul)|__onednn\$matmul|__triton_gemm")

@@ -62,7 +62,8 @@ def _picos(figure: str) -> int:
 
 MAX_NAMES: Final = 20_000
 MAX_FOREIGN: Final = 3
-_NAME: Final = re.compile(r"(?:^|[\s\]:|>`])(Metric|Counter): ([A-Za-z_][\w:.\-]{0,199})\s*$")
+# A program that prints dots as it goes leaves no line break before the report.
+_NAME: Final = re.compile(r"(?<!\w)(Metric|Counter): ([A-Za-z_][\w:.\-]{0,199})\s*$")
 _FIELD: Final = re.compile(
     r"(?:^|[\s\]:|>])(TotalSamples|Accumulator|Counter|Value|ValueRate|Rate|Mean|StdDev|Percentiles):\s*(\S{0,99})"
 )

@@ -16,7 +16,7 @@ from receipts.ingest.evidence.records import RecordReader
 
 _LABEL = (
     "train loss|train_loss|loss|grad norm|grad_norm|norm|dt|step time|step_time|iter time|time|step_ms|ms/step|s/step|"
-    "tok/sec|tokens/sec|bf16_mfu|mfu"
+    "tok/sec|tok/s|tokens/sec|bf16_mfu|mfu"
 )
 
 
@@ -25,7 +25,7 @@ class PlainLoop(RecordReader):
 
     source: ClassVar[str] = "pytorch-loop"
     anchors: ClassVar[tuple[bytes, ...]] = (
-        *(b"tok/sec: ", b"tokens/sec: ", b", mfu ", b"ms, tok/sec", b", time ", b", Loss: "),
+        *(b"tok/sec: ", b"tok/s: ", b"tokens/sec: ", b", mfu ", b"ms, tok/sec", b", time ", b", Loss: "),
         *(b" s/step", b" ms/step", b"step_time=", b"step_time: ", b"step_ms="),
     )
     labels = vocabulary.line("nanogpt")
