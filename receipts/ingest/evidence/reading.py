@@ -253,6 +253,11 @@ class Reading:
         """Add to a counter."""
         self.counters[name] = self.counters.get(name, 0) + more
 
+    def fall_back(self, name: str, times: int) -> None:
+        """Count an operator that left the path."""
+        self.fallbacks = self.fallbacks or {}
+        self.fallbacks[name] = self.fallbacks.get(name, 0) + times
+
     def time(self, name: str, seconds: float | None, samples: int = 1) -> None:
         """Add seconds to a timer, unless there are `MAX_TIMERS`; None is no time."""
         if seconds is not None and (name in self.timings or len(self.timings) < MAX_TIMERS):

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from late_compiles import late
+from receipts.ingest.evidence.numbers import size
 from receipts.ingest.evidence.reading import Reading, Timing
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.stream import Source
-from receipts.ingest.evidence.witnesses.torch_xla_metrics import TorchXlaMetrics, seconds, size
+from receipts.ingest.evidence.witnesses.torch_xla_metrics import TorchXlaMetrics, seconds
 from receipts.ingest.evidence.witnesses.torch_xla_metrics_json import TorchXlaMetricsJson
 
 TAIL = (

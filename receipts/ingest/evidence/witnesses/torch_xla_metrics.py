@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.base.units import BINARY, CLOCK
+from receipts.base.units import CLOCK
+from receipts.ingest.evidence.numbers import size
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Reading, Timing
 from receipts.ingest.evidence.witnesses.torch_xla_metrics_table import MetricsReport, describe
@@ -23,7 +24,6 @@ from receipts.ingest.evidence.witnesses.torch_xla_metrics_table import MetricsRe
 _UNITS: Final = {unit: round(factor * 1e9) for unit, factor in CLOCK.items()}
 _PART: Final = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(ns|us|ms|s|m|h|d)")
 _DURATION: Final = re.compile(r"(?:\d{1,12}(?:\.\d{1,9})?(?:ns|us|ms|s|m|h|d)){1,7}")
-_BYTES: Final = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)B")
 
 
 def seconds(text: str) -> float | None:
@@ -46,12 +46,6 @@ def seconds(text: str) -> float | None:
             total += (count - 1 if 2 * total >= unit and count >= least else count) * unit
         above = unit
     return total / 1e12
-
-
-def size(text: str) -> int | None:
-    """Bytes of a printed size (``273.67KB``, 1024 based), as exact as its digits; None where it is none."""
-    match = _BYTES.fullmatch(text)
-    return None if match is None else round(float(match[1]) * BINARY[match[2]])
 
 
 def _picos(figure: str) -> int:
@@ -144,7 +138,7 @@ class TorchXlaMetrics(LineReader):
         assert self._samples is not None
         if (spent := seconds(value)) is not None:
             part.timings[self._name] = Timing(self._samples, spent)
-        elif (moved := size(value)) is not None:
+        elif value.endswith("B") and (moved := size(value)) is not None:
             part.counters[f"{self._name}.bytes"] = moved
 
     def _other(self, text: str) -> bool:

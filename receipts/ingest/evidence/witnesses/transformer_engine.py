@@ -49,7 +49,7 @@ _NO_BACKEND: Final = "No dot product attention backend is available for the prov
 _CONFIG: Final = "Running with config={"
 _QUANTIZER = re.compile(
     r"\b(?P<where>\w{1,80}\.(?:forward|backward)) >> [^>]{1,40}>> {1,4}(?P<name>\w{1,40}?)_quantizer {0,8}: "
-    r"(?P<type>\w{1,40})"
+    r"(?P<type>(?!None\b)\w{1,40})"
 )
 _HINT = re.compile(r"flash-attn(?: v\d)? may provide important feature support or performance improvement")
 _SUPPORT = re.compile(
@@ -189,23 +189,20 @@ class TransformerEngineReader(LineReader):
         begin = text.find(_NO_BACKEND)
         if begin >= 0 and not is_source(text, begin):
             self._no_backend(number, rank_of(text, begin))
-        if quantizer := _QUANTIZER.search(text):
-            self._quantizer(quantizer, number)
+        if match := _QUANTIZER.search(text):
+            what = f"{match['where']} quantizes {match['name']} ({match['type']})"
+            self._note(f"{what}; printing this reads the device", number)
         if hint := _HINT.search(text):
             self._note(f"{hint[0]}: a hint that a package is missing, no proof of a path", number)
         if support := _SUPPORT.search(text):
             self._note(support[0], number)
-        self._fell_back(text)
-        if _USERBUFFERS.search(text) and "{" not in text:
-            self.reading.records += 1
-            self.reading.see("overlap", "tp_comm", "backend", number)
-
-    def _fell_back(self, text: str) -> None:
         at = text.find(_GROUPED)
         if at >= 0 and not is_source(text, at):
             self.reading.records += 1
-            fallbacks = self.reading.fallbacks = self.reading.fallbacks or {}
-            fallbacks["te_cutlass_grouped_gemm"] = fallbacks.get("te_cutlass_grouped_gemm", 0) + repeated(text)
+            self.reading.fall_back("te_cutlass_grouped_gemm", repeated(text))
+        if _USERBUFFERS.search(text) and "{" not in text:
+            self.reading.records += 1
+            self.reading.see("overlap", "tp_comm", "backend", number)
 
     def _no_backend(self, number: int, rank: int | None) -> None:
         self.reading.records += 1
@@ -213,13 +210,6 @@ class TransformerEngineReader(LineReader):
             failure = AllocationFailure(Place(number), is_oom=False, class_="not_oom", message=_NO_BACKEND, rank=rank)
             self.reading.failures.append(failure)
         self._note("no attention backend takes the inputs, and the run ended there", number)
-
-    def _quantizer(self, match: re.Match[str], number: int) -> None:
-        if match["type"] == "None":
-            return
-        self._note(
-            f"{match['where']} quantizes {match['name']} ({match['type']}); printing this reads the device", number
-        )
 
     def _note(self, text: str, number: int) -> None:
         self._count(self._notes, text, number, 1)

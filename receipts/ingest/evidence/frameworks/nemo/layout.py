@@ -11,6 +11,7 @@ from collections.abc import Container
 from typing import Final
 
 from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.arguments import Arguments, Leaves
 from receipts.ingest.evidence.frameworks.megatron import configuration as megatron_config
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.reading import Reading
@@ -19,35 +20,22 @@ from receipts.ingest.evidence.reading import Reading
 def configure(reading: Reading, block: NestedDump) -> None:
     """State what NeMo 1's experiment configuration gives: `trainer`, `model`, and the adapters under it."""
     section = block.leaf("model", "trainer")
-    for name, (text, line) in block.values.items():
-        if name.startswith("model.optim."):
-            section.setdefault({"name": "optimizer"}.get(name.rsplit(".", 1)[-1], ""), (text, line))
-    section.pop("", None)
+    leaves = Leaves(reading, Arguments(block.values))
+    arguments = leaves.arguments
     if "model.optim.name" in block.values:
         section["optimizer"] = block.values["model.optim.name"]
-    precision = block.values.get("trainer.precision", ("", 0))
+    precision = arguments.text("trainer.precision") or ""
     for kind in ("bf16", "fp16"):
-        if precision[0].strip("'\"").startswith(kind) or (kind == "fp16" and precision[0].startswith("16")):
-            section.setdefault(kind, ("True", precision[1]))
+        if precision.startswith(kind) or (kind == "fp16" and precision.startswith("16")):
+            section.setdefault(kind, ("True", block.values["trainer.precision"][1]))
     megatron_config.state(reading, section)
-    _machine(reading, block)
-    scheme = block.values.get("model.peft.peft_scheme")
-    if scheme and scheme[0].strip("'\"") not in {"null", "None", "none"}:
-        kind = scheme[0].strip("'\"")
-        reading.state("numerics.adapters.kind", kind, f"peft_scheme: {kind}", scheme[1])
-        rank = block.values.get(f"model.peft.{kind}_tuning.adapter_dim", ("", 0))
-        if rank[0].isdigit() and len(rank[0]) < 9:
-            reading.state("numerics.adapters.rank", int(rank[0]), f"adapter_dim: {rank[0]}", rank[1])
-
-
-def _machine(reading: Reading, block: NestedDump) -> None:
-    each, hosts = (block.values.get(f"trainer.{name}", ("", 0)) for name in ("devices", "num_nodes"))
-    if not (hosts[0].isdigit() and len(hosts[0]) < 8 and int(hosts[0])):
-        return
-    reading.state("hardware.hosts", int(hosts[0]), f"num_nodes: {hosts[0]}", hosts[1])
-    if each[0].isdigit() and len(each[0]) < 8 and int(each[0]):
-        chips = int(hosts[0]) * int(each[0])
-        reading.state("hardware.chips", chips, f"devices: {each[0]}, num_nodes: {hosts[0]}", each[1])
+    if hosts := leaves.whole("hardware.hosts", "trainer.num_nodes"):
+        each = arguments.integer("trainer.devices") or 0
+        leaves.put("hardware.chips", hosts * each if each > 0 else None, "trainer.devices")
+    if scheme := arguments.name("model.peft.peft_scheme"):
+        kind = arguments.text(scheme) or ""
+        leaves.put("numerics.adapters.kind", kind, scheme)
+        leaves.whole("numerics.adapters.rank", f"model.peft.{kind}_tuning.adapter_dim", least=0)
 
 
 _EXAMPLE: Final = re.compile(
