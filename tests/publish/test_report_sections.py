@@ -338,7 +338,7 @@ def test_receipts_that_are_invalid_are_told_by_rule_and_those_that_fell_by_reaso
     with week.clock(week.MONDAY + timedelta(days=3)):
         store.retract(labelled(store, "fine")[0].id, "a wrong run")
     made = week.report(store).sections.intake
-    assert {(item.code, item.count) for item in made.offences if item.code == "R302"} == {("R302", 2)}
+    assert {(item.code, item.launches) for item in made.offences if item.code == "R302"} == {("R302", 2)}
     assert [(item.receipt and item.receipt.name, item.successor_id, item.reason) for item in made.fallen] == [
         ("fine", None, "a wrong run")
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from receipts.judging.rulebook import RuleSet
@@ -61,14 +61,19 @@ class Incidents:
 
 def incidents(items: Iterable[Item]) -> Incidents:
     """Incidents on the path, by rule."""
+    by_rule = offenses(items, lambda finding, item: _is_incident(finding, item.reader.rulebook.rules))
+    return Incidents(tuple(by_rule[:MOST]), max(0, len(by_rule) - MOST))
+
+
+def offenses(items: Iterable[Item], wanted: Callable[[Finding, Item], bool]) -> list[RuleOffenses]:
+    """What launches offend, by rule: errors first, then by launches."""
     groups: dict[tuple[str, str], list[tuple[Finding, Item]]] = defaultdict(list)
     for item in items:
         for finding in item.verdict.findings:
-            if _is_incident(finding, item.reader.rulebook.rules):
+            if wanted(finding, item):
                 groups[finding.code, finding.name].append((finding, item))
-    by_rule = [_incident(group) for group in groups.values()]
-    by_rule.sort(key=lambda item: (_ORDER[Level(item.level)], -item.launches, item.code))
-    return Incidents(tuple(by_rule[:MOST]), max(0, len(by_rule) - MOST))
+    by_rule = [_offenses(group) for group in groups.values()]
+    return sorted(by_rule, key=lambda item: (_ORDER[Level(item.level)], -item.launches, item.code))
 
 
 def _is_incident(finding: Finding, rules: RuleSet) -> bool:
@@ -87,7 +92,7 @@ def _is_unstated(finding: Finding) -> bool:
     return all(part.endswith(" not stated") for part in finding.found.split("; "))
 
 
-def _incident(group: Sequence[tuple[Finding, Item]]) -> RuleOffenses:
+def _offenses(group: Sequence[tuple[Finding, Item]]) -> RuleOffenses:
     heaviest = min((finding for finding, _ in group), key=lambda item: _ORDER[item.level])
     launches = {item.entry.id: item for _, item in group}
     # Of the same finding at the same place a launch counts once.

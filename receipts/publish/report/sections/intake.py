@@ -10,6 +10,7 @@ from receipts.judging.verdict import Level
 from receipts.publish.page import Cell, Code, Section, Table, table_of
 from receipts.publish.report.page import folded, link, links, listed, more, rule, without
 from receipts.publish.report.ref import Ref
+from receipts.publish.report.sections.incidents import RuleOffenses, offenses
 from receipts.publish.text import NOTE, plain
 
 if TYPE_CHECKING:
@@ -19,17 +20,6 @@ if TYPE_CHECKING:
     from receipts.store.history.events import Chronicle
 
 MOST = 20
-NAMED = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Offence:
-    """A rule that makes receipts of the stretch invalid: how many, and the first of them."""
-
-    code: str
-    name: str
-    count: int
-    receipts: tuple[Ref, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +37,16 @@ class Fallen:
 class Intake:
     """Offences by how many receipts they spoil, and receipts that fell, in the order in which they did."""
 
-    offences: tuple[Offence, ...]
+    offences: tuple[RuleOffenses, ...]
     fallen: tuple[Fallen, ...]
     fallen_more: int
 
 
 def intake(store: Store, items: Iterable[Item], chronicle: Chronicle, lanes: Sequence[str] = ()) -> Intake:
     """What the rules say of the receipts of a stretch, and which fell in it."""
-    offenders: dict[tuple[str, str], list[Ref]] = {}
-    for item in items:
-        if item.verdict.status == "invalid":
-            errors = (finding for finding in item.verdict.findings if finding.level is Level.ERROR)
-            for key in dict.fromkeys((finding.code, finding.name) for finding in errors):
-                offenders.setdefault(key, []).append(item.ref)
-    ordered = sorted(offenders.items(), key=lambda one: (-len(one[1]), one[0]))
-    offences = tuple(Offence(*key, len(refs), tuple(refs[:NAMED])) for key, refs in ordered)
-    fallen, left = _fallen(store, chronicle, lanes)
-    return Intake(offences, fallen, left)
+    invalid = (item for item in items if item.verdict.status == "invalid")
+    errors = offenses(invalid, lambda finding, _: finding.level is Level.ERROR)
+    return Intake(tuple(errors), *_fallen(store, chronicle, lanes))
 
 
 def _fallen(store: Store, chronicle: Chronicle, lanes: Sequence[str]) -> tuple[tuple[Fallen, ...], int]:
@@ -97,7 +80,7 @@ def _lanes(lanes: Sequence[LaneWeek]) -> Table:
 
 def _offences(data: Intake) -> Section | str:
     rows = (
-        (rule(item.code, item.name), f"{item.count:,}", links(item.receipts, NAMED, item.count - len(item.receipts)))
+        (rule(item.code, item.name), f"{item.launches:,}", links(item.receipts, more=item.receipts_more))
         for item in data.offences
     )
     table = table_of("Rules that make receipts invalid", "why | #receipts | such as", rows)

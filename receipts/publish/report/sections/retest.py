@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -90,9 +90,15 @@ class Retests:
 
     def at_target(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
         """The newest trial of a change at one of the lane's targets."""
-        key = ("at target", lane.name, metric, repr(change))
+        return self._known("at target", self._at_target, change, like, lane, metric)
+
+    def _known(
+        self, where: str, look: Callable[..., Tried | None], change: Change, like: Parsed, lane: Lane, metric: str
+    ) -> Tried | None:
+        """What was found of a change, which is looked for once."""
+        key = (where, lane.name, metric, repr(change))
         if key not in self._tried:
-            self._tried[key] = self._at_target(change, like, lane, metric)
+            self._tried[key] = look(change, like, lane, metric)
         return self._tried[key]
 
     def _at_target(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
@@ -112,10 +118,7 @@ class Retests:
 
     def elsewhere(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
         """The newest trial of a change away from the lane's targets that was a gain."""
-        key = ("elsewhere", lane.name, metric, repr(change))
-        if key not in self._tried:
-            self._tried[key] = self._elsewhere(change, like, lane, metric)
-        return self._tried[key]
+        return self._known("elsewhere", self._elsewhere, change, like, lane, metric)
 
     def _elsewhere(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
         rows = self._rows(change, "b", like, lane, [Condition("outcome", "=", "ok")])

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
     from receipts.publish.report.reader import ReportReader
     from receipts.receipt import Parsed
-    from receipts.store import Store
 
 MOST_TRIED = 12  # changes of one report that are looked for elsewhere
 MOST = 20
@@ -93,7 +92,7 @@ def survival(reader: ReportReader, lanes: Iterable[LaneWeek], judged: JudgedClai
             if max(len(gains), retests.looked_for) >= MOST_TRIED:
                 untried += 1
                 continue
-            gain = _from_gain(reader, pair, lane, retests) if beside else _from_loss(reader, pair, lane, retests)
+            gain = _gain(reader, pair, lane, retests, beside=beside)
             if gain is not None and not any(_same(gain, other) for other in gains):
                 gains.append(_claimed(gain, judged))
     waiting = [item for item in judged.claims if item.waits and item.replaced is None]
@@ -132,46 +131,26 @@ def _is_local(reader: ReportReader, pair: JudgedPair, lane: Lane) -> bool | None
     return False if there and not gain and known and len(pair.counted) == 1 else None
 
 
-def _from_gain(reader: ReportReader, pair: JudgedPair, lane: Lane, retests: Retests) -> Gain | None:
-    base, candidate = _sides(reader.store, pair)
+def _gain(reader: ReportReader, pair: JudgedPair, lane: Lane, retests: Retests, *, beside: bool) -> Gain | None:
+    """A gain beside the targets with its trial there; or what is no gain there, with a gain beside them."""
+    base, candidate = (reader.store.parsed(side[0].id) for side in (pair.a, pair.b))
     changed = change_of(difference(base, candidate, tuple(lane.not_applicable)))
     if not changed:
         return None
-    there = retests.at_target(changed, candidate, lane, pair.metric)
-    trial = None if there is None else _trial(reader, there)
-    return _gain(lane, pair, _stated(candidate, pair), trial, *_fate(there))
-
-
-def _from_loss(reader: ReportReader, pair: JudgedPair, lane: Lane, retests: Retests) -> Gain | None:
-    base, candidate = _sides(reader.store, pair)
-    changed = change_of(difference(base, candidate, tuple(lane.not_applicable)))
-    local = retests.elsewhere(changed, candidate, lane, pair.metric) if changed else None
-    if local is None:
+    tried = (retests.at_target if beside else retests.elsewhere)(changed, candidate, lane, pair.metric)
+    if tried is None and not beside:
         return None
-    rules = tuple((item.code, item.name) for item in pair.reasons)
-    return _gain(lane, pair, _trial(reader, local), _stated(candidate, pair), "vanished", rules)
-
-
-def _sides(store: Store, pair: JudgedPair) -> tuple[Parsed, Parsed]:
-    return store.parsed(pair.a[0].id), store.parsed(pair.b[0].id)
-
-
-def _gain(
-    lane: Lane,
-    pair: JudgedPair,
-    local: Trial,
-    there: Trial | None,
-    fate: str,
-    rules: tuple[tuple[str, str], ...],
-) -> Gain:
+    own = Trial(pair.a, pair.b, _shape(candidate), pair.ratio, pair.low, pair.high, pair.effect, pair.status)
+    other = None if tried is None else _trial(reader, tried)
+    fate, rules = _fate(tried) if beside else ("vanished", tuple((item.code, item.name) for item in pair.reasons))
     return Gain(
         lane=lane.name,
         claim=None,
         moved=pair.moved,
         metric=pair.metric,
-        local=local,
+        local=own if beside or other is None else other,
         target=" or ".join(item.name for item in lane.targets),
-        there=there,
+        there=other if beside else own,
         fate=fate,
         rules=rules,
     )
@@ -192,10 +171,6 @@ def _fate(there: Tried | None) -> tuple[str, tuple[tuple[str, str], ...]]:
     if there.gain:
         return ("held" if verdict.status == "accepted" else "open"), rules
     return "vanished", rules
-
-
-def _stated(candidate: Parsed, pair: JudgedPair) -> Trial:
-    return Trial(pair.a, pair.b, _shape(candidate), pair.ratio, pair.low, pair.high, pair.effect, pair.status)
 
 
 def _trial(reader: ReportReader, tried: Tried) -> Trial:
