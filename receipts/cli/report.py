@@ -17,8 +17,7 @@ from receipts.cli.session import Session, pass_session
 from receipts.cli.sides import ComparisonOptions, gather, of_two_sides
 
 if TYPE_CHECKING:
-    from receipts.publish.report import WeekData
-    from receipts.publish.report.data import Described
+    from receipts.publish.report.data import Described, WeekData
 
 F = TypeVar("F", bound=Callable[..., Any])
 WRITES = """Writes report.md, index.html and report.json; other files in the folder are left alone."""
@@ -103,7 +102,10 @@ def weekly(
     claims, failures, and the receipts behind every number.
     """
     from receipts.base.errors import UsageError
-    from receipts.publish.report import asked, collect_with_basis, moment, parquet, render, render_first
+    from receipts.publish.report.basis import parquet
+    from receipts.publish.report.collect import collect_with_basis
+    from receipts.publish.report.render import render, render_first
+    from receipts.publish.report.week import asked, moment
 
     if form is not None and as_json:
         raise UsageError("--first-screen and --json both print; leave one out")
@@ -136,7 +138,10 @@ Examples:
 @pass_session
 def lane(session: Session, /, name: str, out: Path, as_json: bool, **when: str | None) -> int:
     """Write the page of one lane: its frontier and ceilings, and the last week in which it ran."""
-    from receipts.publish.report import Week, asked, collect_with_basis, moment, parquet, render_lane
+    from receipts.publish.report.basis import parquet
+    from receipts.publish.report.collect import collect_with_basis
+    from receipts.publish.report.render import render_lane
+    from receipts.publish.report.week import Week, asked, moment
 
     at = moment(when.pop("as_of"))
     wanted = asked(**when, as_of=at)
@@ -170,7 +175,8 @@ def compare_(session: Session, asked: ComparisonOptions, out: Path, as_json: boo
     A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of
     a side. Two files need no store.
     """
-    from receipts.publish.report import pair, render_pair
+    from receipts.publish.report.pair import pair
+    from receipts.publish.report.render import render_pair
 
     stored = not asked.all_files
     compared = gather(session, asked, stored=stored)
@@ -204,7 +210,9 @@ Examples:
 @pass_session
 def claim_(session: Session, claim_id: str, out: Path, as_of: str | None, as_json: bool) -> int:
     """Write the page of one claim of the store: its verdict, comparison and history, and where it is quoted."""
-    from receipts.publish.report import claim, moment, render_claim
+    from receipts.publish.report.claim import claim
+    from receipts.publish.report.render import render_claim
+    from receipts.publish.report.week import moment
 
     with session.open_store() as store:
         data = claim(store, claim_id, session.rulebook, moment(as_of))

@@ -195,7 +195,9 @@ def decide(call: Call) -> Reply:
 
 def weekly(call: Call) -> Reply:
     """The weekly report: its values, Markdown, or the page."""
-    from receipts.publish.report import asked, collect, moment, render
+    from receipts.publish.report.collect import collect
+    from receipts.publish.report.render import render
+    from receipts.publish.report.week import asked, moment
 
     at = moment(call.get("as_of"))
     rulebook = call.server.rulebook
@@ -205,7 +207,9 @@ def weekly(call: Call) -> Reply:
 
 def claim_report(call: Call) -> Reply:
     """The page of one claim: its verdict, comparison and history, and where it is quoted."""
-    from receipts.publish.report import claim, moment, render_claim
+    from receipts.publish.report.claim import claim
+    from receipts.publish.report.render import render_claim
+    from receipts.publish.report.week import moment
 
     rulebook = call.server.rulebook
     return _report(call, render_claim(claim(call.store.opened, call.name, rulebook, moment(None)), rulebook.rules))

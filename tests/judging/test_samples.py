@@ -21,7 +21,8 @@ from receipts.judging.sample import Rank, concerns, grade, unspoilt
 from receipts.judging.verdict import Finding, Level, Question, path_answer, receipt_status, tainted, undecided
 from receipts.metrics import METRICS, Metric
 from receipts.metrics.reading import Taint
-from receipts.publish.report import Week, collect, moment
+from receipts.publish.report.collect import collect
+from receipts.publish.report.week import Week, moment
 from receipts.questions.sweep import Sweep, sweep
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, open_store

@@ -14,7 +14,9 @@ import report_store as week
 import rule_cases as cases
 from browser import WCAG, Watched, faults, overflow, renamed, watched
 from receipts.cli import main
-from receipts.publish.report import Week, collect, moment, render
+from receipts.publish.report.collect import collect
+from receipts.publish.report.render import render
+from receipts.publish.report.week import Week, moment
 from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow

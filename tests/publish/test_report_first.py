@@ -16,8 +16,9 @@ from receipts.base.errors import ResourceError
 from receipts.cli import main
 from receipts.publish.page import Cell, Link
 from receipts.publish.page import text as as_text
-from receipts.publish.report import WeekData, render
+from receipts.publish.report.data import WeekData
 from receipts.publish.report.first import badges, points
+from receipts.publish.report.render import render
 from receipts.publish.words import Words
 from receipts.publish.words import words as words_of
 from receipts.receipt import Parsed

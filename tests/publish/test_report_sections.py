@@ -14,7 +14,8 @@ import pytest
 import rule_cases as cases
 import section_store as week
 from receipts.base.actor import this_process
-from receipts.publish.report import WeekData, render
+from receipts.publish.report.data import WeekData
+from receipts.publish.report.render import render
 from receipts.publish.text import plain
 from receipts.receipt import Parsed
 from receipts.store import Entry, Store, open_store

@@ -21,12 +21,13 @@ from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics.chips import account
-from receipts.publish.report import Week, WeekData, collect, moment
+from receipts.publish.report.collect import collect
+from receipts.publish.report.data import WeekData
 from receipts.publish.report.neighbours import Configurations
 from receipts.publish.report.reader import ReportReader
 from receipts.publish.report.reuse import may_reuse, without_asking
 from receipts.publish.report.sections.memory import left_of
-from receipts.publish.report.week import TimeRange, asked
+from receipts.publish.report.week import TimeRange, Week, asked, moment
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
 from receipts.workflows.submit import submit

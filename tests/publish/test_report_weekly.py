@@ -16,13 +16,15 @@ import rule_cases as cases
 import section_store as section
 from receipts.base.errors import NotFound, UsageError
 from receipts.cli import main
-from receipts.publish.report import Week, WeekData, asked, collect, moment
+from receipts.publish.report.collect import collect
+from receipts.publish.report.data import WeekData
 from receipts.publish.report.links import ComparedPair, Links
 from receipts.publish.report.neighbours import NEAREST, Configurations, Neighbours
 from receipts.publish.report.pairs import _judged
 from receipts.publish.report.reader import ReportReader
 from receipts.publish.report.ref import refs_in
 from receipts.publish.report.sections import failures, incidents
+from receipts.publish.report.week import Week, asked, moment
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
 
@@ -458,7 +460,7 @@ def test_a_floor_is_of_equal_launches_of_the_class_that_had_run(tmp_path: Path) 
 
 
 def test_an_empty_list_is_named_and_a_cut_one_says_where_the_rest_stands(data: WeekData) -> None:
-    from receipts.publish.report import render
+    from receipts.publish.report.render import render
 
     (lane,) = data.lanes
     cut = replace(lane, accepted=(), refused_more=3)

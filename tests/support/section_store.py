@@ -10,7 +10,10 @@ from typing import Any
 from unittest import mock
 
 import rule_cases as cases
-from receipts.publish.report import Week, WeekData, collect, collect_with_basis, parquet
+from receipts.publish.report.basis import parquet
+from receipts.publish.report.collect import collect, collect_with_basis
+from receipts.publish.report.data import WeekData
+from receipts.publish.report.week import Week
 from receipts.questions.claims import judge
 from receipts.questions.claims.gather import gather
 from receipts.questions.claims.load import from_json
