@@ -16,11 +16,11 @@ from receipts.ingest.evidence.stream import Source
 
 _ENDS: Final = (
     ("hang", rb"watchdog caught collective operation timeout|timed out (?:after )?waiting \d+ ?ms for (?:recv|send)"),
-    ("preempted", rb"\*\*\* (?:job|step) [^\n*]{1,80} cancelled at "),
+    ("preempted", rb"\*\*\* (?:job|step) [^\n*]{1,80} cancelled at |received (?:signals\.sigterm|15) death signal"),
     (
         "crash",
         rb"signal \d{1,2} \(sig(?:kill|segv|abrt|bus|fpe|ill)\) received by pid|failed \(exitcode: -?\d"
-        rb"|exits with return code = -?[1-9]|segmentation fault +\(core dumped\)"
+        rb"|exits with return code = -?[1-9]|: line \d{1,6}: +\d{1,9} (?:segmentation fault|aborted|killed) "
         rb"|watchdog thread terminated with exception|terminate called after throwing an instance of"
         rb"|srun: error: [^\n]{1,80}: (?:exited with exit code|segmentation fault|aborted|killed)",
     ),

@@ -162,6 +162,12 @@ _LAST_WORDS = {
 }
 
 
+def test_a_launcher_that_was_told_to_stop_was_preempted(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(f"{_STEPS}W0901 10:00:09.123 17 api.py:741] Received Signals.SIGTERM death signal, shutting down\n")
+    assert at(assemble([read(log)], Options()), "run.outcome") == "preempted"
+
+
 @pytest.mark.parametrize("outcome", _LAST_WORDS)
 def test_the_last_words_of_a_log_tell_how_it_ended_without_an_error(tmp_path: Path, outcome: str) -> None:
     log = tmp_path / "run.log"
@@ -177,6 +183,7 @@ def test_the_last_words_of_a_log_tell_how_it_ended_without_an_error(tmp_path: Pa
         "E0901 10:00:09.123 17 torch/distributed/elastic/api.py:874] failed (exitcode: -11) local_rank: 0 (pid: 18)",
         "[2026-09-01 10:00:09,123] [ERROR] [launch.py:321:sigkill_handler] exits with return code = 1",
         "train.sh: line 9:    18 Segmentation fault      (core dumped) python train.py",
+        "/bin/bash: line 1: 12345 Killed                  torchrun train.py",
         "srun: error: n1: task 0: Exited with exit code 1",
         "[Rank 1] NCCL watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered",
         "terminate called after throwing an instance of 'c10::Error'",

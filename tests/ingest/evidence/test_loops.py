@@ -68,6 +68,11 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         {"loss": 2.5, "grad_norm": 1.5, "step_seconds": 5.25, "tokens_per_second": 25000.0, "mfu": 0.405}
         | {"peak_reserved_bytes": 60.5 * GIB},
     ),
+    "dllogger_console": (
+        "10/50 [00:09<00:30]DLL 2022-04-05 02:22:54.614486 - Training Epoch: 1 Training Iteration: 7  step_loss : 2.5"
+        "  learning_rate : 1e-05 ",
+        {"loss": 2.5},
+    ),
     "nemo_automodel": (
         "2026-03-02 10:00:00 | INFO | root | step 7 | epoch 0 | loss 2.5000 | grad_norm 1.5000 | lr 1.00e-05"
         " | mem 30.25 GiB | tps 4521.12(564.30/gpu) | num_label_tokens 3012",
@@ -97,6 +102,7 @@ OTHERS: Final = (
     "10:00:00 SUCCESS Step 7 | Time: 5.25s | Reward: 0.5 | Throughput: 2500 tokens/s",
     "2026-03-02 10:00:00\tnode:0\tolmo.train:816\tINFO\t[step=7/1000]\n    eval/c4/CrossEntropyLoss=2.5",
     "| Throughput: 25 img/s",
+    "DLL 2022-04-05 02:22:54.614486 - PARAMETER lr : 0.5  Iteration: 7 step_loss : 2.5",
     '{"step": 7, "loss": 2.5, "step_time": 0.5}',
     "Training Epoch: 2/3, step 7/388 completed (loss: 2.5):   3%|▎  | 8/388 [00:12]",
     '{"step": 7, "eval_loss": 2.5, "step_time_ms": 21.0}',
@@ -137,6 +143,13 @@ def test_litgpt_tells_its_peak_of_memory_below_its_steps(memory: str) -> None:
     (reading,) = readings(f"{line}\nTraining time: 44.52s\n{memory}\n")
     assert [(row.peak_bytes, row.place.line) for row in reading.memory] == [(20_250_000_000, 3)]
     assert scan([f"{memory}\n".encode()], READERS) == []
+
+
+def test_llama_cookbook_tells_both_peaks_in_whole_gib() -> None:
+    line, _ = LINES["llama_cookbook"]
+    text = f"{line}\nMax CUDA memory allocated was 18 GB\nMax CUDA memory reserved was 28 GB\n"
+    (reading,) = readings(text)
+    assert [(row.peak_bytes, row.peak_reserved_bytes) for row in reading.memory] == [(18 * GIB, None), (None, 28 * GIB)]
 
 
 @pytest.mark.parametrize("line", OTHERS)
