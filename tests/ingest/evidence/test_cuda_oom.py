@@ -116,6 +116,12 @@ def test_a_message_that_says_it_goes_on_is_not_fatal() -> None:
     assert only(NEW).fatal
 
 
+def test_the_same_message_at_the_end_of_a_traceback_is_fatal() -> None:
+    tried = f"WARNING | OOM: {NEW}\nWARNING | attempting to recover from OOM in the forward pass\n"
+    raised = f'Traceback (most recent call last):\n  File "/job/train.py", line 10, in main\n{NEW}\n'
+    assert [failure.fatal for failure in failures(tried + tried + raised + raised)] == [False, True]
+
+
 def test_prose_about_running_out_is_no_failure() -> None:
     assert reading("To avoid CUDA out of memory, lower the batch; the table is out of memory slots.\n") is None
 

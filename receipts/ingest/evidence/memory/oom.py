@@ -224,10 +224,13 @@ def _within(block: _Block, begins: re.Match[str], middle: re.Match[str] | None, 
 
 
 def _identity(failure: AllocationFailure) -> tuple[object, ...]:
-    """What makes two records one failure: an exception is printed when it is raised, chained and reported."""
+    """What makes two records one failure: an exception is printed when it is raised, chained and reported.
+
+    One that the run survived may be raised at last.
+    """
     figures = (failure.requested_bytes, failure.used_bytes, failure.free_bytes, failure.limit_bytes)
     words = failure.message if not any(item is not None for item in figures) else ""
-    return (failure.class_, failure.rank, failure.chip, *figures, words)
+    return (failure.class_, failure.rank, failure.chip, failure.fatal, *figures, words)
 
 
 def _same_pool(last: AllocationFailure, new: AllocationFailure) -> bool:
