@@ -58,6 +58,12 @@ def test_a_step_line_of_any_version_gives_its_cells_by_name(line: str) -> None:
     assert steps.get(7, "loss") == 5.25
 
 
+def test_the_loss_of_no_token_is_none() -> None:
+    found = log(step(1, loss="0.000", weights=0), step(2, loss="0.000", weights=0), step(3, loss="4.500"))
+    assert [found.steps.get(number, "loss") for number in (1, 2, 3)] == [None, None, 4.5]
+    assert found.steps.get(2, "step_seconds") == 2.0
+
+
 def test_lines_after_the_first_are_read_like_the_first() -> None:
     steps = log(*run([2.0, 2.5, 4.0])).steps
     assert steps.column("step_seconds") == [2.0, 2.5, 4.0]

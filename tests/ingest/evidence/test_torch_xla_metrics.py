@@ -210,6 +210,11 @@ def test_indentation_prefixes_and_wrapped_percentiles_are_passed_over() -> None:
     assert reading(prefixed).fallbacks == {"aten::median": 3}
 
 
+def test_compiles_are_not_counted_by_steps_where_no_execution_is_shown() -> None:
+    assert reading(full(compiles=5, steps=7, executions=7)).reports != []
+    assert reading(counters(UncachedCompile=5, MarkStep=7, xla__mm=96)).reports == []
+
+
 def test_a_report_behind_what_a_program_printed_without_a_line_break_is_whole() -> None:
     found = reading("epoch 1 ......" + metric("CompileTime", 4, "03s204ms000.000us"))
     assert found.timings["CompileTime"].samples == 4

@@ -293,6 +293,11 @@ def test_every_attempt_of_a_file_is_kept() -> None:
     assert [item.used_bytes for item in found.failures] == [round(40.5 * GIB), round(35.5 * GIB)]
 
 
+def test_tensorflows_tensor_tells_its_bytes_by_shape_and_type() -> None:
+    failure = only("OOM when allocating tensor with shape[64,512,768] and type half on /job:w/device:GPU:1 by G")
+    assert (failure.class_, failure.requested_bytes, failure.chip) == ("runtime_alloc", 64 * 512 * 768 * 2, 1)
+
+
 def test_tensorflows_allocation_that_names_no_size_is_a_failure_at_run_time() -> None:
     failure = only("tensorflow ResourceExhaustedError: RESOURCE_EXHAUSTED: failed to allocate memory [Op:Mul]")
     assert (failure.class_, failure.requested_bytes) == ("runtime_alloc", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import prod
 from typing import Final
 
 from receipts.ingest.evidence.memory.sizes import SIZE, size
@@ -53,6 +54,12 @@ _SHARED = re.compile(
     r"Shared memory size limit exceeded(?:: requested (?P<requested>\d{1,12}), available: (?P<limit>\d{1,12}))?"
     r"|out of resource: shared memory, Required: (?P<required>\d{1,12}), Hardware limit: (?P<hardware>\d{1,12})"
 )
+# TensorFlow's executor names the tensor that it could not place.
+_TENSOR = re.compile(
+    r"OOM when allocating tensor with shape\[(?P<shape>[\d,]{1,120})\] and type (?P<type>\w{1,20}) on \S{1,120}?"
+    r"device:GPU:(?P<chip>\d{1,4})"
+)
+_WIDTHS: Final = {"float": 4, "half": 2, "bfloat16": 2, "double": 8, "int32": 4, "int64": 8, "int8": 1, "bool": 1}
 
 
 def _pool(text: str) -> Iterator[AllocationFailure]:
@@ -86,6 +93,14 @@ def _shared(text: str) -> Iterator[AllocationFailure]:
         yield refused(text, match, "compile_smem", requested=asked, limit=limit, chip=_gpu(text), fatal=not tried)
 
 
+def _tensor(text: str) -> Iterator[AllocationFailure]:
+    """A tensor of TensorFlow's, whose bytes follow from its shape and type."""
+    for match in _TENSOR.finditer(text):
+        width = _WIDTHS.get(match["type"])
+        asked = None if width is None else width * prod(int(item) for item in match["shape"].split(",") if item)
+        yield refused(text, match, "runtime_alloc", requested=asked)
+
+
 def _gpu(text: str) -> int | None:
     match = _GPU.search(text)
     return int(match[1]) if match else None
@@ -97,4 +112,4 @@ def pool_request(text: str) -> int | None:
     return size(match["requested"]) if match else None
 
 
-FORMS: Final = (_pool, _refused, _bfc, _shared)
+FORMS: Final = (_pool, _refused, _bfc, _shared, _tensor)

@@ -64,7 +64,7 @@ _CODE = re.compile(
     r"\bE?(?P<code>0100|0101|1000|1001|1002): (?:CompileTime|Runtime|Program|Buffer|Hbm|Tpu|TPU)"
     r"|\b(?P<name>CompileTimeHbmOom|CompileTimeScopedVmemOom|Runtime(?:Buffer|Program)AllocationFailure)\b"
 )
-_NO_SIZE = re.compile("RESOURCE_EXHAUSTED: failed to allocate memory")
+_NO_SIZE = re.compile(r"(?:RESOURCE_EXHAUSTED:|\}\}) failed to allocate memory")
 _CODES: Final = {
     "0100": "runtime_alloc",
     "0101": "program_load",

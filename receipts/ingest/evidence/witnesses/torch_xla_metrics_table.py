@@ -88,13 +88,13 @@ class MetricsReport:
 
     @property
     def report(self) -> Report | None:
-        """Steps, compiles and host reads so far; None where the table does not count them by steps."""
+        """Steps, compiles and host reads so far; None where the table does not show what a step executes."""
         steps, compiles = self.counters.get("MarkStep"), self.compiles
         if compiles is None and self.counters.get("PersistentCacheHit") and self.whole:
             compiles = 0
-        if steps is None or compiles is None or self.eager:
+        if steps is None or compiles is None or not self.executions or self.eager:
             return None
-        return Report(steps, compiles, self.host_reads, max(1, -(-self.executions // max(steps, 1))))
+        return Report(steps, compiles, self.host_reads, -(-self.executions // max(steps, 1)))
 
 
 def describe(table: MetricsReport, reading: Reading, line: int) -> None:

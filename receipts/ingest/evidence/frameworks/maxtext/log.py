@@ -23,7 +23,7 @@ from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading, Reason
 from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RANK, RecordReader
-from receipts.ingest.evidence.steps import rising
+from receipts.ingest.evidence.steps import ABSENT, rising
 
 # The last figure may be glued to the prefix of the next line, which begins with a letter or a bracket.
 _CELL = re.compile(
@@ -103,7 +103,12 @@ class MaxText(RecordReader):
 
     def rows(self, rows: RecordRows) -> None:
         """Take records; one that repeats step and loss of the last few is another host's."""
-        self._weights = rows.figures.pop("total_weights", [self._weights])[-1]
+        weights = rows.figures.pop("total_weights", [self._weights])
+        self._weights = weights[-1]
+        if 0 in weights:
+            # A process without the last stage of a pipeline has no token to lose on, and prints a loss of zero.
+            losses = zip(rows.values("loss"), weights, strict=False)
+            rows.figures["loss"] = [ABSENT if weight == 0 else loss for loss, weight in losses]
         before = rows.text[: rows.text.rfind("step:")][-_PREFIX:]
         rank = self._hosts.named(before)
         why: Reason | None = "profile" if "profiler activation" in before[-40:] or self._captured else None
