@@ -38,6 +38,15 @@ def test_a_record_over_several_blocks_is_whole() -> None:
     assert one(SAMPLE).steps.get(3, "loss") == 7.5
 
 
+def test_levanters_history_is_known_by_its_gigaflops(tmp_path: Path) -> None:
+    rates = {"duration": 2.5, "tokens_per_second": 8e5, "gflops_per_second": 4e6, "mfu": 41.5}
+    record = {"_timestamp": 1.7e9, "train/loss": 3.5, "grad/norm/total": 0.75}
+    record |= {f"throughput/{name}": rate for name, rate in rates.items()}
+    found = written(tmp_path, "history.jsonl", "".join(json.dumps({"_step": step} | record) + "\n" for step in (7, 8)))
+    fields = ("step_seconds", "tokens_per_second", "mfu", "loss", "grad_norm")
+    assert [found.steps.get(8, field) for field in fields] == [2.5, 8e5, 0.415, 3.5, 0.75]
+
+
 def test_a_nan_in_the_history_is_divergence() -> None:
     found = one(SAMPLE)
     assert math.isnan(found.steps.get(6, "loss") or 0.0)
