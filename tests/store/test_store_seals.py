@@ -1,4 +1,4 @@
-"""Seals: the tree is that of RFC 6962, every row is held by one, and purges and reused numbers do not break them."""
+"""Seals: the tree is that of RFC 6962, every row is held by one, and purges do not break them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from receipts.store.integrity import merkle
 from receipts.store.integrity.leaves import KINDS
 from receipts.store.integrity.seals import Seal, all_seals, held, seal
 from receipts.store.sql.transactions import connect, reading, writing
+from receipts.store.tables import erased
 from receipts.store.transfer.backup import backup, restore
 from store_receipts import publish, ready, sign
 from tampering import tamper
@@ -191,7 +192,7 @@ def test_a_tombstone_that_is_taken_away_breaks_the_seal_over_what_was_erased(sto
     assert _broken(store) == ["erased"]
 
 
-def test_numbers_that_are_given_again_after_a_purge_are_sealed_too(store: Store) -> None:
+def test_no_number_is_given_again_after_a_purge(store: Store) -> None:
     for round_ in range(3):
         kept = [store.submit(*ready()).id for _ in range(2)]
         gone = [store.submit(*ready()).id for _ in range(3)]
@@ -201,6 +202,7 @@ def test_numbers_that_are_given_again_after_a_purge_are_sealed_too(store: Store)
             assert _broken(store) == []
         late = store.submit(*ready()).id
         made = store.seal()
+        assert store.entry(late).seq > erased_last(store)
         assert {item.what: item.held for item in made}["receipts"] == 1
         assert _broken(store) == []
         store.purge(late, "a token")
@@ -209,6 +211,14 @@ def test_numbers_that_are_given_again_after_a_purge_are_sealed_too(store: Store)
     with reading(store.database.engine) as connection:
         seals = [item for item in all_seals(connection) if item.what == "receipts"]
     assert sum(item.held for item in seals) == 3 * 6
+
+
+def erased_last(store: Store) -> int:
+    """The highest number of a receipt that a purge erased."""
+    with reading(store.database.engine) as connection:
+        number = connection.scalar(select(func.max(erased.c.number)).where(erased.c.what == "receipts"))
+    assert number is not None
+    return int(number)
 
 
 def test_what_was_erased_before_any_seal_is_missed_by_none(store: Store) -> None:
@@ -315,21 +325,30 @@ def _every_row_is_in_one_seal(store: Store) -> None:
             assert all(item.whole for item in of)
 
 
-def test_a_backup_of_numbers_given_twice_holds_on_the_other_engine(tmp_path: Path, postgres_store: str) -> None:
-    with open_store(str(tmp_path / "store.sqlite")) as store:
+def test_a_backup_goes_on_after_what_was_erased_on_either_engine(tmp_path: Path, postgres_store: str) -> None:
+    def purge_the_last(store: Store) -> None:
         store.submit(*ready())
         gone = store.submit(*ready()).id
         store.seal()
         store.purge(gone, "a token")
-        store.submit(*ready())
-        store.seal()
-        store.submit(*ready())
+
+    def goes_on(store: Store) -> None:
+        late = store.submit(*ready()).id
+        assert store.entry(late).seq > erased_last(store)
+        assert {item.what: item.held for item in store.seal()}["receipts"] == 1
+        assert _broken(store) == []
+        _every_row_is_in_one_seal(store)
+
+    with open_store(str(tmp_path / "store.sqlite")) as store:
+        purge_the_last(store)
         backup(store.database.address, tmp_path / "kept.sqlite")
     restore(tmp_path / "kept.sqlite", address(postgres_store))
     with open_store(postgres_store, create=False) as store:
-        assert _broken(store) == []
-        assert {item.what: item.held for item in store.seal()}["receipts"] == 1
-        _every_row_is_in_one_seal(store)
+        goes_on(store)
+        purge_the_last(store)
+        backup(store.database.address, tmp_path / "back.sqlite")
+    with open_store(str(tmp_path / "back.sqlite"), create=False) as store:
+        goes_on(store)
 
 
 @pytest.mark.slow

@@ -4,9 +4,8 @@ No row carries a chain, which would make writers wait for each other. A seal hol
 waits long for the one who writes it. The last seal of a run is over the seals themselves: whoever keeps its root
 somewhere else can tell that none of those before it was rewritten.
 
-A purge leaves the digest of each sealed row that it erases (`erased`), so that the seal still holds. SQLite gives a
-number at the end of a table again when its row is gone, and a backup keeps its numbers on PostgreSQL, too: the rows
-that a seal holds are the first of those in its range, as many as it held, less those that were erased.
+A purge leaves the digest of each sealed row that it erases (`erased`), so that the seal still holds; no number is given
+again, on either engine.
 """
 
 from __future__ import annotations
@@ -112,47 +111,8 @@ def last_at(connection: Connection) -> datetime | None:
 
 
 def _unsealed(connection: Connection, store: str, what: str, most: int) -> list[SealedRow]:
-    last = last_sealed(connection, store, what)
-    again = sorted(_given_again(connection, store, what))
-    rows = list(leaves.of(connection, what, again[:most]))
     end = connection.execute(select(func.max(KINDS[what].number))).scalar() or 0
-    return [*rows, *leaves.between(connection, what, last + 1, end, most - len(rows))]
-
-
-def _given_again(connection: Connection, store: str, what: str) -> set[int]:
-    """Numbers in the range of a seal that are those of newer rows, which no seal holds."""
-    gone = select(erased.c.seal).where(erased.c.store == store, erased.c.what == what).distinct()
-    torn = set(connection.execute(gone).scalars())
-    if not torn or not _has_more(connection, store, what):
-        return set()
-    every = list(all_seals(connection, store, what))
-    newer: set[int] = set()
-    for one in (item for item in every if item.root in torn):
-        present, count = _present(connection, one), _erased(connection, one)
-        newer.update(present[max(0, one.held - len(count)) :])
-    for one in every:
-        if newer and one.first <= max(newer) and one.last >= min(newer):
-            present, count = _present(connection, one), _erased(connection, one)
-            newer.difference_update(present[: max(0, one.held - len(count))])
-    return newer
-
-
-def _has_more(connection: Connection, store: str, what: str) -> bool:
-    """Whether there are more rows up to the last sealed number than seals hold."""
-    number = KINDS[what].number
-    of = select(func.max(seals.c.last), func.sum(seals.c.held)).where(seals.c.store == store, seals.c.what == what)
-    last, sealed = connection.execute(of).one()
-    if last is None:
-        return False
-    gone = select(func.count()).where(erased.c.store == store, erased.c.what == what, erased.c.seal != "")
-    there = select(func.count()).select_from(KINDS[what].table).where(number <= last)
-    return connection.execute(there).scalar_one() > int(sealed) - connection.execute(gone).scalar_one()
-
-
-def _present(connection: Connection, one: Seal) -> list[int]:
-    number = KINDS[one.what].number
-    query = select(number).where(number >= one.first, number <= one.last).order_by(number)
-    return list(connection.execute(query).scalars())
+    return list(leaves.between(connection, what, last_sealed(connection, store, what) + 1, end, most))
 
 
 def _erased(connection: Connection, one: Seal) -> list[SealedRow]:
@@ -177,8 +137,6 @@ def held(connection: Connection, one: Seal, own: str | None) -> SealRows:
     gone = _erased(connection, one)
     if one.store == own:
         hashes = list(leaves.between(connection, one.what, one.first, one.last))
-        if gone:
-            hashes = hashes[: max(0, one.held - len(gone))]
     else:
         hashes = _of_another(connection, one)
     return SealRows(one, tuple(sorted([*hashes, *gone])), len(gone))
@@ -208,10 +166,10 @@ def keep_leaves(connection: Connection, receipt: str, doomed: Mapping[str, Itera
     for what, numbers in doomed.items():
         for item in leaves.of(connection, what, list(numbers)):
             for store, number in ((own, item.number), *_elsewhere(connection, what, item.number)):
-                holder = _holder(connection, what, number, store, own)
+                root = _root_over(connection, what, number, store)
                 of = {"store": store, "what": what, "number": number, "receipt": receipt}
-                if holder is not None:
-                    rows.append({**of, "leaf": item.digest.hex(), "seal": holder.root})
+                if root is not None:
+                    rows.append({**of, "leaf": item.digest.hex(), "seal": root})
                 elif store == own:
                     rows.append({**of, "leaf": "", "seal": ""})
     if rows:
@@ -223,14 +181,11 @@ def _elsewhere(connection: Connection, what: str, here: int) -> list[tuple[str, 
     return [(store, number) for store, number in connection.execute(query)]
 
 
-def _holder(connection: Connection, what: str, number: int, store: str, own: str) -> Seal | None:
-    """The seal that holds a row by its number in a store: of several in whose range it is, the last that has it."""
+def _root_over(connection: Connection, what: str, number: int, store: str) -> str | None:
+    """The root of the last seal that holds a row by its number in a store."""
     of = (seals.c.store == store, seals.c.what == what, seals.c.first <= number, seals.c.last >= number)
-    for row in connection.execute(select(seals).where(*of).order_by(seals.c.seq.desc())).all():
-        one = Seal(*row)
-        if store != own or number in _present(connection, one)[: max(0, one.held - len(_erased(connection, one)))]:
-            return one
-    return None
+    root: str | None = connection.scalar(select(seals.c.root).where(*of).order_by(seals.c.seq.desc()).limit(1))
+    return root
 
 
 class Gap(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, func, select
+from sqlalchemy import Connection, Engine, Table
 
 from receipts.base.errors import StoreError
 
@@ -40,7 +40,7 @@ def write_ahead(file: Path) -> None:
 
 
 def copy_in(connection: Connection, table: Table, parts: Iterator[list[dict[str, Any]]]) -> None:
-    """Rows into PostgreSQL by COPY, and the next number after the last of them."""
+    """Rows into PostgreSQL by COPY."""
     driver: Any = connection.connection.driver_connection
     names = [column.name for column in table.columns]
     listed = ", ".join(f'"{name}"' for name in names)
@@ -48,7 +48,3 @@ def copy_in(connection: Connection, table: Table, parts: Iterator[list[dict[str,
         for rows in parts:
             for row in rows:
                 stream.write_row([row[name] for name in names])
-    if "seq" in table.c:
-        last = connection.execute(select(func.max(table.c.seq))).scalar()
-        if last is not None:
-            connection.execute(select(func.setval(func.pg_get_serial_sequence(table.name, "seq"), last)))

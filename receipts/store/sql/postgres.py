@@ -18,6 +18,7 @@ from sqlalchemy import (
     LargeBinary,
     SmallInteger,
     String,
+    Table,
     any_,
     bindparam,
     func,
@@ -221,6 +222,10 @@ class Postgres:
     def damage(self, connection: Connection) -> Iterator[str]:
         """What the engine finds wrong in its own files: a server sees to them itself."""
         yield from ()
+
+    def number_on(self, connection: Connection, table: Table, last: int) -> None:
+        """Let the next row of a table have the number after this one."""
+        connection.execute(select(func.setval(func.pg_get_serial_sequence(table.name, "seq"), last)))
 
     def overwrite_deleted(self, engine: Engine) -> None:
         """Write zeros over what the next transaction deletes: see `erase`."""

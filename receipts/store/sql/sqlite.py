@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Engine, Index, Integer, bindparam, column, func, select
+from sqlalchemy import ColumnElement, Connection, Engine, Index, Integer, String, Table, bindparam, column, func, select
+from sqlalchemy import table as sqlalchemy_table
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from receipts.store.sql import triggers
@@ -22,6 +23,7 @@ BUSY_SECONDS: Final = 30
 # Taking the write lock first means that a writer waits for another, and never fails half-way.
 BEGIN: Final = {False: "BEGIN", True: "BEGIN IMMEDIATE"}
 WRITES: Final = "receipts_writes"  # the option of a connection that says which
+_GIVEN: Final = sqlalchemy_table("sqlite_sequence", column("name", String), column("seq", Integer))
 
 
 class Sqlite:
@@ -132,7 +134,7 @@ class Sqlite:
         return []
 
     def numbers(self, tables: Sequence[Any], count: int) -> Ask:
-        """A question for the next ``count`` numbers of some tables: a row each. One writer knows what is last."""
+        """A question for the next ``count`` numbers of some tables: a row each. SQLite keeps what it gave last."""
         return _numbers(tuple(tables)), {"steps": json.dumps(list(range(1, count + 1)))}
 
     def ends_on_error(self, error: Exception) -> bool:
@@ -180,6 +182,12 @@ class Sqlite:
             which = "a row" if row[1] is None else f"row {row[1]}"  # tables without row numbers have none
             yield f"{which} of {row[0]} refers to a row of {row[2]} that is not there; restore a backup"
 
+    def number_on(self, connection: Connection, table: Table, last: int) -> None:
+        """Let the next row of a table have the number after this one."""
+        if table.dialect_options["sqlite"]["autoincrement"]:
+            run(connection, "DELETE FROM sqlite_sequence WHERE name = ?", [table.name])
+            run(connection, "INSERT INTO sqlite_sequence VALUES (?, ?)", [table.name, last])
+
     def overwrite_deleted(self, engine: Engine) -> None:
         """Write zeros over what the next transaction deletes."""
         with engine.connect() as connection:
@@ -198,9 +206,9 @@ class Sqlite:
 
 @cache
 def _numbers(tables: Sequence[Any]) -> SqlStatement:
-    last = (select(func.coalesce(func.max(table.c.seq), 0)).scalar_subquery() for table in tables)
+    given = (select(func.max(_GIVEN.c.seq)).where(_GIVEN.c.name == table.name).scalar_subquery() for table in tables)
     step = func.json_each(bindparam("steps")).table_valued(column("value", Integer))
-    return SqlStatement(select(*(number + step.c.value for number in last)))
+    return SqlStatement(select(*(func.coalesce(last, 0) + step.c.value for last in given)))
 
 
 def is_busy(error: DBAPIError) -> bool:

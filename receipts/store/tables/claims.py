@@ -43,6 +43,7 @@ claim_verdicts = Table(
     moment("at", "When it was judged"),
     *packed("The verdict as JSON"),
     comment="What was said of claims, and under which rule set; the last one of a claim counts",
+    sqlite_autoincrement=True,  # the number of a row that a purge erased is not given again
 )
 
 claim_subjects = Table(

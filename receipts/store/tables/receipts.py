@@ -96,6 +96,7 @@ receipts = Table(
     UniqueConstraint("id"),
     UniqueConstraint("launch", "generation"),
     comment="One row a receipt: what lists, reports and rules look it up by",
+    sqlite_autoincrement=True,  # the number of a row that a purge erased is not given again
 )
 
 documents = Table(
@@ -120,6 +121,7 @@ verdicts = Table(
     moment("judged_at", "When it was judged"),
     *packed("The verdict as JSON"),
     comment="What the rules said, and under which rule set; a later verdict stands beside an earlier one",
+    sqlite_autoincrement=True,  # the number of a row that a purge erased is not given again
 )
 
 subjects = Table(
@@ -143,6 +145,7 @@ supersessions = Table(
     moment("at", "When it was said"),
     actor(),
     comment="Receipts that no longer stand",
+    sqlite_autoincrement=True,  # the number of a row that a purge erased is not given again
 )
 
 pins = Table(

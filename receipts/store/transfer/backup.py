@@ -23,7 +23,7 @@ from receipts.store.packing import unpack
 from receipts.store.sql import engine_of
 from receipts.store.sql.copies import copy_in, copy_pages, write_ahead
 from receipts.store.sql.transactions import connect, opened, snapshot, writing
-from receipts.store.tables import HEAD, documents, metadata, receipts, version
+from receipts.store.tables import HEAD, documents, erased, metadata, receipts, version
 
 _AT_ONCE: Final = 1000  # rows
 
@@ -95,7 +95,16 @@ def _make(connection: Connection) -> None:
 
 def _finish(connection: Connection) -> None:
     """Triggers when the rows are in: they would look at each of them, and refuse a store's second id."""
-    engine_of(connection).create_triggers(connection)
+    engine = engine_of(connection)
+    engine.create_triggers(connection)
+    own = erased.c.store == schema.own_id(connection)
+    for table in metadata.sorted_tables:
+        if "seq" in table.c:
+            gone = select(func.max(erased.c.number)).where(own, erased.c.what == table.name)
+            given = select(func.max(table.c.seq)).union_all(gone)
+            last = max((number for number in connection.execute(given).scalars() if number is not None), default=0)
+            if last:
+                engine.number_on(connection, table, last)
     connection.execute(insert(version).values(version_num=HEAD))
 
 
