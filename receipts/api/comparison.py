@@ -214,7 +214,7 @@ def _reproduced(
         if store is not None and len({item.receipt.run.host for item in group}) > 1:
             from receipts.questions.reproduced import reproduced
 
-            head = next((item for item in group if store.held([item.id])), None)
+            head = next((item for item in group if store.entries([item.id])), None)
             who = reproduced(comparisons, store, head, metric) if head is not None else None
             known |= {letter: who} if who is not None else {}
     return known

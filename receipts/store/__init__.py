@@ -13,7 +13,6 @@ from receipts.store.history.standing import Pin, Supersession
 from receipts.store.history.verdicts import StoredVerdict
 from receipts.store.query.lists import Condition, Filters, ListPlan, condition
 from receipts.store.store import Store, open_store
-from receipts.store.write.existing import KnownReceipt
 from receipts.store.write.submission import Prepared, Submitted, prepare
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "Decision",
     "Entry",
     "Filters",
-    "KnownReceipt",
     "ListPlan",
     "NewClaim",
     "Pin",

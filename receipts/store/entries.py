@@ -121,6 +121,11 @@ class Entry(NamedTuple):
         return unspoilt(self.path_answer, kinds_of(self.tainted), kind)
 
     @property
+    def failure_type(self) -> str:
+        """What kind of failure it was: its class, else how the launch ended."""
+        return self.failure_class or self.outcome
+
+    @property
     def rate_status(self) -> Status:
         """The status as far as rates go."""
         return status_for(Taint.RATE, self.path_answer, kinds_of(self.tainted), kinds_of(self.undecided))
@@ -240,12 +245,17 @@ def entry_of(values: Sequence[Any]) -> Entry:
     return Entry(*(*values[:-2], successor or "", False))
 
 
+def entries_with_ids(connection: Connection, ids: Iterable[str]) -> list[Entry]:
+    """The rows of receipts by their ids, however many; what is not stored is left out."""
+    query = entries().where(engine_of(connection).among(receipts.c.id, list(ids)))
+    return [entry_of(row) for row in connection.execute(query)]
+
+
 def entry_with_id(connection: Connection, receipt_id: str) -> Entry:
     """The row of a receipt. Raises NotFound."""
-    row = connection.execute(entries().where(receipts.c.id == receipt_id)).first()
-    if row is None:
-        raise NotFound(f"there is no receipt {receipt_id[:12]}; see: receipts list")
-    return entry_of(row)
+    for entry in entries_with_ids(connection, [receipt_id]):
+        return entry
+    raise NotFound(f"there is no receipt {receipt_id[:12]}; see: receipts list")
 
 
 def every_id(connection: Connection) -> list[str]:

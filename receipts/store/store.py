@@ -18,7 +18,7 @@ from receipts.receipt import Document, Parsed, parse_again
 from receipts.store import schema
 from receipts.store.address import address
 from receipts.store.database import Database, Part, asks, changes
-from receipts.store.entries import Entry, entry_with_id, every_id
+from receipts.store.entries import Entry, entries_with_ids, entry_with_id, every_id
 from receipts.store.history import standing, verdicts
 from receipts.store.history.published import Published
 from receipts.store.packing import unpack
@@ -30,8 +30,6 @@ from receipts.store.sql import engine_of
 from receipts.store.sql.statement import SqlStatement
 from receipts.store.sql.transactions import connect, driver_errors, write, write_at_once
 from receipts.store.tables import documents, receipts
-from receipts.store.write import existing
-from receipts.store.write.existing import KnownReceipt
 from receipts.store.write.submission import Prepared, Submitted, prepare, take
 
 if TYPE_CHECKING:
@@ -117,14 +115,10 @@ class Store(Part):
                 self.database.engine, lambda connection: take(connection, items, actor(connection), decides=decides)
             )
 
-    def held(self, ids: Sequence[str]) -> dict[str, KnownReceipt]:
-        """Those of some documents, by the digests of their bytes, that the store holds already."""
-        with self.database.at_once() as connection:
-            return existing.held(connection, ids)
-
     # Reading receipts
 
     entry = asks(entry_with_id)
+    entries = asks(entries_with_ids)
     ids = asks(every_id)
     resolve = asks(names.resolve)
     resolve_all = asks(names.resolve_all)

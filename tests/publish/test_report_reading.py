@@ -31,7 +31,7 @@ def put(store: Store, *receipts: Parsed) -> None:
 
 
 def best(store: Store, most: int) -> Sequence[str]:
-    return sorted(str(row.label) for row in Ran(store).best(EVER, RULES, most))
+    return sorted(str(row.label) for row in Ran(store.database).best(EVER, RULES, most))
 
 
 def test_what_is_written_meanwhile_is_not_read_within_one_state(tmp_path: Path) -> None:

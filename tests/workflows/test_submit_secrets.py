@@ -28,4 +28,4 @@ def test_a_document_with_a_secret_is_refused_and_its_place_named(
         (ended,) = submit([Document(json.dumps(tree).encode(), "run.json")], store, RULEBOOK)
         assert isinstance(ended.error, InputError)
         assert [problem.at for problem in ended.error.problems] == [f"{section}.{leaf}"]
-        assert not store.held([ended.document.id] if ended.document is not None else [])
+        assert not store.entries([ended.document.id] if ended.document is not None else [])

@@ -71,7 +71,7 @@ class Links:
         if not self._every.holds(configuration.last):
             return []
         by_axis: dict[str, list[int]] = defaultdict(list)
-        for number, axis in self._reader.stored.near(self._every.ran(configuration.last), TRIED).items():
+        for number, axis in self._reader.stored.near(self._every.ran(configuration.last), None, TRIED).items():
             by_axis[axis].append(number)
         turns = zip_longest(*(sorted(numbers, reverse=True) for _, numbers in sorted(by_axis.items())))
         neighbours: list[LaunchGroup] = []

@@ -117,7 +117,7 @@ class ReportReader:
         self.rulebook = rulebook
         self.since = since
         self.sought: Sought = Sought(as_of, tuple(lanes))
-        self.stored = Ran(store)
+        self.stored = Ran(store.database)
         self.rules: Rules = Rules(rulebook.rules.digest, VERSION)
         self._items: dict[str, Item] = {}
         self._kin: dict[str, Kin] = {}

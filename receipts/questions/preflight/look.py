@@ -14,8 +14,7 @@ from receipts.questions.preflight.ladder import Rung, next_rung
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
-    from receipts.store import Store
-    from receipts.store.query.signatures import Known
+    from receipts.store import Entry, Store
 
 Estimator = Callable[[Parsed, Lane], Fit | None]
 LOOKED_INTO: Final = 4  # documents of launches that are read for one answer, of each kind
@@ -24,7 +23,7 @@ LOOKED_INTO: Final = 4  # documents of launches that are read for one answer, of
 class _Seen(NamedTuple):
     """A stored launch with what was read from its document."""
 
-    known: Known
+    known: Entry
     by: PreflightEvidence
 
 
@@ -108,13 +107,13 @@ def _of_base(plan: Parsed, lane: Lane, store: Store, signature: Signature) -> Pr
     return PreflightAnswer("likely" if good else "predicted", why, plan.name, signature.signature, by=last.by)
 
 
-def _read(known: Sequence[Known], plan: Parsed, lane: Lane, store: Store) -> list[_Seen]:
+def _read(known: Sequence[Entry], plan: Parsed, lane: Lane, store: Store) -> list[_Seen]:
     """The launches with their documents, the newest first."""
     ordered = sorted(known, key=lambda item: item.started, reverse=True)
     return [_Seen(item, evidence(item, store.parsed(item.id), plan, lane)) for item in ordered]
 
 
-def evidence(known: Known, there: Parsed, plan: Parsed, lane: Lane) -> PreflightEvidence:
+def evidence(known: Entry, there: Parsed, plan: Parsed, lane: Lane) -> PreflightEvidence:
     """What a stored launch shows of a plan."""
     failure = there.receipt.failure
     return PreflightEvidence(
@@ -124,8 +123,8 @@ def evidence(known: Known, there: Parsed, plan: Parsed, lane: Lane) -> Preflight
         provenance=known.provenance,
         started=known.started,
         failure_type=None if known.outcome == "ok" else known.failure_type,
-        phase=known.phase,
-        class_=known.class_,
+        phase=known.failure_phase,
+        class_=known.failure_class,
         requested_bytes=failure.requested_bytes if failure else None,
         used_bytes=failure.used_bytes if failure else None,
         limit_bytes=failure.limit_bytes if failure else None,

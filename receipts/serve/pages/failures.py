@@ -20,11 +20,11 @@ def failures(call: Call) -> View:
     """What failed, with its cost; which shapes fit by sequence and micro batch; whether another would."""
     given = call.request.query_params
     held = call.server.counts()
-    lanes = [name for name, _ in held.by["lane"]]
+    lanes = [name for name, _ in held["lane"]]
     lane = given.get("lane") or (lanes[0] if lanes else "")
     if lane and lane not in lanes:
         raise NotFound(f"no receipt has lane {lane!r}")
-    outcomes = [name for name, _ in held.by["outcome"] if name != "ok"]
+    outcomes = [name for name, _ in held["outcome"] if name != "ok"]
     every: list[Stored] = []
     for outcome in outcomes:
         every += page_of(call.store.opened, [f"lane={lane}", f"outcome={outcome}"], limit=ROWS + 1)[0]

@@ -60,7 +60,7 @@ def inbox(call: Call) -> View:
 
 
 def _read(call: Call) -> str:
-    total = dict(call.server.counts().by["status"]).get("open", 0)
+    total = dict(call.server.counts()["status"]).get("open", 0)
     which = (
         f"the newest {MOST_OPEN} of {total:,} open receipts" if total > MOST_OPEN else counted(total, "open receipt")
     )

@@ -37,12 +37,12 @@ def runs(call: Call) -> View:
             name,
             [(value, count, url("/runs", _with(chosen, name, value)), (name, value) in chosen) for value, count in by],
         )
-        for name, by in held.by.items()
+        for name, by in held.items()
     ]
     more = url("/runs", [*chosen, ("cursor", following)]) if following else ""
     values = {"query": text, "filters": filters, "folds": list(_folds(call, rows)), "more": more, "clear": bool(chosen)}
     part = following is not None or "cursor" in call.request.query_params
-    headline = _headline(len(rows), sum(count for _, count in held.by["status"]), chosen=bool(chosen), part=part)
+    headline = _headline(len(rows), sum(count for _, count in held["status"]), chosen=bool(chosen), part=part)
     return View(Page("Runs", (headline,)), "runs", values)
 
 
@@ -64,7 +64,7 @@ def _folds(call: Call, rows: Sequence[Stored]) -> Iterator[dict[str, Any]]:
     """Rows by configuration, in the order of the newest launch of each."""
     from receipts.store.query.reports import Ran
 
-    places = Ran(call.store.opened).place([item.id for item in rows])
+    places = Ran(call.store.opened.database).place([item.id for item in rows])
     groups: dict[object, list[Stored]] = {}
     for item in rows:
         groups.setdefault(places.get(item.id, item.id), []).append(item)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import orjson
 from sqlalchemy import Connection, insert, select
 
 from receipts.store.database import By
+from receipts.store.sql import engine_of
 from receipts.store.tables import incidents as table
 
 Event = Literal["opened", "closed"]
-_CHUNK: Final = 400  # names in one question: SQLite of old took 999 parameters
 
 
 class IncidentEvent(NamedTuple):
@@ -63,18 +63,11 @@ def record(connection: Connection, by: By, events: Sequence[IncidentEvent]) -> N
 
 def incidents(connection: Connection, lines: Sequence[int] | None = None) -> list[Incident]:
     """Incidents of some lines, or all, each as its last event left it, in the order in which they were opened."""
-    if lines is None:
-        return _read(connection.execute(select(table).order_by(table.c.seq)))
-    rows: list[Any] = []
-    for start in range(0, len(lines), _CHUNK):
-        part = lines[start : start + _CHUNK]
-        rows += connection.execute(select(table).where(table.c.line.in_(part)).order_by(table.c.seq))
-    return _read(rows)
-
-
-def _read(rows: Any) -> list[Incident]:
+    query = select(table).order_by(table.c.seq)
+    if lines is not None:
+        query = query.where(engine_of(connection).among(table.c.line, list(lines)))
     known: dict[str, Incident] = {}
-    for row in rows:
+    for row in connection.execute(query):
         if row.event == "opened":
             body = orjson.loads(row.body)
             known.setdefault(

@@ -19,9 +19,10 @@ from receipts.base.errors import StoreError
 from receipts.store.history.verdicts import Verdict, add
 from receipts.store.integrity.seals import last_sealed
 from receipts.store.packing import unpack
+from receipts.store.query.documents import documents_of
 from receipts.store.schema import own_id
 from receipts.store.store import Store
-from receipts.store.tables import claim_verdicts, documents, receipts, subjects, verdicts
+from receipts.store.tables import claim_verdicts, receipts, subjects, verdicts
 
 AT_ONCE: Final = 200
 
@@ -80,7 +81,7 @@ def _receipts_after(connection: Connection, after: int, scope: Scope) -> tuple[i
     sealed = last_sealed(connection, own_id(connection), "verdicts")
     last = _last(connection, [row.seq for row in rows])
     stale = {number: row for number, (row, before) in last.items() if not scope.settled(row, before, sealed)}
-    bodies = _documents(connection, list(stale))
+    bodies = documents_of(connection, list(stale))
     reports = [
         LastVerdict(row.seq, row.id, row.lane, bodies[row.seq], _json(stale[row.seq]))
         for row in rows
@@ -101,11 +102,6 @@ def _last(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[Any
     for row in connection.execute(query):
         last[row.receipt] = row, last.get(row.receipt, (None, None))[0]
     return last
-
-
-def _documents(connection: Connection, numbers: Sequence[int]) -> dict[int, bytes]:
-    query = select(documents.c.receipt, documents.c.codec, documents.c.body).where(documents.c.receipt.in_(numbers))
-    return {row.receipt: unpack(row.codec, row.body, f"document {row.receipt}") for row in connection.execute(query)}
 
 
 def _json(row: Any) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
-from typing import Final, NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Final
 
 from sqlalchemy import func, select
 
@@ -20,10 +20,7 @@ _LAST: Final = (*(table.c.seq for table in metadata.sorted_tables if "seq" in ta
 _STATE: Final = SqlStatement(select(*(select(func.max(column)).scalar_subquery() for column in _LAST)))
 
 
-class FacetCounts(NamedTuple):
-    """FacetCounts by each value of `NAMES`, the most frequent first."""
-
-    by: dict[str, list[tuple[str, int]]]
+FacetCounts = Mapping[str, Sequence[tuple[str, int]]]
 
 
 def state(database: Database) -> Hashable:
@@ -33,7 +30,7 @@ def state(database: Database) -> Hashable:
 
 
 def counts(database: Database) -> FacetCounts:
-    """FacetCounts of the receipts that stand. Reads every row: 60 ms at 100,000."""
+    """Receipts that stand by each value of `NAMES`, the most frequent first. Reads every row: 60 ms at 100,000."""
     columns = [receipts.c[name] for name in NAMES]
     with database.reading() as connection:
         rows = connection.execute(select(*columns, func.count()).where(standing()).group_by(*columns)).all()
@@ -41,4 +38,4 @@ def counts(database: Database) -> FacetCounts:
     for *values, count in rows:
         for name, value in zip(NAMES, values, strict=True):
             by[name][value] += count
-    return FacetCounts({name: held.most_common() for name, held in by.items()})
+    return {name: held.most_common() for name, held in by.items()}

@@ -15,6 +15,7 @@ from receipts.receipt.leaf import Role
 from receipts.store.entries import Entry
 from receipts.store.packing import unpack
 from receipts.store.query.conditions import NOT_STATED, Condition, meets, number
+from receipts.store.sql import engine_of
 from receipts.store.tables import documents
 
 _AT_ONCE: Final = 100
@@ -32,16 +33,22 @@ def meeting_leaves(
 def _read(
     connection: Connection, chunk: Sequence[Entry], conditions: Sequence[tuple[str, Condition]]
 ) -> Iterator[Entry]:
-    query = select(documents).where(documents.c.receipt.in_([row.seq for row in chunk]))
-    stored = {row.receipt: row for row in connection.execute(query)}
+    stored = documents_of(connection, [row.seq for row in chunk])
     needles = [needle for path, item in conditions for needle in _needles(path, item)]
     for row in chunk:
-        raw = unpack(stored[row.seq].codec, stored[row.seq].body, row.id[:12])
+        raw = stored[row.seq]
         if not all(needle in raw for needle in needles) and rb"\u" not in raw:
             continue
         parsed = parse(Document(raw, row.id[:12]))
         if all(meets(value_of(parsed, path), item) for path, item in conditions):
             yield row
+
+
+def documents_of(connection: Connection, numbers: Sequence[int]) -> dict[int, bytes]:
+    """The bytes of receipts by their numbers, some hundred; what is not stored is left out. Raises StoreError."""
+    query = select(documents.c.receipt, documents.c.codec, documents.c.body)
+    rows = connection.execute(query.where(engine_of(connection).among(documents.c.receipt, numbers)))
+    return {number: unpack(codec, body, f"document {number}") for number, codec, body in rows}
 
 
 def _needles(path: str, item: Condition) -> Iterator[bytes]:

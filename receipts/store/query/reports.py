@@ -23,32 +23,26 @@ from sqlalchemy import (
     select,
 )
 
-from receipts.axes.configuration import Configuration
 from receipts.metrics.reading import Taint
-from receipts.store.entries import Entry, entries, entries_of, entry_of, standing
+from receipts.store.database import Part, asks
+from receipts.store.entries import Entry, entries, entries_of, entries_with_ids, entry_of, standing
 from receipts.store.packing import unpack
-from receipts.store.query import neighbours as near
 from receipts.store.query import samples
 from receipts.store.query.conditions import Condition
+from receipts.store.query.documents import documents_of
 from receipts.store.query.lists import Filters, find
+from receipts.store.query.neighbours import one_axis_away
+from receipts.store.sql import engine_of
 from receipts.store.sql.lookup import Lookup, distinct_texts
 from receipts.store.sql.statement import SqlStatement
-from receipts.store.store import Store
-from receipts.store.tables import documents, placements, receipts, subjects, verdicts
+from receipts.store.tables import placements, receipts, subjects, verdicts
 
-_AT_ONCE: Final = 500  # keys of one statement
+_AT_ONCE: Final = 500  # documents that are held at once
 _FEW_SHAPES: Final = 40  # up to which each is asked for apart; launches of shapes that differ in names alone are walked
 RAN: Final = func.coalesce(receipts.c.finished, receipts.c.started)
-_SAID: Final = Lookup(
-    [subjects.c.receipt],
-    [subjects.c.receipt, *(verdicts.c[name] for name in ("seq", "rules", "judge", "codec", "body"))],
-    joined=(verdicts, verdicts.c.seq == subjects.c.verdict),
-    where=verdicts.c.kind == "receipt",
-)
 _WITNESSES: Final = Lookup([receipts.c.witness_for], [receipts.c.witness_for, receipts.c.seq], where=standing())
 _OF_ID: Final = Lookup([receipts.c.id], [receipts.c.id, receipts.c.seq])
 _OF_LAUNCH: Final = Lookup([receipts.c.launch], [receipts.c.launch, receipts.c.seq], where=standing())
-_DOCUMENTS: Final = Lookup([documents.c.receipt], [documents.c.receipt, documents.c.codec, documents.c.body])
 
 _LAUNCHES: Final = SqlStatement(
     entries()
@@ -96,119 +90,6 @@ class Rules(NamedTuple):
 
     digest: str
     judge: str
-
-
-class Ran:
-    """A store as a report reads it. Every method is one transaction. Raises StoreError."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def __repr__(self) -> str:
-        return f"Ran({self._store!r})"
-
-    def since(self, since: datetime | None, sought: Sought) -> list[NumberedEntry]:
-        """What ran from a moment on, or ever, superseded receipts among it; in no order."""
-        query = (
-            entries()
-            .add_columns(placements.c.configuration)
-            .outerjoin_from(receipts, placements, placements.c.receipt == receipts.c.seq)
-            .where(*sought.clauses)
-        )
-        if since is not None:
-            query = query.where(since <= RAN)
-        with self._store.database.reading() as connection:
-            rows = connection.execute(query.execution_options(yield_per=1000))
-            return [NumberedEntry(entry_of(row[:-1]), row[-1]) for row in rows]
-
-    def newest(self, sought: Sought) -> datetime | None:
-        """When the last of them ran."""
-        with self._store.database.reading() as connection:
-            last: datetime | None = connection.scalar(select(func.max(RAN)).where(*sought.clauses))
-        return last
-
-    def lanes(self) -> list[str]:
-        """Every lane that has a receipt: a look-up each, however many receipts."""
-        with self._store.database.reading() as connection:
-            return list(connection.execute(distinct_texts(receipts.c.lane)).scalars())
-
-    def best(self, sought: Sought, rules: Rules, most: int) -> list[Entry]:
-        """Of every shape the launches with the highest rate, so many, that may be a valid result; see `_valid`."""
-        with self._store.database.reading() as connection:
-            shapes = connection.execute(_shapes(sought)).all()
-            asked = [_of_shapes(sought, rules, most)] if len(shapes) > _FEW_SHAPES else [
-                _of_shape(sought, rules, most, shape) for shape in shapes
-            ]  # fmt: skip
-            return [entry_of(row) for query in asked for row in connection.execute(query)]
-
-    def verdicts(self, numbers: Sequence[int], rules: Rules | None = None) -> dict[int, bytes]:
-        """The last verdict on each of some receipts, under a rule set or any, as JSON, by their numbers."""
-        newest: dict[int, tuple[int, str, bytes]] = {}
-        with self._store.database.reading() as connection:
-            for at in range(0, len(numbers), _AT_ONCE):
-                keys = ((number,) for number in numbers[at : at + _AT_ONCE])
-                for receipt, seq, digest, judge, codec, body in _SAID.read(connection, keys):
-                    if rules in (None, (digest, judge)) and seq > newest.get(receipt, (-1,))[0]:
-                        newest[receipt] = (seq, codec, bytes(body))
-        return {number: unpack(codec, body, f"verdict {seq}") for number, (seq, codec, body) in newest.items()}
-
-    def witnesses(self, of: Iterable[Entry]) -> dict[str, list[Entry]]:
-        """Receipts that stand and name one of these, or its launch, as what they witness; by the name, newest first."""
-        names = {name for row in of for name in (row.id, row.launch)}
-        with self._store.database.reading() as connection:
-            return _by_name(connection, [_WITNESSES], names)
-
-    def named(self, names: Iterable[str]) -> dict[str, list[Entry]]:
-        """Receipts of these ids, and those of these launches that stand; by the name, newest first."""
-        with self._store.database.reading() as connection:
-            return _by_name(connection, [_OF_ID, _OF_LAUNCH], set(names))
-
-    def documents(self, numbers: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-        """Documents of receipts by their numbers, some at a time."""
-        for at in range(0, len(numbers), _AT_ONCE):
-            with self._store.database.reading() as connection:
-                rows = _DOCUMENTS.read(connection, ((number,) for number in numbers[at : at + _AT_ONCE]))
-            for number, codec, body in rows:
-                yield number, unpack(codec, bytes(body), f"document {number}")
-
-    def entries(self, ids: Sequence[str]) -> list[Entry]:
-        """The rows of some receipts by their ids; those that are not stored are left out."""
-        with self._store.database.reading() as connection:
-            return [entry_of(row) for row in connection.execute(entries().where(receipts.c.id.in_(ids)))]
-
-    def place(self, ids: Sequence[str]) -> dict[str, int]:
-        """Numbers of the configurations of some receipts, by their ids."""
-        query = select(receipts.c.id, placements.c.configuration).join(
-            placements, placements.c.receipt == receipts.c.seq
-        )
-        with self._store.database.reading() as connection:
-            return {row.id: row.configuration for row in connection.execute(query.where(receipts.c.id.in_(ids)))}
-
-    def launches(self, configuration: int, kind: str, until: datetime, most: int) -> list[Entry]:
-        """Launches of a configuration that stand and ended well, so many, those that the store took in last first."""
-        given = {"configuration": configuration, "kind": kind, "until": until, "most": most}
-        with self._store.database.reading() as connection:
-            return [entry_of(row) for row in _LAUNCHES.all(connection, given)]
-
-    def recent(self, sought: Sought, kinds: Sequence[str], most: int) -> list[Entry]:
-        """The launches of one lane that started last, stand and ended well; at most so many."""
-        conditions = (
-            Condition("lane", "=", sought.lanes[0]),
-            Condition("outcome", "=", "ok"),
-            Condition("started", "<=", sought.until.isoformat()),
-        )
-        with self._store.database.reading() as connection:
-            rows = find(connection, Filters(conditions))
-            wanted = (row for row in rows if row.kind in kinds and (row.finished or row.started) <= sought.until)
-            return list(islice(wanted, most))
-
-    def near(self, ran: Configuration, most: int, axis: str | None = None) -> dict[int, str]:
-        """Numbers of configurations that may be one axis away from this one, or in this axis, with the axis.
-
-        The newest of each axis, so many.
-        """
-        with self._store.database.reading() as connection:
-            return near.one_axis_away(connection, ran, axis, most)
 
 
 # What one row of a frontier has; the accelerator is part of the geometry.
@@ -274,3 +155,109 @@ def _by_name(connection: Connection, looks: Sequence[Lookup], names: set[str]) -
     for name, seq in sorted(pairs, key=lambda pair: -pair[1]):
         by_name.setdefault(name, []).append(rows[seq])
     return by_name
+
+
+def _since(connection: Connection, since: datetime | None, sought: Sought) -> list[NumberedEntry]:
+    """What ran from a moment on, or ever, superseded receipts among it; in no order."""
+    query = (
+        entries()
+        .add_columns(placements.c.configuration)
+        .outerjoin_from(receipts, placements, placements.c.receipt == receipts.c.seq)
+        .where(*sought.clauses)
+    )
+    if since is not None:
+        query = query.where(since <= RAN)
+    rows = connection.execute(query.execution_options(yield_per=1000))
+    return [NumberedEntry(entry_of(row[:-1]), row[-1]) for row in rows]
+
+
+def _newest(connection: Connection, sought: Sought) -> datetime | None:
+    """When the last of them ran."""
+    last: datetime | None = connection.scalar(select(func.max(RAN)).where(*sought.clauses))
+    return last
+
+
+def _lanes(connection: Connection) -> list[str]:
+    """Every lane that has a receipt: a look-up each, however many receipts."""
+    return list(connection.execute(distinct_texts(receipts.c.lane)).scalars())
+
+
+def _best(connection: Connection, sought: Sought, rules: Rules, most: int) -> list[Entry]:
+    """Of every shape the launches with the highest rate, so many, that may be a valid result; see `_valid`."""
+    shapes = connection.execute(_shapes(sought)).all()
+    many = len(shapes) > _FEW_SHAPES
+    asked = [_of_shapes(sought, rules, most)] if many else [_of_shape(sought, rules, most, one) for one in shapes]
+    return [entry_of(row) for query in asked for row in connection.execute(query)]
+
+
+def _verdicts(connection: Connection, numbers: Sequence[int], rules: Rules | None = None) -> dict[int, bytes]:
+    """The last verdict on each of some receipts, under a rule set or any, as JSON, by their numbers."""
+    columns = (verdicts.c[name] for name in ("seq", "rules", "judge", "codec", "body"))
+    query = (
+        select(subjects.c.receipt, *columns)
+        .join(verdicts, verdicts.c.seq == subjects.c.verdict)
+        .where(engine_of(connection).among(subjects.c.receipt, numbers), verdicts.c.kind == "receipt")
+        .order_by(verdicts.c.seq)
+    )
+    rows = connection.execute(query)
+    last = {row.receipt: row for row in rows if rules in (None, (row.rules, row.judge))}
+    return {number: unpack(row.codec, row.body, f"verdict {row.seq}") for number, row in last.items()}
+
+
+def _witnesses(connection: Connection, of: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """Receipts that stand and name one of these, or its launch, as what they witness; by the name, newest first."""
+    return _by_name(connection, [_WITNESSES], {name for row in of for name in (row.id, row.launch)})
+
+
+def _named(connection: Connection, names: Iterable[str]) -> dict[str, list[Entry]]:
+    """Receipts of these ids, and those of these launches that stand; by the name, newest first."""
+    return _by_name(connection, [_OF_ID, _OF_LAUNCH], set(names))
+
+
+def _place(connection: Connection, ids: Sequence[str]) -> dict[str, int]:
+    """Numbers of the configurations of some receipts, by their ids."""
+    query = select(receipts.c.id, placements.c.configuration).join(placements, placements.c.receipt == receipts.c.seq)
+    rows = connection.execute(query.where(engine_of(connection).among(receipts.c.id, ids)))
+    return {row.id: row.configuration for row in rows}
+
+
+def _launches(connection: Connection, configuration: int, kind: str, until: datetime, most: int) -> list[Entry]:
+    """Launches of a configuration that stand and ended well, so many, those that the store took in last first."""
+    given = {"configuration": configuration, "kind": kind, "until": until, "most": most}
+    return [entry_of(row) for row in _LAUNCHES.all(connection, given)]
+
+
+def _recent(connection: Connection, sought: Sought, kinds: Sequence[str], most: int) -> list[Entry]:
+    """The launches of one lane that started last, stand and ended well; at most so many."""
+    conditions = (
+        Condition("lane", "=", sought.lanes[0]),
+        Condition("outcome", "=", "ok"),
+        Condition("started", "<=", sought.until.isoformat()),
+    )
+    rows = find(connection, Filters(conditions))
+    wanted = (row for row in rows if row.kind in kinds and (row.finished or row.started) <= sought.until)
+    return list(islice(wanted, most))
+
+
+class Ran(Part):
+    """A store as a report reads it. Every method is one transaction. Raises StoreError."""
+
+    since = asks(_since)
+    newest = asks(_newest)
+    lanes = asks(_lanes)
+    best = asks(_best)
+    verdicts = asks(_verdicts)
+    witnesses = asks(_witnesses)
+    named = asks(_named)
+    entries = asks(entries_with_ids)
+    place = asks(_place)
+    launches = asks(_launches)
+    recent = asks(_recent)
+    near = asks(one_axis_away)
+
+    def documents(self, numbers: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        """Documents of receipts by their numbers, some at a time."""
+        for at in range(0, len(numbers), _AT_ONCE):
+            with self.database.reading() as connection:
+                raw = documents_of(connection, numbers[at : at + _AT_ONCE])
+            yield from raw.items()

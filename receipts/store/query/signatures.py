@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import Any, Final, NamedTuple
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, literal, or_, select
 
@@ -14,7 +14,8 @@ from receipts.axes.signature import Signature, unstated
 from receipts.judging.facts import EarlierFailure
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
-from receipts.store.entries import safe, standing
+from receipts.store.entries import Entry, entries, entry_of, safe, standing
+from receipts.store.sql import engine_of
 from receipts.store.sql.statement import Ask, Row, SqlStatement
 from receipts.store.tables import receipts, signatures
 
@@ -24,38 +25,6 @@ FAILED: Final = ("oom", "crash", "hang")
 MOST: Final = 50
 
 
-class Known(NamedTuple):
-    """A stored training launch as a preflight sees it. Times are in UTC."""
-
-    id: str
-    launch: str
-    label: str | None
-    outcome: str
-    phase: str | None
-    class_: str | None
-    provenance: str
-    started: datetime
-    signature: str
-    micro_batch: int | None
-    sequence_length: int | None
-    extras: tuple[str, ...]
-
-    @property
-    def failure_type(self) -> str:
-        """What kind of failure it was: its class, else how the launch ended."""
-        return self.class_ or self.outcome
-
-    @property
-    def name(self) -> str:
-        """What to call it in a sentence: its label, else the start of its id."""
-        return self.label or self.id[:12]
-
-
-_COLUMNS: Final = (
-    *(receipts.c[name] for name in ("id", "launch", "label", "outcome", "failure_phase", "failure_class")),
-    *(receipts.c[name] for name in ("provenance", "started")),
-    *(signatures.c[name] for name in ("signature", "micro_batch", "sequence_length", "extras")),
-)
 INSERT: Final = SqlStatement.insert(signatures)
 _FORGET: Final = SqlStatement(delete(signatures).where(signatures.c.receipt == bindparam("gone")))
 
@@ -64,13 +33,11 @@ _NEWEST: Final = (signatures.c.receipt.desc(),)
 
 
 def _look(*conditions: ColumnElement[bool], order: tuple[Any, ...] = _NEWEST) -> SqlStatement:
-    return SqlStatement(
-        select(*_COLUMNS)
-        .join(receipts, receipts.c.seq == signatures.c.receipt)
-        .where(*conditions, receipts.c.provenance.in_([literal("measured"), literal("quoted")]), standing())
-        .order_by(*order)
-        .limit(MOST)
-    )
+    """Columns of launches that meet these conditions, then their signature and its extras."""
+    stated = receipts.c.provenance.in_([literal("measured"), literal("quoted")])
+    query = entries().add_columns(signatures.c.signature, signatures.c.extras)
+    query = query.join(signatures, signatures.c.receipt == receipts.c.seq).where(*conditions, stated, standing())
+    return SqlStatement(query.order_by(*order).limit(MOST))
 
 
 def _outcome(*names: str) -> ColumnElement[bool]:
@@ -132,22 +99,53 @@ def row_of(seq: int, outcome: str, signature: Signature) -> dict[str, Any]:
     return {**signature._asdict(), "receipt": seq, "outcome": outcome, "extras": json.dumps(signature.extras)}
 
 
-def same(connection: Connection, signature: Signature) -> tuple[list[Known], list[Known]]:
+def same(connection: Connection, signature: Signature) -> tuple[list[Entry], list[Entry]]:
     """Launches of a signature that stand: those that worked and those that failed, the newest first."""
-    return _known(connection, _WORKED, signature), _known(connection, _FAILED, signature)
+    worked, failed = (statement.all(connection, signature._asdict()) for statement in (_WORKED, _FAILED))
+    return [entry_of(row[:-2]) for row in worked], [entry_of(row[:-2]) for row in failed]
 
 
-def dominating(connection: Connection, signature: Signature) -> tuple[list[Known], list[Known]]:
+def dominating(connection: Connection, signature: Signature) -> tuple[list[Entry], list[Entry]]:
     """Launches that differ in pressure alone: larger ones that worked and smaller ones that ran out of memory.
 
     The nearest first. None where a pressure of the plan is unstated: nobody can say that it is the larger one.
     """
     if signature.micro_batch is None or signature.sequence_length is None:
         return [], []
-    own, extras = signature.signature, set(signature.extras)
-    larger = [item for item in _known(connection, _LARGER, signature) if set(item.extras) >= extras]
-    smaller = [item for item in _known(connection, _SMALLER, signature) if set(item.extras) <= extras]
-    return [item for item in larger if item.signature != own], [item for item in smaller if item.signature != own]
+
+    def differing(statement: SqlStatement, dominates: Callable[[set[str], set[str]], bool]) -> list[Entry]:
+        rows = statement.all(connection, signature._asdict())
+        return [
+            entry_of(row)
+            for *row, name, extras in rows
+            if name != signature.signature and dominates(set(json.loads(extras or "[]")), set(signature.extras))
+        ]
+
+    return differing(_LARGER, operator.ge), differing(_SMALLER, operator.le)
+
+
+def failed_alike(connection: Connection, ids: Sequence[str]) -> list[tuple[str, Entry]]:
+    """Failed launches that stand and share a signature with one of these, by signature, the oldest first.
+
+    Memory that another process held says nothing of a signature, and is left out.
+    """
+    among = engine_of(connection).among
+    own = select(signatures.c.signature).join(receipts, receipts.c.seq == signatures.c.receipt)
+    names = sorted(set(connection.execute(own.where(among(receipts.c.id, list(ids)))).scalars()))
+    query = (
+        entries()
+        .add_columns(signatures.c.signature)
+        .join(signatures, signatures.c.receipt == receipts.c.seq)
+        .where(
+            among(signatures.c.signature, names),
+            _outcome(*FAILED),
+            _OF_ITS_OWN,
+            receipts.c.provenance.in_(["measured", "quoted"]),
+            standing(),
+        )
+        .order_by(signatures.c.signature, receipts.c.started, receipts.c.seq)
+    )
+    return [(signature, entry_of(row)) for *row, signature in connection.execute(query)]
 
 
 def failed_before(connection: Connection, parsed: Parsed) -> list[EarlierFailure]:
@@ -166,14 +164,7 @@ def ask_earlier(parsed: Parsed, settings: LaunchSettings) -> Ask | None:
 
 def earlier(rows: Iterable[Row]) -> list[EarlierFailure]:
     """The answer to `ask_earlier`: launches that failed before, the newest first."""
-    failures = map(_row, rows)
-    return [EarlierFailure(item.id, item.outcome, item.phase, item.class_, item.started) for item in failures]
-
-
-def _known(connection: Connection, statement: SqlStatement, signature: Signature) -> list[Known]:
-    return [_row(row) for row in statement.all(connection, signature._asdict())]
-
-
-def _row(row: Row) -> Known:
-    *values, extras = row
-    return Known._make([*values, tuple(json.loads(extras or "[]"))])
+    failures = (entry_of(row[:-2]) for row in rows)
+    return [
+        EarlierFailure(item.id, item.outcome, item.failure_phase, item.failure_class, item.started) for item in failures
+    ]

@@ -11,7 +11,7 @@ from receipts.receipt import Parsed
 from receipts.store.database import Part, asks
 from receipts.store.kept import kept_files
 from receipts.store.query import facts as facts_module
-from receipts.store.query import lines, mixtures, recurring, replicates, shapes, signatures
+from receipts.store.query import lines, mixtures, replicates, shapes, signatures
 from receipts.store.query import neighbours as near
 from receipts.store.query.facts import SettingsOf
 
@@ -23,7 +23,7 @@ class Queries(Part):
     same_signature = asks(signatures.same)
     dominating = asks(signatures.dominating)
     reached = asks(shapes.reached)
-    failed_alike = asks(recurring.failed_alike)
+    failed_alike = asks(signatures.failed_alike)
     replicate_candidates = asks(replicates.candidates)
     neighbours = asks(near.neighbours)
     mixtures = asks(mixtures.mixtures)

@@ -14,14 +14,13 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Result, Select, Table, select
 
 from receipts.store.entries import Entry, entries, entry_of
-from receipts.store.packing import unpack
+from receipts.store.query.documents import documents_of
 from receipts.store.query.lists import Filters
 from receipts.store.query.lists import find as find_rows
 from receipts.store.store import Store
 from receipts.store.tables import (
     HEAD,
     claim_verdicts,
-    documents,
     metadata,
     receipts,
     stores,
@@ -86,18 +85,12 @@ class Snapshot:
         """Receipts by their numbers, in the order of the numbers, at most a few hundred at once."""
         query = entries().where(receipts.c.seq.in_(numbers)).order_by(receipts.c.seq)
         rows = [entry_of(row) for row in self._connection.execute(query)]
-        stored = {
-            row.receipt: row
-            for row in self._connection.execute(select(documents).where(documents.c.receipt.in_(numbers)))
-        }
+        stored = documents_of(self._connection, numbers)
         gone = [row.id for row in rows if not row.stands]
         query = select(supersessions).where(supersessions.c.receipt.in_(gone)).order_by(supersessions.c.seq)
         # The last row of a receipt is the one that stays.
         standing = {row.receipt: (row.successor, row.reason, row.at) for row in self._connection.execute(query)}
-        return [
-            Whole(row, unpack(stored[row.seq].codec, stored[row.seq].body, row.id[:12]), standing.get(row.id))
-            for row in rows
-        ]
+        return [Whole(row, stored[row.seq], standing.get(row.id)) for row in rows]
 
     def verdicts(self, numbers: Sequence[int]) -> Iterator[VerdictRow]:
         """Verdicts on receipts of these numbers, each alone, oldest first."""

@@ -76,11 +76,6 @@ _CONFIGURED: Final = SqlStatement(
         engine.among_named(configurations.c.digest, "digests")
     )
 )
-_HELD: Final = SqlStatement(
-    lambda engine: select(
-        *(receipts.c[name] for name in ("id", "label", "status", "submitted_at")), _superseded.label("superseded")
-    ).where(engine.among_named(receipts.c.id, "ids"))
-)
 
 
 class World:
@@ -192,25 +187,3 @@ def ask_around(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Ask
     names = {"ids": ids + targets, "launches": launches + targets, "named": ids + launches, "new": ids}
     values = engine_of(connection).values
     return _AROUND, {name: values(some) for name, some in names.items()}
-
-
-class KnownReceipt(NamedTuple):
-    """A stored receipt as one is told of who brings its bytes again. ``at`` is when it was stored, in UTC."""
-
-    id: str
-    label: str | None
-    status: str
-    at: datetime
-    superseded: int | None
-
-    @property
-    def name(self) -> str:
-        """What to call it in a sentence: its label, else the start of its id."""
-        return self.label or self.id[:12]
-
-
-def held(connection: Connection, ids: Sequence[str]) -> dict[str, KnownReceipt]:
-    """Those of some ids that are stored; of PostgreSQL in one round trip."""
-    engine = engine_of(connection)
-    (rows,) = engine.together(connection, [(_HELD, {"ids": engine.values(list(ids))})], end=True)
-    return {one.id: one for one in map(KnownReceipt._make, rows)}

@@ -93,13 +93,14 @@ def _skip_known(batch: Batch, store: Store) -> Batch:
     """End the way of documents that the store holds, by their digests."""
     from receipts.store import Submitted
 
-    known = store.held([item.document.id for item in batch if item.document is not None])
+    ids = [item.document.id for item in batch if item.document is not None]
+    known = {entry.id: entry for entry in store.entries(ids)}
 
     def skip(item: Submission) -> Submission:
         held = known.get(item.document.id) if item.document is not None else None
         if held is None:
             return item
-        stored = Submitted(held.id, False, held.at, held.status, stands=held.superseded is None)
+        stored = Submitted(held.id, False, held.submitted_at, held.status, stands=held.stands)
         return replace(item, submitted=stored, name=held.name, status=cast(Status, held.status))
 
     return [skip(item) for item in batch]

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from receipts.judging.topic import Topic
 from receipts.publish.page import Cell, Section, table_of
 from receipts.publish.report.page import joined, link, links, listed, more, rule
-from receipts.publish.report.ref import Ref
+from receipts.publish.report.ref import Ref, ref_of
 from receipts.publish.text import UNKNOWN, plain
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
     from receipts.store import Entry, Store
-    from receipts.store.query.recurring import Alike
 
 MOST = 20
 NAMED = 6
@@ -63,16 +62,17 @@ class Repeats:
 def repeats(store: Store, failed: Iterable[Entry], until: datetime) -> Repeats:
     """Of some failed launches those whose signature had failed before they started, by signature."""
     week = {row.id for row in failed}
-    groups: dict[str, list[Alike]] = defaultdict(list)
-    for item in store.query.failed_alike(sorted(week)):
+    groups: dict[str, list[Entry]] = defaultdict(list)
+    for signature, item in store.query.failed_alike(sorted(week)):
         if item.started < until:
-            groups[item.signature].append(item)
-    rows = [repeated for members in groups.values() if (repeated := _repeated(members, week)) is not None]
+            groups[signature].append(item)
+    found = (_repeated(signature, members, week) for signature, members in groups.items())
+    rows = [repeated for repeated in found if repeated is not None]
     rows.sort(key=lambda item: (-(item.seconds or 0.0), item.lane, item.signature))
     return Repeats(tuple(rows[:MOST]), max(0, len(rows) - MOST))
 
 
-def _repeated(members: Sequence[Alike], week: set[str]) -> RepeatedFailure | None:
+def _repeated(signature: str, members: Sequence[Entry], week: set[str]) -> RepeatedFailure | None:
     first, *later = members
     again = [item for item in later if item.id in week and item.started > first.started]
     if not again:
@@ -84,15 +84,15 @@ def _repeated(members: Sequence[Alike], week: set[str]) -> RepeatedFailure | Non
         if not item.compile_seconds and item.finished is not None
     ]
     last = again[-1]
-    kind = (last.class_ or last.outcome).replace("_", " ")
+    kind = last.failure_type.replace("_", " ")
     return RepeatedFailure(
-        signature=last.signature,
+        signature=signature,
         lane=last.lane,
-        kind=f"{kind} in {last.phase.replace('_', ' ')}" if last.phase else kind,
-        first=_ref(first),
+        kind=f"{kind} in {last.failure_phase.replace('_', ' ')}" if last.failure_phase else kind,
+        first=ref_of(first),
         first_at=first.started,
         times=len(members),
-        again=tuple(_ref(item) for item in again[:NAMED]),
+        again=tuple(ref_of(item) for item in again[:NAMED]),
         again_more=max(0, len(again) - NAMED),
         compile_seconds=sum(compiled),
         compiled=len(compiled),
@@ -100,10 +100,6 @@ def _repeated(members: Sequence[Alike], week: set[str]) -> RepeatedFailure | Non
         timed=len(timed),
         uncosted=len(again) - len(compiled) - len(timed),
     )
-
-
-def _ref(item: Alike) -> Ref:
-    return Ref(item.id, item.label or item.id[:12])
 
 
 def section(data: Repeats, rules: RuleSet) -> Section | str:

@@ -173,7 +173,7 @@ class Retests:
         stored, last = self._reader.stored, self._until - timedelta(microseconds=1)
         entries = (
             row
-            for number in stored.near(ran, LOOKED_AT, axes.pop())
+            for number in stored.near(ran, axes.pop(), LOOKED_AT)
             for row in stored.launches(number, "training", last, LOOKED_AT)
             if all(str(getattr(row, item.name)) == item.value for item in conditions)
         )
