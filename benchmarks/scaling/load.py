@@ -104,7 +104,7 @@ class Writer:
             _New(item, last + at, verdict + at, int(replaced is not None), list(_said(item, replaced)))
             for at, (item, replaced) in enumerate(made, 1)
         ]
-        engine_of(connection).write(connection, _rows(new, placed, str(this_process())))
+        engine_of(connection).write(connection, _rows(new, placed, str(this_process())), end=True)
 
     def _placed(self, connection: Connection, asked: Sequence[Configuration]) -> dict[bytes, int]:
         found = {item.whole: item for item in asked}

@@ -28,7 +28,7 @@ from receipts.store.query.store import Queries
 from receipts.store.signing import Signing
 from receipts.store.sql import engine_of
 from receipts.store.sql.statement import SqlStatement
-from receipts.store.sql.transactions import connect, driver_errors, write, write_at_once
+from receipts.store.sql.transactions import connect, driver_errors, write
 from receipts.store.tables import documents, receipts
 from receipts.store.write.submission import Prepared, Submitted, prepare, take
 
@@ -111,8 +111,10 @@ class Store(Part):
         """
         actor = self.database.actor
         with driver_errors(self.database.address):
-            return write_at_once(
-                self.database.engine, lambda connection: take(connection, items, actor(connection), decides=decides)
+            return write(
+                self.database.engine,
+                lambda connection: take(connection, items, actor(connection), decides=decides),
+                together=True,
             )
 
     # Reading receipts

@@ -15,7 +15,7 @@ from receipts.store import Store, open_store
 from receipts.store.sql import engine_of
 from receipts.store.sql.arrays import written
 from receipts.store.sql.statement import SqlStatement, run
-from receipts.store.sql.transactions import reading, write_at_once
+from receipts.store.sql.transactions import reading, write
 from receipts.store.tables import axis_values, receipts
 from receipts.workflows.submit import submit
 from store_receipts import RULEBOOK, parsed, raw, ready
@@ -143,7 +143,7 @@ def test_nothing_stays_of_a_transaction_at_once_that_fails(store: Store) -> None
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        write_at_once(store.database.engine, broken)
+        write(store.database.engine, broken, together=True)
     with reading(store.database.engine) as connection:
         assert run(connection, "SELECT count(*) FROM purges").fetchall() == [(0,)]
         assert len(rows.all(connection, {})) == 1

@@ -42,30 +42,23 @@ class Chronicle(NamedTuple):
 def chronicle(connection: Connection, since: datetime, until: datetime) -> Chronicle:
     """Decisions, claims that were added, judged or replaced, and receipts that were superseded, within a stretch."""
 
-    def within(table: Any) -> Any:
-        return select(table).where(table.c.at >= since, table.c.at < until).order_by(table.c.seq)
+    def within(table: Any, *names: str) -> Any:
+        columns = (table.c[name] for name in names)
+        return select(*columns).where(table.c.at >= since, table.c.at < until).order_by(table.c.seq)
 
-    first = select(func.max(claim_verdicts.c.seq)).where(claim_verdicts.c.at < since).group_by(claim_verdicts.c.claim)
-    word = select(*claim_verdicts.c["claim", "status", "rules", "at"])
-    before = [StatusVerdict._make(row) for row in connection.execute(word.where(claim_verdicts.c.seq.in_(first)))]
-    later = word.where(claim_verdicts.c.at >= since, claim_verdicts.c.at < until).order_by(claim_verdicts.c.seq)
+    last = select(func.max(claim_verdicts.c.seq)).where(claim_verdicts.c.at < since).group_by(claim_verdicts.c.claim)
+    columns = (claim_verdicts.c[name] for name in StatusVerdict._fields)
+    before = map(StatusVerdict._make, connection.execute(select(*columns).where(claim_verdicts.c.seq.in_(last))))
+    judged = connection.execute(within(claim_verdicts, *StatusVerdict._fields))
+    replaced = connection.execute(within(claim_supersessions, "claim", *Replaced._fields[1:]))
+    superseded = connection.execute(within(supersessions, "receipt", *Replaced._fields[1:]).limit(MOST))
+    count = select(func.count()).where(supersessions.c.at >= since, supersessions.c.at < until)
     return Chronicle(
-        decisions=tuple(
-            Decision(row.receipt, row.decision, row.reason, row.at, row.actor)
-            for row in connection.execute(within(decisions))
-        ),
-        added=tuple(row.id for row in connection.execute(within(claims))),
+        decisions=tuple(map(Decision._make, connection.execute(within(decisions, *Decision._fields)))),
+        added=tuple(connection.execute(within(claims, "id")).scalars()),
         before={item.claim: item for item in before},
-        verdicts=tuple(StatusVerdict._make(row) for row in connection.execute(later)),
-        replaced=tuple(
-            Replaced(row.claim, row.successor, row.reason, row.at, row.actor)
-            for row in connection.execute(within(claim_supersessions))
-        ),
-        superseded=tuple(
-            Replaced(row.receipt, row.successor, row.reason, row.at, row.actor)
-            for row in connection.execute(within(supersessions).limit(MOST))
-        ),
-        superseded_count=connection.execute(
-            select(func.count()).where(supersessions.c.at >= since, supersessions.c.at < until)
-        ).scalar_one(),
+        verdicts=tuple(map(StatusVerdict._make, judged)),
+        replaced=tuple(map(Replaced._make, replaced)),
+        superseded=tuple(map(Replaced._make, superseded)),
+        superseded_count=connection.execute(count).scalar_one(),
     )

@@ -16,74 +16,92 @@ from receipts.store.entries import cut, safe
 from receipts.store.sql.lookup import Lookup
 from receipts.store.tables import axes, configurations, facets, placements, signatures
 from receipts.store.write import index
-from receipts.store.write.index import OF_VALUE, IndexedReceipt, Interned, by_sums
+from receipts.store.write.index import OF_VALUE, IndexedReceipt, Interned, left_out
 from receipts.store.write.listing import LISTED, facet
 
-_ROWS: Final = Lookup(
-    [configurations.c.seq],
-    [configurations.c[name] for name in ("seq", "digest", "lane", "anchor", "line", "whole", "members")],
-)
 _AXES: Final = Lookup([axes.c.value, axes.c.configuration], [axes.c.value, axes.c.configuration, axes.c.leave_one_out])
+_OF_CONFIGURATION: Final = ("catalogue", "whole", "digest", "lane", "anchor", "line", "members")
 
 
-class IndexedConfiguration(NamedTuple):
-    """A configuration by its number, and what a receipt that is placed there ran."""
+class Amiss(NamedTuple):
+    """Numbers of receipts that the index does not hold, has placed elsewhere, or under other signatures; and of
+    configurations that say what none of their receipts ran."""
 
-    number: int
-    ran: Configuration
+    missing: tuple[int, ...]
+    elsewhere: tuple[int, ...]
+    signed: tuple[int, ...]
+    configurations: tuple[int, ...]
 
 
-class Soundness:
-    """Configurations that were looked at, over one state of the index; what is written later is right."""
+class IndexAudit:
+    """Held against documents, over one state of the index: of configurations each is looked at once."""
 
     def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         counted = select(axes.c.configuration, func.count()).group_by(axes.c.configuration)
         self._counts: dict[int, int] = {row[0]: row[1] for row in connection.execute(counted)}
-        last = select(func.coalesce(func.max(configurations.c.seq), 0))
-        self._last: int = connection.execute(last).scalar_one()
         self._seen: set[int] = set()
 
     def __repr__(self) -> str:
-        return f"Soundness({len(self._seen)} of {len(self._counts)} looked at)"
+        return f"IndexAudit({len(self._seen)} of {len(self._counts)} looked at)"
 
-    def unsound(self, connection: Connection, placed: Iterable[IndexedConfiguration]) -> list[IndexedConfiguration]:
-        """Those of some configurations whose rows are not what was run in them, each the first time that it comes."""
-        new = {item.number: item for item in placed if item.number <= self._last and item.number not in self._seen}
-        self._seen.update(new)
-        rows = {row[0]: row for row in _ROWS.read(connection, ((number,) for number in new))}
+    def amiss(self, batch: Sequence[IndexedReceipt]) -> Amiss:
+        """What the index says otherwise of receipts than their documents; what another catalogue read is passed by."""
+        columns = [configurations.c[name] for name in _OF_CONFIGURATION]
+        query = (
+            select(placements.c.receipt, configurations.c.seq, *columns, *(placements.c[name] for name in LISTED))
+            .join(configurations, configurations.c.seq == placements.c.configuration)
+            .join(facets, facets.c.digest == placements.c.facet)
+            .where(placements.c.receipt.in_([item.seq for item in batch]))
+        )
+        rows = {row.receipt: row for row in self._connection.execute(query)}
+        known = [item for item in batch if item.seq in rows]
+        held = [item for item in known if rows[item.seq].catalogue == item.configuration.catalogue]
+        whole = [item for item in held if bytes(rows[item.seq].whole) == item.configuration.whole]
+        own = {item.seq: {name: getattr(rows[item.seq], name) for name in LISTED} for item in whole}
         # What lies in a configuration that it did not run has been moved, and says nothing of that one's rows.
-        new = {number: item for number, item in new.items() if _whole(rows.get(number)) == item.ran.whole}
-        values = _values(connection, {part for item in new.values() for part in item.ran.parts.values()})
-        wanted = {number: _wanted(item, values) for number, item in new.items()}
+        ran = {rows[item.seq].seq: (rows[item.seq], item.configuration) for item in reversed(whole)}
+        return Amiss(
+            tuple(item.seq for item in batch if item.seq not in rows),
+            tuple(item.seq for item in held if own.get(item.seq) != item.listed.row),
+            tuple(_signed_otherwise(self._connection, held)),
+            tuple(self._unsound({number: ran[number] for number in ran.keys() - self._seen})),
+        )
+
+    def _unsound(self, new: Mapping[int, tuple[Any, Configuration]]) -> list[int]:
+        """Numbers of configurations whose rows are not what was run in them."""
+        self._seen.update(new)
+        values = _values(self._connection, {part for _, ran in new.values() for part in ran.parts.values()})
+        wanted = {number: _wanted(number, ran, values) for number, (_, ran) in new.items()}
         keys = sorted(key for digests in wanted.values() for key in digests or ())
-        there = {(value, number): left for value, number, left in _AXES.read(connection, keys)}
+        there = {(value, number): left for value, number, left in _AXES.read(self._connection, keys)}
         return [
-            item
-            for number, item in sorted(new.items())
-            if not self._agrees(item, rows[number], wanted[number], there, values)
+            number
+            for number, (row, ran) in sorted(new.items())
+            if not self._agrees(row, ran, wanted[number], there, values)
         ]
 
     def _agrees(
         self,
-        item: IndexedConfiguration,
         row: Any,
+        ran: Configuration,
         wanted: Mapping[tuple[int, int], int | None] | None,
         there: Mapping[tuple[int, int], int | None],
         values: Mapping[AxisPart, Interned],
     ) -> bool:
-        _, digest, lane, anchor, line, _, members = row
-        ran = item.ran
+        stated = (ran.digest, cut(safe(ran.lane)), safe(ran.anchor), ran.line)
         return (
             wanted is not None
-            and (digest, lane, anchor, line) == (ran.digest, cut(safe(ran.lane)), safe(ran.anchor), ran.line)
-            and bytes(members) == index.members(ran, dict(values))
-            and self._counts.get(item.number, 0) == len(wanted)
+            and (row.digest, row.lane, row.anchor, row.line) == stated
+            and bytes(row.members) == index.members(ran, dict(values))
+            and self._counts.get(row.seq, 0) == len(wanted)
             and all(key in there and there[key] == left for key, left in wanted.items())
         )
 
-
-def _whole(row: Any) -> bytes | None:
-    return None if row is None else bytes(row[5])
+    def facets(self) -> list[int]:
+        """Digests of facets whose text is not what they are digests of."""
+        rows = self._connection.execute(select(facets.c.digest, facets.c.value))
+        return sorted(digest for digest, value in rows if _digest(value) != digest)
 
 
 def _values(connection: Connection, parts: Iterable[AxisPart]) -> dict[AxisPart, Interned]:
@@ -100,23 +118,12 @@ def _values(connection: Connection, parts: Iterable[AxisPart]) -> dict[AxisPart,
 
 
 def _wanted(
-    item: IndexedConfiguration, values: Mapping[AxisPart, Interned]
+    number: int, ran: Configuration, values: Mapping[AxisPart, Interned]
 ) -> dict[tuple[int, int], int | None] | None:
     """The rows of `axes` that a configuration has, as value, number and what is left; None where a value is lost."""
-    digests = {}
-    for part in item.ran.parts.values():
-        value = values.get(part)
-        if value is None:
-            return None
-        left = None if value.early and by_sums(item.ran, part.axis) else item.ran.without(part.axis)
-        digests[value.seq, item.number] = left
-    return digests
-
-
-def facets_amiss(connection: Connection) -> list[int]:
-    """Digests of facets whose text is not what they are digests of."""
-    rows = connection.execute(select(facets.c.digest, facets.c.value))
-    return sorted(digest for digest, value in rows if _digest(value) != digest)
+    if any(part not in values for part in ran.parts.values()):
+        return None
+    return {(values[part].seq, number): left_out(ran, part, values[part]) for part in ran.parts.values()}
 
 
 def _digest(value: str) -> int | None:
@@ -127,48 +134,6 @@ def _digest(value: str) -> int | None:
     except (ValueError, TypeError):
         return None
     return key.digest if key.value == value else None
-
-
-class Amiss(NamedTuple):
-    """Numbers of receipts that the index does not hold, has placed elsewhere, or under other signatures; and of
-    configurations that say what none of their receipts ran."""
-
-    missing: tuple[int, ...]
-    elsewhere: tuple[int, ...]
-    signed: tuple[int, ...]
-    configurations: tuple[int, ...]
-
-
-def amiss(connection: Connection, soundness: Soundness, batch: Sequence[IndexedReceipt]) -> Amiss:
-    """What the index says otherwise of some receipts than their documents; what another catalogue read is passed by."""
-    numbers = [item.seq for item in batch]
-    query = (
-        select(
-            placements.c.receipt,
-            configurations.c.seq,
-            configurations.c.catalogue,
-            configurations.c.whole,
-            *(placements.c[name] for name in LISTED),
-        )
-        .join(configurations, configurations.c.seq == placements.c.configuration)
-        .join(facets, facets.c.digest == placements.c.facet)
-        .where(placements.c.receipt.in_(numbers))
-    )
-    rows = {row[0]: row[1:] for row in connection.execute(query)}
-    held = {item.seq: item for item in batch if item.seq in rows and rows[item.seq][1] == item.configuration.catalogue}
-    elsewhere = [
-        number
-        for number, item in held.items()
-        if bytes(rows[number][2]) != item.configuration.whole
-        or tuple(rows[number][3:]) != tuple(item.listed.row.values())
-    ]
-    placed = [IndexedConfiguration(rows[number][0], item.configuration) for number, item in held.items()]
-    return Amiss(
-        tuple(number for number in numbers if number not in rows),
-        tuple(elsewhere),
-        tuple(_signed_otherwise(connection, list(held.values()))),
-        tuple(item.number for item in soundness.unsound(connection, placed)),
-    )
 
 
 def _signed_otherwise(connection: Connection, batch: Sequence[IndexedReceipt]) -> Iterator[int]:

@@ -12,7 +12,8 @@ from sqlalchemy.exc import DBAPIError
 from receipts.base.errors import StoreError
 from receipts.store.entries import COLUMNS, VerdictColumns
 from receipts.store.history.sides import Sides, sides_of, sides_of_claims
-from receipts.store.integrity import index_audit, merkle
+from receipts.store.integrity import merkle
+from receipts.store.integrity.index_audit import IndexAudit
 from receipts.store.integrity.leaves import KINDS, content
 from receipts.store.integrity.seals import Gap, Seal, SealRows, all_seals, gaps, held, last_sealed
 from receipts.store.packing import as_json, readable
@@ -33,7 +34,6 @@ from receipts.store.tables import (
     supersessions,
     verdicts,
 )
-from receipts.store.write.index import IndexedReceipt
 
 _AT_ONCE: Final = 200  # rows with their bodies
 # What reading a damaged row raises: the driver, a type that holds something else, or the unpacking.
@@ -162,17 +162,10 @@ class Inspection:
         for number, name in self._connection.execute(query):
             yield Dangling(table.name, number, str(name))
 
-    def index(self) -> index_audit.Soundness:
-        """What the axis index holds, to be held against documents by `amiss`."""
-        return index_audit.Soundness(self._connection)
-
-    def amiss(self, soundness: index_audit.Soundness, batch: Sequence[IndexedReceipt]) -> index_audit.Amiss:
-        """What the index says otherwise of some receipts than their documents."""
-        return index_audit.amiss(self._connection, soundness, batch)
-
-    def facets_amiss(self) -> list[int]:
-        """Facets, by their digests, whose text is another."""
-        return index_audit.facets_amiss(self._connection)
+    @property
+    def index(self) -> IndexAudit:
+        """What the axis index, facets and signatures hold, to be held against documents."""
+        return IndexAudit(self._connection)
 
     def raised(self) -> Iterator[str]:
         """Ids of receipts that are there and have a tombstone."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Engine, Select, delete, func, select
+from sqlalchemy import Connection, Engine, Select, case, delete, func, select
 
 from receipts.axes.catalogue import catalogue_of
 from receipts.axes.lane_files import Lanes
@@ -67,13 +67,12 @@ def _counted(number: int) -> str:
 
 
 class _Row(NamedTuple):
-    """A receipt, the catalogue that it is placed under, whether lists find it, and the columns that these hold."""
+    """A receipt with the columns that it is listed by, and its catalogue; None where no list finds it."""
 
     seq: int
     id: str
     lane: str
     catalogue: int | None
-    listed: bool
     columns: Mapping[str, Any]
 
 
@@ -111,7 +110,7 @@ def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progres
         if everything:
             write(engine, _clear)
         for rows in _windows(engine):
-            outdated = [row for row in rows if not row.listed or row.catalogue != _catalogue(lanes, row.lane)]
+            outdated = [row for row in rows if row.catalogue != _catalogue(lanes, row.lane)]
             for start in range(0, len(outdated), BATCH):
                 indexed = list(_indexed(engine, outdated[start : start + BATCH], lanes, damaged))
                 placed += write(engine, partial(_replace, indexed=indexed))
@@ -133,8 +132,7 @@ def _windows(engine: Engine) -> Iterator[list[_Row]]:
     query: Select[Any] = (
         select(
             *(receipts.c[name] for name in ("seq", "id", "lane")),
-            configurations.c.catalogue,
-            facets.c.digest,
+            case((facets.c.digest.is_not(None), configurations.c.catalogue)),
             *(receipts.c[name].label(f"has_{name}") for name in COLUMNS),
         )
         .outerjoin(placements, placements.c.receipt == receipts.c.seq)
@@ -154,14 +152,12 @@ def _windows(engine: Engine) -> Iterator[list[_Row]]:
 def _read(engine: Engine, query: Select[Any]) -> list[_Row]:
     with reading(engine) as connection:
         return [
-            _Row(seq, name, lane, catalogue, facet is not None, dict(zip(COLUMNS, columns, strict=True)))
-            for seq, name, lane, catalogue, facet, *columns in connection.execute(query)
+            _Row(seq, name, lane, catalogue, dict(zip(COLUMNS, columns, strict=True)))
+            for seq, name, lane, catalogue, *columns in connection.execute(query)
         ]
 
 
-def _indexed(
-    engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]
-) -> Iterator[tuple[_Row, IndexedReceipt]]:
+def _indexed(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]) -> Iterator[IndexedReceipt]:
     """What receipts ran, read from their documents outside of any transaction that writes."""
     query = select(documents.c.receipt, documents.c.codec, documents.c.body).where(
         documents.c.receipt.in_([row.seq for row in rows])
@@ -178,19 +174,17 @@ def _indexed(
             damaged.append(row.id)
             continue
         launch = Launch(parsed, lanes.of(parsed.receipt.run.lane), session.settings(parsed))
-        yield row, IndexedReceipt.of(row.seq, row.columns, launch)
+        yield IndexedReceipt.of(row.seq, row.columns, launch)
 
 
-def _replace(connection: Connection, indexed: Sequence[tuple[_Row, IndexedReceipt]]) -> int:
-    """Write placements and signatures of one batch anew; gives how many placements were not right already."""
+def _replace(connection: Connection, indexed: Sequence[IndexedReceipt]) -> int:
+    """Write the rows of one batch anew; gives how many of it are still there."""
     # A configuration may become empty, even of receipts that lay nowhere when they were read: another may have placed
     # them since. Nobody may place a receipt in one while it is taken away.
     engine_of(connection).lock(connection, alone=True)
-    query = select(receipts.c.seq).where(receipts.c.seq.in_([row.seq for row, _ in indexed]))
+    query = select(receipts.c.seq).where(receipts.c.seq.in_([item.seq for item in indexed]))
     there = set(connection.execute(query).scalars())
-    indexed = [(row, item) for row, item in indexed if row.seq in there]
-    moved = [item for row, item in indexed if row.catalogue != item.configuration.catalogue]
-    index.forget(connection, [item.seq for item in moved])
-    index.add(connection, moved)
-    index.name(connection, [item.listed for _, item in indexed])  # a receipt may lack its facet alone
-    return len(moved)
+    placed = [item for item in indexed if item.seq in there]
+    index.forget(connection, list(there))
+    index.add(connection, placed)
+    return len(placed)

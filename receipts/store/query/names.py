@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from receipts.base.errors import NotFound, near
 from receipts.store.entries import standing
@@ -93,31 +93,32 @@ def _pinned(connection: Connection, name: str) -> str:
 
 
 def _labelled(connection: Connection, text: str, pattern: str) -> list[str]:
-    start = prefix(pattern)
-    glob = start != pattern
-    query = select(receipts.c.id, receipts.c.label).order_by(receipts.c.started.desc(), receipts.c.seq.desc())
-    if not glob:
-        query = query.where(receipts.c.label == pattern)
+    start, label = prefix(pattern), receipts.c.label
+    if start == pattern:
+        ids = _called(connection, label == pattern)
     else:
-        query = query.where(receipts.c.label.is_not(None))
-        if start:
-            query = query.where(begins(receipts.c.label, start))
-    for narrowed in (query.where(standing()), query):
-        ids = [row.id for row in connection.execute(narrowed) if fnmatch.fnmatchcase(row.label, pattern) or not glob]
-        if ids:
-            return ids
+        beginning = begins(label, start) if start else label.is_not(None)
+        ids = _called(connection, beginning, lambda name: fnmatch.fnmatchcase(name, pattern))
+    if ids:
+        return ids
     raise NotFound(f"no receipt has {text}; see: receipts list")
 
 
 def _named(connection: Connection, text: str) -> list[str]:
     """By exact label, else by exact launch."""
-    for column in (receipts.c.label, receipts.c.launch):
-        query = select(receipts.c.id).where(column == text)
-        query = query.order_by(receipts.c.started.desc(), receipts.c.seq.desc())
-        for narrowed in (query.where(standing()), query):
-            ids = list(connection.execute(narrowed).scalars())
-            if ids:
-                return ids
+    return _called(connection, receipts.c.label == text) or _called(connection, receipts.c.launch == text)
+
+
+def _called(
+    connection: Connection, named: ColumnElement[bool], fits: Callable[[str], bool] = lambda _label: True
+) -> list[str]:
+    """Receipts with a name, the newest first: those that stand, or all where none does; ``fits`` is asked of labels."""
+    query = select(receipts.c.id, receipts.c.label).where(named)
+    query = query.order_by(receipts.c.started.desc(), receipts.c.seq.desc())
+    for narrowed in (query.where(standing()), query):
+        ids = [row.id for row in connection.execute(narrowed) if fits(row.label)]
+        if ids:
+            return ids
     return []
 
 

@@ -83,12 +83,6 @@ def signed(launch: Launch) -> Signature | None:
     return launch.settings.signature(launch.lane) if written else None
 
 
-def write(connection: Connection, seq: int, outcome: str, signature: Signature | None) -> None:
-    """Write the signature of the receipt of that number; nothing where there is none."""
-    if signature is not None:
-        INSERT.run(connection, row_of(seq, outcome, signature))
-
-
 def forget(connection: Connection, seqs: Sequence[int]) -> None:
     """Take out the signatures of receipts."""
     _FORGET.each(connection, ({"gone": seq} for seq in seqs))

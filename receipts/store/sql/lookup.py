@@ -62,11 +62,6 @@ class Insertion:
         self.columns = tuple(columns)
         self.into = f"INSERT INTO {columns[0].table.name} ({', '.join(column.name for column in columns)})"
 
-    def put(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> None:
-        """Insert rows in their order."""
-        if rows:
-            engine_of(connection).insert_new(connection, self, rows)
-
     def counted(self, connection: Connection, rows: Sequence[Sequence[Any]], by: int) -> list[Row]:
         """Insert rows in their order; gives the first ``by`` values and the number of each that was inserted."""
         return engine_of(connection).insert_counted(connection, self, rows, by) if rows else []

@@ -84,8 +84,8 @@ class Postgres:
             one.read(cursor) if cursor.description else [] for (one, _), cursor in zip(compiled, cursors, strict=True)
         ]
 
-    def write(self, connection: Connection, tables: Sequence[Rows]) -> None:
-        """Insert rows of several tables, in their order, and commit: in one round trip, many by COPY."""
+    def write(self, connection: Connection, tables: Sequence[Rows], *, end: bool) -> None:
+        """Insert rows of several tables, in their order, in one round trip, many by COPY; ``end`` commits with it."""
         few: list[Rows] = []
         for statement, rows in tables:
             # COPY takes rows as they are given, and none out of a query.
@@ -98,7 +98,8 @@ class Postgres:
             for one, rows in compiled:
                 for row in rows:
                     driver.execute(one.sql, one.bound(row))
-            driver.execute("COMMIT")  # and not `commit`, which waits for an answer of its own
+            if end:
+                driver.execute("COMMIT")  # and not `commit`, which waits for an answer of its own
 
     def _copy(self, connection: Connection, statement: SqlStatement, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert many rows; triggers and constraints hold as they do of an insert."""
@@ -125,17 +126,17 @@ class Postgres:
         statement: SqlStatement = lookup.prepared["postgresql"]
         return statement.all(connection, given)
 
-    def insert_new(self, connection: Connection, into: Insertion, rows: Sequence[Sequence[Any]]) -> None:
-        """Insert rows in their order, but for those whose key is taken."""
-        run(connection, _inserting(into), _turned(into, rows))
-
     def insert_counted(
         self, connection: Connection, into: Insertion, rows: Sequence[Sequence[Any]], by: int
     ) -> list[Row]:
-        """The same; gives the first ``by`` values and the number of each that was inserted."""
+        """Insert rows in their order, but for those whose key is taken; see `Insertion.counted`."""
+        kinds = (next((name for kind, name in _ARRAYS if isinstance(one.type, kind)), "bigint") for one in into.columns)
+        arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
         names = ", ".join(column.name for column in into.columns[:by])
-        sql = f"{_inserting(into)} RETURNING {names}, seq"
-        inserted: list[Row] = run(connection, sql, _turned(into, rows)).fetchall()
+        sql = f"{into.into} SELECT * FROM unnest({arrays}) ON CONFLICT DO NOTHING RETURNING {names}, seq"
+        columns = zip(into.columns, zip(*rows, strict=True), strict=True)
+        given = [written(column.type, values) for column, values in columns]
+        inserted: list[Row] = run(connection, sql, given).fetchall()
         return inserted
 
     # Transactions
@@ -260,17 +261,6 @@ def _numbers(tables: Sequence[str]) -> SqlStatement:
     sequences = (select(func.pg_get_serial_sequence(name, "seq")).scalar_subquery() for name in tables)
     count = bindparam("count", type_=Integer())
     return SqlStatement(select(*map(func.nextval, sequences)).select_from(func.generate_series(1, count)))
-
-
-def _inserting(into: Insertion) -> str:
-    kinds = (next((name for kind, name in _ARRAYS if isinstance(one.type, kind)), "bigint") for one in into.columns)
-    arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
-    return f"{into.into} SELECT * FROM unnest({arrays}) ON CONFLICT DO NOTHING"
-
-
-def _turned(into: Insertion, rows: Sequence[Sequence[Any]]) -> list[str]:
-    """An array for each column."""
-    return [written(column.type, values) for column, values in zip(into.columns, zip(*rows, strict=True), strict=True)]
 
 
 @contextmanager

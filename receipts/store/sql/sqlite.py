@@ -60,8 +60,8 @@ class Sqlite:
         """The rows of several queries. ``end`` ends the transaction where that spares a round trip."""
         return [statement.all(connection, given) for statement, given in asks]
 
-    def write(self, connection: Connection, tables: Sequence[Rows]) -> None:
-        """Insert rows of several tables, in their order; the transaction may end with it."""
+    def write(self, connection: Connection, tables: Sequence[Rows], *, end: bool) -> None:
+        """Insert rows of several tables, in their order; ``end`` as in `together`."""
         filled = [(statement.compiled(connection.dialect), rows) for statement, rows in tables if rows]
         with driver_of(connection, "INSERT") as driver:
             for compiled, rows in filled:
@@ -91,24 +91,17 @@ class Sqlite:
 
         return run_each(connection, compiled.sql, each())
 
-    def insert_new(self, connection: Connection, into: Insertion, rows: Sequence[Sequence[Any]]) -> None:
-        """Insert rows in their order, but for those whose key is taken."""
-        for row in rows:
-            run(connection, self._inserting(into), row)
-
     def insert_counted(
         self, connection: Connection, into: Insertion, rows: Sequence[Sequence[Any]], by: int
     ) -> list[Row]:
-        """The same; gives the first ``by`` values and the number of each that was inserted."""
+        """Insert rows in their order, but for those whose key is taken; see `Insertion.counted`."""
+        sql = f"{into.into} VALUES ({', '.join('?' * len(into.columns))}) ON CONFLICT DO NOTHING"
         inserted = []
         for row in rows:
-            cursor = run(connection, self._inserting(into), row)
+            cursor = run(connection, sql, row)
             if cursor.rowcount:
                 inserted.append((*row[:by], cursor.lastrowid))
         return inserted
-
-    def _inserting(self, into: Insertion) -> str:
-        return f"{into.into} VALUES ({', '.join('?' * len(into.columns))}) ON CONFLICT DO NOTHING"
 
     # Transactions
 

@@ -148,22 +148,15 @@ def at_once(engine: Engine, *, writes: bool = False) -> AbstractContextManager[C
     return engine_of(engine).at_once(engine, writes=writes)
 
 
-def write(engine: Engine, work: Callable[[Connection], T]) -> T:
-    """Run ``work`` in one transaction, and again where another writer came first."""
-    return _again(lambda: writing(engine), work)
+def write(engine: Engine, work: Callable[[Connection], T], *, together: bool = False) -> T:
+    """Run ``work`` in one transaction, and again where another writer came first; ``together`` in one of `at_once`.
 
-
-def write_at_once(engine: Engine, work: Callable[[Connection], T]) -> T:
-    """`write` in the transaction of `at_once`."""
-    return _again(lambda: at_once(engine, writes=True), work)
-
-
-def _again(begun: Callable[[], AbstractContextManager[Connection]], work: Callable[[Connection], T]) -> T:
-    """Up to `ATTEMPTS` times, and never again when `BUSY_SECONDS` have gone by: each time may have waited so long."""
+    Up to `ATTEMPTS` times, and never again when `BUSY_SECONDS` have gone by: each time may have waited so long.
+    """
     end = time.monotonic() + BUSY_SECONDS
     for attempt in range(ATTEMPTS):
         try:
-            with begun() as connection:
+            with at_once(engine, writes=True) if together else writing(engine) as connection:
                 return work(connection)
         except (IntegrityError, OperationalError) as error:
             if attempt == ATTEMPTS - 1 or time.monotonic() >= end or not _is_passing(error):

@@ -19,11 +19,12 @@ from receipts.axes.signature import Signature
 from receipts.metrics import Launch
 from receipts.store.entries import cut, safe
 from receipts.store.query import signatures
+from receipts.store.sql import engine_of
 from receipts.store.sql.lookup import Insertion, Lookup
-from receipts.store.sql.statement import SqlStatement
+from receipts.store.sql.statement import Rows, SqlStatement
 from receipts.store.tables import axes, axis_values, configurations, facets, placements, receipts
 from receipts.store.write import listing as listed
-from receipts.store.write.listing import LISTED, ListingKeys
+from receipts.store.write.listing import ListingKeys
 
 _OF_DIGEST: Final = Lookup(
     [configurations.c.digest], [configurations.c[name] for name in ("seq", "digest", "twin", "whole")]
@@ -62,15 +63,15 @@ _NEW_CONFIGURATIONS: Final = Insertion(
     [configurations.c[name] for name in ("digest", "twin", "catalogue", "lane", "anchor", "line", "whole", "members")]
 )
 _NEW_VALUES: Final = Insertion([axis_values.c[name] for name in ("axis", "digest", "twin", "early", "value")])
-_NEW_AXES: Final = Insertion([axes.c.value, axes.c.configuration, axes.c.leave_one_out])
-_NEW_PLACEMENTS: Final = Insertion([placements.c[name] for name in ("receipt", "configuration", *LISTED)])
+_AXIS: Final = SqlStatement.insert(axes)
+_PLACEMENT: Final = SqlStatement.insert(placements)
 
 
 # Values of an axis that are found by summing: more of them would cost a look-up each, fewer a row a configuration.
 EARLY: Final = 8
 
 
-def by_sums(of: Configuration, axis: str) -> bool:
+def _by_sums(of: Configuration, axis: str) -> bool:
     """Whether a configuration is found by its sum from one that has an early value of an axis: the rest must be alike.
 
     What follows the axis, or is unstated of it, may differ as well; and who lacks a key does not know of it.
@@ -104,18 +105,30 @@ class IndexedReceipt(NamedTuple):
 
 def add(connection: Connection, placed: Sequence[IndexedReceipt]) -> None:
     """Write down what new receipts ran, in the transaction that stores them."""
-    name(connection, [item.listed for item in placed])
     known = numbers(connection, [item.configuration for item in placed])
-    rows = [(item.seq, known[item.configuration.whole], *item.listed.row.values()) for item in placed]
-    _NEW_PLACEMENTS.put(connection, rows)
-    for item in placed:
-        signatures.write(connection, item.seq, item.outcome, item.signature)
+    engine_of(connection).write(connection, rows(placed, known), end=False)
 
 
-def name(connection: Connection, several: Sequence[ListingKeys]) -> None:
-    """Write the facets down that receipts are listed by."""
-    for facet in sorted({item.facet for item in several}):
-        listed.INSERT.run(connection, facet._asdict())
+def rows(placed: Sequence[IndexedReceipt], known: Mapping[bytes, int]) -> list[Rows]:
+    """The rows of receipts; ``known`` are numbers of their configurations by their `whole`."""
+    return [
+        (
+            _PLACEMENT,
+            [
+                {"receipt": item.seq, "configuration": known[item.configuration.whole], **item.listed.row}
+                for item in placed
+            ],
+        ),
+        (listed.INSERT, [facet._asdict() for facet in sorted({item.listed.facet for item in placed})]),
+        (
+            signatures.INSERT,
+            [
+                signatures.row_of(item.seq, item.outcome, item.signature)
+                for item in placed
+                if item.signature is not None
+            ],
+        ),
+    ]
 
 
 def numbers(connection: Connection, wanted: Iterable[Configuration]) -> dict[bytes, int]:
@@ -145,30 +158,24 @@ def _write(
         twin = twins.setdefault(item.digest, 0)
         twins[item.digest] += 1
         by_key[item.digest, twin] = item
+    stated = [
+        (*key, item.catalogue, cut(safe(item.lane)), safe(item.anchor), item.line, item.whole, members(item, values))
+        for key, item in by_key.items()
+    ]
+    inserted = _NEW_CONFIGURATIONS.counted(connection, stated, by=2)
     rows = [
-        (
-            digest,
-            twin,
-            item.catalogue,
-            cut(safe(item.lane)),
-            safe(item.anchor),
-            item.line,
-            item.whole,
-            members(item, values),
-        )
-        for (digest, twin), item in by_key.items()
+        {"value": values[part].seq, "configuration": seq, "leave_one_out": left_out(item, part, values[part])}
+        for seq, item in ((seq, by_key[digest, twin]) for digest, twin, seq in inserted)
+        for part in item.parts.values()
     ]
-    inserted = _NEW_CONFIGURATIONS.counted(connection, rows, by=2)
-    members_of = [
-        (values[part].seq, seq, _left(by_key[digest, twin], part, values[part]))
-        for digest, twin, seq in inserted
-        for part in by_key[digest, twin].parts.values()
-    ]
-    _NEW_AXES.put(connection, sorted(members_of, key=itemgetter(0, 1)))
+    engine_of(connection).write(
+        connection, [(_AXIS, sorted(rows, key=itemgetter("value", "configuration")))], end=False
+    )
 
 
-def _left(item: Configuration, part: AxisPart, value: Interned) -> int | None:
-    return None if value.early and by_sums(item, part.axis) else item.without(part.axis)
+def left_out(item: Configuration, part: AxisPart, value: Interned) -> int | None:
+    """A configuration's digest without an axis, as `axes` has it."""
+    return None if value.early and _by_sums(item, part.axis) else item.without(part.axis)
 
 
 def _interned(connection: Connection, wanted: Iterable[AxisPart]) -> dict[AxisPart, Interned]:
@@ -194,7 +201,7 @@ def _interned(connection: Connection, wanted: Iterable[AxisPart]) -> dict[AxisPa
             rows.append((*key, twins.setdefault(key, 0), int(early[key[0]] < EARLY), part.value))
             twins[key] += 1
             early[key[0]] += 1
-        _NEW_VALUES.put(connection, rows)
+        _NEW_VALUES.counted(connection, rows, by=2)
 
 
 def purge(connection: Connection, seqs: Sequence[int]) -> None:

@@ -23,10 +23,11 @@ from receipts.store.packing import CODEC, pack
 from receipts.store.query import signatures
 from receipts.store.sql import engine_of
 from receipts.store.sql.statement import Rows, SqlStatement
-from receipts.store.tables import documents, placements, receipts, subjects, supersessions, verdicts
+from receipts.store.tables import documents, receipts, subjects, supersessions, verdicts
 from receipts.store.write import index
 from receipts.store.write import listing as listed
 from receipts.store.write.existing import RelatedReceipt, World, around, replaced_by, replacing, rival
+from receipts.store.write.index import IndexedReceipt
 from receipts.store.write.listing import ListingKeys
 
 __all__ = ["Prepared", "Submitted", "prepare", "take"]
@@ -86,7 +87,6 @@ _DOCUMENT: Final = SqlStatement.insert(documents)
 _VERDICT: Final = SqlStatement.insert(verdicts, numbered=True)
 _SUBJECT: Final = SqlStatement.insert(subjects)
 _SUPERSESSION: Final = SqlStatement.insert(supersessions)
-_PLACEMENT: Final = SqlStatement.insert(placements)
 
 
 def take(
@@ -111,7 +111,7 @@ def take(
         unknown = [one.item.configuration for one in new if one.item.configuration.whole not in placed]
         if unknown:
             placed |= index.numbers(connection, unknown)
-        engine_of(connection).write(connection, _rows(new, placed, actor))
+        engine_of(connection).write(connection, _rows(new, placed, actor), end=True)
     return outcomes
 
 
@@ -219,21 +219,11 @@ def _rows(new: Sequence[_New], placed: Mapping[bytes, int], actor: str) -> list[
         ),
         (_VERDICT, [{**one.item.verdict, "seq": one.verdict} for one in new]),
         (_SUBJECT, [{"verdict": one.verdict, "position": 0, "side": "receipt", "receipt": one.seq} for one in new]),
-        (
-            _PLACEMENT,
-            [
-                {"receipt": one.seq, "configuration": placed[one.item.configuration.whole], **one.item.listed.row}
-                for one in new
-            ],
-        ),
-        (listed.INSERT, [facet._asdict() for facet in sorted({one.item.listed.facet for one in new})]),
-        (
-            signatures.INSERT,
-            [
-                signatures.row_of(one.seq, one.item.row["outcome"], one.item.signature)
-                for one in new
-                if one.item.signature is not None
-            ],
-        ),
+        *index.rows([_indexed(one) for one in new], placed),
         (_SUPERSESSION, [{**statement, "actor": actor} for one in new for statement in one.supersessions]),
     ]
+
+
+def _indexed(one: _New) -> IndexedReceipt:
+    item = one.item
+    return IndexedReceipt(one.seq, item.row["outcome"], item.configuration, item.listed, item.signature)

@@ -44,8 +44,7 @@ class Indexed:
     """What the axis index, facets and signatures say, held against documents as they are read."""
 
     def __init__(self, inspection: Inspection) -> None:
-        self._inspection = inspection
-        self._soundness = inspection.index()
+        self._index = inspection.index
         self._waiting: list[IndexedReceipt] = []
         self._names: dict[int, str] = {}
         self._unsound: dict[str, list[str]] = {name: [] for name in _INDEX}
@@ -58,7 +57,7 @@ class Indexed:
             self._look()
 
     def _look(self) -> None:
-        unsound = self._inspection.amiss(self._soundness, self._waiting)
+        unsound = self._index.amiss(self._waiting)
         for name in ("missing", "elsewhere", "signed"):
             self._unsound[name] += [self._names[number] for number in getattr(unsound, name)]
         self._unsound["configurations"] += map(str, unsound.configurations)
@@ -67,7 +66,7 @@ class Indexed:
     def faults(self) -> Iterator[Fault]:
         """One for each kind: what an index lost it may have lost for every receipt."""
         self._look()
-        self._unsound["facets"] += map(str, self._inspection.facets_amiss())
+        self._unsound["facets"] += map(str, self._index.facets())
         for name, items in self._unsound.items():
             if items:
                 where, problem, do = _INDEX[name]
