@@ -34,7 +34,7 @@ sys.path[:] = [*(place for place in sys.path if Path(place or ".").resolve() != 
 from receipts.judging.rulebook import Rulebook
 from receipts.questions.fit import MemoryEstimate, calibrate, estimate, point_of
 from receipts.receipt import Parsed
-from receipts.workflows.tables import import_file
+from receipts.workflows.tables.notebook import import_file
 
 ROOT = HERE.parent
 GIB = 2**30

@@ -23,7 +23,8 @@ from typing import Any
 from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.facts import Facts
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.claims import ClaimEvidence, from_json, judge
+from receipts.questions.claims.judge import ClaimEvidence, judge
+from receipts.questions.claims.load import from_json
 from receipts.receipt import Parsed
 
 # One signed percentage and nothing beside it, or such a one in brackets behind the two numbers.

@@ -20,7 +20,8 @@ from receipts.judging.rulebook import Rulebook
 from receipts.questions.published import SubmissionSpread, submissions
 from receipts.receipt import Document, parse
 from receipts.stats.estimate import pooled
-from receipts.workflows.published import find_logs, import_logs
+from receipts.workflows.published.mlperf import import_logs
+from receipts.workflows.published.places import find_logs
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = """# Noise of the world

@@ -26,7 +26,7 @@ from benchmarks.store_submit import document
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.store import open_store
-from receipts.workflows.export import ExportOptions, export
+from receipts.workflows.export.export import ExportOptions, export
 from receipts.workflows.export.source import source
 from receipts.workflows.export.store_import import import_store
 from receipts.workflows.submit import submit

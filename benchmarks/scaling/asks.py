@@ -18,7 +18,7 @@ from receipts.axes.configuration import Configuration, configuration
 from receipts.axes.lane import Lane
 from receipts.axes.signature import sign
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.bridge import bridge
+from receipts.questions.bridge.bridge import bridge
 from receipts.questions.history.line import history_of
 from receipts.questions.history.watch import watch
 from receipts.questions.neighbours import MOST, neighbours

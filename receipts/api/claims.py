@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from receipts.judging.claim_verdict import ClaimVerdict
+    from receipts.judging.claims.claim import Claim
     from receipts.judging.rulebook import Rulebook
     from receipts.publish.page import Page
-    from receipts.questions.claims import Claim
     from receipts.store import Store
 
 Judged = tuple["Claim", "ClaimVerdict", "tuple[str | None, str] | None"]
@@ -34,8 +34,8 @@ def check(store: Store, rulebook: Rulebook, document: bytes, *, add: bool) -> li
     With ``add`` only claims that the store did not hold are judged. Raises InputError, NotFound, ConflictError.
     """
     from receipts.judging.verdict_json import to_json
-    from receipts.questions.claims import ClaimFile, parse
     from receipts.questions.claims.gather import verdict_on
+    from receipts.questions.claims.load import ClaimFile, parse
     from receipts.questions.claims.stored import new_claims
 
     group = ClaimFile("the claims", None, parse(document, "the claims"))

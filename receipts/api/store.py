@@ -148,7 +148,7 @@ class Store(AbstractContextManager["Store"]):
         A row is a hop of the best chain. At most ``most`` hops are judged. Raises NotFound.
         """
         from receipts.publish.bridge import page
-        from receipts.questions.bridge import bridge
+        from receipts.questions.bridge.bridge import bridge
         from receipts.questions.bridge.data import as_data
 
         bridged = bridge(self.opened, self._one(a), self._one(b), self.rulebook, metric=metric, most=most)

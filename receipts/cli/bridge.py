@@ -15,7 +15,7 @@ from receipts.cli.session import Session, one, pass_session
 from receipts.cli.sides import METRIC
 
 if TYPE_CHECKING:
-    from receipts.questions.bridge import Bridge
+    from receipts.questions.bridge.bridge import Bridge
 
 EPILOG = """\b
 Examples:
@@ -64,7 +64,7 @@ def command(
     configuration. If the store has no chain, prints the fewest configurations that would complete one.
     """
     from receipts.publish.bridge import page, picture
-    from receipts.questions.bridge import bridge
+    from receipts.questions.bridge.bridge import bridge
     from receipts.questions.bridge.data import as_data, dot
 
     if as_dot and as_json:

@@ -14,7 +14,7 @@ from receipts.cli.session import Session, pass_session, worst
 
 if TYPE_CHECKING:
     from receipts.judging.claim_verdict import ClaimVerdict
-    from receipts.questions.claims import ClaimFile
+    from receipts.questions.claims.load import ClaimFile
     from receipts.store import Store
 
 NO_CLAIMS = "no claims; add some: receipts claim add FILE"
@@ -85,8 +85,8 @@ def _claims(
     session: Session, files: tuple[str, ...], *, every: bool, record: bool = False
 ) -> Iterator[tuple[list[ClaimFile], Store | None]]:
     """The claims that were asked for, and the store where it is needed: some word of a claim is no file."""
-    from receipts.questions.claims import read
     from receipts.questions.claims.gather import is_file, stored
+    from receipts.questions.claims.load import read
 
     groups = [read(file) for file in files]
     words = [word for group in groups for claim in group.claims for word in (*claim.baseline, *claim.candidate)]
@@ -147,7 +147,7 @@ added, 2 wrong call or input; the verdicts are printed and do not change the cod
 @pass_session
 def add(session: Session, files: tuple[str, ...], as_json: bool) -> int:
     """Add the claims of files to the store, with a first verdict on each. A claim is never edited afterward."""
-    from receipts.questions.claims import read
+    from receipts.questions.claims.load import read
     from receipts.questions.claims.stored import new_claims
 
     if session.server is not None:

@@ -16,7 +16,7 @@ from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.workflows.export import Exported, ExportOptions
+    from receipts.workflows.export.export import Exported, ExportOptions
     from receipts.workflows.export.foreign import ForeignFormat
 
 FOREIGN = ("mllog", "mlflow", "hud-v3")  # formats of other programs
@@ -80,7 +80,7 @@ def command(
     """
     from receipts.store.kept import files_beside, kept_files
     from receipts.workflows.collect import copy_all
-    from receipts.workflows.export import export
+    from receipts.workflows.export.export import export
 
     if str(place) == "-":
         raise UsageError("an export is a folder or a file, there whole or not at all; name one, such as lab.jsonl")
@@ -153,7 +153,7 @@ def _by_name(place: Path) -> str:
 
 def _asked(where: tuple[str, ...], since: str | None, until: str | None) -> ExportOptions:
     from receipts.store import Filters, condition
-    from receipts.workflows.export import ExportOptions
+    from receipts.workflows.export.export import ExportOptions
 
     filters = Filters(tuple(condition(text) for text in where), superseded=True) if where else None
     begin, end = (

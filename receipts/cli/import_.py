@@ -16,7 +16,7 @@ from receipts.cli.importing import SHOWN, send, to_receipts
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.workflows.tables import ImportedTable
+    from receipts.workflows.tables.notebook import ImportedTable
 
 EPILOG = """\b
 Examples:
@@ -65,7 +65,7 @@ def table(session: Session, file: Path, mapping: str, out: Path | None, submitti
     the mapping are printed.
     """
     from receipts.receipt import Document
-    from receipts.workflows.tables import import_file
+    from receipts.workflows.tables.notebook import import_file
     from receipts.workflows.tables.prepare import mapping_path
 
     imported = import_file(file, mapping_path(mapping))

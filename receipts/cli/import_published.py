@@ -15,7 +15,7 @@ from receipts.cli.importing import SHOWN, send, to_receipts
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.workflows.published import PublishedLog
+    from receipts.workflows.published.mlperf import PublishedLog
 
 EPILOG = """\b
 Examples:
@@ -55,7 +55,8 @@ def mlperf(
     Means over intervals are kept as such and never as steps. Contradictions between a log and the description of its
     system are printed, and kept in the receipt.
     """
-    from receipts.workflows.published import find_logs, import_logs
+    from receipts.workflows.published.mlperf import import_logs
+    from receipts.workflows.published.places import find_logs
 
     logs = list(import_logs(find_logs(folder, submitter, system, benchmark, round_), jobs))
     from receipts.receipt import Document

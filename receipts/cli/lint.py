@@ -14,7 +14,7 @@ from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from receipts.publish.lint.check import LintResult, State
-    from receipts.questions.claims import ClaimFile
+    from receipts.questions.claims.load import ClaimFile
 
 EPILOG = """\b
 Examples:
@@ -67,7 +67,7 @@ def command(
 def _claims(files: Sequence[str]) -> tuple[ClaimFile, ...]:
     if not files:
         return ()
-    from receipts.questions.claims import read
+    from receipts.questions.claims.load import read
 
     return tuple(read(file) for file in files)
 

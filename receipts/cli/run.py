@@ -14,7 +14,7 @@ from receipts.cli.session import Session, named_plan, pass_session
 if TYPE_CHECKING:
     from receipts.cli.run_tools import Launcher
     from receipts.receipt import Parsed
-    from receipts.workflows.run import AttemptFolder
+    from receipts.workflows.run.attempt import AttemptFolder
 
 EPILOG = """\b
 Examples:
@@ -104,7 +104,7 @@ def _taken_up(place: Path) -> tuple[AttemptFolder, Parsed]:
     """A folder whose runner was killed, with the plan of its last attempt. Raises UsageError."""
     from receipts.questions.plan import parse_plan
     from receipts.receipt import read
-    from receipts.workflows.run import AttemptFolder
+    from receipts.workflows.run.attempt import AttemptFolder
     from receipts.workflows.run.child import alive
 
     folder = AttemptFolder(place)
@@ -123,7 +123,8 @@ def _begun(
     session: Session, plan: str | None, place: str | None, words: tuple[str, ...], nodes: int, rank: int
 ) -> tuple[AttemptFolder, Parsed]:
     """A new folder, with the plan. Nothing is made before plan and command are known to be whole. Raises UsageError."""
-    from receipts.workflows.run import AttemptFolder, CommandWords
+    from receipts.workflows.run.attempt import AttemptFolder
+    from receipts.workflows.run.words import CommandWords
 
     if plan is None:
         raise UsageError("name what to launch: --plan PLAN -- COMMAND…, or --resume DIR")
@@ -150,7 +151,8 @@ def _walk(
 ) -> int:
     from receipts.cli.run_text import Teller
     from receipts.cli.run_tools import tools
-    from receipts.workflows.run import CommandWords, walk
+    from receipts.workflows.run.loop import walk
+    from receipts.workflows.run.words import CommandWords
 
     lane = session.rulebook.lanes.of(plan.receipt.run.lane)
     teller = Teller(folder, as_json)

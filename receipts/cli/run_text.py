@@ -10,7 +10,8 @@ from receipts.cli import output
 
 if TYPE_CHECKING:
     from receipts.questions.preflight import Rung
-    from receipts.workflows.run import Attempt, AttemptFolder, RunOutcome, RunStep
+    from receipts.workflows.run.attempt import Attempt, AttemptFolder
+    from receipts.workflows.run.loop import RunOutcome, RunStep
 
 
 class Teller:

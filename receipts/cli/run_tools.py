@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from receipts.cli.run_text import Teller
     from receipts.questions.preflight import PreflightAnswer
     from receipts.receipt import Document, Parsed
-    from receipts.workflows.run import Attempt, AttemptFolder, ChildLimits, Ended, RunTools
+    from receipts.workflows.run.attempt import Attempt, AttemptFolder
+    from receipts.workflows.run.child import ChildLimits, Ended
+    from receipts.workflows.run.loop import RunTools
     from receipts.workflows.run.mesh import Mesh
 
 RECORDED: Final = "run.json"
@@ -31,7 +33,7 @@ class Launcher:
     def __init__(
         self, folder: AttemptFolder, mesh: Mesh, limits: ChildLimits, words: Sequence[str], show: bool
     ) -> None:
-        from receipts.workflows.run import CommandWords
+        from receipts.workflows.run.words import CommandWords
 
         self._folder = folder
         self._mesh = mesh
@@ -104,7 +106,7 @@ def tools(
 ) -> RunTools:
     """The tools of a walk on this machine. The store is opened for each question: a launch may last for days."""
     from receipts.ingest.layout import pretty
-    from receipts.workflows.run import RunTools
+    from receipts.workflows.run.loop import RunTools
 
     def ask(plan: Parsed) -> PreflightAnswer:
         from receipts.questions.preflight import PreflightAnswer, preflight

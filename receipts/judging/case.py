@@ -19,6 +19,7 @@ from receipts.receipt import Parsed, Role
 from receipts.receipt.catalogue import find, path_of
 
 if TYPE_CHECKING:
+    from receipts.judging.claims.claim import Claim
     from receipts.stats.equivalence import Effect
 
 # What whoever starts a launch decides of it and of its measurement.
@@ -142,14 +143,14 @@ class PairCase:
 class ClaimCase:
     """What a rule on a claim sees: the claim, its receipts, and what they say of its number.
 
-    ``claim`` is a `receipts.questions.claims.Claim`, which stands above this module. ``missing`` are the words that
-    name no receipt, each as side and reason. ``envelope`` is where the claimed shape lies in the lane's envelope,
-    ``at_target`` whether it was shown where it is to hold (None where neither claim nor lane names a target),
-    ``earlier`` the status that it had when it was last judged, ``lost`` the receipts (id, successor, reason) that it
-    stood on then and that no longer stand, and ``now`` the status that it has by every rule but that of age.
+    ``missing`` are the words that name no receipt, each as side and reason. ``envelope`` is where the claimed shape
+    lies in the lane's envelope, ``at_target`` whether it was shown where it is to hold (None where neither claim nor
+    lane names a target), ``earlier`` the status that it had when it was last judged, ``lost`` the receipts (id,
+    successor, reason) that it stood on then and that no longer stand, and ``now`` the status that it has by every rule
+    but that of age.
     """
 
-    claim: Any
+    claim: Claim
     baseline: tuple[Launch, ...]
     candidate: tuple[Launch, ...]
     comparison: Comparison | None

@@ -14,7 +14,11 @@ from receipts.publish.words import Words, words
 from receipts.questions.bridge.data import percent
 
 if TYPE_CHECKING:
-    from receipts.questions.bridge import Bridge, BridgePoint, Chain, Hop, HopGain, Interaction, MissingRun, Route
+    from receipts.questions.bridge.bridge import Bridge
+    from receipts.questions.bridge.chain import Chain, Hop, Interaction
+    from receipts.questions.bridge.gain import HopGain
+    from receipts.questions.bridge.missing import MissingRun, Route
+    from receipts.questions.bridge.point import BridgePoint
 
 SHOWN_UNSTATED = 12
 MOST_SHOWN = 12  # of hops and of interactions

@@ -166,12 +166,12 @@ class RemoteServer:
         """
         for item in documents:
             try:
-                found = document(item)
-                parsed = parse(found)
+                received = document(item)
+                parsed = parse(received)
             except InputError as error:
                 yield Submission(error.source, error=error)
                 continue
-            yield self._sent(Submission(found.source, found, parsed, name=parsed.name), signers)
+            yield self._sent(Submission(received.source, received, parsed, name=parsed.name), signers)
 
     def _sent(self, item: Submission, signers: Signers | None) -> Submission:
         from receipts.store import Submitted

@@ -12,8 +12,8 @@ import rule_cases
 from command_line import Shell
 from receipts.judging.compare import Request, compare
 from receipts.judging.facts import Facts
-from receipts.questions.claims import from_json
 from receipts.questions.claims.gather import gather
+from receipts.questions.claims.load import from_json
 from receipts.questions.noise import Floor, noise_floor, with_floor
 from receipts.receipt import Document, Parsed
 from receipts.stats.effect import exactly

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from receipts.base.errors import InputError
 from receipts.base.resources import folder
 from receipts.judging.claims.mechanism import MECHANISMS
-from receipts.questions.claims import from_json, parse, read, to_json
+from receipts.questions.claims.load import from_json, parse, read, to_json
 
 WHOLE = """
 schema_version = "1.0"

@@ -28,8 +28,8 @@ from receipts.publish.report.reader import ReportReader
 from receipts.publish.report.sections.retest import Retests
 from receipts.questions import noise
 from receipts.questions.bridge.point import Judge
-from receipts.questions.claims import judge
 from receipts.questions.claims.gather import gather as gather_claim
+from receipts.questions.claims.judge import judge
 from receipts.questions.claims.load import from_json
 from receipts.questions.comparisons import Comparisons
 from receipts.questions.neighbours import neighbours

@@ -12,8 +12,7 @@ import rule_cases as cases
 from receipts.judging.compare import Request, compare
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
-from receipts.workflows.export import Exported, ExportOptions, export
-from receipts.workflows.export.export import Format
+from receipts.workflows.export.export import Exported, ExportOptions, Format, export
 from receipts.workflows.export.source import source
 from receipts.workflows.export.store_import import ImportedStore, import_store
 from receipts.workflows.submit import submit

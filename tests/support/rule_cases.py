@@ -30,7 +30,8 @@ from receipts.judging.rule import Case, Rule, StatementCase
 from receipts.judging.rulebook import Rulebook, RuleSet, builtin
 from receipts.judging.verdict import Finding, Level, Lost
 from receipts.metrics import Launch
-from receipts.questions.claims import ClaimEvidence, from_json, judge
+from receipts.questions.claims.judge import ClaimEvidence, judge
+from receipts.questions.claims.load import from_json
 from receipts.receipt import Document, Parsed, parse
 
 FOLDER = Path(__file__).resolve().parents[1] / "cases"

@@ -14,8 +14,8 @@ from receipts.publish.report.basis import parquet
 from receipts.publish.report.collect import collect, collect_with_basis
 from receipts.publish.report.data import WeekData
 from receipts.publish.report.week import Week
-from receipts.questions.claims import judge
 from receipts.questions.claims.gather import gather
+from receipts.questions.claims.judge import judge
 from receipts.questions.claims.load import from_json
 from receipts.receipt import Document, Parsed
 from receipts.store import NewClaim, Store

@@ -24,9 +24,8 @@ from receipts.receipt import Document
 from receipts.store import Filters, Store, condition, open_store
 from receipts.store.transfer.export import Snapshot
 from receipts.workflows.audit import audit
-from receipts.workflows.export import ExportOptions, export
 from receipts.workflows.export.datasets import ORDER, datasets
-from receipts.workflows.export.export import Format
+from receipts.workflows.export.export import ExportOptions, Format, export
 from receipts.workflows.export.lines import NOWHERE, Partition, week
 from receipts.workflows.export.source import source
 from receipts.workflows.submit import submit

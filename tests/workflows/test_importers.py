@@ -11,8 +11,10 @@ from click.testing import CliRunner
 
 from receipts.base.errors import InputError
 from receipts.cli.group import group
-from receipts.workflows.tables import ImportedTable, import_file, read_mapping, read_table
+from receipts.workflows.tables.mapping import read_mapping
+from receipts.workflows.tables.notebook import ImportedTable, import_file
 from receipts.workflows.tables.quantity import read_quantity, rounded_text
+from receipts.workflows.tables.table import read_table
 
 HEAD = """
 [notebook]

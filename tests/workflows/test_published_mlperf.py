@@ -14,7 +14,8 @@ import pytest
 
 from receipts.base.errors import UsageError
 from receipts.receipt import Document, Parsed, parse
-from receipts.workflows.published import PublishedLog, find_logs, import_logs
+from receipts.workflows.published.mlperf import PublishedLog, import_logs
+from receipts.workflows.published.places import find_logs
 from tests.support.thorough import unless_thorough
 
 CASES = Path(__file__).resolve().parents[3] / "shared/cases/published/mlperf-training-v4.1-llm.tar.xz"

@@ -88,8 +88,8 @@ def _submitted(store: Store, group: list[Parsed]) -> list[str]:
 
 
 def _claims(store: Store, rulebook: Rulebook) -> Iterator[None]:
-    from receipts.questions.claims import judge
     from receipts.questions.claims.gather import gather, stored
+    from receipts.questions.claims.judge import judge
 
     for claim in stored(store).claims:
         store.published.record_claims([judge(claim, gather(claim, rulebook, store), rulebook)])

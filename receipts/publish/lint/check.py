@@ -21,7 +21,7 @@ from receipts.stats.interval import Interval
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.judging.verdict import Comparison, MetricResult
-    from receipts.questions.claims import ClaimFile
+    from receipts.questions.claims.load import ClaimFile
     from receipts.questions.comparisons import Comparisons
     from receipts.store import Store
 

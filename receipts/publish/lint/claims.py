@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.claims import ClaimFile
 from receipts.questions.claims.gather import is_file, stored, verdict_on
+from receipts.questions.claims.load import ClaimFile
 
 if TYPE_CHECKING:
     from receipts.judging.claim_verdict import ClaimVerdict

@@ -70,8 +70,9 @@ def read_claims(path: Path, store: Store, rulebook: Rulebook) -> Wanted:
     Raises InputError, NotFound.
     """
     from receipts.judging.claims import bound
-    from receipts.questions.claims import judge, read
     from receipts.questions.claims.gather import gather
+    from receipts.questions.claims.judge import judge
+    from receipts.questions.claims.load import read
 
     file = read(path)
     candidates: list[Candidate] = []

@@ -83,10 +83,10 @@ def _written(item: Submission, result: Submitted | ConflictError) -> Submission:
 
 def _read(item: Item) -> Submission:
     try:
-        found = document(item)
+        received = document(item)
     except InputError as error:
         return Submission(error.source, error=error)
-    return Submission(found.source, found)
+    return Submission(received.source, received)
 
 
 def _skip_known(batch: Batch, store: Store) -> Batch:

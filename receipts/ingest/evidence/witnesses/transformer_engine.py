@@ -189,8 +189,8 @@ class TransformerEngineReader(LineReader):
         begin = text.find(_NO_BACKEND)
         if begin >= 0 and not is_source(text, begin):
             self._no_backend(number, rank_of(text, begin))
-        if match := _QUANTIZER.search(text):
-            what = f"{match['where']} quantizes {match['name']} ({match['type']})"
+        if quantizer := _QUANTIZER.search(text):
+            what = f"{quantizer['where']} quantizes {quantizer['name']} ({quantizer['type']})"
             self._note(f"{what}; printing this reads the device", number)
         if hint := _HINT.search(text):
             self._note(f"{hint[0]}: a hint that a package is missing, no proof of a path", number)
