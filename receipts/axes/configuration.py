@@ -94,9 +94,11 @@ class Configuration:
 
         An axis that it does not have can be left out too: then other configurations may have it.
         """
-        left_out = {axis, *self.followers(axis)}
+        return self._left({axis, *self.followers(axis)})
+
+    def _left(self, left_out: Collection[str]) -> int | None:
         total = self._sum - sum(self.parts[name].digest for name in left_out if name in self.parts)
-        if self.unstated <= left_out:
+        if self.unstated <= set(left_out):
             total -= self._anchored
         elif self.own:
             return None
@@ -108,12 +110,7 @@ class Configuration:
 
         None where what else is unstated is this receipt's alone.
         """
-        total = self._sum - sum(self.parts[name].digest for name in LINEAGE if name in self.parts)
-        if self.unstated <= LINEAGE:
-            total -= self._anchored
-        elif self.own:
-            return None
-        return _signed(total)
+        return self._left(LINEAGE)
 
     def summed(self, axis: str, digest: int) -> int | None:
         """The digest with the value of that digest of an axis, stated whole; None where `without` it is.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
@@ -19,12 +19,10 @@ from starlette.routing import Route
 
 from receipts.base.errors import ReceiptsError
 from receipts.serve import problems
-from receipts.serve.evidence import kept, received
 from receipts.serve.limits import THREADS, BadEncoding, Busy, TooLarge, unpacked
 from receipts.serve.operation import Call, Operation, Reply, values_of
 from receipts.serve.problems import problem
 from receipts.serve.server import AccessDenied, Server
-from receipts.serve.submit import enveloped, submitted
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -114,14 +112,12 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
         token = await to_thread.run_sync(server.authenticate, bearer(request), item.scope, caller)
         values = values_of(item.query, request.query_params)
         pieces = _body(server, item, request)
-        if item.answer is kept:
-            reply = await received(Call(server, request, token, values), pieces)
-            return _response(request, reply)
-        call = Call(server, request, token, values, b"".join([piece async for piece in pieces]))
-        if item.answer in (submitted, enveloped):
-            reply = await _submitted(call, enveloped=item.answer is enveloped)
+        if item.body is not None and item.body.streamed:
+            call = Call(server, request, token, values, pieces=pieces)
         else:
-            reply = await to_thread.run_sync(_worked, item, call)
+            call = Call(server, request, token, values, b"".join([piece async for piece in pieces]))
+        answered = item.answer(call) if iscoroutinefunction(item.answer) else to_thread.run_sync(_worked, item, call)
+        reply: Reply = await answered
     except AccessDenied as error:
         return problem(error.status, error.why, {"WWW-Authenticate": "Bearer"} if error.status == 401 else None)
     except Busy as error:
@@ -144,7 +140,8 @@ def bearer(request: Request) -> str | None:
 
 
 def _most(server: Server, item: Operation) -> int:
-    return server.settings.limits.evidence if item.answer is kept else server.settings.limits.body
+    streamed = item.body is not None and item.body.streamed
+    return server.settings.limits.evidence if streamed else server.settings.limits.body
 
 
 async def _body(server: Server, item: Operation, request: Request) -> AsyncIterator[bytes]:
@@ -158,20 +155,7 @@ async def _body(server: Server, item: Operation, request: Request) -> AsyncItera
         yield piece
 
 
-async def _submitted(call: Call, *, enveloped: bool) -> Reply:
-    """The one operation that waits for the writer, and holds no thread meanwhile."""
-    from receipts.receipt import Document
-    from receipts.serve.submit import refuse_other_lane, reply
-    from receipts.signing.envelope import read_envelope
-
-    envelope = await to_thread.run_sync(read_envelope, call.body, "the envelope") if enveloped else None
-    raw = call.body if envelope is None else envelope.payload
-    refuse_other_lane(call, raw)
-    future = call.server.writer.put(Document(raw, "the document"), call.token, envelope)
-    return reply(call, await asyncio.wrap_future(future))
-
-
-def _worked(item: Operation, call: Call) -> Reply:
+def _worked(item: Operation, call: Call) -> Any:
     if not item.costly:
         return item.answer(call)
     with call.server.gate, call.store.opened.one_state():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 from anyio import to_thread
@@ -15,13 +14,12 @@ from receipts.serve.operation import Call, Reply
 from receipts.store.kept import VARIABLE, kept_files
 
 
-def kept(call: Call) -> Reply:
-    """Keep a file under its SHA-256; the application hands it over in pieces."""
-    raise AssertionError(call)
+async def kept(call: Call) -> Reply:
+    """Keep a file under its SHA-256; the application hands it over in pieces.
 
-
-async def received(call: Call, pieces: AsyncIterator[bytes]) -> Reply:
-    """201 for a file that is kept now, 200 for one that was. Raises InputError for bytes of another digest."""
+    201 for a file that is kept now, 200 for one that was. Raises InputError for bytes of another digest.
+    """
+    assert call.pieces is not None
     place = kept_files(call.server.opened.database.address)
     if place is None:
         raise UsageError(f"this server keeps no evidence: set {VARIABLE} to a folder or a bucket, and start it again")
@@ -29,7 +27,7 @@ async def received(call: Call, pieces: AsyncIterator[bytes]) -> Reply:
     with tempfile.TemporaryDirectory(prefix="receipts-evidence-") as folder:
         path = Path(folder) / "file"
         with path.open("wb") as file:
-            async for piece in pieces:
+            async for piece in call.pieces:
                 whole.update(piece)
                 await to_thread.run_sync(file.write, piece)
         if whole.hexdigest() != digest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -34,11 +34,15 @@ class Param(NamedTuple):
 
 
 class Body(NamedTuple):
-    """A request's body: its media type, JSON Schema (None for bytes as they are), and what it is."""
+    """A request's body: its media type, JSON Schema (None for bytes as they are), and what it is.
+
+    One that is ``streamed`` is a file: it is handed over in pieces, and never whole in memory.
+    """
 
     media: str
     schema: Mapping[str, Any] | None
     summary: str
+    streamed: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,13 +58,14 @@ class Reply:
 
 @dataclass(frozen=True)
 class Call:
-    """One request, checked: who asks, the values of its parameters, and its body."""
+    """One request, checked: who asks, the values of its parameters, and its body; of a streamed one the ``pieces``."""
 
     server: Server
     request: Request
     token: Token | None
     values: Mapping[str, Any]
     body: bytes = b""
+    pieces: AsyncIterator[bytes] | None = None
 
     @cached_property
     def store(self) -> Store:
@@ -77,7 +82,7 @@ class Call:
         return self.values.get(name, default)
 
 
-Answer = Callable[[Call], Reply]
+Answer = Callable[[Call], Reply] | Callable[[Call], Awaitable[Reply]]  # the latter holds no thread while it waits
 
 
 class Operation(NamedTuple):

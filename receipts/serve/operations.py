@@ -73,7 +73,7 @@ OPERATIONS: Final = (
         "/v1/evidence/{sha256}",
         "submit",
         kept,
-        body=Body("application/octet-stream", None, "The file; its SHA-256 is in the path"),
+        body=Body("application/octet-stream", None, "The file; its SHA-256 is in the path", streamed=True),
         answers={201: "application/json", 200: "application/json"},
     ),
     _read("/v1/receipts/{id}/verify", answers.verify, costly=True),

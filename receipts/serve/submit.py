@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import orjson
+from anyio import to_thread
 
 from receipts.base.errors import ConflictError
 from receipts.publish.json_text import json_text
 from receipts.publish.submissions import as_data
+from receipts.receipt import Document
 from receipts.serve.operation import Call, Reply
 from receipts.serve.server import AccessDenied
+from receipts.signing.envelope import Envelope, read_envelope
 
 if TYPE_CHECKING:
     from receipts.workflows.submit import Submission
 
 
-def submitted(call: Call) -> Reply:
-    """Store a receipt; the application has the writer do it, with others that wait."""
-    raise AssertionError(call)
+async def submitted(call: Call) -> Reply:
+    """Store a receipt; the writer stores it with others that wait."""
+    return await _stored(call, call.body)
 
 
-def enveloped(call: Call) -> Reply:
+async def enveloped(call: Call) -> Reply:
     """Store a receipt and its signatures, as `submitted` does."""
-    raise AssertionError(call)
+    envelope = await to_thread.run_sync(read_envelope, call.body, "the envelope")
+    return await _stored(call, envelope.payload, envelope)
+
+
+async def _stored(call: Call, raw: bytes, envelope: Envelope | None = None) -> Reply:
+    refuse_other_lane(call, raw)
+    future = call.server.writer.put(Document(raw, "the document"), call.token, envelope)
+    return reply(call, await asyncio.wrap_future(future))
 
 
 def refuse_other_lane(call: Call, raw: bytes) -> None:

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import TypeAdapter
+
 from receipts.base.errors import InputError, Problem
 from receipts.base.files import read_small
 from receipts.base.json_text import parse_json
@@ -94,19 +96,13 @@ def read_experiment(folder: Path) -> Experiment:
     place = folder / FILE
     try:
         tree = parse_json(read_small(place))
-        looks = tree.pop("looks")
         if tree.pop("version") != VERSION:
             raise ValueError("another version")
-        return Experiment(
-            **{key: value for key, value in tree.items() if key not in ("arms", "contrasts", "left_out", "runs")},
-            looks=Looks(**{**looks, "launches": tuple(looks["launches"]), "confidences": tuple(looks["confidences"])}),
-            arms=tuple(Arm(**{**arm, "receipts": tuple(arm["receipts"])}) for arm in tree["arms"]),
-            contrasts=tuple(Contrast(**item) for item in tree["contrasts"]),
-            left_out=tuple((name, why) for name, why in tree["left_out"]),
-            runs=tuple((file, arm, wave) for file, arm, wave in tree["runs"]),
-        )
+        return TypeAdapter(Experiment).validate_python(tree)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         problem = Problem(
-            "", f"it holds no plan that this version reads ({error})", "write one: receipts plan … -o DIR"
+            "",
+            f"it holds no plan that this version reads ({str(error).splitlines()[0]})",
+            "write one: receipts plan … -o DIR",
         )
         raise InputError(str(place), [problem]) from None
