@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from receipts.axes.lane import Lane
@@ -21,7 +20,10 @@ State = Literal["yes", "no", "open"]
 
 
 class AnsweredQuestion(NamedTuple):
-    """A question, its answer in words, whether that is a yes, a no, or open, and the answer as a table has it."""
+    """A question, its answer in words, whether that is a yes, a no, or open, and the answer as a table has it.
+
+    It is open where a part of the answer is not stated or not shown.
+    """
 
     question: str
     answer: str
@@ -30,69 +32,35 @@ class AnsweredQuestion(NamedTuple):
 
 
 NOT_STATED = "not stated"
+NO_TARGET = "away from the lane's targets"
 _SEEN = ("path.witnessed.attention", "path.witnessed.framework")
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(NamedTuple):
     """One sentence a question, each `not stated` where the receipt does not carry it."""
 
-    topology: str
-    amortized: str
-    workload: str
-    path: str
-    target: str
-
-    def states(self) -> tuple[AnsweredQuestion, ...]:
-        """The answers with their states: open where a part of the answer is not stated or not shown."""
-        states: tuple[State, ...] = (
-            "open" if NOT_STATED in self.topology or self.topology.startswith("?") else "yes",
-            "yes" if self.amortized.startswith("yes") else "no" if self.amortized.startswith("no:") else "open",
-            "open" if NOT_STATED in self.workload else "yes",
-            "yes" if self.path.startswith("witnessed") else "no" if self.path.startswith("left") else "open",
-            _at_target(self.target),
-        )
-        amortized = self.amortized.partition(":")[0] if self.amortized.startswith("yes") else self.amortized
-        briefs = (self.topology, amortized, self.workload, self.path, _brief_target(self.target))
-        rows = zip(self.rows(), states, briefs, strict=True)
-        return tuple(AnsweredQuestion(*row, state, brief) for row, state, brief in rows)
+    topology: AnsweredQuestion
+    amortized: AnsweredQuestion
+    workload: AnsweredQuestion
+    path: AnsweredQuestion
+    target: AnsweredQuestion
 
     def rows(self) -> tuple[tuple[str, str], ...]:
         """Question and answer, in the order that they are asked."""
-        return (
-            ("topology", self.topology),
-            ("compile amortized?", self.amortized),
-            ("sequence and family", self.workload),
-            ("on its path?", self.path),
-            ("at target, inside the envelope?", self.target),
-        )
+        return tuple((item.question, item.answer) for item in self)
 
 
 def answers(parsed: Parsed, lane: Lane, verdict: ReceiptVerdict, facts: Facts | None, rules: RuleSet) -> Answers:
     """The five answers of one receipt under its lane and the rules that it was judged by."""
+    machine, workload = topology(parsed), _workload(parsed)
+    state: State = "open" if NOT_STATED in machine or machine.startswith("?") else "yes"
     return Answers(
-        topology=topology(parsed),
-        amortized=_amortized(Launch(parsed, lane), verdict, rules),
-        workload=_workload(parsed),
-        path=_path(Case(Launch(parsed, lane), lane, facts), verdict),
-        target=_target(parsed, lane, facts),
+        AnsweredQuestion("topology", machine, state, machine),
+        _amortized(Launch(parsed, lane), verdict, rules),
+        AnsweredQuestion("sequence and family", workload, "open" if NOT_STATED in workload else "yes", workload),
+        _path(Case(Launch(parsed, lane), lane, facts), verdict),
+        _target(parsed, lane, facts),
     )
-
-
-def _at_target(answer: str) -> State:
-    """Whether a shape is a target of its lane and the lane sustained it; no where either is known not to be."""
-    target, _, envelope = answer.partition(" · envelope: ")
-    where = envelope.partition(" ")[0].rstrip(":,")
-    if target.startswith("away") or where == "beyond":
-        return "no"
-    return "yes" if target.startswith("at target") and where in ("at", "inside") else "open"
-
-
-def _brief_target(answer: str) -> str:
-    """The target, and where the shape lies, without the ceiling that says so."""
-    target, _, envelope = answer.partition(" · envelope: ")
-    where = envelope.partition(",")[0].partition(":")[0]
-    return f"{target} · {'envelope unknown' if where == 'unknown' else where}"
 
 
 def topology(parsed: Parsed) -> str:
@@ -106,20 +74,21 @@ def topology(parsed: Parsed) -> str:
     return f"{chips if chips is not None else '?'} × {name}{shape}" + (f" · {degrees}" if degrees else "")
 
 
-def _amortized(launch: Launch, verdict: ReceiptVerdict, rules: RuleSet) -> str:
+def _amortized(launch: Launch, verdict: ReceiptVerdict, rules: RuleSet) -> AnsweredQuestion:
     """Yes, no or not shown, with what compiling cost and where the wall time went, as far as they are stated.
 
     Where compiling took more than `SHARE` of the wall time, the rate is free of it and the launch has not paid for it.
     """
-    judged = _amortized_by_rules(launch.parsed, verdict, rules)
-    if launch.parsed.receipt.run.outcome != "ok":
-        return judged
-    cost = amortization(launch)
-    if judged == "yes" and cost is not None and (cost.share or 0.0) > SHARE:
-        judged = "yes in the rate, not in the launch"
-    figures = [str(cost) if cost is not None else None, goodput_shown(launch)]
-    shown = "; ".join(text for text in figures if text is not None)
-    return f"{judged}{'; ' if ':' in judged else ': '}{shown}" if shown else judged
+    judged = answer = _amortized_by_rules(launch.parsed, verdict, rules)
+    if launch.parsed.receipt.run.outcome == "ok":
+        cost = amortization(launch)
+        if judged == "yes" and cost is not None and (cost.share or 0.0) > SHARE:
+            judged = answer = "yes in the rate, not in the launch"
+        figures = [str(cost) if cost is not None else None, goodput_shown(launch)]
+        if shown := "; ".join(text for text in figures if text is not None):
+            answer = f"{judged}{'; ' if ':' in judged else ': '}{shown}"
+    state: State = "yes" if judged.startswith("yes") else "no" if judged.startswith("no:") else "open"
+    return AnsweredQuestion("compile amortized?", answer, state, judged if state == "yes" else answer)
 
 
 def _amortized_by_rules(parsed: Parsed, verdict: ReceiptVerdict, rules: RuleSet) -> str:
@@ -144,20 +113,30 @@ def _workload(parsed: Parsed) -> str:
     return " · ".join([f"{length:,} tokens" if length else f"sequence {NOT_STATED}", *filter(None, parts)])
 
 
-def _path(case: Case, verdict: ReceiptVerdict) -> str:
+def _path(case: Case, verdict: ReceiptVerdict) -> AnsweredQuestion:
+    state: State = "open"
+    answer = "unwitnessed"
     if verdict.path == "witnessed":
         leaf = next((name for name in _SEEN if case.get(name)), None)
         by = case.borrowed.witness_of(leaf) if leaf is not None else None
-        return "witnessed" + (f": {case.get(leaf)}" if leaf else "") + (f", by {by[:12]}" if by else "")
-    if verdict.path == "left":
+        state = "yes"
+        answer = "witnessed" + (f": {case.get(leaf)}" if leaf else "") + (f", by {by[:12]}" if by else "")
+    elif verdict.path == "left":
         first = next(item for item in verdict.findings if item.question == "path" and item.level is Level.ERROR)
-        return f"left: {first.code} {first.found}"
-    return "unwitnessed"
+        state, answer = "no", f"left: {first.code} {first.found}"
+    return AnsweredQuestion("on its path?", answer, state, answer)
 
 
-def _target(parsed: Parsed, lane: Lane, facts: Facts | None) -> str:
-    at = "the lane names no target"
-    if lane.targets:
-        met = target_of(parsed, lane)
-        at = f"at target {met.name}" if met else "away from the lane's targets"
-    return f"{at} · envelope: {standing(facts, parsed)}"
+def _target(parsed: Parsed, lane: Lane, facts: Facts | None) -> AnsweredQuestion:
+    """Whether a shape is a target of its lane and the lane sustained it; no where either is known not to be.
+
+    In brief without the ceiling that says so.
+    """
+    met, where = target_of(parsed, lane), standing(facts, parsed)
+    at = "the lane names no target" if not lane.targets else f"at target {met.name}" if met else NO_TARGET
+    state: State = "yes" if met is not None and where.word in ("inside", "at") else "open"
+    if at == NO_TARGET or where.word == "beyond":
+        state = "no"
+    text = str(where)
+    brief = "envelope unknown" if where.word == "unknown" else text.partition(",")[0].partition(":")[0]
+    return AnsweredQuestion("at target, inside the envelope?", f"{at} · envelope: {text}", state, f"{at} · {brief}")

@@ -36,6 +36,7 @@ FEWEST_LAUNCHES = 3  # from here on the launches of a side show their own spread
 SURVEYED = 20_000
 FEWEST_FREEDOM = 3  # from here on launches of the same context and model stand for their own spread
 DeltaSource = Literal["lane", "default"]
+_SHAPE = ("hardware.accelerator", "hardware.chips", "batch.sequence_length")  # of launches whose noise is alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +98,8 @@ def noise_floor(store: Store, like: Parsed, lane: Lane, until: datetime | None =
     The largest spread is that of the whole lane.
     """
     run, stated = like.receipt.run, like.stated
-    paths = ("hardware.accelerator", "hardware.chips", "batch.sequence_length")
     of_lane: Mapping[str, object] = {"lane": run.lane, "kind": run.kind}
-    wanted = {**of_lane, **{path: stated.get(path) for path in paths}}
+    wanted = {**of_lane, **{path: stated.get(path) for path in _SHAPE}}
     rows = list(_entries(store, wanted, 5 * MOST_LAUNCHES, until))
     near = _nearness(like)
     rows.sort(key=lambda row: (row.context, row.model) != near)
@@ -118,8 +118,7 @@ def noise_floor(store: Store, like: Parsed, lane: Lane, until: datetime | None =
 def floor_key(like: Parsed) -> tuple[object, ...]:
     """What `noise_floor` depends on: receipts of one key have one floor."""
     run, stated = like.receipt.run, like.stated
-    paths = ("hardware.accelerator", "hardware.chips", "batch.sequence_length")
-    return (run.lane, run.kind, *(stated.get(path) for path in paths), *_nearness(like))
+    return (run.lane, run.kind, *(stated.get(path) for path in _SHAPE), *_nearness(like))
 
 
 def _nearness(like: Parsed) -> tuple[str | None, str | None]:

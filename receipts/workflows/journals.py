@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from receipts.base.errors import InputError
 from receipts.emit import document, journal
@@ -59,7 +59,7 @@ def differences(parsed: Parsed, ranks: Sequence[RankPart]) -> Iterator[tuple[str
         mine, theirs = parsed.stated.get(path), stated.get(path)
         if mine == theirs or not later.isdisjoint((path, path.partition("[")[0], f"{keys(path)[0]}.*")):
             continue
-        yield path, f"{_short(mine)} is stated, and its journal says {_short(theirs)}"
+        yield path, f"{short(mine)} is stated, and its journal says {short(theirs)}"
 
 
 def _added_later(parsed: Parsed) -> set[str]:
@@ -69,7 +69,8 @@ def _added_later(parsed: Parsed) -> set[str]:
     }
 
 
-def _short(value: object) -> str:
+def short(value: Any) -> str:
+    """A value in few words; of a long list how many it has."""
     if value is None:
         return "nothing"
-    return f"{len(value)} values" if isinstance(value, list) and len(value) > 3 else str(value)[:60]
+    return f"{len(value)} values" if isinstance(value, list | tuple | dict) and len(value) > 3 else str(value)[:60]

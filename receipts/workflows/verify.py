@@ -21,7 +21,7 @@ from receipts.ingest.leaves import OPEN, alike
 from receipts.ingest.leaves import parts as keys
 from receipts.receipt.written import intact
 from receipts.store.kept import kept_files
-from receipts.workflows.journals import differences, part_of
+from receipts.workflows.journals import differences, part_of, short
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
@@ -166,7 +166,7 @@ def _leaves(parsed: Parsed, lane: Lane, files: Sequence[FileEvidence]) -> Iterat
         if _equal(path, stated, read[path]):
             yield Checked(path, "same")
         else:
-            yield Checked(path, "other", f"{_short(stated)} is stated, and {_short(read[path])} is read")
+            yield Checked(path, "other", f"{short(stated)} is stated, and {short(read[path])} is read")
     shown_by_missing = len(files) < len({item.sha256 for item in parsed.receipt.evidence or () if item.read})
     for path in sorted(item for item in listed - read.keys() if not item.endswith(".*")):
         if not shown_by_missing:
@@ -176,9 +176,9 @@ def _leaves(parsed: Parsed, lane: Lane, files: Sequence[FileEvidence]) -> Iterat
             continue
         stated = _stated(parsed, path)
         if stated is None:
-            yield Checked(path, "more", f"{_short(value)} is read, and nothing is stated")
+            yield Checked(path, "more", f"{short(value)} is read, and nothing is stated")
         elif f"{keys(path)[0]}.*" in listed and not _equal(path, stated, value):
-            yield Checked(path, "other", f"{_short(stated)} is stated, and {_short(value)} is read")
+            yield Checked(path, "other", f"{short(stated)} is stated, and {short(value)} is read")
 
 
 def _stated(parsed: Parsed, path: str) -> Any:
@@ -198,10 +198,6 @@ def _equal(path: str, stated: Any, read: Any) -> bool:
         pairs: Iterable[tuple[Any, Any]] = zip(stated, read, strict=False)
         return len(stated) == len(read) and all(_equal(path, one, other) for one, other in pairs)
     return alike(path, stated, read)
-
-
-def _short(value: Any) -> str:
-    return f"{len(value)} values" if isinstance(value, list | tuple | dict) and len(value) > 3 else str(value)[:60]
 
 
 def _kept(digest: str, kept: KeptFiles | None, stack: ExitStack) -> Path | None:

@@ -87,9 +87,9 @@ def test_a_rule_of_ones_own_answers_whether_compile_is_amortized(tmp_path: Path)
         (tmp_path / level).mkdir()
         book = _own(tmp_path / level, "R990", f'{level}, amortized="it was cold"')
         lane = book.lanes.of(parsed.receipt.run.lane)
-        assert answers(parsed, lane, judge_receipt(parsed, lane, book.rules), None, book.rules).amortized.startswith(
-            says
-        )
+        assert answers(
+            parsed, lane, judge_receipt(parsed, lane, book.rules), None, book.rules
+        ).amortized.answer.startswith(says)
 
 
 def test_a_rule_of_ones_own_that_asks_the_store_leaves_stored_verdicts_as_they_are(tmp_path: Path) -> None:

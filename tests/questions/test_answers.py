@@ -14,7 +14,7 @@ def amortized(**run: str) -> str:
     tree["run"].update(run)
     parsed, book = rule_cases.parsed(tree), rule_cases.rulebook()
     lane = book.lanes.of(parsed.receipt.run.lane)
-    return answers(parsed, lane, judge_receipt(parsed, lane, book.rules), None, book.rules).amortized
+    return answers(parsed, lane, judge_receipt(parsed, lane, book.rules), None, book.rules).amortized.answer
 
 
 def test_a_launch_that_ended_well_and_compiled_before_its_window_is_amortized() -> None:

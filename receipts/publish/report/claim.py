@@ -90,7 +90,7 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
     if evidence.candidate and compared is None:
         head = evidence.candidate[0]
         lane = rulebook.lanes.of(head.receipt.run.lane)
-        rows = answers(head, lane, judged[head.id], facts, rulebook.rules).states()
+        rows = tuple(answers(head, lane, judged[head.id], facts, rulebook.rules))
     quoting = (item.document for item in store.published.quotes(*ids, until=until))
     gone = kept.superseded
     return ClaimData(

@@ -38,7 +38,7 @@ def result(
     known = described(item.parsed.stated)
     return BestResult(
         receipt=item.ref,
-        answers=answers(item.parsed, item.lane, item.verdict, item.facts, item.reader.rulebook.rules).states(),
+        answers=tuple(answers(item.parsed, item.lane, item.verdict, item.facts, item.reader.rulebook.rules)),
         shape=str(launch.settings.shape),
         family=known.family,
         model=known.name,

@@ -127,7 +127,7 @@ def _side(
     head = group[0]
     lane = rulebook.lanes.of(head.receipt.run.lane)
     refs = tuple(ref_of(item) for item in group)
-    rows = answers(head, lane, verdict, facts, rulebook.rules).states()
+    rows = tuple(answers(head, lane, verdict, facts, rulebook.rules))
     return Side(letter, label, refs, f"{lane.name}@{lane.version}", verdict.status, verdict.path, rows)
 
 

@@ -84,13 +84,16 @@ class History:
     delta: float
 
     @property
+    def logs(self) -> list[float]:
+        """The logs of the values since the last step."""
+        start = max((item.change.at for item in self.changes if item.change.kind == "step"), default=0)
+        return [math.log(point.value) for point in self.points[start:]]
+
+    @property
     def level(self) -> tuple[float, int] | None:
         """The geometric mean since the last step, and how many launches it is of; None without launches."""
-        if not self.points:
-            return None
-        start = max((item.change.at for item in self.changes if item.change.kind == "step"), default=0)
-        logs = [math.log(point.value) for point in self.points[start:]]
-        return math.exp(math.fsum(logs) / len(logs)), len(logs)
+        logs = self.logs
+        return (math.exp(math.fsum(logs) / len(logs)), len(logs)) if logs else None
 
 
 def history_of(store: Store, like: Parsed, lane: Lane, metric: str, until: datetime | None = None) -> History:

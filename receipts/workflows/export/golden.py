@@ -56,8 +56,7 @@ def _line(store: Store, rulebook: Rulebook, line: Line) -> dict[str, Any]:
 
 def _expected(history: History) -> dict[str, Any] | None:
     """The level since the last change, and how far one more launch may lie from it by chance; None without launches."""
-    start = max((item.change.at for item in history.changes if item.change.kind == "step"), default=0)
-    logs = [math.log(point.value) for point in history.points[start:]]
+    logs = history.logs
     if not logs:
         return None
     center = math.fsum(logs) / len(logs)
@@ -73,9 +72,9 @@ def _expected(history: History) -> dict[str, Any] | None:
 
 def _reach(logs: Sequence[float]) -> float | None:
     """Half the prediction interval of one more launch, in logs; None for fewer than three."""
-    sigma = pooled([logs]) if len(logs) > 2 else None
-    if len(logs) > 2 and sigma is None:
-        return 0.0
-    if sigma is None:
+    if len(logs) < 3:
         return None
+    sigma = pooled([logs])
+    if sigma is None:
+        return 0.0
     return RatioEstimate(0.0, sigma.value * math.sqrt(1.0 + 1.0 / len(logs)), sigma.df).half_width(CONFIDENCE)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import orjson
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError, create_model
 
 from receipts.base.errors import InputError, Problem, UsageError
 from receipts.base.files import SMALL, read_small
-from receipts.workflows.export.datasets import FORMAT, ORDER, VERSION, Dataset, DatasetField, Kind, datasets
+from receipts.workflows.export.datasets import FORMAT, ORDER, VERSION, Dataset, Kind, datasets
 from receipts.workflows.export.lines import Row
 from receipts.workflows.export.target import ABOUT
 
@@ -240,46 +241,37 @@ def _lines(place: Path) -> Iterator[Part]:
             if kind != name or len(rows) == _CHUNK:
                 yield from [(name, rows)] if rows else []
                 name, rows = kind, []
-            rows.append(_typed(place, number, datasets()[kind], tree))
+            rows.append(_typed(place, number, kind, text))
         yield from [(name, rows)] if rows else []
 
 
-def _typed(place: Path, number: int, dataset: Dataset, row: Row) -> Row:
-    return {field.name: _value(place, number, field, row.get(field.name)) for field in dataset.fields}
-
-
-_KINDS: Final[Mapping[Kind, type | tuple[type, ...]]] = {
+_KINDS: Final[Mapping[Kind, Any]] = {
     "string": str,
     "int64": int,
-    "double": (int, float),
+    "double": float,
     "bool": bool,
-    "timestamp": str,
-    "strings": list,
-    "subjects": list,
-    "axes": dict,
+    "timestamp": AwareDatetime,
+    "strings": list[str],
+    "subjects": list[dict[Literal["side", "receipt"], str]],
+    "axes": dict[str, str],
 }
 
 
-def _value(place: Path, number: int, field: DatasetField, given: Any) -> Any:
-    value: Any = given
-    if value is None:
-        if field.required:
-            raise _wrong(place, f"line {number}", f"{field.name} is missing", _MADE)
-        return None
+@cache
+def _model(name: str) -> type[BaseModel]:
+    """What a row of a dataset holds, each value of its kind."""
+    fields: dict[str, Any] = {
+        field.name: _KINDS[field.kind] if field.required else (_KINDS[field.kind] | None, None)
+        for field in datasets()[name].fields
+    }
+    return create_model(name, __config__=ConfigDict(strict=True), **fields)
+
+
+def _typed(place: Path, number: int, name: str, text: bytes) -> Row:
     try:
-        if not isinstance(given, _KINDS[field.kind]):
-            raise TypeError
-        if field.kind == "timestamp":
-            return _moment(value)
-        if field.kind == "subjects":
-            return [{"side": str(item["side"]), "receipt": str(item["receipt"])} for item in value]
-    except (TypeError, ValueError, KeyError):
-        raise _wrong(place, f"line {number}", f"{field.name} is no {field.kind}", _MADE) from None
-    return value
-
-
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError(text)
-    return moment
+        return _model(name).model_validate_json(text).__dict__
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        field = next(field for field in datasets()[name].fields if field.name == first["loc"][0])
+        what = "is missing" if first["type"] == "missing" or first["input"] is None else f"is no {field.kind}"
+        raise _wrong(place, f"line {number}", f"{field.name} {what}", _MADE) from None

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from receipts.base.errors import Problem
-
-_OPEN = ("flags", "features", "patches", "wheels", "notes")
+from receipts.ingest.leaves import parts
 
 
 @dataclass
@@ -21,7 +20,7 @@ class RowDraft:
     def has(self, path: str) -> bool:
         """Whether something is stated at a path."""
         node: Any = self.tree
-        for part in _parts(path):
+        for part in parts(path):
             if not isinstance(node, dict) or part not in node:
                 return False
             node = node[part]
@@ -32,7 +31,7 @@ class RowDraft:
         if self.has(path):
             return
         node = self.tree
-        *sections, last = _parts(path)
+        *sections, last = parts(path)
         for part in sections:
             node = node.setdefault(part, {})
         node[last] = value
@@ -44,8 +43,3 @@ class RowDraft:
         notes = self.tree.setdefault("notes", {})
         earlier = notes.get(f"unread.{path}")
         notes[f"unread.{path}"] = (f"{earlier}; {text}" if earlier else text)[:10_000]
-
-
-def _parts(path: str) -> list[str]:
-    head, _, rest = path.partition(".")
-    return [head, rest] if head in _OPEN and rest else path.split(".")
