@@ -80,15 +80,20 @@ def same_context(a: Parsed, b: Parsed) -> bool:
 
 
 def difference(
-    a: Parsed, b: Parsed, not_applicable: Collection[str] = (), varied: frozenset[str] = frozenset()
+    a: Parsed,
+    b: Parsed,
+    not_applicable: Collection[str] = (),
+    varied: frozenset[str] = frozenset(),
+    values: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None,
 ) -> Difference:
     """Compare two receipts leaf by leaf on effective values.
 
     ``not_applicable`` are axes (or leaf paths) that the lane says do not exist for it; a value that is stated all
     the same still counts. A common context holds what neither states, but for the leaf paths ``varied``, of which two
-    values were seen under it.
+    values were seen under it. ``values`` are the effective ones of both, where they are known.
     """
-    tally = _tallied(a, b, same_context(a, b), not_applicable, varied)
+    left, right = values or (effective(a), effective(b))
+    tally = _tallied(a, b, left, right, not_applicable, varied)
     return Difference(
         changed=tuple(Change(axis, tuple(members)) for axis, members in tally.changed.items()),
         # A changed axis is already counted: what else is unknown of it cannot add a second change.
@@ -108,10 +113,15 @@ def difference(
 
 
 def _tallied(
-    a: Parsed, b: Parsed, held_by_context: bool, not_applicable: Collection[str], varied: frozenset[str]
+    a: Parsed,
+    b: Parsed,
+    left: Mapping[str, Any],
+    right: Mapping[str, Any],
+    not_applicable: Collection[str],
+    varied: frozenset[str],
 ) -> _MemberTally:
-    """What follows from settings and context alone."""
-    left, right = effective(a), effective(b)
+    """What follows from settings and context alone; ``left`` and ``right`` are the effective values."""
+    held_by_context = same_context(a, b)
     tally = _MemberTally()
     for path, axis in _paths(left, right):
         if axis == "code":

@@ -38,7 +38,7 @@ def gaps_in_configuration(group: Sequence[Case], side: Literal["a", "b"], lane: 
         key = (other.receipt.run.context, decided(other.launch.parsed))
         apart, gaps = next(((known, left) for seen, known, left in compared if seen == key), (None, None))
         if apart is None or gaps is None:
-            apart = difference(head.launch.parsed, other.launch.parsed, tuple(lane.not_applicable))
+            apart = head.launch.difference(other.launch, lane)
             gaps = _gaps(apart, side)
             compared.append((key, apart, gaps))
         if apart.changed:

@@ -18,6 +18,8 @@ from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
 
 if TYPE_CHECKING:
+    from receipts.axes import Difference
+    from receipts.axes.replicates import Rhythm
     from receipts.axes.settings import LaunchSettings
     from receipts.metrics.rates import Numbers
     from receipts.metrics.registry import Metric
@@ -46,6 +48,13 @@ class Launch:
 
         return self._shared or LaunchSettings(self.parsed)
 
+    def difference(self, other: Launch, lane: Lane) -> Difference:
+        """What differs between its settings and another's, under a lane."""
+        from receipts.axes.difference import difference
+
+        values = self.settings.effective, other.settings.effective
+        return difference(self.parsed, other.parsed, tuple(lane.not_applicable), values=values)
+
     @cached_property
     def account(self) -> Account:
         """Its memory by phase and chip."""
@@ -68,6 +77,13 @@ class Launch:
         from receipts.axes.replicates import distinct_steps  # what is read alone is not held against another
 
         return distinct_steps(self.parsed)
+
+    @cached_property
+    def rhythm(self) -> Rhythm | None:
+        """How its steps go up and down, which no second launch shares."""
+        from receipts.axes.replicates import rhythm
+
+        return rhythm(self.parsed)
 
     @cached_property
     def flagged(self) -> Mapping[str, tuple[int, ...]]:

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import rule_cases
-from receipts.axes.difference import Difference, difference
+from receipts.axes.difference import Difference
 from receipts.base.errors import UsageError
 from receipts.cli.group import run
 from receipts.cli.requirement import Requirement, read, required
-from receipts.judging import side_checks
 from receipts.judging.compare import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.verdict import Comparison
+from receipts.metrics import Launch
 from receipts.publish.readings import ratio
 from receipts.receipt import Document, Parsed
 from receipts.stats.equivalence import Effect
@@ -256,13 +256,13 @@ def test_what_is_no_requirement_is_refused(text: str) -> None:
 def test_launches_alike_are_held_against_the_first_once_and_one_that_leaves_an_axis_open_is_not_missed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    calls = []
+    calls, compared = [], Launch.difference
 
     def counting(*sides: Any) -> Difference:
         calls.append(sides)
-        return difference(*sides)
+        return compared(*sides)
 
-    monkeypatch.setattr(side_checks, "difference", counting)
+    monkeypatch.setattr(Launch, "difference", counting)
     b = group("b", 5, numerics__learning_rate=7)
     assert judged(group("a", 5), b).comparable == "yes"
     assert len(calls) == 2

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.axes import OFF, UNSET, effective, in_words
+from receipts.axes import OFF, UNSET, in_words
 from receipts.judging.rule import PATH, E, Offense, PairCase, rule
 from receipts.judging.topic import Topic
 
@@ -24,13 +24,13 @@ _OFF = (None, OFF, UNSET, "none", "0", "false", 0, False)
 @rule("C115", "layout_costs_feature", E, on="pair", question=PATH, about=Topic.FEATURE)
 def layout_costs_feature(pair: PairCase) -> Iterator[Offense]:
     """Features that the lane requires, and that the change switched off."""
-    changed = {member.path: member for change in pair.difference.changed for member in change.members}
-    left, right = effective(pair.a.parsed), effective(pair.b.parsed)
+    difference = pair.difference
+    moved = (*(member for change in difference.changed for member in change.members), *difference.derived)
+    values = {member.path: (member.a, member.b) for member in moved}
     for name in pair.lane.required_features:
         path = name if "." in name else f"features.{name}"
-        # What a map that was captured whole does not name is unset there, which only the difference knows.
-        a, b = (changed[path].a, changed[path].b) if path in changed else (left.get(path), right.get(path))
-        if a in _OFF or a == b or (b is None and path not in pair.b.stated):
+        a, b = values.get(path, (None, None))
+        if a in _OFF:
             continue
         # Two kernels of one family against each other are an experiment, where nothing else moved.
         chosen = path.startswith("path.") and pair.difference.axes != (path,)

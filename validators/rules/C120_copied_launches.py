@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Final
 
-from receipts.axes.replicates import rhythm, rise_together
+from receipts.axes.replicates import rise_together
 from receipts.judging.rule import NONE, Offense, PairCase, W, rule
 from receipts.receipt.written import intact
 
@@ -27,13 +27,14 @@ _MOST: Final = 6  # launches of a side that are compared with each other and wit
 @rule("C120", "copied_launches", W, on="pair", question=NONE)
 def copied_launches(pair: PairCase) -> Iterator[Offense]:
     """Launches of either side that are one launch with some noise, as far as anybody can see."""
-    launches = [launch.parsed for group in (pair.group_a, pair.group_b) for launch in group[:_MOST]]
-    rhythms = {one.id: rhythm(one) for one in launches}
-    vouched = {one.id for one in launches if intact(one)}
-    pairs = [(one.id, other.id) for one, other in combinations(launches, 2)]
-    alike = [ids for ids in pairs if not vouched.issuperset(ids) and rise_together(*map(rhythms.__getitem__, ids))]
+    launches = [(launch, intact(launch.parsed)) for group in (pair.group_a, pair.group_b) for launch in group[:_MOST]]
+    alike = [
+        (one, other)
+        for (one, vouched), (other, vouched_too) in combinations(launches, 2)
+        if not (vouched and vouched_too) and rise_together(one.rhythm, other.rhythm)
+    ]
     if alike:
-        copies = sorted({item[:12] for ids in alike for item in ids})
+        copies = sorted({launch.parsed.id[:12] for pair_of in alike for launch in pair_of})
         yield Offense(
             at="measurement.step_durations_seconds",
             found=f"steps of {len(copies)} launches rise and fall together ({', '.join(copies[:4])}"

@@ -49,7 +49,7 @@ Words = Annotated[tuple[Word, ...], BeforeValidator(_listed, json_schema_input_t
 class ClaimModel(BaseModel):
     """Base of every part: frozen, strict, unknown keys refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
 class Shape(ClaimModel):

@@ -8,8 +8,8 @@ print need no second picture.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from html import escape
 from typing import Final
-from xml.sax.saxutils import escape
 
 from receipts.publish.pictures.colours import INK, PAPER
 from receipts.publish.pictures.marks import SHAPES, VARIABLES, SeriesStyle
@@ -36,7 +36,7 @@ def cut(text: str, width: float, size: float = TEXT) -> str:
 
 def printable(text: str) -> str:
     """Text that XML can hold, as XML writes it."""
-    return escape("".join(char if char.isprintable() else " " for char in text))
+    return escape("".join(char if char.isprintable() else " " for char in text), quote=False)
 
 
 class Canvas:

@@ -7,7 +7,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from receipts.axes import difference
 from receipts.judging.verdict import Comparison
 from receipts.publish.report.neighbours import KINDS, RECENT, Configurations, LaunchGroup, Neighbours, eligible
 from receipts.publish.report.reader import Item, ReportReader, order
@@ -109,20 +108,18 @@ class Links:
         row = configuration.last.entry
         pinned = [item for item in self._reader.pins if (item.lane, item.kind) == (row.lane, row.kind)]
         pinned_runs = [self._every.of(item) for item in pinned if eligible(item)][:PINNED]
-        lane = tuple(configuration.last.lane.not_applicable)
         ranked = [
             (len(apart.axes), len(apart.unknown), at, other)
             for at, other in enumerate(pinned_runs)
             if other.key != configuration.key
-            for apart in [difference(other.last.parsed, configuration.last.parsed, lane)]
+            for apart in [other.last.launch.difference(configuration.last.launch, configuration.last.lane)]
         ]
         return min(ranked, key=lambda one: one[:3])[-1] if ranked else None
 
     def _compared(self, configuration: LaunchGroup, others: Sequence[LaunchGroup]) -> list[ComparedPair]:
-        lane = tuple(configuration.last.lane.not_applicable)
         ranked = []
         for other in others:
-            apart = difference(other.last.parsed, configuration.last.parsed, lane)
+            apart = other.last.launch.difference(configuration.last.launch, configuration.last.lane)
             if apart.changed or apart.unknown:  # else it repeats this configuration, less soundly
                 unsound = other.last.rate_status == "invalid"
                 ranked.append((len(apart.axes), len(apart.unknown), unsound, other))
