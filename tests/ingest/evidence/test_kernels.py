@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from receipts.ingest.evidence import Reading
+from receipts.ingest.evidence.read import read
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.witnesses.kernels import classify
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
 from receipts.ingest.evidence.witnesses.key_averages import KeyAveragesReader
 
 SAMPLES = Path(__file__).parent / "samples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 ENGINE = "void transformer_engine::normalization::rmsnorm_fwd_general_kernel<float>(float*)"
 CUDNN = "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_3_64x128x128_1x1x1_kernel0_0"
 BF16, FP8 = "nvjet_sm90_tst_64x8_64x16_1x2_h_bz_TNT", "nvjet_sm90_qqtst_64x8_64x16_1x2_h_bz_TNT"
@@ -127,6 +129,40 @@ def test_key_averages_of_a_real_run_show_math_attention_and_their_steps() -> Non
     (reading,) = scan([(SAMPLES / "key_averages_math.txt").read_bytes()], [KeyAveragesReader])
     assert [(item.leaf, item.value, item.count) for item in reading.seen] == [("attention", "math", 2)]
     assert (reading.steps_covered, reading.complete) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "attention"),
+    [
+        ("cpu/evidence/torch-math-1", "math"),
+        ("cpu/evidence/torch-flash-1", "sdpa_flash"),
+        ("recorder/evidence/torch-decoder-clean", "sdpa_flash"),
+        ("recorder/evidence/torch-decoder-sdpa", "math"),
+    ],
+)
+def test_sums_of_operators_that_a_loop_kept_show_its_path(name: str, attention: str) -> None:
+    file = read(EXAMPLES / f"{name}.json")
+    (reading,) = file.readings
+    assert {(item.leaf, item.value) for item in reading.seen} == {
+        ("framework", "torch"),
+        ("attention", attention),
+        ("gemm", "aten_fp32"),
+        ("compute_dtype", "fp32"),
+    }
+    assert reading.steps_covered == 2
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        '{"aten::mm": -1, "aten::bmm": "two", "aten::addmm": {"count": true}}',
+        '{"aten::mm": {"types": ["float"]}}',
+        '["aten::mm"]',
+    ],
+)
+def test_sums_without_counts_show_nothing(tmp_path: Path, entries: str) -> None:
+    (tmp_path / "sums.json").write_text(f'{{"producer": "torch.profiler", "operators": {entries}, "steps": "two"}}')
+    assert not any(reading.seen for reading in read(tmp_path / "sums.json").readings)
 
 
 def test_key_averages_of_a_gpu_count_kernels_and_not_their_operators() -> None:

@@ -1,0 +1,62 @@
+"""Operators of a torch.profiler run, summed by the loop itself and kept as JSON in the place of a trace.
+
+``{"producer": "torch.profiler", "steps": 2, "operators": {NAME: n}}``; an entry may be ``{"count": n, "types": […]}``,
+or ``matrix_types`` counts the types of all multiplications. The loops under ``benchmarks/`` and ``examples/`` write it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final, TypeGuard
+
+from receipts.ingest.evidence.json_bounds import JsonReader
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
+from receipts.receipt.dtypes import dtype
+
+_PRODUCER: Final = re.compile(rb'"producer"\s*:\s*"torch\.profiler"')
+
+
+class OperatorSumsReader(JsonReader):
+    """Operators by name; how they were grouped into steps, or ran on a device, sums do not tell."""
+
+    source = "torch-profiler"
+    what = "sums of operators"
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        """Operators, and the profiler that counted them."""
+        return head.lstrip()[:1] == b"{" and b'"operators"' in head and _PRODUCER.search(head) is not None
+
+    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
+        """Operators with the type of their first input; a multiplication's, where it is known, says what ran."""
+        if not isinstance(document, dict):
+            return
+        histogram = Histogram()
+        for name, entry in _entries(document, "operators"):
+            count, types = (entry.get("count"), entry.get("types")) if isinstance(entry, dict) else (entry, None)
+            if _is_count(count):
+                reading.records += 1
+                first = types[0] if isinstance(types, list) and types else None
+                histogram.operator(name, count, first if isinstance(first, str) else None)
+        for name, count in _entries(document, "matrix_types"):
+            if _is_count(count) and (kind := dtype(name)) is not None:
+                histogram.matmul_types[kind] += count
+        steps = document.get("steps")
+        reading.steps_covered = steps if _is_count(steps) and steps else None
+        if histogram.matmul_types:
+            reading.see("framework", "torch", "kernels")
+        histogram.write(reading)
+
+
+def _entries(document: dict[str, Any], name: str) -> Iterable[tuple[str, Any]]:
+    entries = document.get(name)
+    return entries.items() if isinstance(entries, dict) else ()
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
+
+
+READERS = (OperatorSumsReader,)
