@@ -40,7 +40,6 @@ class TpuInfoReader(LineReader):
     def __init__(self) -> None:
         super().__init__()
         self._paths: set[str] = set()
-        self._per_chip: int | None = None
         self._rows: dict[int, MemoryRow] = {}
         self._highest: dict[int, int] = {}
         self._table = False

@@ -22,9 +22,6 @@ _SPENT = re.compile(
 _LAYERS = re.compile(r"Rank (?P<rank>\d{1,7}): (?P<count>\d{1,9}) graphable layers")
 _DONE = re.compile(r"CUDA graph capture done for (?P<what>training|validation)")
 _NONE = re.compile(r"No graphable layers found\.? Skipping CUDA graph capture")
-_DELETED = re.compile(
-    r"(?P<explicit>\d{1,9}) graphs deleted with explicit reset, (?P<rest>\d{1,9}) graphs deleted without"
-)
 _CAPTURE: Final = "cuda_graphs.capture"
 
 
@@ -34,7 +31,6 @@ class CudaGraphsReader(LineReader):
     source: ClassVar[str] = "cuda-graphs"
     anchors: ClassVar[tuple[bytes, ...]] = (
         *(b"> built ", b"CUDA Graphs capture", b"graphable layers", b"CUDA graph capture done for", b" CUDA graphs"),
-        b"graphs deleted with explicit reset",
     )
 
     def line(self, text: str, number: int) -> bool:
@@ -54,9 +50,6 @@ class CudaGraphsReader(LineReader):
         elif match := _LAYERS.search(text):
             self.reading.records += 1
             self.reading.count("graphable_layers", int(match["count"]))
-        elif match := _DELETED.search(text):
-            self.reading.records += 1
-            self.reading.count("cuda_graphs_deleted", int(match["explicit"]) + int(match["rest"]))
         elif match := _CREATING.search(text):
             self.reading.records += 1
         return False

@@ -7,7 +7,6 @@ rank stands.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import orjson
@@ -21,18 +20,6 @@ _LARGEST: Final = 1 << 53
 _LONGEST: Final = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class PrintedCounter:
-    """One counter as it was printed last."""
-
-    name: str
-    count: int
-    expected: int | None
-    steps: int | None
-    layers: int | None
-    line: int
-
-
 class PathCountersReader(LineReader):
     """Counters by name; what stands below its expected count is remarked."""
 
@@ -41,7 +28,7 @@ class PathCountersReader(LineReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._counters: dict[tuple[str, int | None], PrintedCounter] = {}
+        self._counters: dict[tuple[str, int | None], tuple[dict[str, Any], int]] = {}
 
     def line(self, text: str, number: int) -> bool:
         begin = text.find("{")
@@ -58,22 +45,19 @@ class PathCountersReader(LineReader):
 
     def finish(self) -> Reading | None:
         reading = self.reading
-        totals: dict[str, list[PrintedCounter]] = {}
-        for counter in self._counters.values():
-            totals.setdefault(counter.name, []).append(counter)
-        rows = []
-        for name, counters in totals.items():
+        lowest: dict[str, tuple[dict[str, Any], int]] = {}
+        for (name, _), counter in self._counters.items():
             # Ranks must agree with what is expected each: the lowest count speaks for all.
-            lowest = min(counters, key=lambda item: item.count)
-            reading.counters[name] = lowest.count
-            rows.append(_row(lowest))
-            if lowest.expected is not None and lowest.count != lowest.expected:
-                what = f"{name} stands at {lowest.count}, expected {lowest.expected}"
-                reading.remark("contradiction", what, lowest.line)
-        if rows:
-            reading.state(
-                "measurement.path_counters", rows, f"{len(rows)} counters", min(c.line for c in self._counters.values())
-            )
+            lowest[name] = min(lowest.get(name, counter), counter, key=lambda item: item[0]["count"])
+        for name, (row, line) in lowest.items():
+            reading.counters[name] = row["count"]
+            if row["count"] != row.get("expected", row["count"]):
+                what = f"{name} stands at {row['count']}, expected {row['expected']}"
+                reading.remark("contradiction", what, line)
+        if lowest:
+            rows = [row for row, _ in lowest.values()]
+            first = min(line for _, line in self._counters.values())
+            reading.state("measurement.path_counters", rows, f"{len(rows)} counters", first)
         return super().finish()
 
     def _take(self, item: Any, number: int, *, alone: bool) -> None:
@@ -84,19 +68,14 @@ class PathCountersReader(LineReader):
             return
         rank = _whole(item.get("rank"))
         if (name, rank) in self._counters or len(self._counters) < MAX_COUNTERS:
-            expected, steps, layers = (_whole(item.get(key)) for key in ("expected", "steps", "layers"))
-            self._counters[name, rank] = PrintedCounter(name, count, expected, steps, layers, number)
+            stated = {key: _whole(item.get(key)) for key in ("expected", "steps", "layers")}
+            row = {"name": name, "count": count} | {key: value for key, value in stated.items() if value is not None}
+            self._counters[name, rank] = row, number
             self.reading.records += 1
 
 
 def _whole(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value < _LARGEST else None
-
-
-def _row(counter: PrintedCounter) -> dict[str, str | int]:
-    values = {"expected": counter.expected, "steps": counter.steps, "layers": counter.layers}
-    stated = {key: value for key, value in values.items() if value is not None}
-    return {"name": counter.name, "count": counter.count, **stated}
 
 
 READERS = (PathCountersReader,)
