@@ -35,26 +35,27 @@ class TrainerState(FileReader):
             return True
         return all(word in head for word in (b'"epoch":', b'"step":', b'"learning_rate":', b'"loss":'))
 
-    def read(self, source: Source) -> list[Reading]:
-        """One reading, whatever the length of the history."""
-        history = StateHistory()
-        rest, line = "", 1
-        for chunk in source.chunks():
-            text = rest + chunk.decode("utf-8", "replace")
-            rest, line = history.feed(text, line)
-        return [history.finish(rest)]
-
-
-class StateHistory:
-    """The objects of a history, one after the other, and the scalars around them."""
-
     def __init__(self) -> None:
         self._reader = HfTrainer()
         self._reader.bare = True
         self.reading = self._reader.reading
         self._logging_steps: int | None = None
 
-    def feed(self, text: str, line: int) -> tuple[str, int]:
+    def read(self, source: Source) -> list[Reading]:
+        """One reading, whatever the length of the history."""
+        rest, line = "", 1
+        for chunk in source.chunks():
+            rest, line = self._feed(rest + chunk.decode("utf-8", "replace"), line)
+        # What followed the last whole object.
+        self._scalars(rest, 0)
+        self._reader.finish()
+        self.reading.complete = rest.rstrip().endswith("}")
+        if not self.reading.complete:
+            self.reading.remark("broken", "the state is cut off: later records are not here")
+        self.reading.steps.interval = self._logging_steps
+        return [self.reading]
+
+    def _feed(self, text: str, line: int) -> tuple[str, int]:
         """Take the whole objects in ``text``, which begins on ``line``; what is left of it, and its line."""
         at = 0
         for match in _FLAT.finditer(text):
@@ -68,16 +69,6 @@ class StateHistory:
             line += text.count("\n", at, len(text) - _MAX_REST)
             at = len(text) - _MAX_REST
         return text[at:], line
-
-    def finish(self, rest: str) -> Reading:
-        """The reading; ``rest`` is what followed the last whole object."""
-        self._scalars(rest, 0)
-        self._reader.finish()
-        self.reading.complete = rest.rstrip().endswith("}")
-        if not self.reading.complete:
-            self.reading.remark("broken", "the state is cut off: later records are not here")
-        self.reading.steps.interval = self._logging_steps
-        return self.reading
 
     def _scalars(self, text: str, line: int) -> None:
         for name, word in _SCALAR.findall(text):
