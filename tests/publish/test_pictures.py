@@ -60,7 +60,7 @@ def effects(label: str = "buckets 1 → 2", name: str = "p6") -> str | None:
 
 def launch(side: str, middle: float, steady: bool = True) -> steps.LaunchSteps:
     spread = tuple(middle * (0.9 + share / 5) for share in steps.SHARES)
-    return steps.LaunchSteps("A" if side == "A" else "B", spread, 290, 300, steady)
+    return steps.LaunchSteps("A" if side == "A" else "B", spread, 290, 300, steady, None)
 
 
 def step_times(label: str = "pair", name: str = "p4") -> str | None:

@@ -197,7 +197,7 @@ def test_steps_that_take_in_other_tokens_are_drawn_by_the_token(data: WeekData) 
     other = replace(found, launches=halves)
     assert other.measure == "time of 1,000 tokens"
     first = halves[0]
-    assert first.row(other.per).median == pytest.approx(first.row(None).median * 1000 / (first.tokens or 0))
+    assert first.per(other.per).median == pytest.approx(first.per(None).median * 1000 / (first.tokens or 0))
     unknown = replace(found, launches=(*halves[1:], replace(first, tokens=None)))
     assert unknown.measure == "step time"
 

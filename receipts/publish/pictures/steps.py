@@ -31,7 +31,8 @@ _UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 class LaunchSteps:
     """One launch: quantiles of its steps in seconds at `SHARES`, of ``kept`` of ``steps`` steps.
 
-    ``steady`` says that those kept are its steady segment; otherwise they are all that no flag leaves out.
+    ``steady`` says that those kept are its steady segment; otherwise they are all that no flag leaves out. ``tokens``
+    is what a step takes in, None where it is not known.
     """
 
     side: Side
@@ -39,6 +40,7 @@ class LaunchSteps:
     kept: int
     steps: int
     steady: bool
+    tokens: int | None
 
     @property
     def median(self) -> float:

@@ -108,17 +108,10 @@ def _judged(parsed: Parsed, rulebook: Rulebook, facts: Facts) -> ReceiptVerdict:
 def _timed(
     left: Sequence[Parsed], right: Sequence[Parsed], verdict: Comparison, rulebook: Rulebook
 ) -> ComparedSteps | None:
-    """Step times of both sides; None where one of them kept no steps."""
-    held = []
-    for letter, group in (("A", left), ("B", right)):
-        launches = ((ref_of(item), rulebook.launch(item)) for item in group)
-        held.append(list(step_times.timed("A" if letter == "A" else "B", launches))[: step_times.LAUNCHES])
-    if not all(held):
-        return None
-    moved = tuple(member.path for item in verdict.difference.changed for member in item.members)
-    more = sum(max(0, len(group) - step_times.LAUNCHES) for group in (left, right))
-    ends = (ref_of(left[0]), ref_of(right[0]))
-    return ComparedSteps(*ends, moved[:2], tuple(one for side in held for one in side), more)
+    known = {item.id: item for item in (*left, *right)}
+    moved = [member.path for item in verdict.difference.changed for member in item.members]
+    a, b = ([ref_of(item) for item in side] for side in (left, right))
+    return step_times.steps_of(a, b, moved, lambda ref: rulebook.launch(known[ref.id]))
 
 
 def _side(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from receipts.publish.page import Cell, Figure, Table, table_of
@@ -24,26 +24,15 @@ PER: Final = 1000  # tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
-    """Steps of one launch: quantiles in seconds at each twentieth, of `kept` of its `steps` steps.
-
-    `steady` says that those kept are its steady segment; else they are all that no flag leaves out. `tokens` is what a
-    step takes in, None where it is not known.
-    """
+class Timed(drawing.LaunchSteps):
+    """Steps of one launch, with its receipt."""
 
     receipt: Ref
-    side: Side
-    quantiles: tuple[float, ...]
-    kept: int
-    steps: int
-    steady: bool
-    tokens: int | None
 
-    def row(self, tokens: int | None) -> drawing.LaunchSteps:
-        """As it is drawn: time of a step, or of so many tokens."""
+    def per(self, tokens: int | None) -> Timed:
+        """The same for so many tokens; for a step without a number."""
         scale = tokens / self.tokens if tokens and self.tokens else 1.0
-        spread = tuple(value * scale for value in self.quantiles)
-        return drawing.LaunchSteps(self.side, spread, self.kept, self.steps, self.steady)
+        return replace(self, quantiles=tuple(value * scale for value in self.quantiles))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,31 +65,26 @@ def compared(reader: ReportReader, judged: Sequence[JudgedPair]) -> tuple[Compar
             break
         if item.ratio is None or item.stated:
             continue
-        sides: tuple[tuple[Side, tuple[Ref, ...]], ...] = (("A", item.a), ("B", item.b))
-        held = [one for side, refs in sides for one in _timed(reader, side, refs[:LAUNCHES])]
-        if {one.side for one in held} == {"A", "B"}:
-            left = sum(max(0, len(refs) - LAUNCHES) for _, refs in sides)
-            pairs.append(
-                ComparedSteps(item.a[0], item.b[0], tuple(one.path for one in item.moved[:2]), tuple(held), left)
-            )
+        rows = {row.id: row for row in reader.stored.entries([ref.id for ref in (*item.a, *item.b)])}
+        moved = [one.path for one in item.moved]
+        steps = steps_of(item.a, item.b, moved, lambda ref, rows=rows: reader.launch(rows[ref.id]))  # type: ignore[misc]
+        pairs += [steps] if steps is not None else []
     return tuple(pairs)
 
 
-def _timed(reader: ReportReader, side: Side, refs: Sequence[Ref]) -> Iterator[Timed]:
-    rows = {row.id: row for row in reader.stored.entries([ref.id for ref in refs])}
-    return timed(side, ((ref, reader.launch(rows[ref.id])) for ref in refs))
+def steps_of(
+    a: Sequence[Ref], b: Sequence[Ref], changed: Sequence[str], launch: Callable[[Ref], Launch]
+) -> ComparedSteps | None:
+    """The steps of both sides; None where no launch of one of them kept any."""
+    sides: tuple[tuple[Side, Sequence[Ref]], ...] = (("A", a), ("B", b))
+    held = [one for side, refs in sides for ref in refs[:LAUNCHES] if (one := _timed(side, ref, launch(ref)))]
+    if {one.side for one in held} != {"A", "B"}:
+        return None
+    left = sum(max(0, len(refs) - LAUNCHES) for _, refs in sides)
+    return ComparedSteps(a[0], b[0], tuple(changed[:2]), tuple(held), left)
 
 
-def timed(side: Side, launches: Iterable[tuple[Ref, Launch]]) -> Iterator[Timed]:
-    """The launches of a side that kept their steps."""
-    for ref, launch in launches:
-        timing = _of(launch)
-        if timing is not None:
-            yield Timed(ref, side, *timing)
-
-
-def _of(launch: Launch) -> tuple[tuple[float, ...], int, int, bool, int | None] | None:
-    """Quantiles, steps kept, all steps, whether those kept are a steady segment, tokens a step; None without steps."""
+def _timed(side: Side, ref: Ref, launch: Launch) -> Timed | None:
     from receipts.stats.order_statistics import quantile
 
     segment = launch.segment
@@ -109,7 +93,7 @@ def _of(launch: Launch) -> tuple[tuple[float, ...], int, int, bool, int | None] 
     ordered = sorted(segment.of(launch.durations))
     spread = tuple(quantile(ordered, share) for share in drawing.SHARES)
     steady = segment.status == "steady"
-    return spread, len(ordered), len(launch.durations), steady, launch.tokens_per_step
+    return Timed(side, spread, len(ordered), len(launch.durations), steady, launch.tokens_per_step, ref)
 
 
 def figures(anchor: str, compared: Sequence[ComparedSteps]) -> tuple[Figure, ...]:
@@ -121,7 +105,7 @@ def _figure(anchor: str, item: ComparedSteps, *, first: bool) -> Figure:
     moved = f", {plain(' and '.join(item.changed))}" if item.changed else ""
     title = f"{item.measure.capitalize()} by launch: {plain(item.a.name)} (A) and {plain(item.b.name)} (B){moved}"
 
-    rows = [one.row(item.per) for one in item.launches]
+    rows = [one.per(item.per) for one in item.launches]
     return Figure(
         anchor,
         _caption(item, moved, first=first),
