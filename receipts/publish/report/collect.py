@@ -19,12 +19,11 @@ from receipts.publish.report.frontier import cut as cut_results
 from receipts.publish.report.links import Links
 from receipts.publish.report.neighbours import eligible
 from receipts.publish.report.pairs import Pairs, cut, feature_lost, pairs, refusals, waiting
-from receipts.publish.report.picture_data import drawn
 from receipts.publish.report.reader import Item, ReportReader, order
 from receipts.publish.report.ref import refs_in
 from receipts.publish.report.replicates import Replicates
 from receipts.publish.report.sections.checks import noise
-from receipts.publish.report.sections.gathered import gather
+from receipts.publish.report.sections.gathered import drawn, gather
 from receipts.publish.report.sections.memory import headroom
 from receipts.publish.report.week import TimeRange, Week
 

@@ -18,7 +18,7 @@ from receipts.publish.text import change, plain, span
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
     from receipts.publish.report.data import AwaitedRule, JudgedPair, LaneWeek, Moved, WeekData
-    from receipts.publish.report.picture_data import LanePictures
+    from receipts.publish.report.sections.gathered import LanePictures
     from receipts.publish.words import Words
 
 UNMOVED: Cell = ("nothing that is stated",)

@@ -16,8 +16,7 @@ from receipts.judging.envelope import REPEATED
 from receipts.publish.report.ref import Ref as Ref
 
 if TYPE_CHECKING:
-    from receipts.publish.report.picture_data import Drawn
-    from receipts.publish.report.sections.gathered import Gathered
+    from receipts.publish.report.sections.gathered import Drawn, Gathered
     from receipts.publish.report.sections.memory import Headroom
     from receipts.questions.answers import AnsweredQuestion
     from receipts.questions.regime import StepWork

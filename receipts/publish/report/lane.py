@@ -27,8 +27,8 @@ from receipts.publish.text import change, gib, number, percent, plain, span
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
     from receipts.publish.report.data import BestResult, LaneWeek
-    from receipts.publish.report.picture_data import LanePictures
     from receipts.publish.report.pictures.over_sequence import RepeatedResult
+    from receipts.publish.report.sections.gathered import LanePictures
     from receipts.publish.words import Words
     from receipts.questions.answers import AnsweredQuestion
 
