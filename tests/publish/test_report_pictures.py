@@ -206,7 +206,7 @@ def test_chips_are_those_of_the_tightest_phase(data: WeekData) -> None:
     assert [item.receipt for item in data.drawn.chips] == [item.receipt for item in data.headroom[: chips.MOST]]
     for item, listed in zip(data.drawn.chips, data.headroom, strict=False):
         assert item.phase == listed.phase
-        assert max(one.peak_bytes or 0 for one in item.chips) == listed.highest_peak_bytes
+        assert max(one.peak or 0 for one in item.chips) == listed.highest_peak_bytes
 
 
 def test_a_picture_leads_to_every_receipt_that_it_numbers(store: Store) -> None:

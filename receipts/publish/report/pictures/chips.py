@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from receipts.metrics.chips import Chip
 from receipts.publish.page import Cell, Figure, Table, table_of
 from receipts.publish.pictures import maps
 from receipts.publish.pictures.heat import Heat
@@ -24,27 +25,6 @@ LISTED: Final = 4  # chips of a launch in the table, the tightest of them
 
 
 @dataclass(frozen=True, slots=True)
-class OneChip:
-    """A chip in one phase, in bytes; None is not stated."""
-
-    chip: int
-    used_bytes: int | None
-    peak_bytes: int | None
-    pool_bytes: int | None
-    limit_bytes: int | None
-
-    @property
-    def highest(self) -> int | None:
-        """The live peak, else the pool's, else what was in use."""
-        return next((item for item in (self.peak_bytes, self.pool_bytes, self.used_bytes) if item is not None), None)
-
-    def share(self, scale: float) -> float | None:
-        """That over the chip's limit, or over ``scale`` where it states none."""
-        limit = self.limit_bytes or scale
-        return self.highest / limit if self.highest is not None and limit else None
-
-
-@dataclass(frozen=True, slots=True)
 class Chips:
     """Chips of a launch in the phase in which the tightest of them is; `wanted` is what the lane wants kept.
 
@@ -55,27 +35,27 @@ class Chips:
     lane: str
     phase: str
     wanted: float
-    chips: tuple[OneChip, ...]
+    chips: tuple[Chip, ...]
     count: int | None
     hosts: int | None
     physical: str | None
     accelerator: str | None
 
     @property
-    def ordered(self) -> list[OneChip]:
+    def ordered(self) -> list[Chip]:
         """The chips with a value, the tightest first."""
-        known = [item for item in self.chips if item.highest is not None]
-        return sorted(known, key=lambda item: (-(item.share(self._scale) or 0.0), item.chip))
+        known = [item for item in self.chips if _highest(item)]
+        return sorted(known, key=lambda item: (-self._share(item), item.chip))
 
-    @property
-    def _scale(self) -> float:
-        return float(max((item.highest or 0 for item in self.chips), default=0))
+    def _share(self, item: Chip) -> float:
+        """What a chip used of its limit, or of what the fullest one used where it states none."""
+        return _highest(item) / (item.limit or max(map(_highest, self.chips)))
 
     @property
     def heat(self) -> Heat:
         """As it is drawn."""
         known = self.ordered
-        shares = {item.chip: share for item in known if (share := item.share(self._scale)) is not None}
+        shares = {item.chip: self._share(item) for item in known}
         most, least = max(shares.values(), default=0.0), min(shares.values(), default=0.0)
         return Heat(
             layout=layout(
@@ -85,13 +65,18 @@ class Chips:
                 physical=self.physical,
                 accelerator=self.accelerator,
             ),
-            values={item.chip: float(item.highest or 0) for item in known},
+            values={item.chip: float(_highest(item)) for item in known},
             title=f"{plain(self.receipt.name, 40)} · {plain(self.phase.replace('_', ' '))}, GiB",
             about="",
-            limits={item.chip: float(item.limit_bytes) for item in known if item.limit_bytes},
+            limits={item.chip: float(item.limit) for item in known if item.limit},
             leaders=frozenset(chip for chip, share in shares.items() if share == most > least),
-            thin=frozenset(item.chip for item in known if item.limit_bytes and shares[item.chip] > 1.0 - self.wanted),
+            thin=frozenset(item.chip for item in known if item.limit and shares[item.chip] > 1.0 - self.wanted),
         )
+
+
+def _highest(item: Chip) -> int:
+    """A chip's live peak in bytes, else the pool's, else what was in use; 0 where it states none."""
+    return next((size for size in (item.peak, item.pool, item.used) if size is not None), 0)
 
 
 def chips(reader: ReportReader, listed: Sequence[Headroom]) -> tuple[Chips, ...]:
@@ -105,10 +90,9 @@ def chips(reader: ReportReader, listed: Sequence[Headroom]) -> tuple[Chips, ...]
         if phase is None:
             continue
         hardware = launch.parsed.receipt.hardware
-        figures = tuple(OneChip(one.chip, one.used, one.peak, one.pool, one.limit) for one in phase.chips)
         launches.append(
             Chips(
-                *(item.receipt, item.lane, item.phase, item.wanted, figures),
+                *(item.receipt, item.lane, item.phase, item.wanted, phase.chips),
                 count=launch.account.stated,
                 hosts=hardware.hosts if hardware else None,
                 physical=hardware.physical if hardware else None,
@@ -148,7 +132,7 @@ def _table(title: str, launches: Iterable[Chips]) -> Table:
     for item in launches:
         ordered = item.ordered
         for one in ordered[:LISTED]:
-            amounts = map(gib, (one.used_bytes, one.peak_bytes, one.pool_bytes, one.limit_bytes))
+            amounts = map(gib, (one.used, one.peak, one.pool, one.limit))
             rows.append((link(item.receipt)[:1], item.phase.replace("_", " "), str(one.chip), *amounts))
         if len(ordered) > LISTED:
             after.append(f"{plain(item.receipt.name)}: and {len(ordered) - LISTED:,} chips that keep more.")
