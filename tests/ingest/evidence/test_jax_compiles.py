@@ -102,6 +102,14 @@ def test_a_version_that_does_not_tell_hits_does_not_tell_compiles() -> None:
     assert found.counters["finished_compilations"] == 1
 
 
+def test_jax_of_2021_says_jit_and_tells_no_hits() -> None:
+    text = (
+        "Finished tracing + transforming train_step for jit in 0.31294703483581543 sec\n"
+        "Finished XLA compilation of train_step in 12.507121324539185 sec\n"
+    )
+    assert reading(text).compile.compiles is None
+
+
 def test_a_compile_after_the_first_steps_is_late_whatever_its_name() -> None:
     start = program("train_step") + steps(0, 1) + program("train_step") + steps(1, 8)
     assert late(reading(start + steps(8, 12))) == 0

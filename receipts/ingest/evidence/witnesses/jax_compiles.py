@@ -42,8 +42,8 @@ _TIMED: Final = re.compile(r"Finished .{1,300} in \d{1,9}\.\d{6}")
 # What trains: a function that is called a step, or the step of a trainer.
 _OF_STEP: Final = re.compile(r"p?jit_(?:\w{0,60}_)?(?:train|step)(?:_\w{0,60})?$")
 _DIGITS: Final = re.compile(r"\d+")
-# From these versions on a hit is told wherever a compilation is.
-_TELLS_HITS: Final = re.compile(r"in \d+\.\d{9} sec|for jit in |Compiling jit\(")
+# From these versions on a hit is told wherever a compilation is. (In 2021, too, it traced + transformed "for jit".)
+_TELLS_HITS: Final = re.compile(r"in \d+\.\d{9} sec|tracing (?!\+).{1,200} for jit in |Compiling jit\(")
 
 _T = TypeVar("_T")
 
