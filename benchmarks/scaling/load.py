@@ -128,7 +128,7 @@ class Writer:
             rows.append((seq, item.digest, 0, item.catalogue, lane, item.anchor, item.line, item.whole, members))
             for part in item.parts.values():
                 value = self._values[part]
-                axes.append((value.seq, seq, index._left(item, part, value)))
+                axes.append((value.seq, seq, index.left_out(item, part, value)))
         driver: Any = connection.connection.driver_connection
         driver.executemany(
             "INSERT INTO configurations (seq, digest, twin, catalogue, lane, anchor, line, whole, members) "
