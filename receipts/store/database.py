@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine
 from receipts.base.actor import Actor, this_process
 from receipts.store.address import Address
 from receipts.store.sql import engine_of
-from receipts.store.sql.transactions import at_once, driver_errors, reading, snapshot, write
+from receipts.store.sql.transactions import driver_errors, reading, snapshot, write
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -95,8 +95,8 @@ class Database:
 
     @contextmanager
     def at_once(self) -> Iterator[Connection]:
-        """A transaction of a few statements that read; see `sql.transactions.at_once`."""
-        with driver_errors(self.address), at_once(self.engine) as connection:
+        """A transaction of a few statements that read; see `Postgres.at_once`."""
+        with driver_errors(self.address), engine_of(self.engine).at_once(self.engine, writes=False) as connection:
             yield connection
 
     @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import Connection, Engine, func, insert, inspect, select
 from sqlalchemy.exc import OperationalError, ProgrammingError
@@ -22,9 +22,6 @@ from receipts.store.tables import HEAD, REBUILT, metadata, receipts, stores, ver
 
 if TYPE_CHECKING:
     from alembic.config import Config
-
-# Any number will do, so long as every version of the program takes the same one.
-_LOCK: Final = 0x7265636569707473
 
 
 class Upgrade(NamedTuple):
@@ -89,7 +86,7 @@ def make(engine: Engine, address: Address) -> None:
     """Make the tables in an empty database, once, whoever else is making them."""
     engine_of(engine).prepare(engine)
     with writing(engine) as connection:
-        lock(connection)
+        engine_of(connection).lock_schema(connection)
         current = revision(connection) if "alembic_version" in inspect(connection).get_table_names() else None
         if current:
             compare(address, current)
@@ -135,11 +132,6 @@ def own_id(connection: Connection) -> str:
     return name
 
 
-def lock(connection: Connection) -> None:
-    """Let one migrator in at a time; released with the transaction."""
-    engine_of(connection).lock_schema(connection, _LOCK)
-
-
 def upgrade(address: Address) -> Upgrade:
     """Bring a store to the present revision in one transaction: all of it or nothing.
 
@@ -151,7 +143,7 @@ def upgrade(address: Address) -> Upgrade:
     with opened(address) as engine:
         engine_of(engine).prepare(engine)
         with writing(engine) as connection:
-            lock(connection)
+            engine_of(connection).lock_schema(connection)
             current = _known(connection, address)
             command.upgrade(configuration(connection), "head")
             identify(connection)

@@ -79,11 +79,6 @@ class Store(Part):
         """Where it is: a path, or a URL without its password."""
         return self.database.url
 
-    @property
-    def full_url(self) -> str:
-        """Its URL with the password, by which another process of the same user opens it: for no message."""
-        return self.database.full_url
-
     def one_state(self) -> AbstractContextManager[None]:
         """All that is read meanwhile is read from one state of the store, whoever writes; and without asking anew."""
         return self.database.one_state()

@@ -43,7 +43,7 @@ def elsewhere(
     """
     # Spawned and not forked: a child must not hold the writer's connections.
     pool = ProcessPoolExecutor(
-        jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(store.full_url, rulebook.extra)
+        jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(store.database.full_url, rulebook.extra)
     )
     waiting: deque[Future[Result]] = deque()
     try:

@@ -220,7 +220,7 @@ def test_other_processes_judge_to_the_same_end_in_the_same_order(store: Store, t
 
 
 def test_processes_that_judge_for_one_that_is_killed_end_with_it(store: Store) -> None:
-    call = [sys.executable, "-m", "receipts", "--store", store.full_url, "submit", "-", "--jobs", "2"]
+    call = [sys.executable, "-m", "receipts", "--store", store.database.full_url, "submit", "-", "--jobs", "2"]
     with subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as writer:
         assert writer.stdin is not None
         writer.stdin.write(lines(*(raw() for _ in range(2 * AHEAD * 2 * BATCH))))

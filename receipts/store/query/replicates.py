@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -30,12 +30,12 @@ def candidates(
     """
     if ran is not None and near.holds_lane_of(connection, ran):
         return near.alike(connection, ran, parsed, until)
-    return list(_alike_in_columns(connection, parsed, ran, until))
+    return _alike_in_columns(connection, parsed, ran, until)
 
 
 def _alike_in_columns(
     connection: Connection, parsed: Parsed, ran: Configuration | None, until: datetime | None
-) -> Iterator[str]:
+) -> list[str]:
     """An axis that is unstated on one side only is unknown, so that such a receipt is no replicate either."""
     run = parsed.receipt.run
     # A context stands for what is unstated, and where nothing is, it may be another one.
@@ -52,7 +52,7 @@ def _alike_in_columns(
         .where(*near.not_after(run.outcome, until))
         .order_by(*near.best_first(run.outcome))
     )
-    yield from list(connection.execute(query).scalars())
+    return list(connection.execute(query).scalars())
 
 
 def _values(parsed: Parsed, columns: Sequence[str]) -> dict[str, Any]:

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 # Rows of one table from which on COPY is quicker than so many inserts in one round trip.
 COPIED: Final = 20
 _IDLE: Final = 0  # libpq's PQTRANS_IDLE: no transaction has begun
-# Any number will do, so long as every version of the program takes the same one; schema.py takes another.
+# Any numbers will do, so long as every version of the program takes the same ones.
+_SCHEMA: Final = 0x7265636569707473
 _KEY: Final = 0x7265636569707475
 _ALONE: Final = SqlStatement(select(func.pg_advisory_xact_lock(_KEY)))
 _TOGETHER: Final = SqlStatement(select(func.pg_advisory_xact_lock_shared(_KEY)))
@@ -188,9 +189,9 @@ class Postgres:
     def prepare(self, engine: Engine) -> None:
         """Set what a database keeps of its engine: nothing."""
 
-    def lock_schema(self, connection: Connection, key: int) -> None:
+    def lock_schema(self, connection: Connection) -> None:
         """Let one migrator in at a time; released with the transaction."""
-        connection.execute(select(func.pg_advisory_xact_lock(key)))
+        connection.execute(select(func.pg_advisory_xact_lock(_SCHEMA)))
 
     def restrict(self, index: Index, where: ColumnElement[bool]) -> None:
         """Make an index partial, when the table is made: to name the dialect before is to import it, 18 ms."""

@@ -149,7 +149,7 @@ class Sqlite:
                     raise OperationalError("PRAGMA journal_mode", None, error) from error
                 time.sleep(0.01)
 
-    def lock_schema(self, connection: Connection, key: int) -> None:
+    def lock_schema(self, connection: Connection) -> None:
         """Let one migrator in at a time. There is one writer anyway."""
 
     def restrict(self, index: Index, where: ColumnElement[bool]) -> None:

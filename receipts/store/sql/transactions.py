@@ -7,7 +7,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -143,20 +143,15 @@ def writing(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
-def at_once(engine: Engine, *, writes: bool = False) -> AbstractContextManager[Connection]:
-    """A transaction of a few statements that the driver runs, for a caller that waits: `reading`, or `writing`."""
-    return engine_of(engine).at_once(engine, writes=writes)
-
-
 def write(engine: Engine, work: Callable[[Connection], T], *, together: bool = False) -> T:
-    """Run ``work`` in one transaction, and again where another writer came first; ``together`` in one of `at_once`.
+    """Run ``work`` in one transaction, and again where another writer came first; ``together`` as `Postgres.at_once`.
 
     Up to `ATTEMPTS` times, and never again when `BUSY_SECONDS` have gone by: each time may have waited so long.
     """
     end = time.monotonic() + BUSY_SECONDS
     for attempt in range(ATTEMPTS):
         try:
-            with at_once(engine, writes=True) if together else writing(engine) as connection:
+            with engine_of(engine).at_once(engine, writes=True) if together else writing(engine) as connection:
                 return work(connection)
         except (IntegrityError, OperationalError) as error:
             if attempt == ATTEMPTS - 1 or time.monotonic() >= end or not _is_passing(error):

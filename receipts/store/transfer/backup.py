@@ -180,7 +180,7 @@ def _into_database(file: Path, target: Address) -> Copied:
         schema.ensure(old, place, create=False)
         copied = _checked(file, target)
         with opened(target) as new, snapshot(old) as source, writing(new) as connection:
-            schema.lock(connection)
+            engine_of(connection).lock_schema(connection)
             if inspect(connection).get_table_names():
                 raise UsageError(f"{target}: the database holds tables already; restore into an empty one")
             _make(connection)
