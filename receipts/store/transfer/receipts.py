@@ -17,6 +17,7 @@ from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.store.entries import VerdictColumns, promoted
 from receipts.store.packing import CODEC, pack
+from receipts.store.sql import engine_of
 from receipts.store.tables import documents, purges, receipts, supersessions
 from receipts.store.transfer.origins import Row, come_from
 from receipts.store.transfer.rows import append, rows_here
@@ -126,10 +127,12 @@ class _Here:
         self._coming = statements
         self.rows: dict[str, dict[str, Any]] = {}
         self._extra: list[Row] = []
-        statement, given = ask_around(connection, [item.row for item in batch])
-        around = [RelatedReceipt(*row) for row in statement.all(connection, given)]
+        asks = ask_around(connection, [item.row for item in batch])
+        existing, purged = engine_of(connection).together(connection, asks)
+        around = [RelatedReceipt(*row) for row in existing]
         self._about = [one.id for one in around if statements.get(one.id)]
-        self._world = World(one._replace(superseded=0) if statements.get(one.id) else one for one in around)
+        fallen = (one._replace(superseded=0) if statements.get(one.id) else one for one in around)
+        self._world = World(fallen, purged)
         ids = {item.parsed.id for item in batch}
         self._fallen = {*self._those(supersessions.c.receipt, ids), *(item for item in ids if statements.get(item))}
 
@@ -140,7 +143,7 @@ class _Here:
             return Fate(own, "known")
         gone = self._world.purged.get(own)
         if gone is not None:
-            return Fate(own, "purged", f"{gone.supersedes_reason}, {gone.submitted_at:%Y-%m-%d}")
+            return Fate(own, "purged", f"{gone.reason}, {gone.at:%Y-%m-%d}")
         around = self._world.around(item.row)
         replaced, later = replaced_by(item.row, around), replacing(item.row, around)
         other = rival(item.row, around, replaced)

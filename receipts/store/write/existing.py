@@ -6,19 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    CompoundSelect,
-    Connection,
-    literal,
-    or_,
-    select,
-    union_all,
-)
+from sqlalchemy import Connection, or_, select
 
 from receipts.axes.configuration import Configuration
 from receipts.store.sql import engine_of
-from receipts.store.sql.statement import Ask, SqlStatement
+from receipts.store.sql.statement import Ask, Row, SqlStatement
 from receipts.store.tables import configurations, purges, receipts, supersessions, verdicts
 
 
@@ -36,39 +28,31 @@ class RelatedReceipt(NamedTuple):
     superseded: int | None
 
 
-PURGED: Final = "purged"
+class PurgedReceipt(NamedTuple):
+    """The tombstone of a receipt that was erased."""
+
+    id: str
+    reason: str
+    at: datetime
+
+
 _superseded = select(supersessions.c.seq).where(supersessions.c.receipt == receipts.c.id).limit(1).scalar_subquery()
-
-
-def _neighbours(
-    ids: ColumnElement[bool], *others: ColumnElement[bool], erased: ColumnElement[bool]
-) -> CompoundSelect[Any]:
-    """All that can decide what becomes of receipts: themselves, their launches, whom they replace, and whoever said
-    that they replace them before they came."""
-    return union_all(
-        select(*(receipts.c[name] for name in RelatedReceipt._fields[:-1]), _superseded.label("superseded")).where(
-            or_(ids, *others)
-        ),
-        select(
-            purges.c.receipt,
-            literal(""),
-            literal(-1),
-            literal(None),
-            purges.c.reason,
-            purges.c.at,
-            literal(PURGED),
-            literal(None),
-            literal(None),
-        ).where(erased),
-    )
-
-
+# All that can decide what becomes of receipts: themselves, their launches, whom they replace, and whoever said that
+# they replace them before they came; and the tombstones of receipts.
 _AROUND: Final = SqlStatement(
-    lambda engine: _neighbours(
-        engine.among_named(receipts.c.id, "ids"),
-        engine.among_named(receipts.c.launch, "launches"),
-        engine.among_named(receipts.c.supersedes, "named"),
-        erased=engine.among_named(purges.c.receipt, "new"),
+    lambda engine: select(
+        *(receipts.c[name] for name in RelatedReceipt._fields[:-1]), _superseded.label("superseded")
+    ).where(
+        or_(
+            engine.among_named(receipts.c.id, "ids"),
+            engine.among_named(receipts.c.launch, "launches"),
+            engine.among_named(receipts.c.supersedes, "named"),
+        )
+    )
+)
+_PURGED: Final = SqlStatement(
+    lambda engine: select(purges.c.receipt, purges.c.reason, purges.c.at).where(
+        engine.among_named(purges.c.receipt, "new")
     )
 )
 _CONFIGURED: Final = SqlStatement(
@@ -81,16 +65,13 @@ _CONFIGURED: Final = SqlStatement(
 class World:
     """What is stored around some receipts, and, as they are decided one by one, those of them that came before."""
 
-    def __init__(self, neighbours: Iterable[RelatedReceipt]) -> None:
+    def __init__(self, neighbours: Iterable[RelatedReceipt], purged: Iterable[Row]) -> None:
         self._by_id: dict[str, RelatedReceipt] = {}
         self._by_launch: dict[str, list[str]] = {}
         self._by_target: dict[str, list[str]] = {}
-        self.purged: dict[str, RelatedReceipt] = {}
+        self.purged = {row[0]: PurgedReceipt(*row) for row in purged}
         for one in neighbours:
-            if one.status == PURGED:
-                self.purged[one.id] = one
-            elif one.id not in self._by_id:
-                self.add(one)
+            self.add(one)
 
     def add(self, one: RelatedReceipt) -> None:
         """Take in a receipt, which those that are decided after it meet."""
@@ -168,22 +149,21 @@ def around(connection: Connection, rows: Sequence[Mapping[str, Any]], configured
     """Ask for what is stored around the rows of receipts; takes the lock, and of PostgreSQL one round trip."""
     engine = engine_of(connection)
     asks: list[Ask] = [
-        ask_around(connection, rows),
+        *ask_around(connection, rows),
         (_CONFIGURED, {"digests": engine.values(sorted({one.digest for one in configured}))}),
         engine.numbers((receipts, verdicts), len(rows)),
     ]
     replaces = any(row["supersedes"] is not None for row in rows)
     # Numbers are given out before anything is written, so that every row can be written at once.
-    *_, existing, placed, numbers = engine.together(connection, [*engine.asks_locked(alone=replaces), *asks])
-    return Around(
-        World(RelatedReceipt(*row) for row in existing), {bytes(whole): seq for whole, seq in placed}, iter(numbers)
-    )
+    *_, existing, purged, placed, numbers = engine.together(connection, [*engine.asks_locked(alone=replaces), *asks])
+    world = World((RelatedReceipt(*row) for row in existing), purged)
+    return Around(world, {bytes(whole): seq for whole, seq in placed}, iter(numbers))
 
 
-def ask_around(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Ask:
-    """What to ask for the neighbours of the rows of receipts, those that are stored or were purged among them."""
+def ask_around(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[Ask]:
+    """What to ask for the neighbours of the rows of receipts, those that are stored among them, and for tombstones."""
     ids, launches = [row["id"] for row in rows], [row["launch"] for row in rows]
     targets = [row["supersedes"] for row in rows if row["supersedes"] is not None]
-    names = {"ids": ids + targets, "launches": launches + targets, "named": ids + launches, "new": ids}
     values = engine_of(connection).values
-    return _AROUND, {name: values(some) for name, some in names.items()}
+    around = {"ids": values(ids + targets), "launches": values(launches + targets), "named": values(ids + launches)}
+    return [(_AROUND, around), (_PURGED, {"new": values(ids)})]

@@ -168,8 +168,8 @@ def _refuse_purged(world: World, item: Prepared) -> None:
     gone = world.purged.get(item.row["id"])
     if gone is not None:
         raise ConflictError(
-            f"{item.source}: {gone.id[:12]} was purged on {gone.submitted_at:%Y-%m-%d} "
-            f"({gone.supersedes_reason}) and does not come back; submit a document without what had to go"
+            f"{item.source}: {gone.id[:12]} was purged on {gone.at:%Y-%m-%d} "
+            f"({gone.reason}) and does not come back; submit a document without what had to go"
         )
 
 
