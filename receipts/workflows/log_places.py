@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, Protocol
+from typing import Final
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
@@ -24,19 +24,12 @@ _GIT: Final = "git+"
 _WEB: Final = ("http://", "https://")
 
 
-class LogPlace(Protocol):
-    """A text that is kept somewhere. Raises UsageError, ConflictError or Unreachable, and then nothing is changed."""
-
-    def read(self) -> str:
-        """The text; empty where there is none yet."""
-
-    def write(self, text: str) -> None:
-        """Replace the text that was read."""
-
-
 @contextmanager
-def log_place(word: str) -> Iterator[LogPlace]:
-    """The place of a file, of ``git+URL#FILE`` in a repository, or of ``https://…``."""
+def log_place(word: str) -> Iterator[FilePlace | WebPlace]:
+    """The place of a file, of ``git+URL#FILE`` in a repository, or of ``https://…``.
+
+    What cannot be read or written raises UsageError, ConflictError or Unreachable, and then nothing is changed.
+    """
     if not word.startswith(_GIT):
         yield WebPlace(word) if word.lower().startswith(_WEB) else FilePlace(Path(word))
         return
@@ -57,7 +50,7 @@ class FilePlace:
         self._before = ""
 
     def read(self) -> str:
-        """As `LogPlace.read`."""
+        """The text; empty where there is none yet."""
         self._before = self._text()
         return self._before
 
@@ -68,7 +61,7 @@ class FilePlace:
             raise UsageError(f"{self._path}: it cannot be read as text; give a place of audit --publish") from None
 
     def write(self, text: str) -> None:
-        """As `LogPlace.write`. Raises ConflictError where another wrote to it since it was read."""
+        """Replace the text that was read. Raises ConflictError where another wrote to it since it was read."""
         if self._text() != self._before:
             raise ConflictError(f"{self._path}: it changed meanwhile, and is left as it is; publish again")
         files.write(self._path, text, over=True)
@@ -82,7 +75,7 @@ class GitPlace(FilePlace):
         self._clone, self._name = clone, name
 
     def write(self, text: str) -> None:
-        """As `LogPlace.write`. Raises UsageError where the repository does not take it, with what git says."""
+        """As `FilePlace.write`. Raises UsageError where the repository does not take it, with what git says."""
         files.write_folder(self._path.parent, {self._path.name: text}, over=True)
         _git(self._clone, "add", "--", self._name)
         _git(self._clone, "commit", "--quiet", "--message", "receipts: a checkpoint")
@@ -100,7 +93,7 @@ class WebPlace:
         self._unchanged: dict[str, str] = {}
 
     def read(self) -> str:
-        """As `LogPlace.read`."""
+        """As `FilePlace.read`."""
         try:
             raw, tag = self._ask("GET")
             self._unchanged = {"If-Match": tag} if tag.startswith('"') else {}
@@ -114,7 +107,7 @@ class WebPlace:
             raise UsageError(f"{self._name}: it is not text; give a place of audit --publish") from None
 
     def write(self, text: str) -> None:
-        """As `LogPlace.write`."""
+        """As `FilePlace.write`."""
         try:
             self._ask("PUT", text, {"Content-Type": "text/plain; charset=utf-8", **self._unchanged})
         except HTTPError as error:

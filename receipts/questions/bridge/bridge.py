@@ -108,7 +108,8 @@ def bridge(
     exist, UsageError for receipts of two lanes or kinds.
     """
     _one_lane(a, b)
-    return _Builder(store, rulebook, Judge(store, rulebook, a, b, metrics.get(metric)), metric, most, progress).build()
+    judge = Judge(store, rulebook, a, b, metrics.get(metric))
+    return BridgeBuilder(store, rulebook, judge, metric, most, progress).build()
 
 
 def _one_lane(a: Parsed, b: Parsed) -> None:
@@ -123,7 +124,7 @@ def _one_lane(a: Parsed, b: Parsed) -> None:
         raise UsageError(f"A and B are one launch, {left.launch}; name two")
 
 
-class _Builder:
+class BridgeBuilder:
     """The parts of a bridge, each made of those before it. A tool for the planner as well."""
 
     def __init__(
@@ -241,7 +242,7 @@ class _Builder:
                 self._numbers[place] = number
         stored = {place: self._point(number) for place, number in self._numbers.items()}
         failing = {place: why for place, why in failing.items() if place not in stored}
-        return cheapest(Ground(lattice, stored, failing, self), self._judge, self)
+        return cheapest(Ground(lattice, stored, failing, self), self._judge)
 
     # What the planner asks, by places of the lattice
 

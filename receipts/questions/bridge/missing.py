@@ -6,18 +6,19 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from receipts.questions.bridge.chain import Hop
 from receipts.questions.bridge.lattice import Lattice
 from receipts.questions.bridge.point import BridgePoint, Judge
 from receipts.questions.plan import write_plan
-from receipts.questions.preflight import PreflightAnswer
 from receipts.questions.replicates import MOST
 from receipts.receipt import Parsed
 from receipts.stats import student
 from receipts.stats.equivalence import CONFIDENCE, FEWEST_LAUNCHES, SMALLEST_EFFECT, Effect
 from receipts.stats.estimate import Sigma
+
+if TYPE_CHECKING:
+    from receipts.questions.bridge.bridge import BridgeBuilder
 
 MOST_AXES: Final = 12
 _MOST_ROUNDS: Final = 100
@@ -72,31 +73,18 @@ class Route:
 Cost = tuple[int, int, int, float]  # known to fail, new, to be launched again, effort
 
 
-class RouteTools(Protocol):
-    """What the planner asks of others: hops between stored configurations, and what is known of a plan."""
-
-    def known(self, here: int, there: int) -> Hop | None:
-        """A hop that was judged, or None."""
-
-    def judge(self, here: int, there: int) -> Hop | None:
-        """A hop judged now; None where no further one may be."""
-
-    def preflight(self, plan: Parsed) -> PreflightAnswer:
-        """What is known of a plan."""
-
-
 class Ground:
     """What the planner knows: which configurations are stored, how their hops were judged, what is known to fail."""
 
     def __init__(
-        self, lattice: Lattice, stored: Mapping[int, BridgePoint], failing: Mapping[int, str], tools: RouteTools
+        self, lattice: Lattice, stored: Mapping[int, BridgePoint], failing: Mapping[int, str], tools: BridgeBuilder
     ) -> None:
         self.lattice = lattice
         self.stored = stored
         self.failing = dict(failing)
         self.impossible: dict[int, str] = {}
         self.blocked: set[tuple[int, int]] = set()
-        self._tools = tools
+        self.tools = tools
         self._asked: set[int] = set()
 
     def __repr__(self) -> str:
@@ -108,7 +96,7 @@ class Ground:
             return None
         if there not in self.stored:
             return int(there in self.failing), 1, 0, self.lattice.effort(there)
-        hop = self._tools.known(here, there)
+        hop = self.tools.known(here, there)
         if hop is None or hop.accepted:
             return 0, 0, 0, 0.0
         return None if hop.verdict.status == "rejected" else (0, 0, 1, 0.0)
@@ -149,7 +137,7 @@ class Ground:
         if isinstance(plan, str):
             self.impossible[number] = plan
             return True
-        answer = self._tools.preflight(plan)
+        answer = self.tools.preflight(plan)
         if answer.status not in ("failed", "predicted"):
             return False
         self.failing[number] = answer.why
@@ -157,8 +145,8 @@ class Ground:
 
     def _learnt_between(self, here: int, there: int) -> bool:
         if here in self.stored and there in self.stored:
-            known = self._tools.known(here, there)
-            hop = known or self._tools.judge(here, there)
+            known = self.tools.known(here, there)
+            hop = known or self.tools.judge(here, there)
             return known is None and hop is not None and not hop.accepted
         if (here, there) in self.blocked or here in self.impossible or there in self.impossible:
             return False
@@ -168,7 +156,7 @@ class Ground:
         return True
 
 
-def cheapest(ground: Ground, judge: Judge, tools: RouteTools) -> Route | None:
+def cheapest(ground: Ground, judge: Judge) -> Route | None:
     """The cheapest runs; None where no run completes a chain, since a hop is refused or impossible on every way."""
     way = ground.route()
     for _ in range(_MOST_ROUNDS):
@@ -178,11 +166,11 @@ def cheapest(ground: Ground, judge: Judge, tools: RouteTools) -> Route | None:
     if way is None:
         return None
     lattice, needed = ground.lattice, launches_needed(judge.sigma(judge.a), judge.smallest_effect)
-    again = _again(way, ground, tools, judge.sigma(judge.a) is not None)
+    again = _again(way, ground, judge.sigma(judge.a) is not None)
     runs = tuple(_runs(way, ground, needed, again))
     failing = [(lattice.label(number), why) for number, why in ground.failing.items() if number not in way]
     failing += [(lattice.label(number), why) for number, why in ground.impossible.items()]
-    return Route(runs, tuple(_legs(way, ground, tools)), tuple(failing))
+    return Route(runs, tuple(_legs(way, ground)), tuple(failing))
 
 
 def launches_needed(sigma: Sigma | None, delta: float | None) -> int:
@@ -230,7 +218,7 @@ def _runs(way: Sequence[int], ground: Ground, needed: int, again: Mapping[int, _
             yield MissingRun(raw, point.name, moved, wanted.launches, wanted.afresh, point, wanted.why, "", cost)
 
 
-def _again(way: Sequence[int], ground: Ground, tools: RouteTools, floor: bool) -> dict[int, _Again]:
+def _again(way: Sequence[int], ground: Ground, floor: bool) -> dict[int, _Again]:
     """Stored configurations that need launches, how many, and why."""
     repeats: dict[int, _Again] = {}
 
@@ -243,7 +231,7 @@ def _again(way: Sequence[int], ground: Ground, tools: RouteTools, floor: bool) -
 
     for here, there in pairwise(way):
         ends = [number for number in (here, there) if number in ground.stored]
-        hop = tools.known(here, there)
+        hop = ground.tools.known(here, there)
         if hop is not None and not hop.accepted:
             headline = hop.verdict.headline
             total, beyond = launches_to_settle(headline.effect if headline is not None else None)
@@ -258,11 +246,11 @@ def _again(way: Sequence[int], ground: Ground, tools: RouteTools, floor: bool) -
     return repeats
 
 
-def _legs(way: Sequence[int], ground: Ground, tools: RouteTools) -> Iterator[Leg]:
+def _legs(way: Sequence[int], ground: Ground) -> Iterator[Leg]:
     names = {number: _name(number, ground) for number in way}
     for here, there in pairwise(way):
         axis = ground.lattice.axes[(here ^ there).bit_length() - 1]
-        hop = tools.known(here, there)
+        hop = ground.tools.known(here, there)
         state = "not run" if hop is None else hop.verdict.status
         yield Leg(axis, names[here], names[there], state)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import orjson
 
@@ -30,6 +30,10 @@ from receipts.workflows.export.target import ABOUT, whole_file, whole_folder
 if TYPE_CHECKING:
     from receipts.store import Filters, Store
     from receipts.store.transfer.export import Identity, Snapshot
+    from receipts.workflows.export.parquet import ParquetWriter
+    from receipts.workflows.export.text import Comma, JsonLines
+
+    Writer = ParquetWriter | JsonLines | Comma
 
 Format = Literal["parquet", "jsonl", "csv"]
 Progress = Callable[[int, int], None]
@@ -92,13 +96,6 @@ class About:
         }
 
 
-class RowWriter(Protocol):
-    """What takes rows in."""
-
-    def add(self, name: str, rows: Sequence[Row], partition: Partition | None = None) -> None:
-        """Take rows of the dataset of that name, all of one partition where the form has partitions."""
-
-
 def export(
     store: Store,
     place: Path,
@@ -154,7 +151,7 @@ def _csv(work: _Work, about: About, place: Path, force: bool) -> int:
 
     with whole_file(place, force=force) as file:
         with file.open("w", encoding="utf-8", newline="") as stream:
-            work.write_receipts(Comma(stream, raw=work.raw))
+            work.write_receipts(Comma(stream, raw=work.asked.raw))
         return file.stat().st_size
 
 
@@ -163,22 +160,17 @@ class _Work:
 
     def __init__(self, state: Snapshot, asked: ExportOptions, progress: Progress | None) -> None:
         self._state = state
-        self._asked = asked
+        self.asked = asked
         self._progress = progress
         self._count: Counter[str] = Counter()
         # Ids as 32 bytes: of a part of a million receipts a set of texts would take twice the room.
         self._chosen: set[bytes] = set()
 
-    @property
-    def raw(self) -> bool:
-        """Whether texts of a CSV stay as they are."""
-        return self._asked.raw
-
     def counts(self) -> dict[str, int]:
         """Rows written, by dataset."""
         return {name: self._count[name] for name in ORDER if name in self._count}
 
-    def write(self, writer: RowWriter, *, by_folder: bool) -> None:
+    def write(self, writer: Writer, *, by_folder: bool) -> None:
         """Every dataset, in `ORDER`."""
         self._count.update(dict.fromkeys(ORDER, 0))
         places = self._places(by_folder)
@@ -191,13 +183,13 @@ class _Work:
         for name in ("decisions", "quotes", "incidents", "envelopes", "erased", "origins", "seals"):
             self._plain(writer, name)
 
-    def write_receipts(self, writer: RowWriter) -> None:
+    def write_receipts(self, writer: Writer) -> None:
         """Receipts and nothing else."""
         self._count["receipts"] = 0
         self._all_receipts(writer, self._places(by_folder=False))
         self._count.pop("verdicts", None)
 
-    def _all_receipts(self, writer: RowWriter, places: Mapping[Partition, array[int]]) -> None:
+    def _all_receipts(self, writer: Writer, places: Mapping[Partition, array[int]]) -> None:
         total = sum(len(numbers) for numbers in places.values())
         done = 0
         for partition in sorted(places):
@@ -212,7 +204,7 @@ class _Work:
     def _places(self, by_folder: bool) -> dict[Partition, array[int]]:
         places: dict[Partition, array[int]] = {}
         everything = Partition("", "")
-        asked = self._asked
+        asked = self.asked
         for place in self._state.places(asked.filters):
             if (asked.since and place.ran < asked.since) or (asked.until and place.ran >= asked.until):
                 continue
@@ -222,7 +214,7 @@ class _Work:
                 self._chosen.add(bytes.fromhex(place.id))
         return places
 
-    def _receipts(self, writer: RowWriter, numbers: Sequence[int], partition: Partition) -> None:
+    def _receipts(self, writer: Writer, numbers: Sequence[int], partition: Partition) -> None:
         row_verdicts = list(self._state.verdicts(numbers))
         last = last_of(row_verdicts)
         rows = [receipt_row(whole, last.get(whole.entry.id)) for whole in self._state.receipts(numbers)]
@@ -233,10 +225,10 @@ class _Work:
             writer.add(name, part, partition)
             self._count[name] += len(part)
 
-    def _claims(self, writer: RowWriter) -> None:
+    def _claims(self, writer: Writer) -> None:
         """Claims; of a part of the store those alone whose verdicts stand on receipts of that part."""
         wanted: set[str] | None = None
-        if not self._asked.whole:
+        if not self.asked.whole:
             stands: dict[str, bool] = {}
             for item in self._state.claim_verdicts():
                 stands[item.about or ""] = stands.get(item.about or "", True) and self._has(item.subjects)
@@ -255,16 +247,22 @@ class _Work:
             claims = claims | new
         return claims
 
-    def _plain(self, writer: RowWriter, name: str, column: str = "receipt", wanted: set[str] | None = None) -> None:
-        if name in ("seals", "erased", "origins") and not self._asked.whole:
+    def _plain(
+        self,
+        writer: Writer,
+        name: str,
+        column: str = "receipt",
+        wanted: set[str] | None = None,
+    ) -> None:
+        if name in ("seals", "erased", "origins") and not self.asked.whole:
             return  # a seal over rows of which some are left out can hold no more
         rows = map(plain_row, self._state.rows(name))
         if wanted is not None:
             rows = (row for row in rows if row[column] in wanted)  # type: ignore[assignment]  # an iterator of rows, too
         self._add(writer, name, rows, all_of=wanted is not None or name in ("purges", "claims", "claim_supersessions"))
 
-    def _add(self, writer: RowWriter, name: str, rows: Iterable[Row], *, all_of: bool = False) -> None:
-        for chunk in _chunks(rows if all_of or self._asked.whole else filter(self._speaks, rows)):
+    def _add(self, writer: Writer, name: str, rows: Iterable[Row], *, all_of: bool = False) -> None:
+        for chunk in _chunks(rows if all_of or self.asked.whole else filter(self._speaks, rows)):
             writer.add(name, chunk)
             self._count[name] += len(chunk)
 
