@@ -66,8 +66,8 @@ def repeats(store: Store, failed: Iterable[Entry], until: datetime) -> Repeats:
     for signature, item in store.query.failed_alike(sorted(week)):
         if item.started < until:
             groups[signature].append(item)
-    found = (_repeated(signature, members, week) for signature, members in groups.items())
-    rows = [repeated for repeated in found if repeated is not None]
+    repeated = (_repeated(signature, members, week) for signature, members in groups.items())
+    rows = [item for item in repeated if item is not None]
     rows.sort(key=lambda item: (-(item.seconds or 0.0), item.lane, item.signature))
     return Repeats(tuple(rows[:MOST]), max(0, len(rows) - MOST))
 
