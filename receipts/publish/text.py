@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from receipts.axes import in_words
 from receipts.base import units
 
 LONGEST = 120  # of a label or a value
@@ -53,6 +52,8 @@ def model(name: str | None, axes: str) -> str:
 
 def value(item: Any) -> str:
     """An axis value for people."""
+    from receipts.axes import in_words  # a command's help is printed without pydantic
+
     return "not stated" if item is None else plain(in_words(item))
 
 

@@ -379,7 +379,6 @@ def test_an_interval_ends_with_as_of_unless_it_is_told() -> None:
         (None, None, "2026-03-01"),
         (None, "2026-03-02", "2026-03-01"),
         (None, "soon", None),
-        (None, "2026-03-01T10:00", None),
     ],
 )
 def test_what_is_no_interval_is_refused(words: tuple[str | None, str | None, str | None]) -> None:
