@@ -47,10 +47,15 @@ def in_flight(setup: Setup, stage: int) -> float:
 
 
 def activations(setup: Setup, which: Sequence[Layer], stage: int, *, last: bool) -> Activations:
-    """The activations of one stage. Serving keeps one layer's working set and the logits of one position a sequence."""
+    """The activations of one stage.
+
+    Serving keeps one layer's working set of a pass, and the logits of one position a sequence: a prompt longer than a
+    pass is computed in chunks (Agrawal et al. 2023, arXiv:2308.16369, section 4.1).
+    """
     count = Counter(kind for layer in which for kind in layer)
-    working = max((_working(setup, kind) for kind in count), default=0.0)
-    scratch = routing_of(setup) if BlockKind.EXPERT in count and setup.model.experts else None
+    at_once = setup.one_pass
+    working = max((_working(at_once, kind) for kind in count), default=0.0)
+    scratch = routing_of(at_once) if BlockKind.EXPERT in count and setup.model.experts else None
     if setup.serving:
         logits = setup.batch.micro * setup.model.vocabulary / setup.layout.tensor * 4.0
         return Activations(0.0, working, logits if last else 0.0, routing_working=scratch.total if scratch else 0.0)

@@ -28,7 +28,7 @@ def communication(setup: Setup, which: Sequence[Layer]) -> float:
         widest = max((_elements(setup, layer) for layer in set(which)), default=0.0)
         total += widest * (_WHOLE * setup.types.compute + setup.types.compute)
     if setup.layout.sequence_parallel and setup.layout.tensor > 1:
-        total += stream_bytes(setup) * setup.layout.tensor
+        total += stream_bytes(setup.one_pass) * setup.layout.tensor
     if setup.layout.bucket_bytes is not None and not setup.framework.persistent_gradients and not setup.serving:
         total += 2.0 * setup.layout.bucket_bytes
     return total

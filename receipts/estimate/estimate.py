@@ -137,7 +137,7 @@ def _moments(setup: Setup, held: States, active: Activations) -> Iterator[tuple[
     """
     if setup.serving:
         yield (
-            "decode",
+            "prefill",
             {
                 Name.ACTIVATIONS: active.working + active.loss,
                 Name.ROUTING: active.routing_working,

@@ -14,7 +14,7 @@ from receipts.estimate.layout import layout
 from receipts.estimate.optimizer_kind import OptimizerKind, optimizer_of
 from receipts.estimate.recompute import NONE, policy_of
 from receipts.estimate.setup import RankBatch, Setup, Types
-from receipts.estimate.unpriced import assume_unpriced, cache_layout
+from receipts.estimate.unpriced import assume_unpriced, served_in
 from receipts.receipt.accelerators import find
 from receipts.receipt.dtypes import DTYPES, dtype_of
 
@@ -75,7 +75,7 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
         chunked_loss=any(word in facts.word(*_paths("cross_entropy")) for word in _CHUNKED),
         serving=serving,
         offload=_offload(facts),
-        **(cache_layout(facts) if serving else {}),
+        **(served_in(facts) if serving else {}),
     )
     assume_unpriced(facts, framework, known=tuple(name for names in _OFFLOADED.values() for name in names))
     if facts.missing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from receipts.estimate.framework_memory import FrameworkMemory
@@ -92,6 +92,7 @@ class Setup:
     """Everything that an estimate reads. ``offload`` are states kept in host memory: *optimizer*, *parameters*.
 
     ``kv_bytes`` an element of a served cache are 0 for those of a matmul, and ``kv_block`` tokens fill a block of it.
+    ``pass_tokens`` are the most that one pass of a server computes, 0 for all of its sequences' tokens.
     ``pressed`` asks for the least that a compiler reaches when memory is short (`receipts.estimate.estimate.least`).
     """
 
@@ -110,12 +111,21 @@ class Setup:
     pressed: bool = False
     kv_bytes: float = 0.0
     kv_block: int = 1
+    pass_tokens: int = 0
 
     def layers_of(self, stage: int) -> tuple[Layer, ...]:
         """The layers of a pipeline stage."""
         stages = self.layout.stages or (len(self.model.layers),)
         start = sum(stages[:stage])
         return self.model.layers[start : start + stages[stage]]
+
+    @property
+    def one_pass(self) -> Setup:
+        """What computes at once: a micro batch in training, and in serving as many tokens as a pass takes."""
+        if not self.serving or not self.pass_tokens:
+            return self
+        tokens = min(self.pass_tokens, self.batch.micro * self.batch.length)
+        return replace(self, batch=RankBatch(1, tokens))
 
     @property
     def tokens(self) -> int:

@@ -1,4 +1,4 @@
-"""What an estimate has no surface for, written down as an assumption, and how a served cache lies in memory."""
+"""What an estimate has no surface for, written down as an assumption, and how a server fills memory."""
 
 from __future__ import annotations
 
@@ -11,18 +11,24 @@ from receipts.receipt.dtypes import DTYPES, dtype_of
 
 _SHOWN = 4  # names of features; of more it says how many
 _CACHE_TYPE, _CACHE_BLOCK = "features.kv_cache_dtype", "features.kv_block_size"
-_KNOWN = (_CACHE_TYPE, _CACHE_BLOCK, "features.fp8_param_gather")
+_PASS = "features.max_num_batched_tokens"
+_KNOWN = (_CACHE_TYPE, _CACHE_BLOCK, _PASS, "features.fp8_param_gather")
+_PASS_TOKENS = 8192  # of a server where nothing is stated: vLLM's on large GPUs, TensorRT-LLM's max_num_tokens
 
 
-class CacheLayout(TypedDict, total=False):
-    """Bytes of a cached element, 0 for that of the matmuls, and tokens of a cache block, 1 for a contiguous cache."""
+class Served(TypedDict, total=False):
+    """Bytes of a cached element, 0 for that of the matmuls; tokens of a cache block, 1 for a contiguous cache.
+
+    And the most tokens that one pass computes.
+    """
 
     kv_bytes: float
     kv_block: int
+    pass_tokens: int
 
 
-def cache_layout(facts: EstimateInputs) -> CacheLayout:
-    """Type and block of a served cache, in vLLM's words (`kv_cache_dtype`, `block_size`; config/cache.py)."""
+def served_in(facts: EstimateInputs) -> Served:
+    """The cache and the passes of a server, in vLLM's words (config/cache.py, config/scheduler.py)."""
     named = facts.word(_CACHE_TYPE)
     dtype = dtype_of(named)
     if dtype is None and named != "auto":
@@ -30,7 +36,14 @@ def cache_layout(facts: EstimateInputs) -> CacheLayout:
     block = facts.word(_CACHE_BLOCK)
     if not block.isdigit():
         facts.assume(_CACHE_BLOCK, "1 token", "a contiguous cache; a paged one fills its last block")
-    return {"kv_bytes": DTYPES[dtype].bytes if dtype else 0.0, "kv_block": max(1, int(block)) if block.isdigit() else 1}
+    tokens = facts.word(_PASS)
+    if not tokens.isdigit():
+        facts.assume(_PASS, f"{_PASS_TOKENS:,} tokens", "a pass of a server; longer prompts come in chunks")
+    return {
+        "kv_bytes": DTYPES[dtype].bytes if dtype else 0.0,
+        "kv_block": max(1, int(block)) if block.isdigit() else 1,
+        "pass_tokens": max(1, int(tokens)) if tokens.isdigit() else _PASS_TOKENS,
+    }
 
 
 def assume_unpriced(facts: EstimateInputs, framework: FrameworkMemory, known: Collection[str]) -> None:
@@ -40,6 +53,8 @@ def assume_unpriced(facts: EstimateInputs, framework: FrameworkMemory, known: Co
     if not framework.static and (compiled or graphs):
         what = " and ".join(("compiling",) * compiled + ("CUDA graphs",) * graphs)
         facts.assume("compile.posture", "no bytes", f"no formula for the bytes of {what}; leave headroom")
+    if facts.stated.get("parallelism.context", 1) > 1:
+        facts.assume("parallelism.context", "no bytes in flight", "no formula for keys and values that ranks exchange")
     on = [
         path.removeprefix("features.")
         for path in facts.stated

@@ -365,7 +365,7 @@ def test_serving_has_no_gradients_and_no_optimizer() -> None:
     held = {item.name: item.bytes for item in stage.surfaces()}
     assert held[Name.GRADIENTS] == held[Name.OTHER_OPTIMIZER] == held[Name.MATRIX_OPTIMIZER] == 0.0
     assert held[Name.KV_CACHE] > 0.0
-    assert stage.peak == "decode"
+    assert stage.peak == "prefill"
 
 
 @pytest.mark.parametrize(("names", "wanted"), [

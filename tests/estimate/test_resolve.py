@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from receipts.estimate.estimate import fullest
 from receipts.estimate.recompute import NONE
 from receipts.estimate.resolve import Circumstances, Resolved, resolve
 from receipts.estimate.serving import kv_cache
+from receipts.estimate.surface import Name
 
 PLAN: dict[str, Any] = {
     "model.family": "dense",
@@ -85,6 +87,24 @@ def test_a_served_cache_has_its_own_type_and_fills_whole_blocks() -> None:
     assert sizes == [4 * 2 * 2 * 1000 * 4 * 128 * 2, 4 * 2 * 2 * 1008 * 4 * 128 * 1]
     assumed = {item.path for item in plain.assumed} - {item.path for item in paged.assumed}
     assert assumed == {"features.kv_cache_dtype", "features.kv_block_size"}
+
+
+def test_the_activations_of_a_server_are_those_of_a_pass_whatever_the_context() -> None:
+    def activations(length: int, **leaves: Any) -> float:
+        found = _resolved(run__kind="serving", batch__sequence_length=length, **leaves)
+        assert found.setup is not None
+        return fullest(found.setup).moments["prefill"][Name.ACTIVATIONS]
+
+    assert activations(131_072) == activations(8_192) > activations(1_024)
+    assert activations(131_072, features__max_num_batched_tokens=2_048) < activations(131_072)
+    assert "features.max_num_batched_tokens" in {
+        item.path for item in _resolved(run__kind="serving", batch__sequence_length=1).assumed
+    }
+
+
+def test_what_context_ranks_exchange_is_named() -> None:
+    assert "parallelism.context" in {item.path for item in _resolved(parallelism__context=8).assumed}
+    assert "parallelism.context" not in {item.path for item in _resolved(parallelism__context=1).assumed}
 
 
 def test_compiling_on_cuda_and_features_without_a_formula_are_named() -> None:
