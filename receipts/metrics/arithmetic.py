@@ -62,6 +62,13 @@ def _share(whole: float, ways: float, what: str, by: str = "ranks") -> float:
     return whole / ways
 
 
+def _utilization(tokens_per_second_per_chip: float, flops_per_token: float, peak_flops_per_second: float) -> float:
+    share = tokens_per_second_per_chip * flops_per_token / peak_flops_per_second
+    if share > 1.0:
+        raise ValueError(f"{share:.4g} is above the peak: state tokens a second of one chip")
+    return share
+
+
 def _buffer(tokens: float, top_k: float, experts: float, capacity_factor: float, **wide: float) -> float:
     rows = capacity(tokens, top_k, experts, capacity_factor)
     return rows * wide["hidden"] * wide["local_experts"] * wide["dtype"]
@@ -73,6 +80,8 @@ _BUFFER: Final = _CAPACITY | {
     "hidden": "hidden width", "local_experts": "experts of one rank", "dtype": "type of an element",
 }  # fmt: skip
 _PARAMETERS: Final = {"parameters": "parameters", "dtype": "type of an element"}
+_COLLECTIVE: Final = {"size": "bytes of the whole buffer", "ranks": "ranks of the group"}
+_RING: Final = "Patarasuk and Yuan 2009, JPDC 69(2), bandwidth optimal all-reduce: bytes that each rank sends"
 _GSHARD: Final = "Lepikhin et al. 2021, GShard, arXiv:2006.16668, section 2.2"
 _ZERO: Final = "Rajbhandari et al. 2020, ZeRO, arXiv:1910.02054, section 3.1"
 
@@ -88,6 +97,37 @@ _ALL: Final = (
     ArithmeticFormula(
         "adam-state-bytes", {"parameters": "parameters"}, "bytes", "12 · parameters (fp32 master and two moments)",
         _ZERO, lambda parameters: 12 * parameters,
+    ),
+    ArithmeticFormula(
+        "all-reduce-bytes", _COLLECTIVE, "bytes", "2 · (ranks − 1) / ranks · size", _RING,
+        lambda size, ranks: 2 * (ranks - 1) / ranks * size,
+    ),
+    ArithmeticFormula(
+        "reduce-scatter-bytes", _COLLECTIVE, "bytes", "(ranks − 1) / ranks · size", _RING,
+        lambda size, ranks: (ranks - 1) / ranks * size,
+    ),
+    ArithmeticFormula(
+        "all-gather-bytes", _COLLECTIVE, "bytes", "(ranks − 1) / ranks · size", _RING,
+        lambda size, ranks: (ranks - 1) / ranks * size,
+    ),
+    ArithmeticFormula(
+        "kv-cache-bytes",
+        {
+            "layers": "layers that attend", "kv_heads": "key-value heads", "head_dim": "width of a head",
+            "tokens": "tokens held, of all sequences", "dtype": "type of a value",
+        },
+        "bytes", "2 · layers · kv_heads · head_dim · tokens · bytes of the type",
+        "Shazeer 2019, arXiv:1911.02150, section 2.4; Ainslie et al. 2023, arXiv:2305.13245",
+        lambda layers, kv_heads, head_dim, tokens, dtype: 2 * layers * kv_heads * head_dim * tokens * dtype,
+    ),
+    ArithmeticFormula(
+        "mfu",
+        {
+            "tokens_per_second_per_chip": "tokens a second of one chip", "flops_per_token": "model FLOPs a token",
+            "peak_flops_per_second": "dense peak FLOP/s of a chip",
+        },
+        "fraction", "tokens_per_second_per_chip · flops_per_token / peak_flops_per_second",
+        "Chowdhery et al. 2022, arXiv:2204.02311, appendix B", _utilization,
     ),
     ArithmeticFormula(
         "pipeline-bubble",

@@ -15,6 +15,8 @@ from receipts.questions.claims.judge import ClaimEvidence, judge
 from receipts.questions.claims.load import parse
 
 EXPERTS = "tokens = 4096, top_k = 2, experts = 128, capacity_factor = 1.2"
+CACHE = 'layers = 80, head_dim = 128, tokens = "128K", dtype = "bf16"'
+RATES = 'flops_per_token = "48.5 GFLOP", peak_flops_per_second = "989 TFLOP/s"'
 BUFFER = f'{EXPERTS}, hidden = 4096, local_experts = 4, dtype = "bf16"'
 
 
@@ -63,6 +65,20 @@ def _problems(raw: bytes) -> str:
         ("adam-state-bytes", 'parameters = "7B"', "84 GB", "supported"),
         ("parameter-bytes", 'parameters = "7B", dtype = "fp32"', "28 GB", "supported"),
         ("global-batch", "micro_batch = 4, data = 8", "32 sequences", "supported"),
+        ("all-reduce-bytes", 'size = "140 GB", ranks = 8', "245 GB", "supported"),
+        ("all-reduce-bytes", 'size = "140 GB", ranks = 8', "280 GB", "refuted"),
+        ("all-reduce-bytes", 'size = "140 GB", ranks = 1', "0 GB", "supported"),
+        ("reduce-scatter-bytes", 'size = "140 GB", ranks = 8', "122.5 GB", "supported"),
+        ("reduce-scatter-bytes", 'size = "140 GB", ranks = 8', "245 GB", "refuted"),
+        ("all-gather-bytes", 'size = "140 GB", ranks = 8', "122.5 GB", "supported"),
+        ("all-gather-bytes", 'size = "140 GB", ranks = 8', "17.5 GB", "refuted"),
+        ("kv-cache-bytes", CACHE.replace('"128K"', "131072") + ", kv_heads = 8", "42.9 GB", "supported"),
+        ("kv-cache-bytes", f"{CACHE}, kv_heads = 8", "40 GB", "supported"),
+        ("kv-cache-bytes", f"{CACHE}, kv_heads = 64", "40 GB", "refuted"),
+        ("mfu", f"tokens_per_second_per_chip = 8400, {RATES}", "41.2 %", "supported"),
+        ("mfu", f"tokens_per_second_per_chip = 8400, {RATES}", "0.412", "supported"),
+        ("mfu", f"tokens_per_second_per_chip = 8400, {RATES}", "20.6 %", "refuted"),
+        ("mfu", f'tokens_per_second_per_chip = "8.4K", {RATES}', "42.2 %", "refuted"),  # as if of 1,024
         ("amortization-steps", "compile_seconds = 90, step_seconds = 0.5", "17,820 steps", "supported"),
     ],
 )  # fmt: skip
@@ -96,6 +112,18 @@ def test_a_footnote_shows_the_formula() -> None:
         (_claim("local-tokens", "sequence = 8, context = 4", "2 GB"), "a number of tokens, and not 'GB'"),
         (_claim("gradient-bytes", 'parameters = 1, dtype = "bf16"', "2"), "is bytes, such as 140 GB"),
         (_claim("pipeline-bubble", "stages = 2, micro_batches = 2", "3 GB"), "is a share"),
+        (_claim("all-reduce-bytes", 'size = "140 GB"', "245 GB"), "takes ranks (ranks of the group)"),
+        (_claim("all-reduce-bytes", 'size = "140 GB", ranks = 8', "175 %"), "is bytes, such as 140 GB"),
+        (_claim("kv-cache-bytes", CACHE, "40 GB"), "takes kv_heads"),
+        (
+            _claim("mfu", "tokens_per_second_per_chip = 8400", "41 %"),
+            "takes peak_flops_per_second (dense peak FLOP/s of a chip)",
+        ),
+        (_claim("mfu", f"tokens_per_second_per_chip = 8400, {RATES}", "407 TFLOP/s"), "is a share"),
+        (
+            _claim("mfu", f"tokens_per_second_per_chip = 67200, {RATES}", "329 %"),
+            "is above the peak: state tokens a second of one chip",
+        ),
         (_claim("local-heads", "heads = 8, tensor = 2", "4", 'candidate = "3f9c"'), "candidate: "),
         (_claim("local-heads", "heads = 8, tensor = 2", "4").replace(b'"arithmetic"', b'"mfu"'), "formula: it belongs"),
     ],

@@ -70,11 +70,12 @@ def _wrong_unit(effect: str, formula: ArithmeticFormula) -> Iterator[str]:
 def assess(claim: Claim) -> Assessment:
     """The formula's result held against the stated one; K, M, G and T may be 1,000 or 1,024 of tokens and bytes.
 
-    The claim holds if it does in one of the two readings, taken of the inputs and of the result alike.
+    The claim holds if it does in one of the two readings, taken of the inputs and of the result alike. The
+    inputs of a share are rates and degrees, whose K is 1,000.
     """
     formula = ARITHMETIC[claim.formula or ""]
     first: Assessment | None = None
-    for binary in (False, True):
+    for binary in (False,) if formula.dimension == "fraction" else (False, True):
         value = _value(claim, formula, binary=binary)
         band = bound.read(_binary(claim.effect or "") if binary else claim.effect or "", share=True)
         text = f"{formula.name} = {formula.expression} = {_shown(value, formula)}, claimed {band.text}"
