@@ -36,6 +36,12 @@ _SPAN = re.compile(r"\b(?:every|each|after|within|last|first|past|for)\s(?:the\s
 _STALLS = re.compile(r"\b(?:stall|block|paus|hang|wait|idl)\w*", re.IGNORECASE)
 
 
+_TRAFFIC = re.compile(
+    r"\sof\s(?:[\w-]+\s){0,2}(?:traffic|transfers?)\s(?:(?:in\s)?(?:every|each)|per|an?)\s(?:step|iteration)\b",
+    re.IGNORECASE,
+)
+
+
 @cache
 def known_capacities() -> frozenset[float]:
     """Memory of known accelerators, in the GB or GiB that their makers print."""
@@ -57,6 +63,8 @@ def _capacity(quantity: Quantity) -> bool:
 def size(sentence: Sentence, before: Sentence, quantity: Quantity) -> StatementDraft | None:
     """A size in bytes as a statement on peak memory; None where it is a device's capacity, a file, or about nothing."""
     text, start, end = sentence.text, quantity.start, quantity.end
+    if _TRAFFIC.match(text, end):
+        return reading(quantity, "bytes_per_step", text)
     used_away, _ = nearest(sentence, start, end, _USED)
     metric_away, metric = metric_near(sentence, before, quantity)
     memory_away, _ = nearest(sentence, start, end, cues.MEMORY)

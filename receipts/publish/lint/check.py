@@ -188,6 +188,8 @@ class Checker:
         return LintResult("holds", reading)
 
     def _fit(self, item: Statement, parsed: Parsed) -> LintResult:
+        if (unread := self._unread(item)) is not None:
+            return unread
         outcome, name = parsed.receipt.run.outcome, parsed.id[:12]
         wanted = "ok" if item.direction == "up" else "oom"
         if outcome != wanted:

@@ -113,10 +113,12 @@ OTHER_TIME = re.compile(
     r"keep-?alive|lease|grace period|chip-hours?|gpu-hours?)\b",
     re.IGNORECASE,
 )
-HARDWARE_NAME = (
+CHIP_NAME = (
     r"(?:[ABHLVT]\d{2,3}0?0?s?\b|GB\d{2,3}|GH200|MI\d{3}\w*|RTX\w*|TPU\w*|v\d[ep]\b|[34590]{2,}90|"
-    r"DGX|M\d (?:Max|Ultra|Pro)|Trainium\w*|Gaudi\w*|"
-    r"GPUs?\b|cards?\b|chips?\b|nodes?\b|hosts?\b|cores?\b|accelerators?\b|devices?\b|machines?\b|"
+    r"DGX|M\d (?:Max|Ultra|Pro)|Trainium\w*|Gaudi\w*)"
+)
+HARDWARE_NAME = (
+    rf"(?:{CHIP_NAME}|GPUs?\b|cards?\b|chips?\b|nodes?\b|hosts?\b|cores?\b|accelerators?\b|devices?\b|machines?\b|"
     r"boards?\b|slices?\b|box(?:es)?\b|pods?\b)"
 )
 SPECIFICATION = re.compile(

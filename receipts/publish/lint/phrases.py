@@ -41,6 +41,8 @@ _FACTOR = re.compile(
     rf"|an?\s(?P<part>third|quarter|fifth|half)\s(?:of\s|less\s|more\s|faster\b|"
     rf"slower\b)?{_ARTICLE}(?:{_PERFORMANCE})?\b"
     rf"|(?P<part2>half|third|quarter)\sof\s{_ARTICLE}{_PERFORMANCE}\b"
+    rf"|(?:cut|reduc|shr[aiu]nk|lower|br[io])\w*\s{_ARTICLE}{_PERFORMANCE}\sto\s(?:an?\s)?"
+    rf"(?P<left>third|quarter|fifth|half)\b"
     rf"|(?P<order>an order of magnitude|orders of magnitude)\s(?:faster|slower|less memory|"
     rf"more throughput|quicker|higher throughput|lower latency))",
     re.IGNORECASE,
@@ -66,7 +68,7 @@ _HAPPENED = re.compile(
 )
 # Cheap looks before the long patterns: most sentences hold none of these.
 _FACTOR_WORD = re.compile(r"twice|thrice|half|times|doubl|tripl|halv|third|quarter|fifth|magnitude", re.IGNORECASE)
-_FIT_WORD = re.compile(r"OOM|memory|fit|exceed|out of", re.IGNORECASE)
+_FIT_WORD = re.compile(r"OOM|memory|fit|exceed|out of|ceiling|limit|maximum", re.IGNORECASE)
 _CODE = re.compile(CODE)
 _FITS = re.compile(
     r"\b(?P<no>(?:does|do|did|would|could|can|will)\s?(?:n['’]t|not) (?:even )?fit|cannot fit|"
@@ -75,6 +77,13 @@ _FITS = re.compile(
     r"|\b(?:fits?|fitted) (?:comfortably |easily |just |barely |well )?(?:in|into|within|inside|"
     r"under|on)\b[^.;,]{0,30}?[\d.]+ ?[GT]i?B\b"
     r"|\bfits\b(?=\W*$|\W*[,;.]|\s(?:for me|again|now|fine|and|with|but|on)\b)",
+    re.IGNORECASE,
+)
+_ON_CHIP = re.compile(rf"\s(?:on|in|into|within)\s(?:an?\s|one\s|single\s|\d+\s?[x×]?\s?)*{cues.CHIP_NAME}(?:-\d+)?")
+# A limit is a fact only where somebody tried it: that of a context is the model's design.
+_CEILING = re.compile(
+    r"\b(?:validated|measured|verified|tested|proven)\s(?:ceiling|limit|maximum)\s(?:is|was|of|at)\s"
+    r"(?P<number>\d[\d,]*[kKM]?)\stokens\b",
     re.IGNORECASE,
 )
 _GENERIC = re.compile(
@@ -90,7 +99,7 @@ def words(sentence: Sentence) -> Iterator[StatementDraft]:
     if not _FACTOR_WORD.search(sentence.text):
         return
     for match in _FACTOR.finditer(sentence.text):
-        stem = match["times"] or match["verb"] or match["verb2"] or match["part"] or match["part2"]
+        stem = match["times"] or match["verb"] or match["verb2"] or match["part"] or match["part2"] or match["left"]
         value = _COUNT[stem.lower().split()[0]] if stem else 10.0
         if match["part"] and not re.search(_PERFORMANCE + "|faster|slower|less|more", match[0], re.IGNORECASE):
             continue
@@ -109,7 +118,7 @@ def words(sentence: Sentence) -> Iterator[StatementDraft]:
             metric,
             (value,),
             "×",
-            _toward(match[0]),
+            "down" if match["left"] else _toward(match[0]),
             (0.5 if value >= 2 else 0.05,),
         )
 
@@ -136,10 +145,21 @@ def fits(sentence: Sentence) -> Iterator[StatementDraft]:
         good = re.match(r"no |does|did|never", match[0], re.IGNORECASE)
         yield _fit(sentence, match, "up" if good else "down")
     for match in _FITS.finditer(text):
+        chip = _ON_CHIP.match(text, match.end())
+        if chip and _shape_away(sentence, match) > 60:
+            yield StatementDraft(
+                match.start(), chip.end(), "fit", "fit_on_chip", (), "", "down" if match["no"] else "up"
+            )
+            continue
         limit = any(item.dimension == "bytes" for item in quantities(match[0]))
         if not limit and _shape_away(sentence, match) > 60:
             continue
         yield _fit(sentence, match, "down" if match["no"] else "up")
+    for match in _CEILING.finditer(text):
+        (most,) = quantities(match["number"])
+        yield StatementDraft(
+            match.start(), match.end(), "reading", "largest_fit", most.values, "tokens", "none", most.halves
+        )
 
 
 def _shape_away(sentence: Sentence, match: re.Match[str]) -> int:

@@ -18,7 +18,7 @@ from receipts.publish.lint.relative import relative
 from receipts.publish.lint.statement import StatementDraft
 
 _TRIGGER = re.compile(
-    r"\d|\b(?:twice|thrice|doubl|tripl|quadrupl|halv|half|third|quarter|order|OOM|memory|fit)", re.IGNORECASE
+    r"\d|\b(?:twice|thrice|doubl|tripl|quadrupl|halv|half|third|quarter|order|OOM|memory|fit|fifth)", re.IGNORECASE
 )
 _SENTENCE = re.compile(
     r"(?<=[.!?…])[\"')\]*_]*\s+(?=[\"'(\[*_>~]*[^\W_])(?<!e\.g\. )(?<!i\.e\. )(?<!vs\. )(?<!ca\. )(?<!approx\. )"

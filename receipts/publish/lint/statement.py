@@ -9,7 +9,9 @@ Kind = Literal["reading", "change", "ratio", "fit"]
 Direction = Literal["up", "down", "equal", "none"]
 
 # Metrics of the registry, and those that people state and no receipt reads.
-UNREAD = frozenset({"latency_seconds", "bandwidth", "utilisation", "samples_per_second", "steps_per_second"})
+UNREAD = frozenset(
+    {"latency_seconds", "bandwidth", "utilisation", "samples_per_second", "steps_per_second"}
+) | frozenset({"fit_on_chip", "largest_fit", "bytes_per_step"})
 
 
 @dataclass(frozen=True, slots=True)
