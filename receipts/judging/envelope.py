@@ -95,7 +95,10 @@ def standing(
     """
     if facts is None:
         return ShapeStanding("unknown", why="no store was asked")
-    get: Callable[[str], Any] = {**parsed.stated, **sizes}.get
+
+    def get(path: str) -> Any:
+        return sizes.get(path, parsed.stated.get(path))
+
     repeated = [shape for shape in facts.shapes if shape.launches >= REPEATED and _whole(shape)]
     if repeated and key is None:
         from receipts.axes.shape import shape_key  # a comparison of files has no shapes
