@@ -36,7 +36,7 @@ def modules(only: Sequence[str] = ()) -> Iterator[tuple[str, ModuleType]]:
             yield path.stem, importlib.import_module(f"benchmarks.{path.stem}")
 
 
-def page(found: Mapping[str, Sequence[Result]]) -> str:
+def page(measured: Mapping[str, Sequence[Result]]) -> str:
     """The table for the documentation."""
     lines = [
         "# Benchmarks",
@@ -46,7 +46,7 @@ def page(found: Mapping[str, Sequence[Result]]) -> str:
         f"| {' | '.join(ROW)} |",
         "| --- | ---: | --- | ---: | ---: | --- |",
     ]
-    lines += [f"| {' | '.join(row(item))} |" for results in found.values() for item in results]
+    lines += [f"| {' | '.join(row(item))} |" for results in measured.values() for item in results]
     return "\n".join(lines) + "\n"
 
 
@@ -60,14 +60,14 @@ def earlier() -> dict[str, list[Result]]:
     }
 
 
-def write(found: Mapping[str, Sequence[Result]]) -> None:
+def write(measured: Mapping[str, Sequence[Result]]) -> None:
     """The figures as data, and as the page of the documentation."""
     data = {
         "python": platform.python_version(),
-        "results": {name: [item.as_data() for item in results] for name, results in found.items()},
+        "results": {name: [item.as_data() for item in results] for name, results in measured.items()},
     }
     RESULTS.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
-    PAGE.write_text(page(found), encoding="utf-8")
+    PAGE.write_text(page(measured), encoding="utf-8")
 
 
 def main() -> int:
@@ -76,21 +76,21 @@ def main() -> int:
     parser.add_argument("only", nargs="*", metavar="BENCHMARK", help="run these alone")
     parser.add_argument("--write", action="store_true", help="write the rows of those that are named, too")
     parser.add_argument("--quick", action="store_true", help="few rounds, and write nothing")
-    asked = parser.parse_args()
-    found: dict[str, list[Result]] = {}
-    for name, module in modules(asked.only):
+    options = parser.parse_args()
+    measured: dict[str, list[Result]] = {}
+    for name, module in modules(options.only):
         sys.stderr.write(f"{name}…\n")
-        found[name] = module.measure(asked.quick)
-        for item in found[name]:
+        measured[name] = module.measure(options.quick)
+        for item in measured[name]:
             print("  ".join(cell for cell in row(item) if cell))
-    if missing := sorted(set(asked.only) - set(found)):
+    if missing := sorted(set(options.only) - set(measured)):
         sys.stderr.write(
             f"there is no benchmark {', '.join(missing)}; there are {', '.join(n for n, _ in modules())}\n"
         )
         return 2
-    if not asked.quick and (asked.write or not asked.only):
-        write({**earlier(), **found} if asked.only else found)
-    return int(not all(item.holds for results in found.values() for item in results))
+    if not options.quick and (options.write or not options.only):
+        write({**earlier(), **measured} if options.only else measured)
+    return int(not all(item.holds for results in measured.values() for item in results))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.result import ROW, Result, row
+from benchmarks.result import Result, show
 from benchmarks.store_submit import document
 
 ROUNDS = 15
@@ -53,11 +53,11 @@ def measure(quick: bool = False) -> list[Result]:
         calls = _calls(Path(place), call, rounds)
         helps: dict[str, Arguments] = {"": lambda _n: ("--help",), **{name: _help(name) for name in COMMANDS}}
         slowest = max(_timed(call, helps, rounds).items(), key=lambda item: item[1][0] / item[1][1])
-        found = _timed(call, calls, rounds)
-    found["receipts COMMAND --help"] = slowest[1]
+        timings = _timed(call, calls, rounds)
+    timings["receipts COMMAND --help"] = slowest[1]
     say = {"receipts COMMAND --help": f"receipts {slowest[0]} --help, the slowest".replace("  ", " ")}
     return [
-        Result(say.get(name, name), found[name][0] * 1e3, "ms", FLOOR, found[name][1] * 1e3, bar)
+        Result(say.get(name, name), timings[name][0] * 1e3, "ms", FLOOR, timings[name][1] * 1e3, bar)
         for name, bar in BARS.items()
     ]
 
@@ -137,14 +137,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="three calls each")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    asked = parser.parse_args()
-    found = measure(asked.quick)
-    if asked.json:
-        print(json.dumps([item.as_data() for item in found], indent=2))
-    else:
-        for cells in (ROW, *map(row, found)):
-            print("  ".join(cell.ljust(size) for cell, size in zip(cells, (44, 9, 24, 7, 8, 6), strict=True)).rstrip())
-    return int(not all(item.holds for item in found))
+    options = parser.parse_args()
+    return show(measure(options.quick), as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.result import ROW, Result, row
+from benchmarks.result import Result, show
 
 FLOOR = "two clock readings"
 STEPS = 10_000
@@ -62,13 +62,13 @@ def busy(rec):
 def run(loop, number, **options):
     with Recorder("cpu-torch", out=f"step{number}.json", probes=False, quiet=True, **options) as rec:
         return loop(rec)
-found = {"floor": [], "step": [], "memory": [], "busy": []}
+timings = {"floor": [], "step": [], "memory": [], "busy": []}
 for number in range(ROUNDS):
-    found["floor"].append(floor())
-    found["step"].append(run(recorded, 3 * number))
-    found["memory"].append(run(recorded, 3 * number + 1, journal=False))
-    found["busy"].append(run(busy, 3 * number + 2))
-print(json.dumps({name: min(times) / STEPS / 1000 for name, times in found.items()}))
+    timings["floor"].append(floor())
+    timings["step"].append(run(recorded, 3 * number))
+    timings["memory"].append(run(recorded, 3 * number + 1, journal=False))
+    timings["busy"].append(run(busy, 3 * number + 2))
+print(json.dumps({name: min(times) / STEPS / 1000 for name, times in timings.items()}))
 """
 MEMORY = """
 import json, sys, tracemalloc
@@ -173,7 +173,7 @@ def clocks(steps):
         spent.append((perf_counter_ns() - three + two - one) / 1e3)
         held = loss
     return spent
-found = {"bare": [], "recorded": [], "itself": []}
+timings = {"bare": [], "recorded": [], "itself": []}
 with Recorder("cpu-torch", out=sys.argv[3], probes=False, quiet=True) as rec:
     orders = list(permutations((bare, recorded, itself)))
     for loop in orders[0]:
@@ -182,9 +182,9 @@ with Recorder("cpu-torch", out=sys.argv[3], probes=False, quiet=True) as rec:
         # Every order of the three in short blocks: what else the machine does meets all.
         for loop in orders[block % len(orders)]:
             marks = loop(10)
-            found[loop.__name__] += [(b - a) / 1e9 for a, b in zip(marks, marks[1:])]
-    found["clocks"], found["calls"] = clocks(300), calls(300)
-print(json.dumps(found))
+            timings[loop.__name__] += [(b - a) / 1e9 for a, b in zip(marks, marks[1:])]
+    timings["clocks"], timings["calls"] = clocks(300), calls(300)
+print(json.dumps(timings))
 """
 
 
@@ -217,20 +217,20 @@ class _Caller:
 
 
 def _steps(call: _Caller, quick: bool) -> list[Result]:
-    found = json.loads(call(STEP, STEPS, 3 if quick else 30))
+    timings = json.loads(call(STEP, STEPS, 3 if quick else 30))
     return [
-        Result("recorder, a step with the journal", found["step"], "µs", FLOOR, found["floor"], BAR_STEP, "value"),
-        Result("recorder, a step without the journal", found["memory"], "µs", FLOOR, found["floor"]),
-        Result("recorder, a step with a span and a loss", found["busy"], "µs", FLOOR, found["floor"]),
+        Result("recorder, a step with the journal", timings["step"], "µs", FLOOR, timings["floor"], BAR_STEP, "value"),
+        Result("recorder, a step without the journal", timings["memory"], "µs", FLOOR, timings["floor"]),
+        Result("recorder, a step with a span and a loss", timings["busy"], "µs", FLOOR, timings["floor"]),
     ]
 
 
 def _memory(call: _Caller) -> list[Result]:
-    found = {name: count / 1e6 for name, count in json.loads(call(MEMORY, STEPS)).items()}
+    timings = {name: count / 1e6 for name, count in json.loads(call(MEMORY, STEPS)).items()}
     return [
-        Result("recorder, memory of Python's in 10,000 steps", found["grown"], "MB", bar=BAR_MEMORY, bar_on="value"),
-        Result("recorder, resident set in 10,000 steps", found["resident"], "MB", bar=BAR_MEMORY, bar_on="value"),
-        Result("recorder, the same with the receipt's writing", found["whole"], "MB", bar=BAR_MEMORY, bar_on="value"),
+        Result("recorder, memory of Python's in 10,000 steps", timings["grown"], "MB", bar=BAR_MEMORY, bar_on="value"),
+        Result("recorder, resident set in 10,000 steps", timings["resident"], "MB", bar=BAR_MEMORY, bar_on="value"),
+        Result("recorder, the same with the receipt's writing", timings["whole"], "MB", bar=BAR_MEMORY, bar_on="value"),
     ]
 
 
@@ -252,8 +252,8 @@ def _same(call: _Caller, quick: bool, python: str | None) -> list[Result]:
     times: dict[str, list[float]] = {"bare": [], "recorded": [], "itself": [], "calls": [], "clocks": []}
     for number in range(launches):
         words = (1500, kind, f"same{number}.json")
-        found = json.loads(call(LOOP, *words, python=python or sys.executable, heap=HEAP))
-        for name, values in found.items():
+        timings = json.loads(call(LOOP, *words, python=python or sys.executable, heap=HEAP))
+        for name, values in timings.items():
             times[name].append(median(values))
     loop = f"a {kind} loop of {1e3 * min(times['bare']):.2f} ms"
     cold, clocks = median(times["calls"]), median(times["clocks"])
@@ -269,12 +269,12 @@ def _equal(name: str, bare: list[float], other: list[float], bar: float | None) 
     from receipts.stats import effect
 
     pairs = [(number, number) for number in range(len(bare))]
-    said = effect.compare(bare, other, delta=BAR_EQUAL / 100, pairs=pairs)
+    difference = effect.compare(bare, other, delta=BAR_EQUAL / 100, pairs=pairs)
     apart = 100.0
-    if said.low90 is not None and said.high90 is not None:
-        apart = 100 * max(abs(said.high90 - 1), abs(1 - said.low90))
-    ratio = "" if said.ratio is None else f", {100 * (said.ratio - 1):+.2f} %"
-    return Result(f"{name}: {said.kind}{ratio}", apart, "%", bar=bar, bar_on="value")
+    if difference.low90 is not None and difference.high90 is not None:
+        apart = 100 * max(abs(difference.high90 - 1), abs(1 - difference.low90))
+    ratio = "" if difference.ratio is None else f", {100 * (difference.ratio - 1):+.2f} %"
+    return Result(f"{name}: {difference.kind}{ratio}", apart, "%", bar=bar, bar_on="value")
 
 
 def main() -> int:
@@ -283,14 +283,8 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="few rounds")
     parser.add_argument("--python", metavar="PATH", help="an interpreter with torch, for the A/A")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    asked = parser.parse_args()
-    found = measure(asked.quick, asked.python)
-    if asked.json:
-        print(json.dumps([item.as_data() for item in found], indent=2))
-    else:
-        for cells in (ROW, *map(row, found)):
-            print("  ".join(cell.ljust(size) for cell, size in zip(cells, (76, 10, 32, 7, 8, 6), strict=True)).rstrip())
-    return int(not all(item.holds for item in found))
+    options = parser.parse_args()
+    return show(measure(options.quick, options.python), as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ docs/scale.md has them.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sqlite3
 import subprocess
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchmarks.reporting.fill import BEGIN, WEEKS, fill
-from benchmarks.result import Result, row
+from benchmarks.result import Result, show
 from receipts.publish.report.week import Week
 
 SECONDS: Final = {10_000: 2.0, 100_000: 4.0, 1_000_000: 12.0}
@@ -57,13 +56,13 @@ class Cost(NamedTuple):
 
 def measure(quick: bool = False, counts: tuple[int, ...] = ()) -> list[Result]:
     """Every size; a million takes a quarter of an hour to write, and is asked for by ``--receipts``."""
-    found: list[Result] = []
+    results: list[Result] = []
     for count in counts or ((10_000,) if quick else (10_000, 100_000)):
         with tempfile.TemporaryDirectory() as place:
             store = str(Path(place) / "store.sqlite")
             fill(store, count)
-            found += of(store, count)
-    return found
+            results += of(store, count)
+    return results
 
 
 def of(store: str, count: int) -> Iterator[Result]:
@@ -125,12 +124,8 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON")
     call = parser.parse_args()
     counts = tuple(call.receipts or ())
-    found = list(of(call.store, *counts)) if call.store and len(counts) == 1 else measure(counts=counts)
-    if call.json:
-        print(json.dumps([item.as_data() for item in found], indent=2))
-    else:
-        print("\n".join("  ".join(cell for cell in row(item) if cell) for item in found))
-    return int(not all(item.holds for item in found))
+    results = list(of(call.store, *counts)) if call.store and len(counts) == 1 else measure(counts=counts)
+    return show(results, as_json=call.json)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -53,3 +55,12 @@ def row(result: Result) -> tuple[str, ...]:
 def shown(value: float, result: Result) -> str:
     """A value with its unit, to three digits."""
     return f"{value:,.3g} {result.unit}" if value < 1000 else f"{value:,.0f} {result.unit}"
+
+
+def show(results: Sequence[Result], *, as_json: bool = False) -> int:
+    """Print figures one a line, or as JSON; returns the exit code: 1 where a bar is missed."""
+    if as_json:
+        print(json.dumps([result.as_data() for result in results], indent=2))
+    else:
+        print("\n".join("  ".join(cell for cell in row(result) if cell) for result in results))
+    return int(not all(result.holds for result in results))

@@ -29,7 +29,7 @@ from sqlalchemy import func, select
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.result import ROW, Result, row
+from benchmarks.result import Result, show
 from benchmarks.submitting.documents import summary
 from benchmarks.submitting.peer import aim_server, mlflow_server
 from receipts.judging.rulebook import Rulebook
@@ -294,10 +294,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     peers = {name: python for name, python in (("MLflow", given.mlflow), ("Aim", given.aim)) if python is not None}
-    results = measure(given.quick, given.submits, given.kills, given.store, peers)
-    for line in (ROW, *map(row, results)):
-        print("  ".join(line))
-    return int(not all(item.holds for item in results))
+    return show(measure(given.quick, given.submits, given.kills, given.store, peers))
 
 
 if __name__ == "__main__":

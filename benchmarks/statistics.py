@@ -69,7 +69,7 @@ class Row:
     """Shares of the sessions of one cell; none where that was not asked.
 
     `excludes`: without an effect, the interval excludes 1. `wrong`: the verdict is faster or slower all the same.
-    `equivalent`: it is equivalent. `covered` and `found`: with an effect of 2 %, the interval holds it, and the
+    `equivalent`: it is equivalent. `covered` and `named`: with an effect of 2 %, the interval holds it, and the
     verdict names its direction. `unsteady`: launches that had to be run again. `said`: the verdict told that one
     side ran after the other.
     """
@@ -83,7 +83,7 @@ class Row:
     wrong: float
     equivalent: float
     covered: float
-    found: float
+    named: float
     said: float
     mann_whitney: float | None
     bootstrap: float | None
@@ -142,7 +142,7 @@ def judged(scenario: Scenario, order: str, launches: int, drawn: Pool, count: in
         wrong=_share(effect.kind in ("faster", "slower") for effect in none),
         equivalent=_share(effect.kind == "equivalent" for effect in none),
         covered=_share(covers(effect, EFFECT) for effect in some),
-        found=_share(effect.kind == "slower" for effect in some),
+        named=_share(effect.kind == "slower" for effect in some),
         said=_share("one side ran after the other" in effect.why for effect in none),
         mann_whitney=None,
         bootstrap=None,
@@ -239,7 +239,7 @@ def bars(rows: Sequence[Row]) -> list[Bar]:
         _bar("one side after the other, and not told", behind, lambda row: 1.0 - row.said, 0.0),
         _bar("intervals that hold an effect of 2 %, in turns: off 95 % by", turns, _off_ninety_five, 0.02),
         _bar("equivalence missed, 5 in turns, spread 0.3 %", quiet, lambda row: 1.0 - row.equivalent, 0.05),
-        _bar("effects of 2 % missed, 5 in turns, spread 0.3 %", quiet, lambda row: 1.0 - row.found, 0.05),
+        _bar("effects of 2 % missed, 5 in turns, spread 0.3 %", quiet, lambda row: 1.0 - row.named, 0.05),
     ]
 
 
@@ -292,22 +292,22 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a smoke test: too few sessions for the bars")
     parser.add_argument("--json", action="store_true", help="print rows and bars as JSON")
     parser.add_argument("--long", action="store_true", help="launches of 1,000 steps too, and more of each: minutes")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     began = time.perf_counter()
-    rows, found = every_bar(QUICK if asked.quick else LONG if asked.long else FULL)
-    if asked.json:
+    rows, bars = every_bar(QUICK if options.quick else LONG if options.long else FULL)
+    if options.json:
         document = {
             "rows": [asdict(row) for row in rows],
-            "bars": [{**asdict(item), "holds": item.holds} for item in found],
+            "bars": [{**asdict(item), "holds": item.holds} for item in bars],
         }
         print(json.dumps(document, ensure_ascii=False, indent=2))
     else:
         print("\n".join(table(rows)) + "\n")
-        for item in found:
+        for item in bars:
             held = "holds" if item.holds else "missed"
             print(f"{held}  {item.name}: {item.worst:.1%} ({item.at}); at most {item.most:.0%}")
         print(f"{time.perf_counter() - began:.0f} s", file=sys.stderr)
-    return 0 if asked.quick or all(item.holds for item in found) else 1
+    return 0 if options.quick or all(item.holds for item in bars) else 1
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ What `store_submit`, `store_scale` and `store_export` measure, one after the oth
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import store_export, store_scale, store_submit
-from benchmarks.result import Result, row
+from benchmarks.result import Result, show
 
 QUICK, WHOLE = 2_000, 10_000  # receipts of the scale series, where no sizes are given
 
@@ -39,20 +38,20 @@ def main() -> int:
     parser.add_argument("--peer", choices=["mlflow"], help="install MLflow for this run, and log the same launches")
     parser.add_argument("--quick", action="store_true", help="few rounds, whose figures are rough")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    asked = parser.parse_args()
-    sizes = sorted(int(text) for text in (asked.receipts or str(QUICK if asked.quick else WHOLE)).split(","))
-    found: list[Result] = []
+    options = parser.parse_args()
+    sizes = sorted(int(text) for text in (options.receipts or str(QUICK if options.quick else WHOLE)).split(","))
+    measured: list[Result] = []
     with ExitStack() as stack:
-        keep = asked.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        keep = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         keep.mkdir(parents=True, exist_ok=True)
-        for part in parts(sizes, keep, asked.peer, asked.quick):
+        for part in parts(sizes, keep, options.peer, options.quick):
             results = part()
-            found += results
-            if not asked.json:
-                print("\n".join("  ".join(cell for cell in row(item) if cell) for item in results), flush=True)
-    if asked.json:
-        print(json.dumps([item.as_data() for item in found], indent=2))
-    return int(not all(item.holds for item in found))
+            measured += results
+            if not options.json:
+                show(results)
+    if options.json:
+        return show(measured, as_json=True)
+    return int(not all(item.holds for item in measured))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ submitted.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import platform
@@ -28,7 +27,7 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.result import ROW, Result, row
+from benchmarks.result import ROW, Result, row, show
 from benchmarks.scaling import engines
 from benchmarks.scaling.asks import ALIKE_NAME, Ask, Drawn
 from benchmarks.scaling.documents import Size
@@ -53,41 +52,41 @@ def measure(quick: bool = False) -> list[Result]:
 
 def series(sizes: Sequence[int], keep: Path, rounds: int, postgresql: int) -> list[Result]:
     """Every figure of stores of these sizes, those of PostgreSQL up to a size."""
-    found: list[Result] = []
+    results: list[Result] = []
     for count in sizes:
-        found += _sqlite(count, keep, rounds)
+        results += _sqlite(count, keep, rounds)
     if any(count <= postgresql for count in sizes):
         with ExitStack() as stack:
             try:
                 server = stack.enter_context(servers.server())
             except servers.NoPostgres as missing:
                 sys.stderr.write(f"PostgreSQL is left out: {missing}\n")
-                return found
+                return results
             for count in sizes:
                 if count <= postgresql:
-                    found += _postgresql(count, keep, rounds, server)
-    return found
+                    results += _postgresql(count, keep, rounds, server)
+    return results
 
 
 def measured(sizes: Sequence[int], keep: Path, rounds: int, postgresql: int) -> list[Result]:
     """`series`, and how the look-ups grow from one size to the next."""
-    found = series(sizes, keep, rounds, postgresql)
-    return [*found, *growth(found, sizes)]
+    results = series(sizes, keep, rounds, postgresql)
+    return [*results, *growth(results, sizes)]
 
 
 def there(urls: Sequence[str], rounds: int, only: str = "") -> list[Result]:
     """Every question of stores that were filled before, by path or URL, or those whose name has this text."""
-    found: list[Result] = []
+    results: list[Result] = []
     for url in urls:
         # Without the few that were submitted there and timed.
         count = engines.count(url) // 1000 * 1000
         if url.startswith("postgresql"):
             floor, clock = engines.postgresql_floor(url), engines.server_clock(url)
-            found += _asked(url, count, rounds, "PostgreSQL", floor, clock, only)
+            results += _asked(url, count, rounds, "PostgreSQL", floor, clock, only)
         else:
-            found += _asked(url, count, rounds, "SQLite", engines.sqlite_floor(Path(url)), only=only)
-        found.append(_bytes(servers.size(url), count, "PostgreSQL" if url.startswith("postgresql") else "SQLite"))
-    return found
+            results += _asked(url, count, rounds, "SQLite", engines.sqlite_floor(Path(url)), only=only)
+        results.append(_bytes(servers.size(url), count, "PostgreSQL" if url.startswith("postgresql") else "SQLite"))
+    return results
 
 
 def _size(count: int) -> Size:
@@ -158,13 +157,13 @@ def _ms(call: Callable[[], object]) -> float:
     return (time.perf_counter() - begun) * 1e3
 
 
-def growth(found: Sequence[Result], sizes: Sequence[int]) -> Iterator[Result]:
+def growth(results: Sequence[Result], sizes: Sequence[int]) -> Iterator[Result]:
     """How much longer a look-up takes in the largest store than in each smaller one; log n is the most.
 
     Of answers that are equally long: a larger store has more neighbours to tell, up to ten of an axis (10.5 a launch of
     10,000 launches, 16.4 of a million), and telling them is no part of finding them.
     """
-    medians = {item.name: item.value for item in found}
+    medians = {item.name: item.value for item in results}
     for engine, one in product(BYTES, sizes[:-1]):
         # On the clock of the processes: two stores are asked minutes apart, and the machine has other work.
         small, large = (medians.get(f"{count:,}: {ALIKE_NAME}, {engine}, CPU") for count in (one, sizes[-1]))
@@ -173,7 +172,7 @@ def growth(found: Sequence[Result], sizes: Sequence[int]) -> Iterator[Result]:
             yield Result(name, large / small, "×", bar=math.log(sizes[-1]) / math.log(one), bar_on="value")
 
 
-def page(found: Sequence[Result], load: float) -> str:
+def page(results: Sequence[Result], load: float) -> str:
     """The table for the documentation."""
     machine = f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}"
     lines = [
@@ -188,7 +187,7 @@ def page(found: Sequence[Result], load: float) -> str:
         "",
         f"| {' | '.join(ROW)} |",
         "| --- | ---: | --- | ---: | ---: | --- |",
-        *(f"| {' | '.join(row(item))} |" for item in found),
+        *(f"| {' | '.join(row(item))} |" for item in results),
     ]
     return "\n".join(lines) + "\n"
 
@@ -204,26 +203,22 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--page", type=Path, help="write the table there")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     load = os.getloadavg()[0]
-    if asked.ask:
-        urls = asked.ask.split(",")
+    if options.ask:
+        urls = options.ask.split(",")
         sizes = sorted({engines.count(url) // 1000 * 1000 for url in urls})
-        found = there(urls, asked.rounds, asked.only)
-        found += growth(found, sizes)
+        results = there(urls, options.rounds, options.only)
+        results += growth(results, sizes)
     else:
-        sizes = sorted(int(text) for text in asked.receipts.split(","))
+        sizes = sorted(int(text) for text in options.receipts.split(","))
         with ExitStack() as stack:
-            keep = asked.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            keep = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
             keep.mkdir(parents=True, exist_ok=True)
-            found = measured(sizes, keep, asked.rounds, asked.postgresql)
-    if asked.page:
-        asked.page.write_text(page(found, load), encoding="utf-8")
-    if asked.json:
-        print(json.dumps([item.as_data() for item in found], indent=2))
-    else:
-        print("\n".join("  ".join(cell for cell in row(item) if cell) for item in found))
-    return int(not all(item.holds for item in found))
+            results = measured(sizes, keep, options.rounds, options.postgresql)
+    if options.page:
+        options.page.write_text(page(results, load), encoding="utf-8")
+    return show(results, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from benchmarks.result import Result, row
+from benchmarks.result import Result, show
 from benchmarks.submitting import servers
 from benchmarks.submitting.crowd import crowd
 from benchmarks.submitting.documents import document, grid, summary
@@ -49,19 +49,24 @@ def _timed(call: Callable[[], object]) -> tuple[float, float]:
 
 def measure(quick: bool = False, peer: str | None = None) -> list[Result]:
     """Every figure; those of PostgreSQL where this machine has one."""
-    found = figures(100 if quick else 1000)
+    costs = figures(100 if quick else 1000)
     results = [
         Result(
-            "durable submit, warm", found["submit_ms"], "ms", "raw sqlite3 insert", found["floor_ms"], BARS["ratio"]
+            "durable submit, warm",
+            costs["submit_ms"],
+            "ms",
+            "raw sqlite3 insert",
+            costs["floor_ms"],
+            BARS["ratio"],
         ),
-        Result("CPU of a warm submit above the insert", found["cpu_above_ms"], "ms", bar=2.0, bar_on="value"),
-        Result("p99 of a warm submit", found["p99_ms"], "ms", "its median", found["submit_ms"], BARS["p99_ratio"]),
+        Result("CPU of a warm submit above the insert", costs["cpu_above_ms"], "ms", bar=2.0, bar_on="value"),
+        Result("p99 of a warm submit", costs["p99_ms"], "ms", "its median", costs["submit_ms"], BARS["p99_ratio"]),
         Result(
             "bytes a stored receipt, SQLite",
-            found["stored_bytes"],
+            costs["stored_bytes"],
             "B",
             "document",
-            found["document_bytes"],
+            costs["document_bytes"],
             SQLITE_BYTES,
             "value",
         ),
@@ -76,7 +81,7 @@ def measure(quick: bool = False, peer: str | None = None) -> list[Result]:
         else:
             results += [*_trips(server), *_engine("PostgreSQL", lambda name: servers.new_database(server, name), quick)]
     if peer == "mlflow":
-        results += _beside_mlflow(found)
+        results += _beside_mlflow(costs)
     else:
         sys.stderr.write("MLflow is left out: ask for it with --peer mlflow, which installs it for this run\n")
     return results
@@ -226,24 +231,19 @@ def main() -> int:
     call = parser.parse_args()
     if call.warm:
         return _warm(call.rounds, call.folder, call.json)
-    found = measure(call.quick, call.peer)
-    if call.json:
-        print(json.dumps([item.as_data() for item in found], indent=2))
-    else:
-        print("\n".join("  ".join(cell for cell in row(item) if cell) for item in found))
-    return int(not all(item.holds for item in found))
+    return show(measure(call.quick, call.peer), as_json=call.json)
 
 
 def _warm(rounds: int, folder: Path | None, as_json: bool) -> int:
-    found = figures(rounds, folder)
-    found |= {f"{name}_cpu_ms": value for name, value in parts(rounds, folder).items()}
+    costs = figures(rounds, folder)
+    costs |= {f"{name}_cpu_ms": value for name, value in parts(rounds, folder).items()}
     if as_json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(costs, indent=2))
     else:
-        for name, value in found.items():
+        for name, value in costs.items():
             bar = f"   (bar: at most {BARS[name]:g})" if name in BARS else ""
             print(f"{name:>16}  {value:10.2f}{bar}")
-    return int(any(found[name] > bar for name, bar in BARS.items()))
+    return int(any(costs[name] > bar for name, bar in BARS.items()))
 
 
 if __name__ == "__main__":
