@@ -70,9 +70,9 @@ def runs(cases: Path, mapping: Path) -> Iterator[Run]:
         measured = peak(parsed)
         if parsed.receipt.run.kind != "training" or measured is None:
             continue
-        found = estimate(parsed, lanes.of(parsed.receipt.run.lane))
+        estimated = estimate(parsed, lanes.of(parsed.receipt.run.lane))
         name = parsed.receipt.run.label or parsed.receipt.run.launch
-        yield Run(parsed.receipt.run.launch, name[:44], parsed, found, measured, why_not(parsed, found))
+        yield Run(parsed.receipt.run.launch, name[:44], parsed, estimated, measured, why_not(parsed, estimated))
 
 
 def peak(parsed: Parsed) -> int | None:
@@ -104,7 +104,7 @@ def why_not(parsed: Parsed, made: MemoryEstimate) -> str:
 
 def calibrated(enough: list[Run]) -> dict[str, float]:
     """The error of each run with the factor of the lane's other configurations; runs without three others are out."""
-    found = {}
+    estimated = {}
     points = {run.id: point_of(run.parsed, run.made, run.measured) for run in enough}
     for run in enough:
         others = [
@@ -114,8 +114,8 @@ def calibrated(enough: list[Run]) -> dict[str, float]:
         ]
         factor = calibrate(others)
         if factor is not None:
-            found[run.id] = (1 + run.error) * factor.factor - 1
-    return found
+            estimated[run.id] = (1 + run.error) * factor.factor - 1
+    return estimated
 
 
 def main() -> int:
@@ -124,8 +124,8 @@ def main() -> int:
     parser.add_argument("--cases", type=Path, required=True)
     parser.add_argument("--mapping", type=Path, default=ROOT / "examples" / "lab" / "mapping.toml")
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
-    every = list(runs(asked.cases, asked.mapping))
+    options = parser.parse_args()
+    every = list(runs(options.cases, options.mapping))
     enough = [run for run in every if not run.why_not]
     left_out = calibrated(enough)
     plain_holds = bool(enough) and all(abs(run.error) <= PLAIN for run in enough)
@@ -143,7 +143,7 @@ def main() -> int:
         }
         for run in every
     ]
-    if asked.json:
+    if options.json:
         print(json.dumps({"runs": rows, "plain": plain_holds, "calibrated": calibrated_holds}, indent=1))
     else:
         _print(every, enough, left_out)

@@ -76,8 +76,8 @@ def compile_one(name: str) -> None:
     parsed = plan_of(_shape(name), name)
     setup = setup_of(parsed, Rulebook(()).lanes.of("tpu-maxtext"))
     assert setup is not None, "a shape states everything"
-    found = compile_step(setup)
-    print("\n" + json.dumps({key: getattr(found, key) for key in found.__slots__} | {"total": found.total}))
+    outcome = compile_step(setup)
+    print("\n" + json.dumps({key: getattr(outcome, key) for key in outcome.__slots__} | {"total": outcome.total}))
 
 
 def _shape(name: str) -> dict[str, Any]:
@@ -127,22 +127,22 @@ def _answer(name: str, dumps: Path, *, whole: bool) -> dict[str, Any] | None:
     if done.returncode:
         print(f"{name}: the compile ended with {done.returncode}: {error.strip()[-1500:]}", file=sys.stderr)
         return None
-    found = json.loads(out.strip().splitlines()[-1])
-    fits = found["total"] is not None
-    kept = {"fits": fits, "message": found["message"][:1000], "versions": found["versions"]}
+    outcome = json.loads(out.strip().splitlines()[-1])
+    fits = outcome["total"] is not None
+    kept = {"fits": fits, "message": outcome["message"][:1000], "versions": outcome["versions"]}
     if fits:
-        kept |= {"assigned": _assigned(dumps), "whole": found["peak"], "code": found["code"]}
+        kept |= {"assigned": _assigned(dumps), "whole": outcome["peak"], "code": outcome["code"]}
     return kept
 
 
 def _assigned(dumps: Path) -> int | None:
     """Bytes of the default memory space in the largest program that was dumped; None before its assignment stands."""
-    found = [
+    sizes = [
         int(match[1])
         for path in dumps.glob("*memory-usage-report.txt")
         if (match := re.search(r"Memory Space: default.*\nTotal bytes: (\d+)", path.read_text(encoding="utf-8")))
     ]
-    return max(found, default=None)
+    return max(sizes, default=None)
 
 
 def _versions() -> str:
@@ -181,8 +181,8 @@ def compare() -> list[dict[str, Any]]:
 
 def _named(message: str) -> int | None:
     """The need that a refusal names, as the product reads it; it is the whole of it, whatever the text calls it."""
-    found = failures(" ".join(message.split()))
-    return found[0].used_bytes if found else None
+    errors = failures(" ".join(message.split()))
+    return errors[0].used_bytes if errors else None
 
 
 def main() -> int:
@@ -193,12 +193,12 @@ def main() -> int:
     parser.add_argument("--only")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
-    if asked.one:
-        compile_one(asked.one)
+    options = parser.parse_args()
+    if options.one:
+        compile_one(options.one)
         return 0
-    if asked.compile:
-        compile_all(asked.only, whole=asked.whole)
+    if options.compile:
+        compile_all(options.only, whole=options.whole)
     rows = compare()
     sized = [row for row in rows if row["error"] is not None]
     near = sum(abs(row["error"]) <= NEAR for row in sized)
@@ -211,7 +211,7 @@ def main() -> int:
         "right": right,
         "rows": rows,
     }
-    if asked.json:
+    if options.json:
         print(json.dumps(told, indent=1))
     else:
         for row in rows:

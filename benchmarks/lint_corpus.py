@@ -103,9 +103,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--labels", type=Path, help="labels.jsonl, where it is not in the folder")
     parser.add_argument("--files", default="*", metavar="GLOB", help="only files of these names")
     parser.add_argument("--show", action="store_true", help="print what was wrong and what was missed")
-    asked = parser.parse_args(arguments)
-    total = score(asked.folder, asked.files, asked.labels)
-    if asked.show:
+    options = parser.parse_args(arguments)
+    total = score(options.folder, options.files, options.labels)
+    if options.show:
         for text in total.wrong:
             print(f"wrong:  {text}")
         for text in total.missed:

@@ -102,9 +102,9 @@ def _ms(call: Callable[[], object]) -> float:
 
 def measure(quick: bool = False) -> list[Result]:
     """Look-ups in the store and whole calls, beside one SELECT by signature."""
-    found = figures(QUICK if quick else WHOLE, 20 if quick else 200)
-    floor = ("one indexed SELECT", found.pop("floor"))
-    return [Result(f"preflight, {name}", value, "ms", *floor, BAR_MS, "value") for name, value in found.items()]
+    timings = figures(QUICK if quick else WHOLE, 20 if quick else 200)
+    floor = ("one indexed SELECT", timings.pop("floor"))
+    return [Result(f"preflight, {name}", value, "ms", *floor, BAR_MS, "value") for name, value in timings.items()]
 
 
 def figures(count: int, rounds: int, folder: Path | None = None) -> dict[str, float]:
@@ -136,9 +136,9 @@ def _calls(
 
     def call(path: str, status: str) -> Callable[[], object]:
         def run() -> None:
-            found = preflight(read_plan(path), lane, store)
-            if found.status != status:
-                raise RuntimeError(f"{path} is {found.status}, and not {status}: {found.why}")
+            answer = preflight(read_plan(path), lane, store)
+            if answer.status != status:
+                raise RuntimeError(f"{path} is {answer.status}, and not {status}: {answer.why}")
 
         return run
 
@@ -177,8 +177,8 @@ def main() -> int:
     parser.add_argument("--signatures", type=int, default=WHOLE)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--folder", type=Path, help="where the store is made")
-    asked = parser.parse_args()
-    for name, value in figures(asked.signatures, asked.rounds, asked.folder).items():
+    options = parser.parse_args()
+    for name, value in figures(options.signatures, options.rounds, options.folder).items():
         print(f"{value:10.3f} ms  {name}")
     return 0
 
