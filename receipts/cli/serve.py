@@ -30,14 +30,14 @@ def command(
 ) -> int:
     """Serve the store to a team: submits and questions over HTTP, and pages for a browser."""
     try:
-        from receipts.serve.run import Asked, serve
+        from receipts.serve.run import ServeOptions, serve
     except ModuleNotFoundError as missing:
         raise UsageError(
             f"the server needs {missing.name}; install it with: pip install 'frontier-receipts[serve]'"
         ) from None
     config = session.config
-    asked = Asked(listen, hosts, origins, rate, comparisons, config.webhooks, config.notify)
-    return serve(session.store_url, session.rulebook, asked, output.note)
+    options = ServeOptions(listen, hosts, origins, rate, comparisons, config.webhooks, config.notify)
+    return serve(session.store_url, session.rulebook, options, output.note)
 
 
 MCP_EPILOG = """\b

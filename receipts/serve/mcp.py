@@ -52,37 +52,37 @@ def mcp_server(store: Callable[[], Store]) -> MCPServer:
     @server.tool(annotations=READS)
     def compare(a: Word, b: Word, metric: Metric = registry.DEFAULT) -> dict[str, Any]:
         """Compare receipt B against A with their stored replicates: verdict, effect with interval, what changed."""
-        return answered(lambda asked: _data(asked.compare(a, b, metric=metric)))
+        return answered(lambda store: _data(store.compare(a, b, metric=metric)))
 
     @server.tool(annotations=READS)
     def explain_refusal(a: Word, b: Word, metric: Metric = registry.DEFAULT) -> dict[str, Any]:
         """Say why B cannot be compared with A, or what is missing: each reason with its rule, and what to do."""
-        return answered(lambda asked: _refusal(asked.compare(a, b, metric=metric)))
+        return answered(lambda store: _refusal(store.compare(a, b, metric=metric)))
 
     @server.tool(annotations=READS)
     def neighbours(receipt: Word, metric: Metric = registry.DEFAULT, limit: int = 10) -> dict[str, Any]:
         """List stored configurations that differ from a receipt in one axis, each compared; the best first."""
-        return answered(lambda asked: _data(asked.neighbours(receipt, metric=metric, limit=max(1, min(limit, 50)))))
+        return answered(lambda store: _data(store.neighbours(receipt, metric=metric, limit=max(1, min(limit, 50)))))
 
     @server.tool(annotations=READS)
     def bridge(a: Word, b: Word, metric: Metric = registry.DEFAULT) -> dict[str, Any]:
         """Split the gain from A to B into accepted one-axis comparisons, or name the runs that are missing."""
-        return answered(lambda asked: _data(asked.bridge(a, b, metric=metric)))
+        return answered(lambda store: _data(store.bridge(a, b, metric=metric)))
 
     @server.tool(annotations=READS)
     def show(receipt: Word) -> dict[str, Any]:
         """Show one receipt: what ran, where, on which path, what was measured, and the rules' verdict."""
-        return answered(lambda asked: _data(asked.get(receipt)))
+        return answered(lambda store: _data(store.get(receipt)))
 
     @server.tool(annotations=READS)
     def what_next(receipt: Word) -> dict[str, Any]:
         """Name the command that would decide an open receipt; empty if its verdict is not open."""
-        return answered(lambda asked: _next(asked.get(receipt)))
+        return answered(lambda store: _next(store.get(receipt)))
 
     @server.tool(annotations=READS)
     def preflight(plan: dict[str, Any]) -> dict[str, Any]:
         """Tell whether a plan (a receipt before its launch) is known to work or to fail, and what to try next."""
-        return answered(lambda asked: _data(asked.preflight(plan)))
+        return answered(lambda store: _data(store.preflight(plan)))
 
     return server
 

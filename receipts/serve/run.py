@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
 
 
-class Asked(NamedTuple):
+class ServeOptions(NamedTuple):
     """What the command was given."""
 
     listen: str
@@ -38,12 +38,12 @@ class Asked(NamedTuple):
     notify: tuple[str, ...] = ()
 
 
-def serve(url: str | None, rulebook: Rulebook, asked: Asked, note: Callable[[str], None]) -> int:
+def serve(url: str | None, rulebook: Rulebook, options: ServeOptions, note: Callable[[str], None]) -> int:
     """Serve until a signal ends it. Raises UsageError for an address that may not be served, and StoreError."""
-    host, port = address(asked.listen)
-    server = prepared(url, rulebook, asked, host)
+    host, port = address(options.listen)
+    server = prepared(url, rulebook, options, host)
     who = "everybody on this machine may do everything" if server.settings.open else "tokens are asked for"
-    note(f"serving {server.opened.url} at http://{asked.listen}; {who}; end it with Ctrl-C")
+    note(f"serving {server.opened.url} at http://{options.listen}; {who}; end it with Ctrl-C")
     running = uvicorn.Server(
         uvicorn.Config(
             with_pages(server),
@@ -60,7 +60,7 @@ def serve(url: str | None, rulebook: Rulebook, asked: Asked, note: Callable[[str
     try:
         running.run()
     except SystemExit:
-        raise ReceiptsError(f"{asked.listen} cannot be listened on; is another server running there?") from None
+        raise ReceiptsError(f"{options.listen} cannot be listened on; is another server running there?") from None
     return 0
 
 
@@ -79,13 +79,13 @@ def with_pages(server: Server) -> Starlette:
     return application(server, OPERATIONS, routes(server))
 
 
-def prepared(url: str | None, rulebook: Rulebook, asked: Asked, host: str) -> Server:
+def prepared(url: str | None, rulebook: Rulebook, options: ServeOptions, host: str) -> Server:
     """A server that may listen at a host. Raises UsageError where it may not, and StoreError."""
     try:
-        parse(asked.rate)
+        parse(options.rate)
     except ValueError:
-        raise UsageError(f"--rate {asked.rate}: write how many a second, minute or hour: 1000/second") from None
-    to = targets(asked.webhooks, asked.notify)
+        raise UsageError(f"--rate {options.rate}: write how many a second, minute or hour: 1000/second") from None
+    to = targets(options.webhooks, options.notify)
     opened = open_store(url, create=True)
     try:
         from receipts.store.tokens import Tokens
@@ -93,18 +93,18 @@ def prepared(url: str | None, rulebook: Rulebook, asked: Asked, host: str) -> Se
         local = is_local(host)
         guarded = bool(Tokens(opened.database).all())
         # A name of its own means a proxy in front, which hands on what others send.
-        others = [f"--host {name}" for name in asked.hosts if name.lower() not in LOCAL]
+        others = [f"--host {name}" for name in options.hosts if name.lower() not in LOCAL]
         if not guarded and (not local or others):
-            option = f"--listen {asked.listen}" if not local else others[0]
+            option = f"--listen {options.listen}" if not local else others[0]
             raise UsageError(
                 f"{option}: whoever reaches this server could change the store; give tokens first: "
                 "receipts token add NAME --scope read"
             )
-        if not local and not asked.hosts:
-            raise UsageError(f"--listen {asked.listen}: say which name it answers to: --host receipts.example.org")
-        limits = Limits(rate=asked.rate, comparisons=asked.comparisons)
-        hosts = tuple(dict.fromkeys((*LOCAL, *(item.lower() for item in asked.hosts))))
-        return Server(opened, rulebook, Settings(hosts, asked.origins, not guarded, limits), to)
+        if not local and not options.hosts:
+            raise UsageError(f"--listen {options.listen}: say which name it answers to: --host receipts.example.org")
+        limits = Limits(rate=options.rate, comparisons=options.comparisons)
+        hosts = tuple(dict.fromkeys((*LOCAL, *(item.lower() for item in options.hosts))))
+        return Server(opened, rulebook, Settings(hosts, options.origins, not guarded, limits), to)
     except BaseException:
         opened.close()
         raise

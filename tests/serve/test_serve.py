@@ -19,7 +19,7 @@ from receipts.base.errors import UsageError
 from receipts.cli import main
 from receipts.serve.limits import Limits
 from receipts.serve.operations import OPERATIONS
-from receipts.serve.run import Asked, address, is_local, prepared, with_pages
+from receipts.serve.run import ServeOptions, address, is_local, prepared, with_pages
 from receipts.serve.server import Server, Settings
 from receipts.store import open_store
 from receipts.store.tokens import INCLUDES, Tokens
@@ -346,7 +346,7 @@ def test_another_host_s_name_and_another_site_are_refused(client: TestClient) ->
 
 
 def test_an_address_that_others_reach_needs_tokens_and_a_name(server: Server) -> None:
-    asked = Asked("0.0.0.0:8700", ("r.example",), (), "9/second", 1)
+    asked = ServeOptions("0.0.0.0:8700", ("r.example",), (), "9/second", 1)
     url = server.opened.url
     with pytest.raises(UsageError, match="receipts token add"):
         prepared(url, server.rulebook, asked, "0.0.0.0")

@@ -100,7 +100,7 @@ def export(
     store: Store,
     place: Path,
     form: Format,
-    asked: ExportOptions,
+    options: ExportOptions,
     *,
     force: bool = False,
     progress: Progress | None = None,
@@ -112,8 +112,8 @@ def export(
     from receipts.store.transfer.export import snapshot
 
     with snapshot(store) as state:
-        about = About(state.identity, datetime.now(UTC), asked.whole, asked.words())
-        work = _Work(state, asked, progress)
+        about = About(state.identity, datetime.now(UTC), options.whole, options.words())
+        work = _Work(state, options, progress)
         write = {"parquet": _parquet, "jsonl": _jsonl, "csv": _csv}[form]
         size = write(work, about, place, force)
     return Exported(str(place), form, work.counts(), size)
@@ -151,16 +151,16 @@ def _csv(work: _Work, about: About, place: Path, force: bool) -> int:
 
     with whole_file(place, force=force) as file:
         with file.open("w", encoding="utf-8", newline="") as stream:
-            work.write_receipts(Comma(stream, raw=work.asked.raw))
+            work.write_receipts(Comma(stream, raw=work.options.raw))
         return file.stat().st_size
 
 
 class _Work:
     """One state of a store on its way to a writer."""
 
-    def __init__(self, state: Snapshot, asked: ExportOptions, progress: Progress | None) -> None:
+    def __init__(self, state: Snapshot, options: ExportOptions, progress: Progress | None) -> None:
         self._state = state
-        self.asked = asked
+        self.options = options
         self._progress = progress
         self._count: Counter[str] = Counter()
         # Ids as 32 bytes: of a part of a million receipts a set of texts would take twice the room.
@@ -204,13 +204,13 @@ class _Work:
     def _places(self, by_folder: bool) -> dict[Partition, array[int]]:
         places: dict[Partition, array[int]] = {}
         everything = Partition("", "")
-        asked = self.asked
-        for place in self._state.places(asked.filters):
-            if (asked.since and place.ran < asked.since) or (asked.until and place.ran >= asked.until):
+        options = self.options
+        for place in self._state.places(options.filters):
+            if (options.since and place.ran < options.since) or (options.until and place.ran >= options.until):
                 continue
             key = Partition(week(place.ran), place.lane) if by_folder else everything
             places.setdefault(key, array("q")).append(place.seq)
-            if not asked.whole:
+            if not options.whole:
                 self._chosen.add(bytes.fromhex(place.id))
         return places
 
@@ -228,7 +228,7 @@ class _Work:
     def _claims(self, writer: Writer) -> None:
         """Claims; of a part of the store those alone whose verdicts stand on receipts of that part."""
         wanted: set[str] | None = None
-        if not self.asked.whole:
+        if not self.options.whole:
             stands: dict[str, bool] = {}
             for item in self._state.claim_verdicts():
                 stands[item.about or ""] = stands.get(item.about or "", True) and self._has(item.subjects)
@@ -254,7 +254,7 @@ class _Work:
         column: str = "receipt",
         wanted: set[str] | None = None,
     ) -> None:
-        if name in ("seals", "erased", "origins") and not self.asked.whole:
+        if name in ("seals", "erased", "origins") and not self.options.whole:
             return  # a seal over rows of which some are left out can hold no more
         rows = map(plain_row, self._state.rows(name))
         if wanted is not None:
@@ -262,7 +262,7 @@ class _Work:
         self._add(writer, name, rows, all_of=wanted is not None or name in ("purges", "claims", "claim_supersessions"))
 
     def _add(self, writer: Writer, name: str, rows: Iterable[Row], *, all_of: bool = False) -> None:
-        for chunk in _chunks(rows if all_of or self.asked.whole else filter(self._speaks, rows)):
+        for chunk in _chunks(rows if all_of or self.options.whole else filter(self._speaks, rows)):
             writer.add(name, chunk)
             self._count[name] += len(chunk)
 

@@ -27,26 +27,26 @@ ForeignFormat = Literal["mllog", "mlflow", "hud-v3"]
 Chosen = Iterable[tuple["Entry", "Parsed"]]
 
 
-def export_foreign(store: Store, place: Path, form: ForeignFormat, asked: ExportOptions, *, force: bool) -> int:
+def export_foreign(store: Store, place: Path, form: ForeignFormat, options: ExportOptions, *, force: bool) -> int:
     """Write the current launches that fit; returns their number.
 
     ``mllog`` and ``mlflow`` fill a folder, ``hud-v3`` is a file. Raises UsageError where the place may not be written.
     """
-    chosen = _chosen(store, asked)
+    chosen = _chosen(store, options)
     if form == "hud-v3":
         with whole_file(place, force=force) as file:
             return _hud(chosen, file)
     with whole_folder(place, force=force) as folder:
         count = _logs(chosen, folder) if form == "mllog" else _runs(chosen, folder, place)
-        about = {"format": form, "exported_at": datetime.now(UTC), "launches": count, "conditions": asked.words()}
+        about = {"format": form, "exported_at": datetime.now(UTC), "launches": count, "conditions": options.words()}
         (folder / ABOUT).write_bytes(orjson.dumps(about, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z) + b"\n")
         return count
 
 
-def _chosen(store: Store, asked: ExportOptions) -> Iterator[tuple[Entry, Parsed]]:
-    for entry in store.find(asked.filters and asked.filters._replace(superseded=False)):
+def _chosen(store: Store, options: ExportOptions) -> Iterator[tuple[Entry, Parsed]]:
+    for entry in store.find(options.filters and options.filters._replace(superseded=False)):
         at = entry.finished or entry.started
-        if (asked.since is None or at >= asked.since) and (asked.until is None or at < asked.until):
+        if (options.since is None or at >= options.since) and (options.until is None or at < options.until):
             yield entry, store.parsed(entry.id)
 
 
