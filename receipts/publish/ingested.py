@@ -26,13 +26,13 @@ _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
 def page(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequence[str]) -> Page:
-    """The whole page; of files that no reader knows no more than that, and what is broken."""
+    """The whole page; of files that no reader knows no more than that, what is broken, and lines like steps."""
     folder = _folder(files)
     sections = [Section("files", "Files", tables=(_files(files, folder),))]
     answer = (f"{counted(len(files), 'file')}{f' of {folder}' if folder else ''}",)
     if not any(file.readings for file in files):
-        broken = [item for item in ingested.messages if item.kind == "broken"]
-        return Page("Ingest", answer, sections=(*sections, *_remarks(broken, passed_by, 0)))
+        told = [item for item in ingested.messages if item.kind == "broken" or (item.where and item.where.place.line)]
+        return Page("Ingest", answer, sections=(*sections, *_remarks(told, passed_by, 0)))
     if ingested.leaves:
         of_one = files[0].name if len(files) == 1 else folder
         leaves = table_of("", "leaf | value… | from", _rows(ingested.leaves, of_one))

@@ -14,6 +14,7 @@ from receipts.ingest.evidence.registry import file_readers
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.stream import HEAD, MAX_LINE, Source
 from receipts.ingest.evidence.turned import newest_first, turned
+from receipts.ingest.evidence.unread import steps_unread
 from receipts.ingest.evidence.unwrap import MAX_SIZE, unwrapped
 
 Progress = Callable[[int], None]
@@ -49,7 +50,8 @@ def read(path: Path, name: str | None = None, progress: Progress | None = None) 
         readings = []
         remarks.append(Remark("broken", "neither text nor a binary form that a reader knows", Place()))
     else:
-        readings = _log(source, progress)
+        readings, unread = _log(source, progress)
+        remarks.extend(unread)
     if source.broken:
         remarks.append(Remark("broken", f"{source.broken}; what stands before it was read", Place()))
     if source.long_lines:
@@ -59,8 +61,8 @@ def read(path: Path, name: str | None = None, progress: Progress | None = None) 
     return FileEvidence(path, source.name, source.sha256, size, tuple(readings), tuple(remarks), cut)
 
 
-def _log(source: Source, progress: Progress | None) -> list[Reading]:
-    """The readings of a log; of a short one, as it was before a terminal or a page broke its lines."""
+def _log(source: Source, progress: Progress | None) -> tuple[list[Reading], list[Remark]]:
+    """The readings of a log, and what is unread; of a short one, as it was before a terminal or a page broke it."""
     chunks = _watched(source, progress)
     begun: list[bytes] = []
     for chunk in chunks:
@@ -69,12 +71,14 @@ def _log(source: Source, progress: Progress | None) -> list[Reading]:
             cut = bare(begun[0][:HEAD])
             readings = scan(map(cut, chain(begun, chunks)))
             text = source.document() if newest_first(readings) else None
-            return readings if text is None else turned(cut(text))
+            readings = readings if text is None else turned(cut(text))
+            return readings, steps_unread(cut(begun[0]), readings)
     text = b"".join(begun)
     text = bare(text)(text)
     readings = scan([text])
     readings = turned(text) if newest_first(readings) else unwrapped(text, readings)
-    return without_prose(text.decode("utf-8", "replace"), readings)
+    readings = without_prose(text.decode("utf-8", "replace"), readings)
+    return readings, steps_unread(text, readings)
 
 
 def _watched(source: Source, progress: Progress | None) -> Iterator[bytes]:

@@ -234,6 +234,7 @@ def test_nvml_in_the_allocators_report_hides_the_message() -> None:
     [
         ("[5.1] Out of memory: Killed process 42 (python) total-vm:1kB", None),
         ("slurmstepd: error: Detected 1 oom_kill event in StepId=7.0", None),
+        ("srun: error: node7: task 3: Out Of Memory", None),
         ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4096 bytes. Error code 12", 4096),
         ("numpy.core._exceptions._ArrayMemoryError: Unable to allocate 2.00 GiB for an array", 2 * GIB),
     ],
@@ -241,6 +242,19 @@ def test_nvml_in_the_allocators_report_hides_the_message() -> None:
 def test_the_hosts_memory_is_another_class(text: str, requested: int | None) -> None:
     failure = only(text)
     assert (failure.class_, failure.requested_bytes) == ("host", requested)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RuntimeError: DataLoader worker (pid 77) is killed by signal: Killed. ",
+        "RuntimeError: DataLoader worker (pid(s) 77, 78) is killed by signal: Bus error. ",
+        "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).",
+    ],
+)
+def test_a_worker_that_a_signal_ended_may_have_lacked_memory(text: str) -> None:
+    failure = only(text)
+    assert (failure.is_oom, failure.class_) == (None, "host")
 
 
 def test_paddles_allocator_and_the_hosts_errno_are_failures() -> None:

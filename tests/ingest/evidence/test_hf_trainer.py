@@ -227,6 +227,13 @@ def test_a_slow_bar_right_above_a_record_tells_its_step() -> None:
     assert steps.get(4, "loss") == 1.25
 
 
+def test_a_bar_in_a_narrow_terminal_has_no_blocks() -> None:
+    found = read(
+        "  7% 14/200 [06:55<1:31:45, 29.60s/it]\nnoted\n" + record() + "\n  8% 15/200 [07:27<1:34:11, 30.55s/it]\n"
+    )
+    assert found.steps.numbers() == [15]
+
+
 def test_a_quick_bar_above_a_record_may_be_of_an_earlier_step() -> None:
     record = "{'loss': 1.5, 'learning_rate': 1e-05, 'epoch': 0.1}\n"
     bars = "  4%|#  | 17/500 [00:01<00:31, 15.24it/s]\n", "  4%|#  | 20/500 [00:01<00:31, 15.24it/s]\n"

@@ -121,3 +121,12 @@ def test_a_record_cut_before_its_end_keeps_what_was_printed_whole(rest: str) -> 
 
 def test_the_beginning_of_another_programs_record_is_none() -> None:
     assert not scan([b"step 20 | loss 6.54321 | 250.50 ms\nstep 21 | loss 6.5 | 250.50 ms\n"], [LlmC])
+
+
+def test_the_table_of_a_log_that_ends_before_its_first_step_is_read() -> None:
+    found = read("| micro batch size B | 4        |\n| sequence length T  | 1024     |\n| device             | N7 |\n")
+    assert {path: item.value for path, item in found.stated.items()} == {
+        "batch.micro_batch": 4,
+        "batch.sequence_length": 1024,
+        "hardware.accelerator": "N7",
+    }

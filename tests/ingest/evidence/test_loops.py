@@ -76,7 +76,8 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
     "nemo_automodel": (
         "2026-03-02 10:00:00 | INFO | root | step 7 | epoch 0 | loss 2.5000 | grad_norm 1.5000 | lr 1.00e-05"
         " | mem 30.25 GiB | tps 4521.12(564.30/gpu) | num_label_tokens 3012",
-        {"loss": 2.5, "grad_norm": 1.5, "tokens_per_second": 4521.12, "peak_bytes": 30.25 * GIB},
+        {"loss": 2.5, "grad_norm": 1.5, "tokens_per_second": 4521.12}
+        | {"tokens_per_second_per_chip": 564.3, "peak_bytes": 30.25 * GIB},
     ),
     "jax_loop": (
         '{"step": 7, "loss": 2.5, "tokens_per_second": 1000, "step_time_ms": 125.0}',

@@ -171,3 +171,27 @@ def test_a_printed_program_is_known_by_the_digest_of_its_lines() -> None:
 def test_a_program_without_an_end_states_no_digest() -> None:
     readings = scan([b"    code = f.read()\nimport torch\n"], [PrintedProgram])
     assert all("code.imported_digest" not in reading.stated for reading in readings)
+
+
+def test_a_log_of_validations_alone_gives_means_over_intervals() -> None:
+    found = read("".join(line(step, 60_000 + 160 * step, "val_loss:4.5000 ") for step in (100, 200, 250)))
+    assert found.means is not None
+    assert found.means.steps == [100, 50]
+    assert found.means.seconds == pytest.approx([0.16, 0.16])
+
+
+def test_every_tenth_step_gives_means_and_no_steps_time() -> None:
+    found = read(line(10, 9000) + line(20, 10_000) + line(30, 11_500))
+    assert found.steps.column("step_seconds") == [None, None, None]
+    assert found.means is not None
+    assert found.means.seconds == pytest.approx([0.1, 0.15])
+
+
+def test_where_single_steps_have_times_there_are_no_means() -> None:
+    assert read(line(20, 2000) + line(21, 2105) + line(31, 3200)).means is None
+
+
+def test_a_head_that_names_the_device_gives_chips() -> None:
+    found = read("Running on device_name=NVIDIA H200 with world_size=8\n" + line(20, 2000) + line(21, 2100))
+    assert found.stated["hardware.chips"].value == 8
+    assert found.stated["hardware.accelerator"].value == "NVIDIA H200"

@@ -298,3 +298,15 @@ def test_a_pool_of_nothing_is_no_memory() -> None:
     mixed = read(step(1, memory="0.00") + step(2))
     assert [row.peak_reserved_bytes for row in mixed.memory] == [40 * 2**30]
     assert mixed.memory_unavailable is None
+
+
+def test_a_rank_without_the_last_stage_prints_no_loss() -> None:
+    found = read(step(1, loss="-1.0000") + step(2, loss="-1.0000"))
+    assert (found.steps.column("loss"), found.diverged) == ([None, None], None)
+    assert found.steps.get(2, "mfu") == pytest.approx(0.315)
+    assert any("last stage" in remark.text for remark in found.remarks)
+
+
+def test_of_two_ranks_the_one_that_has_a_loss_gives_it() -> None:
+    found = read(step(1, rank=7) + step(1, loss="-1.0000"))
+    assert found.steps.get(1, "loss") == 7.12345

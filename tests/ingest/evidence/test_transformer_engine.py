@@ -98,6 +98,9 @@ def test_ranks_are_told_apart() -> None:
         "the log must say `Running with FusedAttention backend`, else look again",
         '"message": "Running with FlashAttention backend (version %s)",',
         "Running with FlashAttention: True",
+        '    "fused": "Selected backend = FusedAttention",',
+        'assert "Selected backend = FlashAttention" in log',
+        'lines = ["Selected backend = UnfusedDotProductAttention", "done"]',
     ],
 )
 def test_quoted_source_and_prose_select_nothing(line: str) -> None:

@@ -43,7 +43,12 @@ _HOST = re.compile(
     r"|\boom-kill\b|\boom_kill event|invoked oom-killer|\bOOMKilled\b|\bOOM Killed\b"
     r"|\[Errno 12\] Cannot allocate memory"
     r"|ray\.exceptions\.OutOfMemoryError|due to the node running low on memory"
+    r"|\bsrun: error: [^\n]{1,80}: Out Of Memory"
     r"|\bExceeded job memory limit|\bstd::bad_alloc\b|^(?:\w+\.)?(?:numpy\S{0,40})?MemoryError\b(?!: Unable)"
+)
+# A process of the host that a signal ended, for want of memory or for another reason.
+_WORKER = re.compile(
+    r"DataLoader worker \(pid[^:]{1,60}\) is killed by signal: (?:Killed|Bus error)|insufficient shared memory \(shm\)"
 )
 # PaddlePaddle's allocator; its units are of base 1024.
 _PADDLE = re.compile(
@@ -110,6 +115,8 @@ def _paddle(text: str) -> Iterator[AllocationFailure]:
 def _host(text: str) -> Iterator[AllocationFailure]:
     if match := _HOST.search(text):
         yield _failure(text, match, "host", requested_bytes=size(match["bytes"] or match[2]))
+    elif match := _WORKER.search(text):
+        yield _failure(text, match, "host", is_oom=None)
 
 
 def _failure(

@@ -10,7 +10,8 @@ _RANK = re.compile(
 )
 _REPEATED = re.compile(r"\[repeated (\d{1,7})x across cluster\]")
 _ALONE = re.compile(r"\s*\[repeated (\d{1,7})x across cluster\]")
-_CALL = re.compile(r"""(?:\(\s*[fr]?["']|`)$""")
+# A string of a program: an argument, a value, what is looked for.
+_STRING = re.compile(r"""(?:(?:[(\[=:+]|\b(?:in|not|and|or|if|return|assert))\s*[fr]?["']|`)$""")
 _BARE = re.compile(r"""^\s*[fr]?["']$""")
 
 
@@ -33,6 +34,6 @@ def repeated_before(line: str) -> int | None:
 
 
 def is_source(text: str, at: int) -> bool:
-    """Whether the message at ``at`` is quoted: a string of a traceback's source (``info("Running …``), or prose."""
+    """Whether the message at ``at`` is quoted: a string of a program (``info("Running …``), or prose."""
     before = text[max(0, at - 80) : at]
-    return bool(_CALL.search(before) or (at <= 80 and _BARE.search(before)))
+    return bool(_STRING.search(before) or (at <= 80 and _BARE.search(before)))

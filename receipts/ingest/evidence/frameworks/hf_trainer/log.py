@@ -110,7 +110,7 @@ class HfTrainer(RecordReader):
 
     def spans(self, text: str) -> Spans:
         """Figures, and the step where there is one, of a line with one dictionary of training and no progress bar."""
-        if text.count("{") != 1 or "%|" in text or "callbacks" in text or HINT.search(text):
+        if text.count("{") != 1 or BAR.search(text) or "callbacks" in text or HINT.search(text):
             return {}
         return {name: span for name, span in super().spans(text).items() if name not in _SIGNS}
 
@@ -137,7 +137,7 @@ class HfTrainer(RecordReader):
             self._keep(rows.values("loss")[:-1], rows.values("grad_norm")[:-1], rows.lines)
             self._pending, self._echoed = (figures, rows.lines[-1]), echo
         rest = rows.text[rows.text.rfind("}") + 1 :]
-        if "%|" in rest:
+        if BAR.search(rest):
             self._bar(rest)
         else:
             self._places.hint(rest, rows.lines[-1])
@@ -151,7 +151,7 @@ class HfTrainer(RecordReader):
         """Take a line that is no record."""
         if ("'" in text or '"' in text) and self._dictionaries(text, number):
             return
-        if "%|" in text:
+        if BAR.search(text):
             self._bar(text)
             self._places.bar(text, number)
         elif not self._block:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-BAR = re.compile(r"%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*\[")
+# A narrow terminal has no room for the bar itself: `8% 15/200 [07:27<…`.
+BAR = re.compile(r"\d%(?:\|[^|]{0,400}\|)?\s*(\d{1,12})/(\d{1,12})\s*\[")
 # A bar whose steps take so long that it was drawn anew after each of them: tqdm draws ten times a second.
 _SLOW_BAR = re.compile(
-    r"(?<!\d)\d{1,3}%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*"
+    r"(?<!\d)\d{1,3}%(?:\|[^|]{0,400}\|)?\s*(\d{1,12})/(\d{1,12})\s*"
     r"\[[^\]]{0,60},\s*(?:[\d.]{1,12}s/it|[0-4]\.\d{1,4}it/s)\]\s*$"
 )
 _TITLE = re.compile(r"([A-Za-z][\w ]{2,40}):\s*$")

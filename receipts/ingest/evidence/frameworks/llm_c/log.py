@@ -144,6 +144,8 @@ class LlmC(RecordReader):
         text = f"{name} | {word}"
         whole = value is not None and value.is_integer() and 1 <= value < _WHOLE
         if name in _CONFIGURATION and whole:
+            # Names that end in its symbol are its own: a log that ends before the first step has its table.
+            self._lines += name[-1].isupper()
             self.reading.state(_CONFIGURATION[name], int(value or 0), text, line)
         elif name == "total batch size" and whole:
             self.reading.counters["tokens_per_step"] = int(value or 0)

@@ -9,12 +9,14 @@ steps.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from operator import ne, sub
 from statistics import median
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.frameworks.modded_nanogpt.program import PrintedProgram
+from receipts.ingest.evidence.intervals import IntervalMeans
 from receipts.ingest.evidence.numbers import FIGURE, number
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
@@ -30,6 +32,7 @@ _GPU = re.compile(r"\|\s{1,8}(\d{1,3})\s{1,8}((?:NVIDIA|AMD) \S.{0,40}?)\s{2,}(?
 _RUNNING = re.compile(
     r"Running (Python|PyTorch|Triton version) ([\w.+-]{1,60})(?:.{0,40}compiled for CUDA ([\d.]{1,10}))?"
 )
+_DEVICE = re.compile(r"Running on device_name=(\S.{1,60}?) with world_size=(\d{1,6})(?!\w)")
 _SETTING = re.compile(r"(?<!\w)(world_size|grad_accum_steps|train_batch_tokens|train_seq_len):(\d{1,12})(?!\S)")
 _PATHS: Final = vocabulary.table("modded_nanogpt")["configuration"]
 _UNTIMED: Final = 10
@@ -66,6 +69,8 @@ class ModdedNanogpt(RecordReader):
         self._reset = 0
         self._total = 0.0
         self._synced: list[int] = []
+        self._clock: dict[int, float] = {}
+        self._device: tuple[str, int, int] | None = None
         self._gpus: dict[int, tuple[str, int]] = {}
         self._memory: MemoryRow | None = None
         self._versions: list[tuple[str, str, str, int]] = []
@@ -112,6 +117,8 @@ class ModdedNanogpt(RecordReader):
             time if count == 1 and time > 0 else ABSENT for count, time in zip(gone, spent, strict=True)
         ]
         self._last = self._taken = rows.steps[-1], clock[-1]
+        if len(self._clock) < _MAX_SYNCED:
+            self._clock.update(zip(rows.steps, clock, strict=True))
         if min(rows.steps) <= _UNTIMED and _AVERAGE.search(rows.text):
             self.starts.update(step for step in rows.steps if step <= _UNTIMED)
         self.put(rows)
@@ -122,6 +129,7 @@ class ModdedNanogpt(RecordReader):
             self._total = seconds
         if len(self._synced) < _MAX_SYNCED:
             self._synced.append(step + 1)
+            self._clock[step] = seconds
         if self._last[0] < step:
             # The line of the step itself was left out: the clock stood still from here on.
             self._last = (step, seconds)
@@ -138,6 +146,8 @@ class ModdedNanogpt(RecordReader):
         elif match := _GPU.search(text):
             if len(self._gpus) < _MAX_GPUS:
                 self._gpus.setdefault(int(match[1]), (match[2], number))
+        elif match := _DEVICE.search(text):
+            self._device = match[1], int(match[2]), number
         elif (match := _RUNNING.search(text)) and len(self._versions) < 10:
             self._versions.append((match[1], match[2], match[3] or "", number))
         return False
@@ -157,7 +167,12 @@ class ModdedNanogpt(RecordReader):
             name, line = next(iter(self._gpus.values()))
             reading.state("hardware.chips", len(self._gpus), f"{len(self._gpus)} rows of nvidia-smi", line)
             reading.state("hardware.accelerator", name, name, line)
+        elif self._device is not None:
+            name, chips, line = self._device
+            reading.state("hardware.chips", chips, f"world_size={chips}", line)
+            reading.state("hardware.accelerator", name, name, line)
         self._batch()
+        self._means()
         if self._validation is not None and self._total > 0:
             # The clock leaves out validation, and begins when its warm-up has ended.
             _, text, line = self._validation
@@ -170,6 +185,19 @@ class ModdedNanogpt(RecordReader):
             if cuda:
                 reading.state("platform.cuda", cuda, f"compiled for CUDA {cuda}", line)
         return reading
+
+    def _means(self) -> None:
+        """Where no single step has a time, the clock of every n-th line, or of every validation, gives means."""
+        if any(seconds is not None for seconds in self.reading.steps.column("step_seconds")):
+            return
+        spans = [
+            (later - step, end - begin)
+            for (step, begin), (later, end) in pairwise(sorted(self._clock.items()))
+            if end > begin and step >= self._reset
+        ]
+        if spans:
+            seconds, counts = [time / count for count, time in spans], [count for count, _ in spans]
+            self.reading.means = IntervalMeans(seconds, counts, "train_time")
 
     def _batch(self) -> None:
         """What forks print of their settings; the batch is counted in tokens, and a receipt's in sequences."""

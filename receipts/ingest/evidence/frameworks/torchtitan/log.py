@@ -31,6 +31,8 @@ _COUNTS = re.compile(r"(\d{1,9}) \w{2,5} (memory allocation retries|OOM errors t
 _DUMP = re.compile(r"Dumping (?:profiler )?traces at step (\d{1,12})")
 _START = re.compile(r"Training starts at step (\d{1,12})")
 _RATE: Final = "tokens_per_second_per_chip"
+# Of a rank that does not hold the last stage of the pipeline.
+_NO_LOSS: Final = -1.0
 # Characters before a record in which words make it one of an evaluation.
 _NEAR: Final = 24
 _MAX_RANKS: Final = 65_536
@@ -76,7 +78,7 @@ class Torchtitan(RecordReader):
         self._counts: dict[str, int] = {}
         self._asked = True
         self._step_tokens: float | None = None
-        self._foreign = False
+        self._foreign = self._lossless = False
 
     def line(self, text: str, number: int) -> bool:
         """Take one line, without what is left of its colours."""
@@ -113,6 +115,15 @@ class Torchtitan(RecordReader):
             for step, rank in zip(rows.steps, ranks, strict=True):
                 if why := self._disturbed.pop(rank, None) or self._disturbed.pop(None, None):
                     self.reading.not_steady.setdefault(step, why)
+        losses = figures.get("loss", ())
+        if _NO_LOSS in losses:
+            figures["loss"] = kept = [ABSENT if loss == _NO_LOSS else loss for loss in losses]
+            if max(kept) == ABSENT:
+                del figures["loss"]
+            if not self._lossless:
+                self._lossless = True
+                what = "loss -1.0 is no loss: this rank does not hold the last stage of the pipeline"
+                self.reading.remark("missing", what, rows.lines[list(losses).index(_NO_LOSS)])
         self.put(rows)
 
     def finish(self) -> Reading | None:
