@@ -242,6 +242,27 @@ def test_annotations_are_commands_of_one_line_with_their_signs_escaped(
         ("Peak memory is 2.0× lower.", True, 1 / 2.05, 1 / 1.95),
         ("This gives +13.3 % throughput.", False, 1.1325, 1.1335),
         ("Throughput changed by −34 %.", False, 0.655, 0.665),
+        ("It uses 2.5x less memory.", True, 1 / 2.55, 1 / 2.45),
+        ("It uses a third less memory.", True, 2 / 3 - 0.05, 2 / 3 + 0.05),
+        ("It saves a third of the memory.", True, 2 / 3 - 0.05, 2 / 3 + 0.05),
+        ("It takes a third of the memory.", True, 1 / 3 - 0.05, 1 / 3 + 0.05),
+        ("Step time was cut by a third.", True, 2 / 3 - 0.05, 2 / 3 + 0.05),
+        ("Peak memory fell to half.", True, 0.45, 0.55),
+        ("Peak memory fell by two thirds.", True, 1 / 3 - 0.05, 1 / 3 + 0.05),
+        ("It is a quarter faster.", False, 1.2, 1.3),
+        ("It is three times as fast.", False, 2.5, 3.5),
+        ("It is twice as slow.", False, 1 / 2.5, 1 / 1.5),
+        ("A step takes half the time.", True, 0.45, 0.55),
+        ("A step takes half as long.", True, 0.45, 0.55),
+        ("It is one and a half times as fast.", False, 1.4, 1.6),
+        ("Memory is reduced by a factor of 3.", True, 1 / 3.5, 1 / 2.5),
+        ("It gives a threefold reduction in memory.", True, 1 / 3.5, 1 / 2.5),
+        ("Memory fell by an order of magnitude.", True, 1 / 15, 1 / 5),
+        ("Throughput is within 2 % of the baseline.", False, 0.975, 1.025),
+        ("Throughput fell to 60 % of the baseline.", False, 0.595, 0.605),
+        ("Step time improved by a factor of 2.5.", True, 1 / 2.55, 1 / 2.45),
+        ("It is at least 30 % faster.", False, 1.295, float("inf")),
+        ("Throughput is at most 2 % lower.", False, 0.975, 1.9),
     ],
 )
 def test_a_factor_and_a_percentage_become_the_ratio_that_they_mean(
@@ -258,3 +279,59 @@ def test_slower_may_be_said_of_the_rate_or_of_the_time() -> None:
     said = ratios(item, lower_is_better=False)
     assert any(one.contains(0.75) for one in said)
     assert any(one.contains(0.8) for one in said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A step takes [a fifth less time](receipt:<a0>..<b0>).",
+        "It is [a quarter faster](receipt:<a0>..<b0>).",
+        "Step time was [cut by a fifth](receipt:<a0>..<b0>).",
+        "Step time fell [to four fifths](receipt:<a0>..<b0>).",
+        "Step time [improved by 20 %](receipt:<a0>..<b0>).",
+        "Step time [improved by 25 %](receipt:<a0>..<b0>).",
+        "Step time fell [by 160 ms](receipt:<a0>..<b0>).",
+        "It saves [−160 ms per step](receipt:<a0>..<b0>).",
+        "It is [at least 1.2× faster](receipt:<a0>..<b0>).",
+        "It is [up to 30 % faster](receipt:<a0>..<b0>).",
+        "It is [less than 30 % faster](receipt:<a0>..<b0>).",
+        "It costs [at most 2 % throughput](receipt:<a0>..<b0>).",
+        "Going back would be slower: [0.8× the step time](receipt:<a0>..<b0>).",
+        "Step time is [80 % of the baseline](receipt:<a0>..<b0>).",
+        "Step time fell [from 800 to 640 ms](receipt:<a0>..<b0>).",
+        "Without it a run is [a fifth slower](receipt:<b0>..<a0>).",
+        "Without it a run is [1.25 times as slow](receipt:<b0>..<a0>).",
+        "Without it a step takes [a quarter longer](receipt:<b0>..<a0>).",
+        "Throughput is [within 30 %](receipt:<a0>..<b0>) of the baseline.",
+        "A step takes [under 0.9 s per step](receipt:<a0>).",
+        "A step takes [about 0.8 s per step](receipt:<a0>).",
+    ],
+)
+def test_a_true_difference_is_not_refuted_however_it_is_said(
+    world: World, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, (result,) = world.lint(text, capsys=capsys)
+    assert result["state"] == "holds", result
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A step takes [a third less time](receipt:<a0>..<b0>).",
+        "It is [a third slower](receipt:<a0>..<b0>).",
+        "Step time was [cut by half](receipt:<a0>..<b0>).",
+        "Step time fell [to half](receipt:<a0>..<b0>).",
+        "It is [twice as fast](receipt:<a0>..<b0>).",
+        "It is [three times as fast](receipt:<a0>..<b0>).",
+        "Step time [rose by 160 ms](receipt:<a0>..<b0>).",
+        "It is [at least 1.4× faster](receipt:<a0>..<b0>).",
+        "It is [up to 10 % faster](receipt:<a0>..<b0>).",
+        "Throughput is [within 2 %](receipt:<a0>..<b0>) of the baseline.",
+        "A step takes [under 0.7 s per step](receipt:<a0>).",
+    ],
+)
+def test_a_false_difference_is_refuted_however_it_is_said(
+    world: World, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, (result,) = world.lint(text, capsys=capsys)
+    assert (result["state"], result["code"]) == ("refuted", "K103"), result

@@ -41,6 +41,8 @@ def remarks(text: str) -> list[PageRemark]:
         ("NAM56R does not fit on v6e-8.", "fit", "fit_on_chip", (), "", "down"),
         ("The validated ceiling is 65,536 tokens.", "reading", "largest_fit", (65_536.0,), "tokens", "none"),
         ("TP=8 cuts peak memory to a quarter.", "ratio", "peak_bytes", (0.25,), "×", "down"),
+        ("MFU went from 38 to 41 %.", "change", "mfu", (38.0, 41.0), "%", "up"),
+        ("The step time went from 41 to 38 ms.", "change", "step_seconds", (41.0, 38.0), "ms", "down"),
         ("140 GB of gradient traffic every step.", "reading", "bytes_per_step", (140.0,), "GB", "none"),
         ("A step takes 2.6 s/step.", "reading", "step_seconds", (2.6,), "s/step", "none"),
         ("Step time fell from 3018 ms to 2664 ms.", "change", "step_seconds", (3018.0, 2664.0), "ms", "down"),
@@ -82,6 +84,11 @@ def test_a_statement_is_read(
         "We use 8x H100 and a 16×16 mesh.",
         "## 2.1 Throughput",
         "![98k tok/s](plot.png)",
+        "We repeated the throughput test three times.",
+        "In the second half of training the throughput falls.",
+        "Half the time it crashes with low memory.",
+        "A quarter of the documents were dropped while memory grew.",
+        "Throughput with twice as many cards is the same.",
     ],
 )
 def test_other_numbers_are_left_alone(text: str) -> None:

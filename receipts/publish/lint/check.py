@@ -11,7 +11,7 @@ from receipts import metrics
 from receipts.base.errors import NotFound
 from receipts.judging.rule import StatementCase
 from receipts.metrics import Metric
-from receipts.publish.lint.expect import ratios, readings
+from receipts.publish.lint.expect import magnitude, ratios, readings
 from receipts.publish.lint.page import PageRemark
 from receipts.publish.lint.recipes import disagreeing
 from receipts.publish.lint.statement import UNREAD, Statement
@@ -291,4 +291,8 @@ def _change(item: Statement, metric: Metric, a: float, b: float) -> tuple[bool, 
     if len(expected) == 2:
         return expected[0].contains(a) and expected[1].contains(b), reading
     difference = abs(b - a)
-    return any(Interval(abs(one.low), abs(one.high)).contains(difference) for one in expected), reading
+    rose = b >= a
+    better = rose if metric.better == "higher" else b <= a
+    directions = {"up": rose, "down": b <= a, "better": better, "worse": not better}
+    matches = any(magnitude(one).contains(difference) for one in expected)
+    return matches and directions.get(item.direction, True), reading

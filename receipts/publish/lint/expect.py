@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from receipts.publish.lint.quantity import si
-from receipts.publish.lint.statement import Statement
+from receipts.publish.lint.statement import Bound, Direction, Statement
 from receipts.stats.interval import Interval
 
 _FASTER = re.compile(r"\b(?:faster|quicker|speed-?ups?|sped|slower|slow-?downs?|as fast|as quick)\b", re.IGNORECASE)
+# A bound below no change is one above it of the size: `at least −3 %` is at most 3 % down.
+_MIRRORED: dict[Bound, Bound] = {"least": "most", "most": "least"}
+_LEAST = -0.9  # of a percentage that is open below: the rate or time stays above zero
 _AS_LONG = re.compile(r"\bas (?:long|slow)\b", re.IGNORECASE)
 
 
 def readings(statement: Statement) -> tuple[Interval, ...]:
-    """The values that are stated, in the registry's unit: seconds, bytes, tokens/s, TFLOP/s, a fraction for MFU."""
+    """The values that are stated, in the registry's unit: seconds, bytes, tokens/s, TFLOP/s, a fraction for MFU.
+
+    A bound opens the interval of a lone value: `under 2.6 s`, `at least 98k tok/s`.
+    """
     factor = factor_of(statement)
-    return tuple(
+    around = tuple(
         Interval.around(value * factor, half * factor)
         for value, half in zip(statement.values, statement.halves, strict=True)
     )
+    return tuple(_opened(one, statement.bound, 0.0) for one in around) if len(around) == 1 else around
+
+
+def _opened(around: Interval, bound: Bound, least: float) -> Interval:
+    match bound:
+        case "least":
+            return Interval(around.low, math.inf)
+        case "most":
+            return Interval(-math.inf, around.high)
+        case "reach":
+            return Interval(min(least, around.low), around.high)
+    return around
 
 
 def factor_of(statement: Statement) -> float:
@@ -43,37 +62,47 @@ def ratios(statement: Statement, *, lower_is_better: bool) -> tuple[Interval, ..
     text = statement.text
     by_speed = _FASTER.search(text) is not None and not _AS_LONG.search(text)
     if statement.unit == "%":
-        size = _magnitude(stated) * 0.01
-        candidates = _percentages(size, statement.direction, by_speed)
+        bound = _MIRRORED.get(statement.bound, statement.bound) if stated.high <= 0.0 else statement.bound
+        size = _opened(magnitude(stated), bound, 0.0) * 0.01
+        candidates = _percentages(
+            Interval(max(size.low, _LEAST), size.high), statement.direction, by_speed, lower_is_better
+        )
     else:
-        candidates = _factors(stated, statement.direction)
+        opened = _opened(stated, statement.bound, min(1.0, stated.low))
+        level = stated.high < 1.0
+        candidates = _factors(Interval(max(opened.low, 0.0), opened.high), statement.direction, level, lower_is_better)
     if lower_is_better and by_speed:
         return tuple(1.0 / item for item in candidates)
     return candidates
 
 
-def _magnitude(stated: Interval) -> Interval:
+def magnitude(stated: Interval) -> Interval:
+    """The size of a difference, whatever its sign."""
     if stated.high <= 0:
         return Interval(-stated.high, -stated.low)
     return stated
 
 
-def _percentages(size: Interval, direction: str, by_speed: bool) -> tuple[Interval, ...]:
+def _percentages(size: Interval, direction: Direction, by_speed: bool, lower_is_better: bool) -> tuple[Interval, ...]:
     up, down = 1.0 + size, size * -1.0 + 1.0
-    if direction == "equal":
-        return (Interval(1.0 - size.high, 1.0 + size.high),)
-    if direction == "up":
-        return (up,)
-    if direction == "down":
-        return (down, 1.0 / up) if by_speed else (down,)
+    match direction:
+        case "equal":
+            return (Interval(1.0 - size.high, 1.0 + size.high),)
+        case "up":
+            return (up,)
+        case "down":
+            return (down, 1.0 / up) if by_speed else (down,)
+        case "better":
+            return (down, 1.0 / up) if lower_is_better else (up,)
+        case "worse":
+            return (up,) if lower_is_better else (down, 1.0 / up)
     return (up, down)
 
 
-def _factors(stated: Interval, direction: str) -> tuple[Interval, ...]:
-    if stated.low <= 0:
+def _factors(stated: Interval, direction: Direction, level: bool, lower_is_better: bool) -> tuple[Interval, ...]:
+    if level or direction == "equal":
         return (stated,)
-    if stated.high < 1.0 or direction == "equal":
-        return (stated,)
-    if direction == "down":
-        return (1.0 / stated,)
-    return (stated,) if direction == "up" else (stated, 1.0 / stated)
+    if direction == "none":
+        return (stated, 1.0 / stated)
+    fell = direction == "down" or direction == ("better" if lower_is_better else "worse")
+    return (1.0 / stated,) if fell else (stated,)

@@ -11,11 +11,16 @@ from receipts.publish.lint import cues
 from receipts.publish.lint.blocks import TextBlock, blocks, definitions
 from receipts.publish.lint.inline import Text, read
 from receipts.publish.lint.prose import statements
-from receipts.publish.lint.quantity import quantities
 from receipts.publish.lint.ranking import RankedOrder
-from receipts.publish.lint.reading import stated
-from receipts.publish.lint.statement import Kind, NamedReceipt, Statement, StatementDraft
+from receipts.publish.lint.rates import rate_metric
+from receipts.publish.lint.reading import reading, stated
+from receipts.publish.lint.relative import of_ratio
+from receipts.publish.lint.statement import NamedReceipt, Statement, StatementDraft
 from receipts.publish.lint.table import Head, in_row, read_head
+from receipts.publish.lint.worded import in_order
+
+_METRIC_OF = {"bytes": "peak_bytes", "time": "step_seconds", "bandwidth": "bandwidth"}
+_UNIT_OF = {"percent": "%", "ratio": "×", "points": "points"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +116,19 @@ def _linked(
 
 
 def _forced(text: str, start: int, end: int) -> StatementDraft | None:
-    """The statement that a link makes of the number in its text."""
-    for quantity in quantities(text[start:end]):
-        if quantity.dimension == "none":
+    """The statement that a link makes of the number in its text; the words around the link say which way it goes."""
+    for quantity in in_order(text):
+        if quantity.dimension == "none" or not (start <= quantity.start and quantity.end <= end):
             continue
         near = cues.METRIC_CUE.search(text, start, end) or cues.METRIC_CUE.search(text)
-        metric = {"bytes": "peak_bytes", "time": "step_seconds"}.get(quantity.dimension, "tokens_per_second")
-        if near is not None and near.lastgroup and quantity.dimension in ("percent", "ratio"):
-            metric = near.lastgroup
-        unit = {"percent": "%", "ratio": "×"}.get(quantity.dimension, quantity.unit)
-        relative = unit in ("%", "×") and metric not in ("mfu", "utilisation")
-        down = quantity.values[0] < 0 or bool(cues.DOWN.search(text[start:end]))
-        kind: Kind = "change" if quantity.joined == "change" else "ratio" if relative else "reading"
-        return stated(quantity, kind, metric, unit, "down" if down else "up" if relative else "none", start)
+        if quantity.dimension not in _UNIT_OF:
+            metric = _METRIC_OF.get(quantity.dimension) or rate_metric(quantity)
+            return reading(quantity, metric, text)
+        metric = (near.lastgroup if near is not None else None) or "tokens_per_second"
+        unit = _UNIT_OF[quantity.dimension]
+        if unit == "%" and metric in ("mfu", "utilisation") and not quantity.worded:
+            return stated(quantity, "change" if quantity.joined == "change" else "reading", metric, unit)
+        return of_ratio(text, quantity, "change" if unit == "points" else "ratio", metric, unit)
     return None
 
 
@@ -159,6 +164,7 @@ def _placed(item: _Found, block: TextBlock, file: str, ignores: dict[int, str]) 
         unit=draft.unit,
         direction=draft.direction,
         halves=draft.halves,
+        bound=draft.bound,
         link=item.link,
         ignored=ignores.get(line, ignores.get(0, "")),
         order=item.order,

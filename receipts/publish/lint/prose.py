@@ -10,15 +10,17 @@ from functools import lru_cache
 from receipts.publish.lint import cues
 from receipts.publish.lint.amounts import duration, size
 from receipts.publish.lint.cues import Sentence
-from receipts.publish.lint.phrases import fits, words
-from receipts.publish.lint.quantity import Quantity, quantities
+from receipts.publish.lint.phrases import fits, verbs
+from receipts.publish.lint.quantity import Quantity
 from receipts.publish.lint.rates import bandwidth, labelled, rate, sibling
 from receipts.publish.lint.reading import last_of
 from receipts.publish.lint.relative import relative
 from receipts.publish.lint.statement import StatementDraft
+from receipts.publish.lint.worded import in_order
 
 _TRIGGER = re.compile(
-    r"\d|\b(?:twice|thrice|doubl|tripl|quadrupl|halv|half|third|quarter|order|OOM|memory|fit|fifth)", re.IGNORECASE
+    r"\d|fold\b|\b(?:twice|thrice|doubl|tripl|quadrupl|hal[fv]|third|quarter|fifth|sixth|eighth|tenth|order|times|factor|OOM|memory|fit)",
+    re.IGNORECASE,
 )
 _SENTENCE = re.compile(
     r"(?<=[.!?…])[\"')\]*_]*\s+(?=[\"'(\[*_>~]*[^\W_])(?<!e\.g\. )(?<!i\.e\. )(?<!vs\. )(?<!ca\. )(?<!approx\. )"
@@ -26,7 +28,8 @@ _SENTENCE = re.compile(
 _LONGEST = 1000  # characters of a sentence
 _HALF = re.compile(r";\s|\s[—–]\s|, (?:but|yet|reality|and we|we|and the reality|instead)\b")
 _TAIL = re.compile(
-    r"\s?(?:\*\*|_)?\s?(?:faster|slower|quicker|speed-?ups?|slow-?downs?|(?:more|less|higher|"
+    r"\s?(?:\*\*|_)?\s?(?:as\s(?:fast|quickly|slow|long|efficient)|(?:as\smuch\s)?(?:of\s)?(?:the\s)?(?:peak\s)?"
+    r"(?:throughput|memory|step time)|faster|slower|quicker|speed-?ups?|slow-?downs?|(?:more|less|higher|"
     r"lower|better|additional)?\s?"
     r"(?:throughput|memory|MFU|HFU|step time|TFLOP/s|tok/s|latency|utili[sz]ation|overhead|"
     r"regression)|improvement|of peak)\b",
@@ -89,7 +92,7 @@ def _in_part(text: str, before: str) -> tuple[StatementDraft, ...]:
     sentence, earlier = Sentence(text), Sentence(before)
     drafts: list[StatementDraft] = []
     fitting = list(fits(sentence))
-    for quantity in quantities(text):
+    for quantity in in_order(text):
         if quantity.dimension == "none" and not drafts:
             continue
         if any(item.start < quantity.end and quantity.start < item.end for item in fitting):
@@ -97,7 +100,7 @@ def _in_part(text: str, before: str) -> tuple[StatementDraft, ...]:
         draft = _judge(sentence, earlier, quantity, drafts)
         if draft is not None and not hypothetical(text, draft.start):
             drafts.append(_extended(draft, text))
-    for draft in (*fitting, *words(sentence), *labelled(sentence)):
+    for draft in (*fitting, *verbs(sentence), *labelled(sentence)):
         clear = all(draft.end <= other.start or draft.start >= other.end for other in drafts)
         if clear and not hypothetical(text, draft.start):
             drafts.append(draft)

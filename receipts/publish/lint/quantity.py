@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from receipts.base.units import BYTES, LETTERS, SCALES, SECONDS, half_place, plain
+from receipts.publish.lint.statement import Bound
 
 Dimension = str  # rate, flops, bandwidth, period, bytes, time, percent, ratio, none
 
@@ -70,9 +71,30 @@ _SIMPLE = re.compile(
 _NAMES = tuple(name for name, _ in _UNITS)
 
 
+_BOUNDS = re.compile(
+    r"(?:(?P<least>at\sleast|(?:no|not)\s(?:less|fewer)\sthan|more\sthan|above|exceed(?:s|ed|ing)|upwards\sof|>=?|≥|"
+    r"(?<![%×x\d]\s)(?<!\w(?:nt|up|in|on)\s)over)"
+    r"|(?P<most>at\smost|(?:no|not)\smore\sthan|(?:less|fewer)\sthan|under|below|<=?|≤)"
+    r"|(?P<reach>up\sto|as\s(?:much|high|low|many)\sas)"
+    r"|(?P<about>about|around|roughly|approximately|approx\.|circa|ca\.|some|nearly|almost|close\sto|"
+    r"(?:just|slightly|a\slittle)\s(?:over|under|above|below|more\sthan|less\sthan)|[~≈∼≃]))\s?$",
+    re.IGNORECASE,
+)
+_ABOUT = 0.05  # of the number: what "about" allows at most
+
+
+def bound_before(text: str, start: int) -> Bound:
+    """Which side of a number is open, by the words before it: `at least`, `under`, `up to`, `about`."""
+    match = _BOUNDS.search(text, max(0, start - 24), start)
+    return (match.lastgroup or "") if match else ""  # type: ignore[return-value]  # the groups are the bounds
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One or two printed numbers of one unit; ``joined`` says how two are joined: ``change``, ``range`` or nothing."""
+    """One or two printed numbers of one unit; ``joined`` says how two are joined: ``change``, ``range`` or nothing.
+
+    ``bound`` is the side that the words before it leave open, and ``worded`` marks a share or multiple in words.
+    """
 
     start: int
     end: int
@@ -83,6 +105,8 @@ class Quantity:
     joined: str
     signed: bool
     scaled: bool
+    bound: Bound = ""
+    worded: bool = False
 
 
 def quantities(text: str) -> Iterator[Quantity]:
@@ -156,17 +180,22 @@ def _relative(unit: str, to: str) -> float:
     return left / right if left and right else 1.0
 
 
-def _value(number: str, scale: str, sign: str | None) -> tuple[float, float]:
-    """A printed number and half its last digit."""
+def _value(number: str, scale: str, sign: str | None, *, approximate: bool = False) -> tuple[float, float]:
+    """A printed number and half its last digit; of an approximate one the last that is no zero."""
     digits, word = plain(number), scale.strip()
     factor = SCALES[word.upper() if len(word) == 1 else word.lower()]
-    value, half = float(digits) * factor, half_place(digits) * factor
+    value, half = float(digits) * factor, half_place(digits, approximate=approximate) * factor
     return (-value if sign and sign.strip() in ("-", "−", "–") else value), half
 
 
 def _one(match: re.Match[str], text: str) -> Quantity:
     alone = _SIMPLE.match(text, match.start()) or match
     name, unit = _unit(alone, "a")
-    value, half = _value(alone["a"], alone["scale_a"] or "", alone["sign"])
+    scale = alone["scale_a"] or ""
+    value, half = _value(alone["a"], scale, alone["sign"])
     end = alone.end() if alone is not match else match.end("a")
-    return Quantity(alone.start(), end, (value,), (half,), name, unit, "", bool(alone["sign"]), bool(alone["scale_a"]))
+    bound: Bound = "least" if alone["plus"] else bound_before(text, alone.start())
+    if bound == "about":
+        _, wide = _value(alone["a"], scale, None, approximate=True)
+        half = max(half, min(wide, _ABOUT * abs(value)))
+    return Quantity(alone.start(), end, (value,), (half,), name, unit, "", bool(alone["sign"]), bool(scale), bound)

@@ -24,6 +24,8 @@ def reading(quantity: Quantity, metric: str, text: str) -> StatementDraft:
     if kind == "change" and len(quantity.values) == 2:
         low, high = quantity.values
         direction = "up" if high > low else "down" if high < low else "equal"
+    elif kind == "reading" and quantity.signed and text[quantity.start] != "±":
+        kind, direction = "change", "down" if quantity.values[0] < 0.0 else "up"
     elif kind == "reading" and re.search(
         r"\b(?:sav|shav|cut|cost|fre|add|extra|regress|reduc|lost|los)\w*(?: \w+){0,3} (?:by |about |"
         r"around |roughly |another )*$|\bby (?:about |around |roughly )?$",
@@ -38,7 +40,7 @@ def stated(
 ) -> StatementDraft:
     """The statement that a quantity makes, which stands behind so many characters."""
     start, end = quantity.start + offset, quantity.end + offset
-    return StatementDraft(start, end, kind, metric, quantity.values, unit, direction, quantity.halves)
+    return StatementDraft(start, end, kind, metric, quantity.values, unit, direction, quantity.halves, quantity.bound)
 
 
 def direction_of(text: str) -> Direction:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from receipts.publish.lint import cues
 from receipts.publish.lint.cues import Sentence, nearest
 from receipts.publish.lint.quantity import Quantity
 from receipts.publish.lint.reading import CARRIED, REACH, direction_of, metric_near, stated
-from receipts.publish.lint.statement import Direction, Kind, StatementDraft
+from receipts.publish.lint.sense import ARTICLE, PERFORMANCE, sense_of
+from receipts.publish.lint.statement import Kind, StatementDraft
 
 _NOUN_OF = re.compile(
     r"\s*of\s+(?:the\s+|its\s+|our\s+|all\s+|a\s+|that\s+|each\s+|every\s+)?([\w-]+(?:\s[\w-]+)?)", re.IGNORECASE
@@ -16,7 +18,8 @@ _NOUN_OF = re.compile(
 _OF_GOOD = re.compile(
     r"(?:same |old |new )?(?:(?:peak|roofline|step|time|wall|iteration|throughput|speed|memory|"
     r"HBM|VRAM|bandwidth|runtime|training|device|GPU|"
-    r"forward|backward|kernel|compile|dense|theoretical|total|whole|end|performance|compute)\b|utili)",
+    r"forward|backward|kernel|compile|dense|theoretical|total|whole|end|performance|compute|baseline|reference|original|"
+    r"default|other|previous)\b|utili)",
     re.IGNORECASE,
 )
 _AFTER_RATIO = re.compile(
@@ -29,6 +32,24 @@ _COMPARED = re.compile(
 )
 
 
+# What stands behind a share or multiple in words.
+_MORE = r"less|more|lower|higher|fewer|shorter|longer|smaller|larger|greater|as\s(?:much|many|high|low|large)"
+_CHANGES = r"reductions?|improvements?|increases?|decreases?|drops?|gains?|savings?|cuts?|speed-?ups?|slow-?downs?"
+_NOUN = re.compile(
+    r"\s(?:(?P<fast>as\s(?:fast|quick\w*|slow|efficient)|faster|quicker|slower|speed-?ups?(?!\sin))\b|(?P<long>as\slong)\b"
+    rf"|(?:(?:{_MORE})\s|(?:{_CHANGES})\s(?:in|of)\s|(?:off\s)?of\s|off\s)?{ARTICLE}(?:(?P<what>{PERFORMANCE})|(?P<time>time))\b)",
+    re.IGNORECASE,
+)
+_CLOSED = re.compile(
+    rf"(?:\s(?:{_MORE}|{_CHANGES}))?(?:\s?(?:$|[,.;:)\]!])|\s(?:than|at|with|on|for|in|and|but|when|while|after|from|over|"
+    r"against|of\s(?:what|the\s(?:baseline|original|reference)|its\s(?:former|previous|original)))\b)",
+    re.IGNORECASE,
+)
+_TAKES = re.compile(r"\b(?:takes?|took|needs?|needed|spends?|in)\s(?:\w+\s){0,2}$", re.IGNORECASE)
+_METRIC_NOUN = re.compile(rf"\b(?:{PERFORMANCE}|sped\sup|speeds\sup|slow(?:s|ed)\sdown)\b", re.IGNORECASE)
+_SUBJECT = 45  # characters before it
+
+
 def relative(
     sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[StatementDraft]
 ) -> StatementDraft | None:
@@ -36,19 +57,65 @@ def relative(
 
     ``drafts`` are the statements before it in the sentence: one right beside it may tell its metric.
     """
-    if quantity.dimension == "ratio" and not _is_factor(sentence.text, quantity):
+    if quantity.dimension == "ratio" and not quantity.worded and not _is_factor(sentence.text, quantity):
         return None
-    metric = _metric(sentence, before, quantity, drafts)
+    metric = (_worded_metric if quantity.worded else _metric)(sentence, before, quantity, drafts)
     if metric is None:
         return None
-    text, end = sentence.text, quantity.end
+    text = sentence.text
     unit = {"percent": "%", "points": "points"}.get(quantity.dimension, "×")
-    level = unit == "%" and metric in ("mfu", "utilisation") and _is_level(text, quantity)
+    level = unit == "%" and metric in ("mfu", "utilisation") and not quantity.worded and _is_level(text, quantity)
     kind: Kind = "reading" if level else "change" if unit == "points" else "ratio"
     if level and quantity.joined == "change":
         kind = "change"
-    direction = _relative_direction(text, quantity, text[max(0, quantity.start - 40) : end + 30])
-    return stated(quantity, kind, metric, unit, direction)
+    return of_ratio(text, quantity, kind, metric, unit)
+
+
+def of_ratio(
+    text: str, quantity: Quantity, kind: Kind, metric: str, unit: str, offset: int = 0
+) -> StatementDraft | None:
+    """A percentage or factor as a statement with its sense; None for one in words of which the text does not say it."""
+    if kind == "change" and len(quantity.values) == 2:
+        low, high = quantity.values
+        return stated(quantity, kind, metric, unit, "up" if high > low else "down" if high < low else "equal", offset)
+    sense = sense_of(text, quantity)
+    if sense is None and quantity.worded:
+        return None
+    if sense == "level" and kind == "ratio":
+        share = 0.01 if unit == "%" else 1.0
+        values = tuple(value * share for value in quantity.values)
+        quantity = replace(quantity, values=values, halves=tuple(half * share for half in quantity.halves))
+        return stated(quantity, kind, metric, "×", "down" if values[0] < 1.0 else "up", offset)
+    if sense is None or sense == "level":
+        near = text[max(0, quantity.start - 40) : quantity.end + 30]
+        return stated(quantity, kind, metric, unit, direction_of(near), offset)
+    return stated(quantity, kind, metric, unit, sense, offset)
+
+
+def _worded_metric(sentence: Sentence, before: Sentence, quantity: Quantity, _: list[StatementDraft]) -> str | None:
+    """The metric of a share or multiple in words: the noun behind it, or else the subject close before it.
+
+    Words count so much else that nothing farther away speaks for them.
+    """
+    text = sentence.text
+    noun = _NOUN.match(text, quantity.end)
+    if noun is None:
+        return _subject(sentence, quantity) if _CLOSED.match(text, quantity.end) else None
+    if noun["time"]:
+        return "step_seconds" if _TAKES.search(text, 0, quantity.start) else None
+    cue = cues.METRIC_CUE.search(noun["fast"] or noun["what"] or "")
+    return cue.lastgroup if cue else "step_seconds" if noun["long"] else "tokens_per_second"
+
+
+def _subject(sentence: Sentence, quantity: Quantity) -> str | None:
+    """The metric that the words before a quantity name, where none of other things stands nearer."""
+    start = max(0, quantity.start - _SUBJECT)
+    nouns = list(_METRIC_NOUN.finditer(sentence.text, start, quantity.start))
+    other, _ = nearest(sentence, quantity.start, quantity.end, cues.OTHER)
+    if not nouns or other < quantity.start - nouns[-1].end():
+        return None
+    cue = cues.METRIC_CUE.search(nouns[-1][0])
+    return cue.lastgroup if cue else None
 
 
 def _metric(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[StatementDraft]) -> str | None:
@@ -91,17 +158,6 @@ def _is_level(text: str, quantity: Quantity) -> bool:
         )
         and not re.match(r"\s?(?:higher|lower|more|less|better|faster|slower|improvement)", text[quantity.end :])
     )
-
-
-def _relative_direction(text: str, quantity: Quantity, near: str) -> Direction:
-    if quantity.signed:
-        return "down" if quantity.values[0] < 0 else "up"
-    after = text[quantity.end : quantity.end + 24]
-    for piece in (after, near):
-        direction = direction_of(piece)
-        if direction != "none":
-            return direction
-    return "none"
 
 
 def _is_factor(text: str, quantity: Quantity) -> bool:

@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Kind = Literal["reading", "change", "ratio", "fit"]
-Direction = Literal["up", "down", "equal", "none"]
+# `better` and `worse` say of a rate that it rose, and of a time or of memory that it fell.
+Direction = Literal["up", "down", "better", "worse", "equal", "none"]
+# What the words before a number leave open: `at least`, `at most`, `up to`. With `about` its rounding is wider.
+Bound = Literal["", "least", "most", "reach", "about"]
 
 # Metrics of the registry, and those that people state and no receipt reads.
 UNREAD = frozenset(
@@ -35,6 +38,7 @@ class Statement:
     ``ratio`` a factor (unit ``×``) or a percentage (unit ``%``); ``fit`` says that a shape fits, or does not (its
     value, where it has one, is the shape's number or the limit). ``halves`` are half the last printed digit of each
     value, in the same unit. ``line`` and ``column`` count from 1, columns in characters.
+    ``bound`` says which side of the values is open.
     ``order`` names what it is ranked in (`receipts.publish.lint.ranking`); empty where nothing ranks it.
     """
 
@@ -50,6 +54,7 @@ class Statement:
     unit: str
     direction: Direction
     halves: tuple[float, ...] = field(default=(), repr=False)
+    bound: Bound = ""
     link: NamedReceipt | None = None
     ignored: str = ""
     order: str = ""
@@ -72,3 +77,4 @@ class StatementDraft:
     unit: str
     direction: Direction
     halves: tuple[float, ...] = ()
+    bound: Bound = ""

@@ -256,4 +256,5 @@ def _draft(quantity: Quantity, metric: str, unit: str, scale: float) -> Statemen
         unit,
         direction,  # type: ignore[arg-type]
         tuple(half * scale for half in quantity.halves),
+        quantity.bound,
     )

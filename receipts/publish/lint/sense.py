@@ -1,0 +1,112 @@
+"""What a share or a factor says of its metric: that it fell by it, rose by it, came to it, or became better or worse.
+
+The words right behind the number decide (`a third less`), then those before it (`fell to half`, `cut by 30 %`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from receipts.publish.lint.quantity import Quantity
+
+# `level` is the ratio itself: `half the memory`, `twice as long`.
+Sense = Literal["up", "down", "better", "worse", "equal", "level"]
+
+PERFORMANCE = (
+    r"(?:throughput|speed|tokens? (?:per|a) second|tok/s|step[- ]times?|iteration[- ]times?|"
+    r"latency|memory(?: footprint| use| usage)?|"
+    r"peak(?: memory)?|MFU|TFLOP/s|compile[- ]times?|compilation(?: time)?|start-?up(?: time)?|"
+    r"training time|optimizer step|utili[sz]ation|"
+    r"wall[- ]clock(?: time)?|rate|performance|cold start|footprint)"
+)
+ARTICLE = r"(?:(?:the|our|its|their|training|peak|overall|total|end-to-end|average|median|GPU|device|host)\s){0,3}"
+_DOWN = (
+    r"cut\w*|reduc\w+|shr[aiu]nk\w*|lower(?:s|ed|ing)?|fell|falls?|fallen|falling|drop\w*|decreas\w*|declin\w*|down|"
+    r"sav(?:e[sd]?|ings?)|shav\w*|trim\w*|los(?:t|es?|ing)|slash\w*|frees?|freed|less|fewer|smaller|shorter"
+)
+_UP = (
+    r"r[io]se[sn]?|rising|increas\w*|grew|grow[sn]?|growth|climb\w*|jump\w*|up|rais\w*|adds?|added|higher|more|"
+    r"longer|larger"
+)
+_BETTER = (
+    r"improv\w*|better|gain\w*|boost\w*|outperform\w*|speed-?ups?|speeds?\sup|sped\sup|accelerat\w*|faster|"
+    r"quicker|beats?"
+)
+_WORSE = r"worse\w*|regress\w*|degrad\w*|slow(?:s|ed|ing)?[\s-]?down\w*|slow(?:s|ed)|slower|overhead|penalt\w+|costs?"
+_VERB = re.compile(
+    rf"(?<![\w-])(?:(?P<better>{_BETTER})|(?P<worse>{_WORSE})|(?P<down>{_DOWN})|(?P<up>{_UP}))(?![\w-])", re.IGNORECASE
+)
+_ADJECTIVES: tuple[tuple[Sense, str], ...] = (
+    ("level", r"as\s(?:fast|quick\w*|much|many|high|low|large|efficient|long)"),
+    ("down", r"less|lower|fewer|shorter|smaller|slower|below|off|reduction|saving|decrease|drop|cut"),
+    ("up", r"more|higher|longer|larger|bigger|greater|faster|quicker|above|increase|speed-?ups?|growth"),
+    ("better", r"better|improvement|gain|boost|win"),
+    ("worse", r"worse|regression|slow-?down|overhead|penalty|degradation"),
+)
+_AFTER = re.compile(
+    rf"(?:\*\*|_|\))?[\s-](?:(?:of\s)?{ARTICLE}{PERFORMANCE}\s)?(?:(?P<slow>as\sslow)|"
+    + "|".join(f"(?P<s{index}>{words})" for index, (_, words) in enumerate(_ADJECTIVES))
+    + r")(?!\w)",
+    re.IGNORECASE,
+)
+_OF = re.compile(
+    rf"\s(?:of\s(?!peak\b)|the\s|its\s|our\s){ARTICLE}(?:{PERFORMANCE}|time|baseline|original|reference)\b",
+    re.IGNORECASE,
+)
+_SOFT = (
+    r"(?:(?:about|around|roughly|approximately|nearly|almost|some|only|just|over|under|up\sto|more\sthan|less\sthan|"
+    r"at\s(?:least|most)|as\smuch\sas|another|an?|the|full|whole|factor\sof|[~≈])\s?)*"
+)
+_BY = re.compile(rf"\b(?:by|of)\s{_SOFT}$", re.IGNORECASE)
+_TO = re.compile(rf"(?<!\bup\s)\bto\s{_SOFT}$", re.IGNORECASE)
+_WITHIN = re.compile(rf"\b(?:within|unchanged\sto|equal\sto)\s(?:±\s?)?{_SOFT}$", re.IGNORECASE)
+_TAKEN = re.compile(
+    rf"\b(?:(?P<down>sav(?:e[sd]?|ing)|shav(?:e[sd]?|ing)|los(?:t|es?|ing)|frees?|freed|cuts?)|(?P<up>adds?|added))\s"
+    rf"{_SOFT}$|\b(?P<worse>costs?)\s{_SOFT}$",
+    re.IGNORECASE,
+)
+_DIRECT = re.compile(rf"(?<![\w-])(?:{_BETTER}|{_WORSE}|{_DOWN}|{_UP})\s{_SOFT}$", re.IGNORECASE)
+_CLAUSE = re.compile(r"[;:]|,\s(?:and|but|while)\b|\s[—–]\s")
+_FAR = 60
+
+
+def sense_of(text: str, quantity: Quantity) -> Sense | None:
+    """The sense of a share or a factor by the words around it; None where they do not say."""
+    if quantity.signed:
+        return "down" if quantity.values[0] < 0 else "up"
+    before = _clause(text, quantity.start)
+    if _WITHIN.search(before):
+        return "equal"
+    after = _AFTER.match(text, quantity.end)
+    if after and after["slow"]:
+        return "down" if quantity.dimension == "ratio" else None
+    if after:
+        return next(sense for index, (sense, _) in enumerate(_ADJECTIVES) if after[f"s{index}"])
+    taken = _TAKEN.search(before)
+    if taken:
+        return taken.lastgroup  # type: ignore[return-value]  # the groups are senses
+    if _BY.search(before):
+        return _verb(before, text[quantity.end : quantity.end + 12])
+    if _TO.search(before) and _verb(before) is not None:
+        return "level"
+    direct = _DIRECT.search(before)
+    if direct:
+        return _verb(direct[0])
+    return "level" if _OF.match(text, quantity.end) else None
+
+
+def _clause(text: str, end: int) -> str:
+    start = max(0, end - _FAR)
+    for match in _CLAUSE.finditer(text, start, end):
+        start = match.end()
+    return text[start:end]
+
+
+def _verb(before: str, after: str = "") -> Sense | None:
+    """The sense of the last verb or noun of change."""
+    last = None
+    for match in _VERB.finditer(before):
+        last = match
+    last = last or _VERB.search(after)
+    return None if last is None else last.lastgroup  # type: ignore[return-value]  # the groups are senses
