@@ -6,11 +6,13 @@ A claim of kind `arithmetic` names one; nothing is measured.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
+from receipts.base.units import BYTES, SECONDS, read_printed
 from receipts.receipt.dtypes import DTYPES, dtype_of
 
 Dimension = Literal["bytes", "fraction", "count"]
@@ -213,14 +215,52 @@ _ALL: Final = (
 ARITHMETIC: Final[Mapping[str, ArithmeticFormula]] = MappingProxyType({item.name: item for item in _ALL})
 
 
-def input_value(name: str, given: float | str, read: Callable[[str], float | None]) -> float:
-    """An input as a number; a ``dtype`` is the bytes of its element. Raises ValueError where it cannot be read."""
+# What an input is, where it is no count, and the units that may stand behind its number.
+_KINDS: Final = {"size": "bytes", "share": "share", "compile_seconds": "seconds", "step_seconds": "seconds"} | {
+    "tokens_per_second_per_chip": "rate",
+    "flops_per_token": "work",
+    "peak_flops_per_second": "speed",
+}
+_SECOND: Final = r"(?:/|\s(?:per|a)\s)s(?:ec(?:ond)?)?"
+_UNITS: Final = {
+    "rate": (rf"[kKM]?\s?(?:tok(?:en)?s?{_SECOND}(?:(?:/|\sper\s)(?:chip|GPU|device))?)?", "8.4k tok/s"),
+    "work": (r"[MGTP]?(?:FLOPs?|FLOPS)?(?:(?:/|\s(?:per|a)\s)tok(?:en)?)?", "48.5 GFLOP"),
+    "speed": (rf"[GTP]?(?:FLOPS|FLOPs?{_SECOND})?", "989 TFLOP/s"),
+    "share": ("%?", "1 %"),
+}
+_NOUNS: Final = {"sequence": "tokens?", "parameters": "param(?:eter)?s?", "ranks": "ranks|GPUs|chips|devices"}
+# Of these no letter is a power of two: 125M parameters are 125,000,000.
+DECIMAL: Final = frozenset({"parameters", *_KINDS}) - {"size"}
+
+
+def is_bytes(name: str) -> bool:
+    """Whether an input is an amount of bytes, in which a `B` is a byte and no billion."""
+    return _KINDS.get(name) == "bytes"
+
+
+def input_value(name: str, given: float | str) -> float:
+    """An input as a number; a ``dtype`` is the bytes of its element.
+
+    Raises ValueError where it cannot be read or its unit is that of something else.
+    """
     if name == "dtype":
         known = dtype_of(str(given).lower())
         if known is None:
             raise ValueError(f"{given!r} is no type of an element; write bf16, fp32, fp8")
         return DTYPES[known].bytes
-    number = read(given) if isinstance(given, str) else float(given)
-    if number is None:
+    if not isinstance(given, str):
+        return float(given)
+    printed = read_printed(given)
+    if printed is None:
         raise ValueError(f"{given!r} is not one number")
-    return number
+    kind = _KINDS.get(name, "count")
+    if kind in ("bytes", "seconds"):
+        table = BYTES if kind == "bytes" else SECONDS
+        if printed.unit not in table:
+            raise ValueError(f"{given!r} is not in {kind}; write {'140 GB' if kind == 'bytes' else '90 s'}")
+        return printed.mantissa * table[printed.unit]
+    noun = _NOUNS.get(name, rf"{name.rstrip('s').replace('_', '[ -]')}s?")
+    units, example = _UNITS.get(kind, (rf"(?:[kKMGTB]|[KMGT]i)?\s?(?:{noun})?", "a number such as 128 or 128K"))
+    if not re.fullmatch(units, printed.unit):
+        raise ValueError(f"{given!r} has the unit of something else; write {example}")
+    return printed.value

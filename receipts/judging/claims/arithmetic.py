@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from receipts.base.units import BYTES, decimal_bytes, read_printed
+from receipts.base.units import BYTES, decimal_bytes
 from receipts.judging.claim_verdict import Assessment
 from receipts.judging.claims import bound
-from receipts.metrics.arithmetic import ARITHMETIC, ArithmeticFormula, input_value
+from receipts.metrics.arithmetic import ARITHMETIC, DECIMAL, ArithmeticFormula, input_value, is_bytes
 
 if TYPE_CHECKING:
     from receipts.judging.claims.claim import Claim
 
 # `32 KB`, `128K`: a letter of a thousand that programs also write for 1,024.
 _LETTER = re.compile(r"(?<=[\d ])([KMGT])(?=B?\b)", re.IGNORECASE)
+# Of which counts the letters are of 1,024.
+_READINGS = ((), ("tokens",), ("bytes",), ("tokens", "bytes"))
+# Of bytes a `B` alone is a byte, and no billion.
+_BYTE = re.compile(r"(?<=[\d ])B\b")
 
 
 def problems(claim: Claim) -> Iterator[str]:
@@ -47,7 +51,7 @@ def problems(claim: Claim) -> Iterator[str]:
 
 def _unreadable(claim: Claim, formula: ArithmeticFormula) -> Iterator[str]:
     try:
-        _value(claim, formula, binary=False)
+        _value(claim, formula)
     except ValueError as error:
         yield f"inputs: {error}"
 
@@ -68,37 +72,44 @@ def _wrong_unit(effect: str, formula: ArithmeticFormula) -> Iterator[str]:
 
 
 def assess(claim: Claim) -> Assessment:
-    """The formula's result held against the stated one; K, M, G and T may be 1,000 or 1,024 of tokens and bytes.
+    """The formula's result held against the stated one; K, M, G and T may be 1,000 or 1,024 of tokens and of bytes.
 
-    The claim holds if it does in one of the two readings, taken of the inputs and of the result alike. The
-    inputs of a share are rates and degrees, whose K is 1,000.
+    The claim holds if it does in one of the readings: people write `128K` of 131,072 tokens and `42.9 GB` of 10⁹ bytes.
+    A letter means the same of all counts, and of all bytes. The inputs of a share are rates and degrees, whose K is
+    1,000.
     """
     formula = ARITHMETIC[claim.formula or ""]
     first: Assessment | None = None
-    for binary in (False,) if formula.dimension == "fraction" else (False, True):
-        value = _value(claim, formula, binary=binary)
-        band = bound.read(_binary(claim.effect or "") if binary else claim.effect or "", share=True)
+    for binary in ((),) if formula.dimension == "fraction" else _READINGS:
+        value = _value(claim, formula, binary)
+        band = bound.read(_effect(claim.effect or "", formula, binary), share=True)
         text = f"{formula.name} = {formula.expression} = {_shown(value, formula)}, claimed {band.text}"
         if band.judge(value, value) == "holds":
-            return Assessment("holds", text + (" (K, M and G of 1,024)" if binary else ""), value, value)
+            return Assessment(
+                "holds", text + (f" (K, M and G of {binary} are of 1,024)" if binary else ""), value, value
+            )
         first = first or Assessment("fails", text, value, value)
     assert first is not None
     return first
 
 
-def _value(claim: Claim, formula: ArithmeticFormula, *, binary: bool) -> float:
-    def read(text: str) -> float | None:
-        printed = read_printed(_binary(text) if binary else text)
-        return None if printed is None else printed.value
-
-    inputs = claim.inputs or {}
+def _value(claim: Claim, formula: ArithmeticFormula, binary: Sequence[str] = ()) -> float:
     numbers = {}
-    for name, given in inputs.items():
+    for name, given in (claim.inputs or {}).items():
+        of_1024 = name not in DECIMAL and ("bytes" if is_bytes(name) else "tokens") in binary
+        text = _binary(given) if isinstance(given, str) and of_1024 else given
         try:
-            numbers[name] = input_value(name, given, read)
+            numbers[name] = input_value(name, text)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
     return formula.value(**numbers)
+
+
+def _effect(text: str, formula: ArithmeticFormula, binary: Sequence[str]) -> str:
+    """The stated result, with the letters of a thousand as they are to be read."""
+    if formula.dimension == "bytes":
+        text = _BYTE.sub("bytes", text)
+    return _binary(text) if ("bytes" if formula.dimension == "bytes" else "tokens") in binary else text
 
 
 def _binary(text: str) -> str:
