@@ -169,7 +169,7 @@ def compared(
 ) -> Comparison:
     """Compare two groups of launches, each with its stored replicates: receipts, or words that a store knows them by.
 
-    A launch that is given as a receipt, id or pin stands for its side; those of a label or pattern as far as they
+    A launch given as a receipt, id or pin represents its side; those of a label or pattern as far as they
     count. Every launch is asked for at least the ``grade``. Without replicates, the verdict says how many stored ones
     were not given; ``beside`` is the store to look into for launches that are in none. Raises NotFound, UsageError for
     a witness that witnesses none of the launches, and as `receipts.judging.compare.compare_sides` does.

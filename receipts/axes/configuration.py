@@ -45,7 +45,7 @@ LINEAGE: Final = frozenset({"code", "wheels", "platform"})
 class Configuration:
     """The parts of one receipt by their axes, under one lane and one catalogue of axes.
 
-    ``anchor`` stands for what is unstated of the axes ``unstated``: the context, else the receipt's own id (``own``),
+    ``anchor`` replaces what is unstated of the axes ``unstated``: the context, else the receipt's own id (``own``),
     which no other receipt has. It is None where nothing is unstated. All digests are signed integers of 64 bits.
     """
 

@@ -34,7 +34,7 @@ _SEEN: Final = (*(f"path.witnessed.{name}" for name in Witnessed.model_fields), 
 
 
 class AxisLeaf(NamedTuple):
-    """A member of an axis: ``path`` is where its effective value stands, ``axis`` the name under which it counts.
+    """A member of an axis: ``path`` is the path of its effective value, ``axis`` the name under which it counts.
 
     ``stated_at`` are the leaves that it may be read from, the weightiest first.
     """
@@ -200,7 +200,7 @@ def _open(maps: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Value]:
                 continue
             if name == "wheels":
                 wheel = f"wheels.{wheel_name(key)}"
-                if wheel in values:  # two spellings in one set: each stands as it was typed
+                if wheel in values:  # two spellings in one set: each stays as it was typed
                     wheel = f"wheels.{key}"
                 values[wheel] = getattr(entry, "version", entry)
                 # Two builds of one version are two wheels.

@@ -57,7 +57,7 @@ class Lanes:
         for place in self.folders:
             for path in sorted((place / "lanes").glob("*.toml")):
                 if path.stem in known:
-                    raise RuleError(f"lane {path.stem} stands in {known[path.stem].parent} and in {path.parent}")
+                    raise RuleError(f"lane {path.stem} is in both {known[path.stem].parent} and {path.parent}")
                 known[path.stem] = path
         return known
 

@@ -74,7 +74,7 @@ def parts_of(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sign(parsed: Parsed, lane: Lane) -> Signature:
-    """The signature of a plan or receipt, and where it stands among launches that differ in pressure alone."""
+    """The signature of a plan or receipt, and its place among launches that differ in pressure alone."""
     return signature_of(parts(parsed), lane.nonessential_features)
 
 

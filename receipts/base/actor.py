@@ -1,4 +1,4 @@
-"""Who acts: what a store records of whoever submits, retracts, pins, decides, claims or purges.
+"""Who acts: what a store records about the actor of a submit, retraction, pin, decision, claim or purge.
 
 An actor is a record and not a proof: what somebody may do is decided by the database's roles. No setting names it.
 """

@@ -1,4 +1,4 @@
-"""What several ranks state, joined: equal values stand, measures of cost take the worst rank, others are told."""
+"""The statements of several ranks, joined: equal values stay, costs take the worst rank, the rest is noted."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Join:
         return distinct[:2000]
 
     def notes(self) -> dict[str, list[str]]:
-        """Notes by topic; what not every rank says is told with the ranks that do."""
+        """Notes by topic; what only some ranks say names those ranks."""
         by_topic: dict[str, dict[str, list[int]]] = {}
         for rank, tree in self.trees.items():
             for topic, lines in tree.get("notes", {}).items():

@@ -87,7 +87,7 @@ def tree(record: RunRecord) -> dict[str, Any]:
 def sources(record: RunRecord) -> dict[str, str]:
     """What the job did not state itself, with the probe that did; call it after `tree`.
 
-    Of an open map ``flags.*`` stands for the entries that are not named.
+    For an open map ``flags.*`` means the entries that are not named.
     """
     stated = {path: CALLER if path in _ARGUMENTS else source for path, source in record.facts.sources.items()}
     if record.steps:

@@ -28,7 +28,7 @@ def conclude(run: RunState, error: BaseException | None, died: int | None) -> No
         hung(run, record.stall)
         outcome = "hang"
     elif record.signal is not None and outcome not in ("oom", "hang"):
-        # What a job raises when it is told to stop is no failure of its own.
+        # What a job raises when it is asked to stop is not a failure of its own.
         outcome, record.failure = "preempted", {}
     record.outcome = outcome
 
@@ -40,7 +40,7 @@ def hung(run: RunState, stalled: Stall) -> None:
 
 
 def read(run: RunState) -> None:
-    """Read losses and norms that lie on a device, where the run has ended well; a last one that is not finite is told.
+    """Read losses and norms that lie on a device, where the run has ended well; a last one that is not finite is noted.
 
     A device that stopped may never answer, so that after a failure nothing on it is read.
     """
@@ -64,7 +64,7 @@ def _of(run: RunState, error: BaseException | None) -> tuple[str, int | None]:
     if isinstance(error, KeyboardInterrupt):
         return "preempted", 130
     if type(error).__name__ == "CancelledError":
-        # asyncio's: what its loop makes of Ctrl-C, and of a task that is told to stop.
+        # asyncio's: what its loop makes of Ctrl-C, and of a task that is canceled.
         return "preempted", None
     if error is not None and not isinstance(error, GeneratorExit):
         outcome, failure = failures.of_exception(error)

@@ -1,7 +1,7 @@
 """What is known of the run: leaves, open maps, rows and notes, each with who stated it.
 
 Every change is one event, a list that JSON can hold, which goes to the journal as it happens; the same events read
-back from a journal make the same facts. Nothing here raises for what it is told: what cannot stand becomes a note.
+back from a journal make the same facts. Nothing here raises for its input: what is not valid becomes a note.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class StatedFacts:
         return bool(rows.get(path)) or any(stated.startswith(f"{path}.") for stated in self.values)
 
     def put(self, path: str, value: Any, source: str = CALLER) -> None:
-        """State a leaf; None is skipped. A caller's value stands above others, and the first of others stands."""
+        """State a leaf; None is skipped. A caller's value wins; of the others, the first."""
         if value is None:
             return
         head, _, rest = path.partition(".")
@@ -118,7 +118,7 @@ class StatedFacts:
             self._event(["entry", name, checked_key, checked, source])
 
     def _stands(self, path: str, value: Any, source: str, before: Any = None) -> bool:
-        """Whether a new value is to be written: not where another's stands, which is told when they disagree."""
+        """Whether to write a new value: not over another source's; a disagreement is noted."""
         before = self.values.get(path, before)
         if before is None or before == value:
             return before is None
@@ -150,7 +150,7 @@ class StatedFacts:
             self._event(["memory", "chip" if whole else "device", ordinal, phase, measured, source])
 
     def add_counter(self, row: Mapping[str, Any], source: str = CALLER) -> None:
-        """State a path counter; of one name the latest stands."""
+        """State a path counter; for one name the latest is kept."""
         counter = self._row("measurement.path_counters[]", row, ("name", "count"), source)
         if counter is not None and len(self.counters) < MAX_ENTRIES:
             self.counters[counter["name"]] = counter

@@ -18,7 +18,7 @@ KINDS = ("training", "microbench", "profile", "serving")
 
 
 def of(about: Mapping[str, Any], where: place.ProcessRank, fault: Callable[[str], None]) -> dict[str, Any]:
-    """The frame; an option that cannot stand is told by ``fault`` and left out."""
+    """The frame; an option that is not valid is reported by ``fault`` and left out."""
     given = about["launch"]
     launch = str(given)[:500] if given else place.launch_of(place=where)
     if not given and not place.agreed(os.environ, where):

@@ -66,7 +66,7 @@ def merge(given: Iterable[RankPart]) -> Merged:
         tree["evidence"] = evidence
     tree["notes"] = _notes(join, ranked, missing)
     receipt = {name: tree[name] for name in document.SECTIONS if tree.get(name) not in (None, {}, [])}
-    # Of a leaf that several ranks state, the first one's source stands.
+    # For a leaf that several ranks state, keep the first one's source.
     sources = {path: source for part in reversed(ranked) for path, source in part.sources.items()}
     journals = [part.journal for part in ranked if part.journal]
     return Merged(document.counted(receipt, "merge", journals, sources), missing, tuple(join.disagreements))
@@ -201,7 +201,7 @@ def _time(text: str) -> float:
 
 
 def _chips(ranked: list[RankPart]) -> list[dict[str, Any]]:
-    """Every rank's rows, each with its chip over all hosts; of one chip and phase the larger peak stands."""
+    """Every rank's rows, each with its chip over all hosts; for one chip and phase the larger peak is kept."""
     largest: dict[tuple[int, str], dict[str, Any]] = {}
     order = {phase: at for at, phase in enumerate(("post_init", "post_compile", "post_step0", "steady"))}
     for part in ranked:

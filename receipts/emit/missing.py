@@ -79,7 +79,7 @@ def missing(facts: StatedFacts, lane: str) -> tuple[UnstatedFact, ...]:
 
 
 def _installed(facts: StatedFacts, path: str) -> bool:
-    """Whether a wheel stands under another spelling of its name: `torch_xla` is `torch-xla`."""
+    """Whether a wheel is listed under another spelling of its name: `torch_xla` is `torch-xla`."""
     head, _, name = path.partition(".")
     plain = name.replace("-", "_").replace(".", "_").lower()
     return head == "wheels" and any(
@@ -88,7 +88,7 @@ def _installed(facts: StatedFacts, path: str) -> bool:
 
 
 def summary(items: tuple[UnstatedFact, ...]) -> list[str]:
-    """The same in a few lines: what is stated by one kind of call stands together."""
+    """The same in a few lines: what one kind of call states is grouped."""
     groups: dict[str, list[str]] = {}
     for item in items:
         plain = item.how.startswith("rec.state(") and not item.path.startswith("wheels.")

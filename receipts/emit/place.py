@@ -45,7 +45,7 @@ class ProcessRank:
 
 
 def find(environment: Mapping[str, str] | None = None) -> ProcessRank:
-    """Where this process stands: by its launcher's variables, else by JAX's record, else alone."""
+    """The place of this process among all: by its launcher's variables, else by JAX's record, else alone."""
     variables = os.environ if environment is None else environment
     host = _host()
     for launcher, rank, world, local, _ in LAUNCHERS:

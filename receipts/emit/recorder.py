@@ -255,7 +255,7 @@ class Recorder:
         self._run.facts.add_note(topic, text)
 
     def stated_by(self, name: str) -> ProbeOutput:
-        """Where a framework's integration states what it knows: a caller's statement stands above, as above probes'."""
+        """Where a framework's integration states what it knows: a caller's statement wins, as it does over probes'."""
         return ProbeOutput(self._run.facts, name, lane=str(self._run.record.head.get("lane") or ""), steps=self._steps)
 
     def loss(self, value: float | Callable[[], float] | Any) -> None:

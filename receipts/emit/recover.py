@@ -1,6 +1,6 @@
 """A run that could not write its own receipt, from its journal: every step up to the end, and how it ended.
 
-What the process said itself stands: an exception, SIGTERM. Where it said nothing it was killed, and the kernel's own
+What the process itself said wins: an exception, SIGTERM. Where it said nothing it was killed, and the kernel's own
 count of out-of-memory kills, on the same boot, tells whether by that.
 """
 

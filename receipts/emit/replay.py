@@ -143,7 +143,7 @@ def _steps(replayed: Replay, raw: bytes, torn: list[str]) -> None:
         torn.append(f"steps from {len(replayed.words) // 2} to {words[0]} are not in the journal")
         return
     body = words[2:]
-    # A step has ended when its duration stands there; it is written last.
+    # A step has ended once its duration is there; it is written last.
     ended = next((at for at in range(0, len(body), 2) if not body[at + 1]), len(body))
     if len(replayed.words) // 2 + ended // 2 <= MAX_STEPS:
         replayed.words.extend(body[:ended])

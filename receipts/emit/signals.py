@@ -1,4 +1,4 @@
-"""SIGTERM, by which schedulers preempt: noted in the journal at once, then handed on to whoever handled it before."""
+"""SIGTERM, by which schedulers preempt: noted in the journal at once, then passed to the previous handler."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ PHASES = ("post_init", "post_compile", "post_step0", "steady")
 class ProbeOutput:
     """Where one probe puts what it read. Every text is looked through for secrets on its way in.
 
-    The caller's own statements stand above a probe's, and of two probes the first stands; a value that disagrees with
-    what stands becomes a note. A path that does not exist, or a value that its leaf cannot hold, becomes a note too:
-    nothing here raises for what it is told.
+    The caller's own statements win over a probe's, and of two probes the first wins; a value that disagrees with
+    what is kept becomes a note. A path that does not exist, or a value that its leaf cannot hold, becomes a note too:
+    nothing here raises for its input.
 
     ``rank``, ``local_rank`` and ``world`` are the process's place in the launch, ``warmup`` the steps that the caller
     calls warm-up (None where it does not say).
@@ -62,7 +62,7 @@ class ProbeOutput:
         self._facts.put(path, value, self.probe)
 
     def get(self, path: str) -> Any:
-        """What stands at a path now, whoever stated it; None where nothing does."""
+        """The value at a path now, from any source; None without one."""
         return self._facts.get(path)
 
     def flag(self, name: str, value: Any, *, before_runtime: bool | None = None) -> None:
@@ -88,7 +88,7 @@ class ProbeOutput:
 
         ``chip`` is the ordinal over all hosts, where the runtime has one (`jax.Device.id`). Otherwise ``device`` is
         the ordinal that this process sees (`cuda:0`), and the merge of ranks finds the chip. Only devices that this
-        process used; of two rows of one device and phase the later stands.
+        process used; of two rows of one device and phase the later is kept.
         """
         self._facts.add_memory({"phase": phase, **row}, self.probe)
 
@@ -101,7 +101,7 @@ class ProbeOutput:
         steps: int | None = None,
         layers: int | None = None,
     ) -> None:
-        """State a path counter (`measurement.path_counters`); of one name the latest stands."""
+        """State a path counter (`measurement.path_counters`); for one name the latest is kept."""
         row = {"name": name, "count": count, "expected": expected, "steps": steps, "layers": layers}
         self._facts.add_counter(row, self.probe)
 
@@ -129,7 +129,7 @@ class ProbeOutput:
         self._facts.add_evidence(row, self.probe)
 
     def note(self, text: str | Sequence[str]) -> None:
-        """Say something for people; it stands under `notes` with the probe's name."""
+        """Say something for people; it is kept under `notes` with the probe's name."""
         for line in [text] if isinstance(text, str) else text:
             self._facts.add_note(self.probe, line)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from receipts.judging.claims.claim import Claim
     from receipts.stats.equivalence import Effect
 
-# What whoever starts a launch decides of it and of its measurement.
+# What the person who starts a launch decides about it and its measurement.
 SETTINGS: Final = (Role.AXIS, Role.REGIME, Role.WORK)
 
 

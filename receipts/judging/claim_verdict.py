@@ -15,7 +15,7 @@ class Assessment:
     """What the receipts say of the number that a claim names, before any rule: *holds*, *fails*, or *open*.
 
     ``low`` to ``high`` is the interval that was held against the claim, of the improvement, the metric's ratio or its
-    value; none where the data carry none. ``grade`` says how often a ceiling was reached, or what an MFU stands on.
+    value; none where the data carry none. ``grade`` says how often a ceiling was reached, or what an MFU is based on.
     """
 
     state: Literal["holds", "fails", "open"]

@@ -1,4 +1,4 @@
-"""Where a launch stands in its lane's envelope: everything up to the largest shape that was sustained repeatedly."""
+"""Where a launch lies in its lane's envelope: everything up to the largest shape that was sustained repeatedly."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _findings_of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...
 
 
 def _judge_one(item: Rule, case: Case) -> list[Finding]:
-    """What a rule finds in what is stated. An offense stands whatever else is unstated; without one, a gap is open."""
+    """A rule's findings. An offense counts whatever else is unstated; without one, a gap leaves the question open."""
     if not item.applies(case):
         return []
     receipt, heavy = case.launch.parsed.id, item.level is Level.ERROR

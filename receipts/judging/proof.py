@@ -1,4 +1,4 @@
-"""The proof of a finding: stated leaves with which, and required keys alone, it stands, and without any of them not.
+"""The proof of a finding: a minimal set of stated leaves that, with the required keys, still gives the finding.
 
 It is found by leaving leaves out, so rules declare nothing, and it includes what effective values depend on.
 """
@@ -120,7 +120,7 @@ def _without(leaves: Iterable[ProofLeaf], part: Iterable[ProofLeaf]) -> list[Pro
 
 
 def _stands(stands: Stands, leaves: Collection[ProofLeaf]) -> bool:
-    """Whether it stands on so little; launches that are one side no more are not compared."""
+    """Whether so few leaves still give the finding; launches that no longer form one side are not compared."""
     try:
         return stands(frozenset(leaves))
     except UsageError:
@@ -148,7 +148,7 @@ class Reducer:
 
 @lru_cache(maxsize=4096)
 def _above(path: str) -> frozenset[str]:
-    """A path, and those of the sections and rows that it stands in."""
+    """A path, and those of the sections and rows around it."""
     return frozenset((path, *(path[: place.start()] for place in re.finditer(r"[.\[]", path))))
 
 

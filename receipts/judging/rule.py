@@ -34,7 +34,7 @@ DECLARED = "__receipts_rule__"  # the attribute by which a decorated function ca
 class Offense(NamedTuple):
     """What a rule found. ``at`` is a path in the receipt; ``level`` overrides the rule's own where it says so.
 
-    ``unjudged``: what the rule needs is not known, which its `needs` cannot say where it stands in another receipt.
+    ``unjudged``: what the rule needs is not known, which its `needs` cannot say if it belongs to another receipt.
     """
 
     at: str

@@ -178,7 +178,7 @@ def load_rules(folders: Iterable[Path], data: Iterable[Path] = ()) -> RuleSet:
             rule = load_file(path)
             if rule.code in rules:
                 other = rules[rule.code].path
-                raise RuleError(f"rule {rule.code} stands in {other} and in {path}; give one another code")
+                raise RuleError(f"rule {rule.code} is in both {other} and {path}; give one another code")
             rules[rule.code] = rule
             digest.update(f"{path.name}\0".encode() + code_without_page(path.read_bytes()) + b"\0")
     for path in data:

@@ -16,7 +16,7 @@ _MEASURED: Final = ("step", "rate", "memory")
 
 
 class Rank(IntEnum):
-    """How well a launch stands for its configuration, the best first. From `UNSTEADY` on it is no sample."""
+    """How well a launch represents its configuration, the best first. From `UNSTEADY` on it is no sample."""
 
     CLEAN = 0
     OPEN = 1  # a question about it is open: its path is not witnessed, a fact is not stated

@@ -70,7 +70,7 @@ def _mixed(side: str, head: Parsed, other: Parsed, apart: Difference) -> UsageEr
 
 
 def differences_in_manner(group: Sequence[Parsed], side: Literal["a", "b"], metric: Metric) -> Iterator[Unknown]:
-    """What the launches of a side do not share with its first, which stands for them all where rules read it.
+    """What the launches of a side do not share with its first, which represents them all where rules read it.
 
     Raises UsageError where they are of different kinds.
     """

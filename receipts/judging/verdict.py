@@ -45,7 +45,7 @@ DIGEST = re.compile("[0-9a-f]{40,64}")
 
 @dataclass(frozen=True, slots=True)
 class ProofLeaf:
-    """A stated leaf that a finding stands on, with the id of the receipt that states it."""
+    """A stated leaf that a finding rests on, with the id of the receipt that states it."""
 
     receipt: str
     path: str
@@ -55,7 +55,7 @@ class ProofLeaf:
 class Finding:
     """One offense, or one question that could not be judged. ``at`` is a path in the receipt.
 
-    ``proof`` are the leaves of an error: with them and the required keys alone it stands, without any one it does not.
+    ``proof`` are the leaves of an error: with the required keys they give the finding; without any one they do not.
     """
 
     code: str

@@ -38,7 +38,7 @@ TELLING = (
     # MaxText's profiler, by its configuration.
     *("flags.profiler", "flags.enable_profiler", "flags.skip_first_n_steps_for_profiler", "flags.profiler_steps"),
 )
-# A profiler reads the host by itself: how often is no statement about the launch that it stands for.
+# A profiler reads the host by itself: how often says nothing about the launch that it witnesses.
 _DISTURBED = f"{WITNESSED}.host_transfers_per_step"
 _FALLBACKS = f"{WITNESSED}.fallbacks"
 _SHOWN = 3
@@ -93,7 +93,7 @@ class BorrowedLeaves:
         return bool(self.by or self.contradictions)
 
     def witness_of(self, path: str) -> str | None:
-        """The id of the witness that saw what stands at a path, or above it; None where the launch says it itself."""
+        """The id of the witness that saw the value at a path, or above it; None where the launch says it itself."""
         return next((name for leaf, name in self.by.items() if path == leaf or path.startswith(f"{leaf}.")), None)
 
 
@@ -133,7 +133,7 @@ def lend(
     varied: Mapping[str, frozenset[str]] = MappingProxyType({}),
     strangers: Collection[str] = (),
 ) -> BorrowedLeaves:
-    """What the witnesses of a launch lend to it, the first before the others; what it saw itself stands.
+    """What the witnesses of a launch lend to it, the first before the others; what it saw itself wins.
 
     A launch that is itself a witness shows its own path, and takes nothing. A witness of another context or actor (its
     id is among ``strangers``) may lend what the launch did not see, and never contradicts what it saw; what readers

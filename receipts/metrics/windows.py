@@ -1,7 +1,7 @@
 """Windows in words: which steps a notebook says that its figure is over.
 
 ``iters 3-6``, ``steps 3 to 6`` and ``hot (from step 3)`` of six steps are one window. ``steps 3/4`` are two steps, and
-``step 3/10`` is none. A text that names two stretches, or none, is not read: it stands for itself.
+``step 3/10`` is none. A text that names two stretches, or none, is not read: it stays as it is.
 """
 
 from __future__ import annotations

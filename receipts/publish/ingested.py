@@ -31,8 +31,10 @@ def page(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequence[
     sections = [Section("files", "Files", tables=(_files(files, folder),))]
     answer = (f"{counted(len(files), 'file')}{f' of {folder}' if folder else ''}",)
     if not any(file.readings for file in files):
-        told = [item for item in ingested.messages if item.kind == "broken" or (item.where and item.where.place.line)]
-        return Page("Ingest", answer, sections=(*sections, *_remarks(told, passed_by, 0)))
+        remarks = [
+            item for item in ingested.messages if item.kind == "broken" or (item.where and item.where.place.line)
+        ]
+        return Page("Ingest", answer, sections=(*sections, *_remarks(remarks, passed_by, 0)))
     if ingested.leaves:
         of_one = files[0].name if len(files) == 1 else folder
         leaves = table_of("", "leaf | value… | from", _rows(ingested.leaves, of_one))

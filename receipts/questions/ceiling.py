@@ -134,7 +134,7 @@ def _ceiling(word: Grade, size: Size, row: ShapeOutcomes, causes: Sequence[Cause
 
 
 def _causes(rows: Sequence[ShapeOutcomes]) -> list[Cause]:
-    """Failures by shape; several kinds at one shape are told together, the newest first."""
+    """Failures by shape; several kinds at one shape are listed together, the newest first."""
     shapes: dict[Size, list[ShapeOutcomes]] = defaultdict(list)
     for row in sorted(rows, key=lambda item: item.at, reverse=True):
         shapes[_size(row)].append(row)
@@ -155,7 +155,7 @@ def _kind(row: ShapeOutcomes) -> str:
 
 
 def _minimal(causes: Sequence[Cause]) -> list[Cause]:
-    """Failures that no smaller failure stands for."""
+    """Failures that no smaller failure implies."""
     return [
         item
         for item in causes

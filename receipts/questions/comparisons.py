@@ -108,7 +108,7 @@ class Comparisons:
         return with_replicates(self._store, group, self._lane(group[0]), other, self._until)
 
     def ungiven(self, a: Group, b: Group) -> tuple[int, ...]:
-        """How many stored launches of each side's configuration neither side has: whoever chose, chose without them."""
+        """How many stored launches of each side's configuration are on neither side: somebody left them out."""
         if self._store is None:
             return ()
         given = {item.id for item in (*a, *b)}

@@ -51,7 +51,7 @@ class JudgedNeighbour:
 class Neighbourhood:
     """A receipt's neighbours, the best first by the metric; ``refused`` are those that cannot be compared with it.
 
-    ``unstated`` are axes that hide neighbours, since nothing stands for them: the receipt names no context. ``more``
+    ``unstated`` are axes that hide neighbours, since nothing fills them: the receipt names no context. ``more``
     are axes of which only the newest configurations were looked at. ``indexed``: the index holds the whole lane.
     """
 
@@ -65,7 +65,7 @@ class Neighbourhood:
 
     @property
     def by_axis(self) -> dict[str, list[JudgedNeighbour]]:
-        """What was found under its axes; the axis with the best neighbour stands first."""
+        """Neighbors by axis; the axis with the best neighbor comes first."""
         groups: dict[str, list[JudgedNeighbour]] = {}
         for item in self.compared:
             groups.setdefault(item.axis, []).append(item)
@@ -89,7 +89,7 @@ def neighbours(
 ) -> Neighbourhood:
     """Every stored launch one axis away from a receipt, or in one axis alone; at most ``limit`` configurations an axis.
 
-    ``progress`` is told how many of how many were compared. Raises NotFound for a metric that does not exist.
+    ``progress`` is called with the number compared and the total. Raises NotFound for a metric that does not exist.
     """
     metrics.get(metric)
     lane = rulebook.lanes.of(parsed.receipt.run.lane)
@@ -98,7 +98,7 @@ def neighbours(
     comparisons = Comparisons(store, rulebook)
     judged = []
     for done, item in enumerate(candidates, 1):
-        # The other is whatever launch of its configuration is the newest, and stands for none of the others.
+        # The other is the newest launch of its configuration, and does not represent the others.
         verdict = comparisons.compare([parsed], [store.parsed(item.entry.id)], metric, named=[parsed.id])
         judged.append(JudgedNeighbour(item.axis, item.entry, verdict, next(reasons(verdict, rulebook.rules), "")))
         if progress is not None:

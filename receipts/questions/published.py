@@ -34,7 +34,7 @@ class SubmissionSpread:
 
     @property
     def like(self) -> Parsed:
-        """The launch that stands for the others: their settings are the same."""
+        """The launch that represents the others: their settings are the same."""
         return self.launches[0]
 
     @property

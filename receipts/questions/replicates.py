@@ -32,7 +32,7 @@ AS_MEASURED = (
 def with_replicates(
     store: Store, group: Sequence[Parsed], lane: Lane, other: Sequence[Parsed], until: datetime | None = None
 ) -> list[Parsed]:
-    """The group, and every stored launch that stands and differs from it in no axis, known or unknown.
+    """The group, and every stored launch that was not withdrawn and differs from it in no axis, known or unknown.
 
     The other side's launches are never taken, and where both sides are of one configuration the group stays as it is:
     what repeats one side repeats the other. Launches of another kind replicate nothing; nor does one that was asked for

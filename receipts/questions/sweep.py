@@ -76,7 +76,7 @@ def sweep(
     """Lay receipts out by the varied axes and judge each cell against the base (the first cell unless named)."""
     paths = tuple(leaf_path(name, receipts) for name in vary)
     groups: dict[tuple[str, ...], list[Parsed]] = {}
-    # A launch that ended well stands for its cell before one that failed, and the earlier before the later.
+    # A launch that ended well represents its cell before one that failed, and the earlier before the later.
     for item in sorted(receipts, key=_precedence):
         groups.setdefault(_coordinates(item, paths), []).append(item)
     if len(groups) > MOST_CELLS:

@@ -29,7 +29,7 @@ class Leaf:
 
 
 def _models(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """The section inside an annotation, and whether it stands in a list."""
+    """The section inside an annotation, and whether it is in a list."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return annotation, False
     # Not typing's own functions: every start asks this of three hundred fields.

@@ -91,7 +91,7 @@ class _Doubled(dict[str, Any]):
 
 
 class _ParserHooks:
-    """Hooks of the JSON parser. They refuse by leaving a mark, so that every offense is told, with its path."""
+    """Hooks of the JSON parser. They refuse by leaving a mark, so that every offense is reported with its path."""
 
     def __init__(self) -> None:
         self.refused = False

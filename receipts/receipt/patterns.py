@@ -1,6 +1,6 @@
 """Block patterns: reading, tiling to a depth, counting.
 
-A pattern is one letter a block, such as ``AEMEAEMEAEMR``. After ``/`` stands the pattern of one multi-
+A pattern is one letter a block, such as ``AEMEAEMEAEMR``. After ``/`` comes the pattern of one multi-
 token-prediction (MTP) depth, repeated once a depth; ``|`` divides pipeline stages; ``[*-]`` is a fused
 group, which is one block with several sub-layers. The signs are those of Megatron-Core 0.16 and later,
 ``megatron/core/models/hybrid/hybrid_layer_allocation.py``.

@@ -1,4 +1,4 @@
-"""What a refused document is told: pydantic's findings as sentences, each with its path in the document."""
+"""The problems of a refused document: pydantic's findings as sentences, each with its path in the document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_REPORTED = 50
 MAX_SHOWN = 120
 Location = tuple[int | str, ...]
 
-# What a value of each open map may be. Pydantic tells one error a member of the union; people are told one.
+# What a value of each open map may be. Pydantic gives one error for each member of the union; people get one.
 ENTRIES: Mapping[str, str] = {
     "wheels": "a version, or an object with its version",
     "flags": "a text, a number or true/false, or an object with such a value",
@@ -120,7 +120,7 @@ def _of_entry(item: Any, entry: tuple[str, Location, Location], tree: Any) -> Pr
 
 
 def _find(location: Location, tree: Any) -> tuple[str, Any]:
-    """The path as the document has it, and what stands there; pydantic adds names that no document has."""
+    """The path as the document has it, and its value; pydantic adds names that no document has."""
     path, node = "", tree
     for position, part in enumerate(location):
         if isinstance(part, int):

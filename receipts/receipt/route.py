@@ -27,7 +27,7 @@ _SOURCES = 2
 # A scalar that the host asked for, as torch_xla counts it: the path was kept, and R303 judges what it cost.
 HOST_READ = "aten::_local_scalar_dense"
 # The names of what computes, each with its other spellings by the sources that use them. Sources have names of their
-# own besides (`dsa_tilelang`): a lane lists what it permits, and a name that stands in neither is kept as it is.
+# own besides (`dsa_tilelang`): a lane lists what it permits, and a name that is in neither is kept as it is.
 NAMES: dict[str, tuple[str, ...]] = {
     "sdpa_flash": ("sdpa_flash_attention",),
     "sdpa_math": ("math", "sdpa_unfused"),

@@ -19,7 +19,7 @@ Item = Document | str | InputError
 
 
 def document(item: Item) -> Document:
-    """The document itself, read where its path is given. Raises InputError, and the one that stands in its place."""
+    """The document itself, read where its path is given. Raises InputError, also the one that takes its place."""
     if isinstance(item, InputError):
         raise item
     return read(item) if isinstance(item, str) else item
@@ -34,7 +34,7 @@ def documents(words: Iterable[str], stdin: BinaryIO) -> Iterator[Item]:
     """Every document that some words name, in their order; `-` is standard input. A text is the path of one in a file.
 
     A folder is searched for ``.json``, ``.jsonl`` and ``.ndjson`` files, in those below it too, by name; what begins
-    with a dot is left out. Where something cannot be had, an InputError that says why stands in its place.
+    with a dot is left out. Where something cannot be had, an InputError that says why takes its place.
     """
     for word in words:
         if word == "-":
@@ -53,7 +53,7 @@ def files(folder: str) -> Iterator[str]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = os.path.join(place, name)
-            # A pipe, which would be waited for, is no file; a link that leads nowhere is told by who reads it.
+            # A pipe would block, so it is not a file; whoever opens a broken link reports it.
             if name.endswith((*SINGLE, *LINES)) and not name.startswith(".") and not _is_pipe(path):
                 yield path
 
@@ -82,7 +82,7 @@ def of_stream(stream: BinaryIO, source: str) -> Iterator[Item]:
 
 
 def _of_lines(lines: Iterable[bytes], source: str) -> Iterator[Item]:
-    """One document a line, without the line's end; blank lines hold none. Each is told as ``FILE:LINE``."""
+    """One document a line, without the line's end; blank lines hold none. Each is named ``FILE:LINE``."""
     for number, line in enumerate(lines, 1):
         raw = line.rstrip(b"\r\n")
         if raw.strip():

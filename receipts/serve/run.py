@@ -97,7 +97,7 @@ def prepared(url: str | None, rulebook: Rulebook, options: ServeOptions, host: s
         if not guarded and (not local or others):
             option = f"--listen {options.listen}" if not local else others[0]
             raise UsageError(
-                f"{option}: whoever reaches this server could change the store; give tokens first: "
+                f"{option}: anyone who reaches this server could change the store; give tokens first: "
                 "receipts token add NAME --scope read"
             )
         if not local and not options.hosts:

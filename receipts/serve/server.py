@@ -31,7 +31,7 @@ LOCAL: Final = ("127.0.0.1", "::1", "localhost")
 
 
 class AccessDenied(Exception):
-    """Who asks may not: ``status`` 401 without a token that stands, 403 with one that may not do this."""
+    """The caller may not do this: ``status`` 401 without a valid token, 403 with one of another scope."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -126,7 +126,7 @@ class Server:
         if token is None:
             if secret:
                 self._limiter.hit(self._failures, "failed", caller)
-            raise AccessDenied(401, "send a token that stands: Authorization: Bearer rcp_…")
+            raise AccessDenied(401, "send a valid token: Authorization: Bearer rcp_…")
         if not (token.may(scope) or (scope == "submit" and token.lanes)):
             raise AccessDenied(403, f"{token.name} may {', '.join(token.scopes)}; this takes {scope}")
         return token

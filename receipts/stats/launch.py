@@ -1,4 +1,4 @@
-"""What one launch has to say: a location, and what stands beside it."""
+"""What one launch contributes: a location, and the figures beside it."""
 
 from __future__ import annotations
 

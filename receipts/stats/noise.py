@@ -50,7 +50,7 @@ class SelfCheck(NamedTuple):
 
 
 def self_check(groups: Iterable[Sequence[float]], better: Better = "lower") -> SelfCheck:
-    """Compare equal launches with one another, as one launch against one, and count who is told apart.
+    """Compare equal launches with one another, as one launch against one, and count how many are called different.
 
     Each group holds locations in the order the launches ran. Launches are paired first with second, third with
     fourth and so on, so that no launch counts twice; the floor of a pair is pooled over the other groups, since a

@@ -103,7 +103,7 @@ class RemoteServer:
     def ask(
         self, method: str, path: str, query: Query = (), body: Body = None, media: str = "application/json"
     ) -> ServerResponse:
-        """Ask, and wait where the server says so. Raises what the answer stands for, besides what every method does."""
+        """Ask, and wait where the server says so. Raises the answer's error, besides what every method raises."""
         target = f"{self._base}{quote(path, safe='/@=*,')}" + (f"?{urlencode(query)}" if query else "")
         headers = {"User-Agent": f"receipts/{__version__}", "Accept": "*/*"}
         if self._token:

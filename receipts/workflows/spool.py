@@ -143,7 +143,7 @@ def waiting(target: str, *, refused: bool = False) -> list[SpooledDocument]:
 
 
 def damaged(target: str) -> list[Path]:
-    """Files of the spool that are not whole, which nothing of this program leaves: they are told, and not touched."""
+    """Files of the spool that are incomplete, which this program never leaves: they are reported, and not touched."""
     return [file for file in _files(place(target)) if file.exists() and _read(file) is None]
 
 

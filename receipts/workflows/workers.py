@@ -63,7 +63,7 @@ def elsewhere(
 
 
 def _begin(url: str, extra: tuple[Path, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the writer is told, and ends the others
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the writer gets the signal, and ends the others
     threading.Thread(target=_end_with_the_writer, daemon=True).start()
     _Worker.url = url
     _Worker.rulebook = Rulebook(extra)

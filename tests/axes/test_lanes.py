@@ -238,7 +238,7 @@ def test_a_folder_of_ones_own_adds_lanes(tmp_path: Path) -> None:
 def test_a_lane_of_ones_own_does_not_shadow_a_shipped_one(tmp_path: Path) -> None:
     write(tmp_path / "ours", MINIMAL.replace("mine", "cpu-torch"), "cpu-torch")
     lanes = Rulebook((tmp_path / "ours",)).lanes
-    with pytest.raises(RuleError, match="lane cpu-torch stands in"):
+    with pytest.raises(RuleError, match="lane cpu-torch is in both"):
         lanes.get("cpu-torch")
 
 

@@ -26,7 +26,7 @@ class Answers(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         SEEN.append((self.path, body, self.headers["Authorization"]))
         wrong = self.headers["Authorization"] == "Bearer wrong"
-        answer = {"detail": "send a token that stands"} if wrong else {"id": sha256(body).hexdigest(), "status": "open"}
+        answer = {"detail": "send a valid token"} if wrong else {"id": sha256(body).hexdigest(), "status": "open"}
         text = json.dumps(answer).encode()
         self.send_response(401 if wrong else 201)
         self.send_header("Content-Length", str(len(text)))
@@ -98,7 +98,7 @@ def test_what_cannot_be_delivered_says_so_and_how_to_send_it(
     monkeypatch.setattr(deliver, "PATIENCE", 0.3)
     silent = socket.create_server(("127.0.0.1", 0))
     cases = (
-        (url, "wrong", "send a token that stands"),
+        (url, "wrong", "send a valid token"),
         ("http://127.0.0.1:1", "", "refused"),
         (f"http://127.0.0.1:{silent.getsockname()[1]}", "", "s"),
         ("http://receipts.example.org", "secret", "in the clear"),

@@ -19,7 +19,7 @@ from receipts.judging.rule import COMPARABLE, E, Offense, PairCase, rule
 
 @rule("C108", "superseded", E, on="pair", question=COMPARABLE, facts=True)
 def superseded(pair: PairCase) -> Iterator[Offense]:
-    """Each side that no longer stands."""
+    """Each side that was withdrawn."""
     known = pair.facts.superseded if pair.facts else {}
     for side, case in pair.sides:
         group = pair.group_a if side == "a" else pair.group_b

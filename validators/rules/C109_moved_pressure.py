@@ -33,7 +33,7 @@ def moved_pressure(pair: PairCase) -> Iterator[Offense]:
         f"{_gib(made.a[new])} to {_gib(made.b[new])} and now leads: the highest live peak changed by "
         f"{after / before - 1:+.1%}; {made.margin}",
         expected="a peak that fell, not one that moved",
-        do="judge the change by the largest peak, and look at what stands on the new leader",
+        do="judge the change by the largest peak, and look at what the new leader holds",
     )
 
 

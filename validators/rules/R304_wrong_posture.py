@@ -22,7 +22,7 @@ _ASKED, _SEEN, _REGIONS = "compile.posture", "path.witnessed.posture", "compile.
 
 
 def _posture(case: Case) -> tuple[str, str | None]:
-    """Where the posture stands, and which it is: the witnessed one where there is one."""
+    """Where the posture is stated, and which it is: the witnessed one where there is one."""
     return (_SEEN, case.get(_SEEN)) if _SEEN in case.stated else (_ASKED, case.get(_ASKED))
 
 

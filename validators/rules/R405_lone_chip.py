@@ -20,7 +20,7 @@ _GIB = 2**30
 
 @rule("R405", "lone_chip", W, question=NONE, taints=(MEMORY,))
 def lone_chip(case: Case) -> Iterator[Offense]:
-    """Chips whose peak, or whose time of peak, stands apart from their peers' in one phase."""
+    """Chips whose peak, or whose time of peak, is far from their peers' in one phase."""
     tolerance = case.lane.chip_skew
     for phase in case.launch.account.phases:
         peaks = phase.lone(tolerance)

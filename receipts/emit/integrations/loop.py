@@ -47,7 +47,7 @@ class Loop:
         )
 
     def stated(self, leaves: Mapping[str, Any]) -> None:
-        """State leaves by their paths; None is skipped, and what the caller states stands above."""
+        """State leaves by their paths; None is skipped, and the caller's statements win."""
         for path, value in leaves.items():
             self._door.put(path, value)
 

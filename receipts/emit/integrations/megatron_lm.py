@@ -28,7 +28,7 @@ MODULE = "megatron.training.training"
 def patch_megatron(rec: Recorder, module: Any = None, *, tokens: int | None = None) -> Callable[[], None]:
     """Record Megatron-LM's loop, before ``pretrain(…)``; the call that is returned takes the patch back.
 
-    ``module`` is where the loop stands, else `megatron.training.training`, which has to be imported. Tokens of a step
+    ``module`` has the loop, else `megatron.training.training`, which has to be imported. Tokens of a step
     over all chips follow from Megatron's arguments.
     """
     loop = Loop(rec, "megatron-lm")

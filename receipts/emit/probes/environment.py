@@ -6,7 +6,7 @@ Whether a flag came in time is stated only where it can be shown (`docs/recorder
 - it was seen while nothing that reads it had been imported: in time;
 - what reads it had begun by one look, and the value came between that look and the next: too late.
 
-All else stays open. What a runtime writes for itself is no flag of the experimenter's: it is told in a note.
+All else stays open. What a runtime writes for itself is not the experimenter's flag: a note lists it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _WRITTEN: dict[str, tuple[str, ...]] = {
 }
 _SWITCHES = {"true": True, "false": False}
 # Places that a runtime writes to or caches in, by the end of the name: that one is set may change a run, where it lies
-# does not, and folders of a machine are no business of whoever reads the receipt.
+# does not, and folders of a machine do not concern the receipt's readers.
 _PLACES = (
     *("_CACHE_DIR", "_CACHE_PATH", "_CACHE_FOLDER", "_DUMP_DIR", "_DUMP_TO", "_DUMP_PATH", "_DUMP_FILE", "_LOG_DIR"),
     *("_LOG_FILE", "_LOG_PATH", "_DEBUG_FILE", "_METRICS_FILE", "_TENSORS_FILE", "_TRACE_DIR", "_TRACE_FILE"),

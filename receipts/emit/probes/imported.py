@@ -65,7 +65,7 @@ def _library() -> tuple[str, ...]:
 
 
 def relative(name: str, path: str) -> str:
-    """Where a module's file stands below its root: `torch/nn/functional.py`, whatever folder torch is in."""
+    """A module's file below its root: `torch/nn/functional.py`, whatever folder torch is in."""
     parts = path.replace("\\", "/").split("/")
     depth = name.count(".") + 1 + (parts[-1].partition(".")[0] == "__init__")
     return "/".join(parts[-depth:])

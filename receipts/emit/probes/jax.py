@@ -38,7 +38,7 @@ class JaxListener:
 
     def __init__(self, stated: ProbeOutput) -> None:
         self._stated = stated
-        # Of each thread: a hit is told before the compilation that it stands for.
+        # By thread: a hit is reported before the compilation that it replaces.
         self._hit: dict[int, bool] = {}
         self._names: set[str] = set()
         self.hits = 0
@@ -58,7 +58,7 @@ class JaxListener:
             self.misses += 1
 
     def duration(self, name: str, seconds: float, *_given: Any, **more: Any) -> None:
-        """Called by JAX with each duration. One of compiling is told on a hit of the cache on disk, too."""
+        """Called by JAX with each duration. A compile duration is reported on a disk-cache hit, too."""
         if name != COMPILED:
             return
         try:

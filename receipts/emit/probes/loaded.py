@@ -54,5 +54,5 @@ def read(stated: ProbeOutput, what: str, call: Callable[[], Any]) -> Any:
 
 
 def switch(value: bool) -> str:
-    """How a switch stands in a list of them."""
+    """The state of a switch in a list of them."""
     return "on" if value else "off"

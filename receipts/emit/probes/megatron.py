@@ -66,7 +66,7 @@ class MegatronArguments:
         return value if isinstance(value, bool) else None
 
     def word(self, *names: str) -> str | None:
-        """A text, or the name of an enumeration's member or of a type, without what stands before its last dot."""
+        """A text, or the name of an enumeration's member or of a type, without what precedes its last dot."""
         value = self.get(*names)
         return None if value is None else str(getattr(value, "name", value)).rpartition(".")[2]
 

@@ -112,7 +112,7 @@ def _memory(stated: ProbeOutput) -> None:
     peaks: dict[tuple[int, str], int] = stated.kept.setdefault("peaks", {})
     properties = loaded.part("torch.cuda", "get_device_properties")
     for device, stats in devices().items():
-        # A job may reset its peaks, as torchtitan does with each line of its log: the largest that was seen stands.
+        # A job may reset its peaks, as torchtitan does with each line of its log: the largest that was seen is kept.
         for name, key in _PEAKS.items():
             peaks[device, name] = max(peaks.get((device, name), 0), int(stats.get(key, 0)))
         limit = None if properties is None else getattr(properties(device), "total_memory", None)
@@ -197,7 +197,7 @@ def _call(kind: Callable[[Any], Any], query: Callable[[], Any]) -> Any:
     import warnings
 
     with warnings.catch_warnings():
-        # torch 2.9 warns whoever asks that the switch has a newer name: not the job's business.
+        # torch 2.9 warns on a read that the switch has a newer name: not the job's business.
         warnings.simplefilter("ignore")
         return kind(query())
 

@@ -1,7 +1,7 @@
 """torch_xla: its counters when the warm-up ends and at the end, devices, memory, mesh.
 
 What its counters say is what ran, so that compiles, fallbacks and reads by the host are witnessed here. A counter that
-never counted is absent, and a table that somebody cleared proves nothing: both are told apart by what stood before.
+never counted is absent, and a table that somebody cleared proves nothing: the counts before tell which it is.
 Sources: `torch_xla/debug/metrics.py`, `torch_xla/distributed/spmd/xla_sharding.py`, versions 2.4 to 2.9.
 """
 

@@ -31,7 +31,7 @@ _INSTALLERS = ("INSTALLER", "RECORD", "REQUESTED", "direct_url.json", "uv_build.
 
 
 class InstalledWheel:
-    """One installed distribution: its name, its version, its metadata's folder, and the root that it stands in."""
+    """One installed distribution: its name, its version, its metadata's folder, and the root that it is in."""
 
     __slots__ = ("folder", "name", "root", "version")
 

@@ -1,4 +1,4 @@
-"""The claim: a sentence about performance, with the receipts that it stands on and what it says of them.
+"""The claim: a sentence about performance, with the receipts that support it and what it says about them.
 
 This model is the published contract: ``schema/claims-1.schema.json`` is generated from it, ``docs/claims.md`` is its
 page. Immutable: a claim is never edited, it is superseded by another.

@@ -24,9 +24,9 @@ STEPS: Final = 10  # peaks that are this near in time are one moment: the first 
 
 
 class Chip(NamedTuple):
-    """One chip in one phase, in bytes. ``rows`` are its positions in ``memory.chips``: two where it stands twice.
+    """One chip in one phase, in bytes. ``rows`` are its positions in ``memory.chips``: two where it is listed twice.
 
-    Of a chip that stands twice each figure is the larger one, and the limit the smaller: its tightest reading.
+    Of a chip that is listed twice each figure is the larger one, and the limit the smaller: its tightest reading.
     """
 
     chip: int
@@ -67,7 +67,7 @@ class Ranking(NamedTuple):
 
     @property
     def skew(self) -> float | None:
-        """How far the leader stands above the median of all chips, as a share of it; None for a lone chip."""
+        """How far the leader lies above the median of all chips, as a share of it; None for a lone chip."""
         return self.highest / self.middle - 1 if self.chips > 1 and self.middle else None
 
 

@@ -30,7 +30,7 @@ class Phase:
 
     @property
     def whole(self) -> bool:
-        """Whether every chip stands here, and once; whether chips are missing where none are stated is not known."""
+        """Whether every chip is listed here exactly once; unknown where no chip count is stated."""
         return not (self.missing or self.unnamed or self.strange or self.doubled)
 
     def get(self, chip: int) -> Chip | None:

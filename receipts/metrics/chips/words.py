@@ -34,7 +34,7 @@ def ordinals(chips: Iterable[int]) -> str:
 
 
 def leader(phase: Phase, metric: Metric = "peak") -> str:
-    """Which chip leads, and how far it stands above the median of all; empty where no chip states the figure."""
+    """Which chip leads, and how far it lies above the median of all; empty where no chip states the figure."""
     ranking = phase.ranking(metric)
     if ranking is None:
         return ""

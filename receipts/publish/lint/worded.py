@@ -38,12 +38,12 @@ _ROUGH = 0.05  # of a share: a third is said of 30 as of 37 %
 
 
 def in_order(text: str) -> Iterator[Quantity]:
-    """Every quantity of a text, in digits and in words. Of two that overlap the words stand: `by a factor of 2`."""
-    found = list(worded(text))
+    """Every quantity of a text, in digits and in words. Of two that overlap the words win: `by a factor of 2`."""
+    in_words = list(worded(text))
     printed = (
-        item for item in quantities(text) if not any(item.start < it.end and it.start < item.end for it in found)
+        item for item in quantities(text) if not any(item.start < it.end and it.start < item.end for it in in_words)
     )
-    return iter(sorted([*found, *printed], key=lambda item: item.start))
+    return iter(sorted([*in_words, *printed], key=lambda item: item.start))
 
 
 def worded(text: str) -> Iterator[Quantity]:

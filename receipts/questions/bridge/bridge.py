@@ -1,4 +1,4 @@
-"""A bridge from A to B: the shortest chains of accepted one-axis receipts, or what stands between the two.
+"""A bridge from A to B: the shortest chains of accepted one-axis receipts, or what is missing between the two.
 
 The axis index finds the configurations that have some of the changed axes as A and the others as B; `compare` decides
 on every hop, with the same launches of a configuration in each.
@@ -104,7 +104,7 @@ def bridge(
 ) -> Bridge:
     """The shortest chains of accepted hops from one receipt to another; either may be stored or not.
 
-    At most ``most`` hops are judged; ``progress`` is told how many were. Raises NotFound for a metric that does not
+    At most ``most`` hops are judged; ``progress`` gets how many were. Raises NotFound for a metric that does not
     exist, UsageError for receipts of two lanes or kinds.
     """
     _one_lane(a, b)

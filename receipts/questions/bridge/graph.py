@@ -12,7 +12,7 @@ from receipts.axes.configuration import Configuration
 
 Edge = tuple[int, int]
 Usable = Callable[[Edge], bool]
-MOST_CHAINS: Final = 1000  # that are told apart: six axes in every order are 720
+MOST_CHAINS: Final = 1000  # that are kept apart: six axes in every order are 720
 
 
 @dataclass(frozen=True)

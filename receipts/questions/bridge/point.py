@@ -68,7 +68,7 @@ class Judge:
         return self.lane.smallest_effect(self._metric.name)
 
     def point(self, parsed: Parsed, others: Sequence[Parsed], *, named: bool = True) -> BridgePoint:
-        """The point of a receipt. Launches of the others are none of it; ``named``: it stands for the point itself."""
+        """The point of a receipt. Launches of the others are none of it; ``named``: it represents the point itself."""
         own = (parsed.id,) if named else ()
         pool = self._comparisons.pool([parsed], others)
         return self._of(pool, self._comparisons.samples(pool, self._metric.name, own), own)

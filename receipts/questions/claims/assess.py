@@ -207,7 +207,7 @@ def _shown(metric: Metric, low: float, high: float) -> str:
 
 
 def _basis(launch: Launch) -> str:
-    """On what an MFU stands: formula, FLOPs a token and denominator, each as stated."""
+    """The basis of an MFU: formula, FLOPs a token and denominator, each as stated."""
     stated = launch.stated
     how = "recomputed" if launch.summary is not None else "as stated"
     formula = stated.get("measurement.stated.formula", "no formula")

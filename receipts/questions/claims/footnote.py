@@ -1,4 +1,4 @@
-"""The honest footnote of a claim: what it stands on, in a paragraph that can be printed under it."""
+"""The honest footnote of a claim: its basis, in a paragraph that can be printed under it."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ def _assess(
 
 
 def _counted(assessment: Assessment, evidence: ClaimEvidence) -> Assessment:
-    """The assessment, which says how many launches it stands on where some do not count."""
+    """The assessment, which says how many launches it rests on where some do not count."""
     sides = (("a", evidence.baseline), ("b", evidence.candidate))
     words = [words for side, kept in sides if (words := counted_of(side, len(kept), evidence.left_out))]
     return replace(assessment, why="; ".join((assessment.why, *words))) if words else assessment

@@ -90,13 +90,13 @@ class Impact:
 
     @property
     def documents(self) -> tuple[str, ...]:
-        """Documents that quote the receipt itself, or a claim that stands on it."""
+        """Documents that quote the receipt itself, or a claim that rests on it."""
         quoted = [place for _, claim in self.claims for place in claim.quoted_in]
         return tuple(dict.fromkeys([*quoted, *(item.document for item in self.quotes), *self.found_in]))
 
     @property
     def stale(self) -> bool:
-        """Whether something quotes a receipt that no longer stands."""
+        """Whether something quotes a receipt that was withdrawn."""
         return self.superseded is not None and bool(self.claims or self.documents)
 
 

@@ -18,7 +18,7 @@ _MICRO, _GLOBAL, _ACCUMULATION = "batch.micro_batch", "batch.global_batch", "bat
 def follow(
     tree: dict[str, Any], old: Mapping[str, Any], wanted: Mapping[str, Any], convention: str = "none"
 ) -> Iterator[Problem]:
-    """State anew what follows from chips, degrees and batches; what cannot be told goes, what cannot be is told."""
+    """Derive again what follows from chips, degrees and batches; drop what cannot be derived, report contradictions."""
     if any(path in wanted for path in (CHIPS, *DEGREES)):
         yield from _data(tree, old, wanted, convention)
     yield from _accumulation(tree, old, wanted)

@@ -18,7 +18,7 @@ from receipts.receipt.upcast import upcast
 if TYPE_CHECKING:
     from receipts.store import Store
 
-# What stands for what only a run knows, so that the one model reads plans, too. Nothing judges or stores these.
+# Placeholders for what only a run knows, so that the same model reads plans. They are never judged or stored.
 _UNKNOWN: Final[Mapping[str, Any]] = {
     "kind": "training",
     "outcome": "ok",

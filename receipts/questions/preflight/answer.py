@@ -26,7 +26,7 @@ class Unlike(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PreflightEvidence:
-    """The launch that an answer stands on. Bytes are of one chip; ``lineage`` are the wheels that the lane looks at.
+    """The launch that an answer rests on. Bytes are of one chip; ``lineage`` are the wheels that the lane looks at.
 
     ``smaller`` and ``larger`` say in which pressures it differs from the plan; ``unlike`` in which circumstances.
     """

@@ -1,4 +1,4 @@
-"""What stands beside a signature: the lineage and other circumstances under which a launch worked or failed."""
+"""What goes with a signature: the lineage and other circumstances under which a launch worked or failed."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ PLAN: Final = "plan"
 
 
 class CandidatePlan(NamedTuple):
-    """One line of a launcher's file: the object as it stands there, and the plan in it. Lines count from 1."""
+    """One line of a launcher's file: the object as written there, and the plan in it. Lines count from 1."""
 
     line: int
     given: dict[str, Any]

@@ -54,7 +54,7 @@ def audit(
 ) -> Audit:
     """Look a whole store over, in one state of it. Raises StoreError where it cannot be read at all.
 
-    ``expected`` are roots of seals that must be there. ``progress`` is told how many rows are done, of how many.
+    ``expected`` are roots of seals that must be there. ``progress`` is called with the rows done and their total.
     """
     try:
         faults = [Fault("schema", store.url, *_parts(problem)) for problem in store.check().problems]
@@ -65,7 +65,7 @@ def audit(
     except StoreError as error:
         if not faults:
             raise
-        # Damage that even reading around it meets: what was found so far is told.
+        # Damage that cannot be read around: report what was found so far.
         rest = Fault("unreadable", store.url, *_parts(str(error)))
         return Audit(store.url, {}, 0, (*faults, *([] if rest.found == faults[-1].found else [rest])), (), None)
 

@@ -28,7 +28,7 @@ _BY_VERSION: Final = (
     "compile_seconds",
 )
 _ANEW: Final = "make it anew: receipts db reindex --all"
-# Where, what is told of so many, and what to do.
+# Where, what is reported of so many, and what to do.
 _INDEX: Final = {
     "missing": ("axis index", "receipts that it does not hold: {}", "add them: receipts db reindex"),
     "elsewhere": ("axis index", "receipts that it has under other values than their documents state: {}", _ANEW),

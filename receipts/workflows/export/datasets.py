@@ -26,7 +26,7 @@ KINDS: Final[Mapping[Kind, str]] = {
 
 
 class DatasetField(NamedTuple):
-    """One column. `path` is where its value stands in the document, `unit` what it is counted in."""
+    """One column. `path` is the value's path in the document, `unit` what it is counted in."""
 
     name: str
     kind: Kind

@@ -241,7 +241,7 @@ class _Work:
         )
 
     def _with_successors(self, claims: set[str]) -> set[str]:
-        """The same and whatever replaced one of them: what no longer stands must not stand elsewhere."""
+        """The same and whatever replaced one of them: what was withdrawn here must not stay valid elsewhere."""
         replaced = [(row["claim"], row["successor"]) for row in self._state.rows("claim_supersessions")]
         while new := {other for claim, other in replaced if claim in claims and other} - claims:
             claims = claims | new

@@ -131,7 +131,7 @@ def _together(place: Path, receipts: str, verdicts: str) -> Iterator[Part]:
             waiting = next(every_verdict, None)
         yield "verdicts", group
     if waiting is not None:
-        raise _wrong(place, verdicts, f"a verdict on {waiting['receipt'][:12]} stands apart from its receipt", _MADE)
+        raise _wrong(place, verdicts, f"a verdict on {waiting['receipt'][:12]} is apart from its receipt", _MADE)
 
 
 def _batches(place: Path, file: str, dataset: Dataset) -> Iterator[list[Row]]:
@@ -141,7 +141,7 @@ def _batches(place: Path, file: str, dataset: Dataset) -> Iterator[list[Row]]:
     from receipts.workflows.export import arrow
 
     try:
-        # The file itself and nothing of its folders' names: what they say stands in it.
+        # The file's own name, not its folders': the file contains what they say.
         with pq.ParquetFile(place / file, buffer_size=2**20, pre_buffer=False) as opened:
             _check_columns(place, file, opened.schema_arrow, arrow.schema(dataset))
             # What the axes are follows from the document: that is read, and its map is as many texts again.

@@ -1,6 +1,6 @@
 """Where logs lie in a results repository of MLPerf: ``SUBMITTER/results/SYSTEM/BENCHMARK/result_N.txt``.
 
-Source: mlcommons/training_policies, submission rules. Any folder of a repository will do: what stands above it in the
+Source: mlcommons/training_policies, submission rules. Any folder of a repository will do: what is above it in the
 path still says whose results they are.
 """
 

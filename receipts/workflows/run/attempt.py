@@ -110,7 +110,7 @@ class AttemptFolder:
         return self.close(replace(attempt, **changes), None, None)
 
     def close(self, attempt: Attempt | None, following: Attempt | None, plan: bytes | None) -> Attempt:
-        """Write down an attempt as it now stands and the one that follows it, with its plan, in one stroke."""
+        """Write an attempt's present state, the attempt that follows it, and its plan, in one atomic write."""
         if attempt is not None:
             self.attempts[attempt.number - 1] = attempt
         if following is not None and plan is not None:

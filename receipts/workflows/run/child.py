@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from receipts.base.errors import UsageError
 
 POLL: Final = 0.05
-# Writes down how the command ended, whoever waits for it; a caught signal is the default again in what it starts.
+# Writes how the command ended, even if nobody waits for it; a caught signal is the default again in its child.
 _SHELL: Final = 'trap : INT TERM HUP; "$@"; code=$?; echo $code > "$0.part" && mv "$0.part" "$0"; exit $code'
 CHUNK: Final = 1 << 16
 _PASSED_ON: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -52,7 +52,7 @@ def run(
     began: Callable[[int], None],
     show: bool = True,
 ) -> Ended:
-    """Run a command until it ends; ``began`` is told its process number. Raises UsageError where it cannot be run."""
+    """Run a command until it ends; ``began`` gets its process id. Raises UsageError where it cannot be run."""
     if shutil.which(words[0], path=environment.get("PATH")) is None:
         raise UsageError(f"{words[0]} cannot be run: there is no such program; check the command after --")
     with log.open("ab") as stream:
@@ -159,7 +159,7 @@ def started(process: int) -> str:
     """When a process was started, by the kernel's clock; empty where it is gone, or the system does not tell."""
     try:
         with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as stream:
-            # The name stands in brackets and may hold anything.
+            # The name is in parentheses and may hold anything.
             fields = stream.read().rpartition(")")[2].split()
     except OSError:
         return ""

@@ -19,7 +19,7 @@ _OF_THE_RUN: Final = ("lane", "kind", "context", "label", "tags")
 
 
 def complete(document: Tree, plan: Parsed, attempt: Attempt, words: tuple[str, ...], host: str) -> Tree:
-    """The document of one attempt. What the run itself told stands; what contradicts the plan is noted.
+    """The document of one attempt. The run's own statements win; what contradicts the plan is noted.
 
     ``found`` is a recorder's receipt or what its log gave. The plan adds what neither says, and a note names it.
     """

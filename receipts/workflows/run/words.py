@@ -1,6 +1,6 @@
 """The command that a plan is launched with: its words, some of which hold leaves of the plan.
 
-``{batch.micro_batch}`` stands for the leaf's value in the attempt's plan, ``{plan}`` for the plan's file and ``{dir}``
+``{batch.micro_batch}`` is the leaf's value in the attempt's plan, ``{plan}`` for the plan's file and ``{dir}``
 for the attempt's folder. Any other brace is the command's own: JSON and shell words pass as they are. One that begins
 with a section of the receipt and names no leaf of it is a slip.
 """

@@ -35,14 +35,14 @@ def submit(
 ) -> Iterator[Submission]:
     """Store every document that is a receipt, and tell of every other one why it is none; in their order.
 
-    A text is the path of a file; an InputError stands for a document that could not be had, and is told in its place.
+    A text is the path of a file; an InputError takes the place of a document that could not be read.
     What is yielded as stored is on the disk. Raises StoreError and RuleError, which are no fault of a document; what
     was yielded before stays stored.
 
     With ``resume`` what the store holds already is neither parsed nor judged again. With ``jobs`` above 1 so many other
     processes parse and judge, some batches ahead: then a receipt's facts are those that the store held at that moment.
     ``signers`` say who signs; a receipt whose signature does not count is refused.
-    Only whoever ``decides`` replaces a receipt that another actor submitted.
+    Only an actor who ``decides`` replaces a receipt that another actor submitted.
     """
     by = signers or Signers()
     if jobs <= 1:

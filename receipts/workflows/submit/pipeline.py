@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # A transaction's cost is one wait for the disk; a hundred receipts share it.
 BATCH: Final = 100
-MOST_BYTES: Final = 16 * 1024 * 1024  # of the documents of a batch, which are held at once; a larger one stands alone
+MOST_BYTES: Final = 16 * 1024 * 1024  # of a batch's documents, held at once; a larger one is its own batch
 
 Batch = list[Submission]
 

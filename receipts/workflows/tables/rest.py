@@ -39,6 +39,6 @@ def _columns(row: TableRow) -> Iterator[tuple[str, Any]]:
 
 
 def _within(path: str, paths: Collection[str]) -> bool:
-    """Whether a path is one of these or stands below one."""
+    """Whether a path is one of these or lies below one."""
     parts = path.split(".")
     return any(".".join(parts[:end]) in paths for end in range(1, len(parts) + 1))

@@ -44,7 +44,7 @@ class PrintedCell(float):
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One row. ``where`` says where it stands, for messages: `row 12` of a list, `line 12` of a file.
+    """One row. ``where`` is its place, for messages: `row 12` of a list, `line 12` of a file.
 
     ``problem`` is why its cells cannot be told apart; such a row is refused.
     """
@@ -124,7 +124,7 @@ def _json_list(text: str, source: str, rows: str) -> list[TableRow]:
     for part in rows.split(".") if rows else ():
         node = node.get(part) if isinstance(node, dict) else None
     if not isinstance(node, list):
-        do = 'say where the list stands: rows = "path.to.list" under [notebook] of the mapping'
+        do = 'say where the list is: rows = "path.to.list" under [notebook] of the mapping'
         raise InputError(source, [Problem(rows or "$", "there is no list here", do)])
     return [_row(item, f"row {number}", source) for number, item in enumerate(node, 1)]
 
