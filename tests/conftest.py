@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import postgres_server
 from browser import browser_found, chromium, demo_pages
@@ -24,6 +25,10 @@ from thorough import unless_thorough
 __all__ = ["browser_found", "chromium", "client", "demo_pages", "guarded", "listening", "server", "shell"]
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# A test asserts no time: a busy machine makes any example slow.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 # Without bytecode every program that a test starts would compile the engine anew, every command the rules, and every
 # run of pytest the tests.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rule_cases
@@ -106,7 +106,7 @@ pairs = st.tuples(
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 @given(pairs)
 def test_no_pair_that_is_one_axis_apart_and_leaves_nothing_open_is_missed(drawn_pair: Any) -> None:
     name, base, leaves, changes = drawn_pair

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rule_cases
@@ -63,7 +63,7 @@ def test_a_rule_on_the_configuration_finds_in_all_of_a_receipt_what_it_finds_in_
 
 
 @pytest.mark.slow
-@settings(max_examples=unless_thorough(8, 30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=unless_thorough(8, 30))
 @given(seed=st.randoms(use_true_random=False), name=st.sampled_from(sorted(rule_cases.BASES)))
 def test_what_was_judged_before_changes_no_verdict(seed: Any, name: str) -> None:
     trees = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_setups import setup
@@ -74,7 +74,6 @@ def held(made: Setup) -> dict[Name, float]:
     return found
 
 
-@settings(deadline=None)
 @given(setups())
 def test_surfaces_are_finite_and_never_negative(made: Setup) -> None:
     stage = fullest(made)
@@ -82,7 +81,6 @@ def test_surfaces_are_finite_and_never_negative(made: Setup) -> None:
     assert stage.live <= stage.total
 
 
-@settings(deadline=None)
 @given(setups())
 def test_a_higher_tensor_degree_never_grows_what_it_shards(made: Setup) -> None:
     layout = made.layout
@@ -91,7 +89,6 @@ def test_a_higher_tensor_degree_never_grows_what_it_shards(made: Setup) -> None:
     assert all(after[name] <= before[name] for name in SHARDED["tensor"])
 
 
-@settings(deadline=None)
 @given(setups())
 def test_more_ranks_that_share_states_never_grow_them(made: Setup) -> None:
     layout = made.layout
@@ -100,7 +97,6 @@ def test_more_ranks_that_share_states_never_grow_them(made: Setup) -> None:
     assert all(after[name] <= before[name] for name in SHARDED["shard"])
 
 
-@settings(deadline=None)
 @given(setups())
 def test_a_higher_expert_degree_never_grows_expert_parameters(made: Setup) -> None:
     layout = made.layout
@@ -111,7 +107,6 @@ def test_a_higher_expert_degree_never_grows_expert_parameters(made: Setup) -> No
         assert held(more)[Name.EXPERT] <= held(made)[Name.EXPERT]
 
 
-@settings(deadline=None)
 @given(setups(), st.sampled_from(["micro", "length"]))
 def test_more_tokens_never_shrink_activations_or_the_total(made: Setup, which: str) -> None:
     batch = replace(made.batch, **{which: 2 * getattr(made.batch, which)})
@@ -121,7 +116,6 @@ def test_more_tokens_never_shrink_activations_or_the_total(made: Setup, which: s
     assert fullest(replace(made, batch=batch)).total >= fullest(made).total
 
 
-@settings(deadline=None)
 @given(setups())
 def test_what_shrinks_it_does(made: Setup) -> None:
     now = fullest(made).total

@@ -12,7 +12,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import drops
@@ -97,7 +97,7 @@ def test_no_single_leaf_taken_away_makes_a_rejected_pair_accepted(side: str) -> 
         assert _verdict(left, right).status != "accepted", f"without {path} on {side}"
 
 
-@settings(max_examples=unless_thorough(10, 60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=unless_thorough(10, 60))
 @given(
     axes=st.lists(st.sampled_from(sorted(AXES)), min_size=2, max_size=4, unique=True),
     side=st.sampled_from(["a", "b", "both"]),
@@ -223,7 +223,7 @@ def test_a_stranger_is_no_witness_whatever_leaf_it_leaves_out(axis: str, twin: s
         assert _judged(*_without(tuple(trees), target, {axis})).status != "accepted", target
 
 
-@settings(max_examples=unless_thorough(10, 60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=unless_thorough(10, 60))
 @given(
     kind=st.sampled_from(["two axes", "another path", "another posture"]),
     target=st.sampled_from(TARGETS),

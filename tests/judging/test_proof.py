@@ -100,7 +100,7 @@ def test_an_error_on_a_pair_stands_on_its_proof_and_on_nothing_less(case: RuleCa
 
 
 @pytest.mark.slow
-@settings(max_examples=unless_thorough(3, 25), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=unless_thorough(3, 25), suppress_health_check=list(HealthCheck), derandomize=True)
 @given(
     some=st.lists(st.sampled_from([case for case in ON_RECEIPTS if "facts" not in case.table]), min_size=2, max_size=3),
     name=st.sampled_from(sorted(rule_cases.BASES)),

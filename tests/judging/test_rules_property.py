@@ -52,9 +52,7 @@ def test_an_invalid_receipt_never_becomes_valid_by_a_drop(case: RuleCase) -> Non
     assert not hidden, [drops.named(place) for place in hidden]
 
 
-@settings(
-    max_examples=unless_thorough(30, 200), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
-)
+@settings(max_examples=unless_thorough(30, 200), suppress_health_check=list(HealthCheck), derandomize=True)
 @given(
     case=st.sampled_from(CASES),
     count=st.integers(2, 12),
@@ -68,9 +66,7 @@ def test_nor_by_several_drops(case: RuleCase, count: int, seed: int) -> None:
     assert drops.status(drops.without(tree, *gone), facts) != "valid", [drops.named(place) for place in gone]
 
 
-@settings(
-    max_examples=unless_thorough(12, 80), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
-)
+@settings(max_examples=unless_thorough(12, 80), suppress_health_check=list(HealthCheck), derandomize=True)
 @given(
     some=st.lists(st.sampled_from([case for case in CASES if "facts" not in case.table]), min_size=1, max_size=3),
     name=st.sampled_from(sorted(rule_cases.BASES)),
@@ -114,9 +110,7 @@ def test_work_is_a_restatement_only_beside_what_makes_it() -> None:
     assert not exempt(path, ("batch.global_batch",))
 
 
-@settings(
-    max_examples=unless_thorough(15, 100), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
-)
+@settings(max_examples=unless_thorough(15, 100), suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data(), name=st.sampled_from(sorted(rule_cases.BASES)))
 def test_what_is_left_of_a_clean_receipt_is_open_and_never_wrong(data: st.DataObject, name: str) -> None:
     tree = rule_cases.base(name)

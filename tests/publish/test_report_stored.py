@@ -105,7 +105,7 @@ def anew(reader: ReportReader, store: Store) -> Iterator[tuple[ReceiptVerdict, R
             yield item.verdict, without_asking(fresh, BOOK.rules)
 
 
-@settings(max_examples=unless_thorough(15, 40), deadline=None)
+@settings(max_examples=unless_thorough(15, 40))
 @given(seed=st.integers(0, 10**6), data=st.data())
 def test_a_reused_verdict_is_what_judging_anew_gives(
     seed: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

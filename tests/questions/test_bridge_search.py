@@ -54,7 +54,7 @@ def ways(graph: Graph, most: int) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=unless_thorough(80, 300), deadline=None)
+@settings(max_examples=unless_thorough(80, 300))
 @given(st.integers(1, 3), st.data())
 def test_the_chains_are_the_shortest_ways_of_which_every_hop_is_accepted(axes: int, data: st.DataObject) -> None:
     graph, _ = cube(axes)
@@ -136,7 +136,7 @@ class Known:
 
 
 @pytest.mark.slow
-@settings(max_examples=unless_thorough(80, 300), deadline=None)
+@settings(max_examples=unless_thorough(80, 300))
 @given(st.integers(1, 4), st.data())
 def test_the_cheapest_runs_are_the_fewest_that_any_order_needs(axes: int, data: st.DataObject) -> None:
     full = (1 << axes) - 1

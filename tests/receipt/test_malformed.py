@@ -203,7 +203,7 @@ EDITS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 40), PIECES), min_siz
 
 
 @given(EDITS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_damaged_document_is_read_or_refused_and_nothing_else(edits: list[tuple[float, int, bytes]]) -> None:
     raw = CLEAN
     for share, length, piece in edits:

@@ -89,7 +89,7 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=2) | st.di
 
 @pytest.mark.slow
 @given(st.sampled_from(list(_places(SMALL))), VALUES)
-@settings(max_examples=unless_thorough(100, 300), deadline=None)
+@settings(max_examples=unless_thorough(100, 300))
 def test_on_any_value_anywhere_program_and_schema_agree(place: tuple[str | int, ...], value: Any) -> None:
     document = copy.deepcopy(SMALL)
     node: Any = document

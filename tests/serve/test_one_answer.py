@@ -86,7 +86,6 @@ def questions(draw: st.DrawFn) -> Question:
 
 @settings(
     max_examples=unless_thorough(20, 400),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(question=questions())

@@ -38,7 +38,6 @@ def test_whatever_is_asked_is_answered_as_the_document_says(
 
     @settings(
         max_examples=EXAMPLES,
-        deadline=None,
         database=None,
         phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),

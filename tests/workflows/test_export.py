@@ -144,9 +144,7 @@ def test_bytes_come_back_blank_for_blank(empty: Store, tmp_path: Path) -> None:
             assert found == odd
 
 
-@settings(
-    max_examples=unless_thorough(3, 15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=unless_thorough(3, 15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.fixed_dictionaries(
