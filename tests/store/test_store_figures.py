@@ -58,6 +58,14 @@ def test_a_list_by_figures_is_what_every_receipt_says(store: Store) -> None:
         assert found == wanted[:limit], (texts, order, limit)
 
 
+def test_a_figure_that_many_receipts_reach_is_listed_whole(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (plan, leads):
+        monkeypatch.setattr(module, "COUNTED", 3)
+    reached = [entry.seq for entry in store.find() if (entry.mfu or 0) > 0.2]
+    assert [entry.seq for entry in store.find(Filters((condition("mfu>0.2"),)))] == reached
+    assert len(reached) > 3 * 4  # lanes and outcomes, each of which has an index of its own
+
+
 def test_a_figure_is_bounded_by_a_number(store: Store) -> None:
     for text in ("mfu>much", "mfu>nan", "peak_bytes<NaN"):
         with pytest.raises(UsageError, match=rf"{text}: \w+ is a number; write"):

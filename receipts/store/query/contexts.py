@@ -14,7 +14,7 @@ from receipts.store.write.index import members_of
 
 # The newest launches of a context that are looked at: configurations repeat, and two values of a leaf are enough.
 MOST_LAUNCHES: Final = 1000
-_LAUNCHES: Final = Lookup([placements.c.context], [placements.c.configuration], newest=placements.c.at)
+_LAUNCHES: Final = Lookup([placements.c.context], [placements.c.configuration], newest=[placements.c.at])
 _VALUES: Final = Lookup([axis_values.c.seq], [axis_values.c.value])
 
 

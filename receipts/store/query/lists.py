@@ -14,14 +14,13 @@ from sqlalchemy import Connection, func, select
 
 from receipts.store.entries import Entry, entries_of
 from receipts.store.query import leads
-from receipts.store.query.axis_conditions import AxisTerm
 from receipts.store.query.conditions import Condition, condition, meets
 from receipts.store.query.documents import meeting_leaves
 from receipts.store.query.leads import PAGE, Place
-from receipts.store.query.plan import ListPlan, Order, plan_list
+from receipts.store.query.plan import WALKED, ListPlan, Order, plan_list
 from receipts.store.query.terms import Terms, resolve
 from receipts.store.sql import engine_of
-from receipts.store.tables import axes, configurations, placements, receipts
+from receipts.store.tables import configurations, placements, receipts
 from receipts.store.write.index import unpacked
 from receipts.store.write.listing import OF_FACET, instant
 
@@ -29,9 +28,6 @@ __all__ = ["Condition", "Filters", "ListPlan", "Order", "Progress", "condition",
 
 Progress = Callable[[int, int], None]
 _FIRST_PAGE: Final = 200
-# Of what a sample has none of, as many more have fewer than this, 95 of 100 times.
-_AT_MOST: Final = 3
-_PROBED: Final = 8  # values up to which a look-up of each in a configuration is cheaper than reading all its values
 
 
 class Filters(NamedTuple):
@@ -79,16 +75,15 @@ def _pages(
 ) -> Iterator[Sequence[Place]]:
     """Receipts that may meet the conditions, in order: by the plan, some at a time.
 
-    What was common long ago is given up before as many are walked as planned: so few of those meet it that the rest
-    cannot fill the list.
+    What is common is looked for among what comes first, until some of that has none of it.
     """
     after, walked = None, 0
     if planned.lead is None or planned.walk:
         for page in _walk(connection, filters, terms):
+            met = testing.met
             yield page
             after, walked = page[-1], walked + len(page)
-            likely = (testing.met + _AT_MOST) * planned.walk / walked
-            if planned.lead is not None and (walked >= planned.walk or likely < (filters.limit or 0)):
+            if planned.lead is not None and (testing.met == met or walked >= WALKED):
                 break
             if progress is not None:
                 progress(walked, planned.most)
@@ -151,26 +146,15 @@ class _Testing:
         }
         if terms.axes:
             self._learn(set(kept.values()) - self._configurations.keys())
-            kept = {receipt: ran for receipt, ran in kept.items() if self._configurations[ran]}
+            kept = {receipt: ran for receipt, ran in kept.items() if self._configurations.get(ran)}
         return [number for number in numbers if number in kept]
 
     def _learn(self, new: set[int]) -> None:
         """Whether configurations meet the terms on axes."""
-        left = new
-        for term in self._terms.axes:
-            having = self._having(term, left)
-            left = having if term.has else left - having
-        self._configurations.update((number, number in left) for number in new)
-
-    def _having(self, term: AxisTerm, numbers: set[int]) -> set[int]:
-        """Those of some configurations that have one of an axis' values: looked up, or read where these are many."""
-        ordered = sorted(numbers)
-        if len(term.values) <= _PROBED:
-            query = select(axes.c.configuration).where(axes.c.value.in_(sorted(term.values)))
-            return {row[0] for row in self._among(query, axes.c.configuration, ordered)}
         query = select(configurations.c.seq, configurations.c.members)
-        rows = self._among(query, configurations.c.seq, ordered)
-        return {seq for seq, members in rows if not term.values.isdisjoint(unpacked(bytes(members)))}
+        for number, members in self._among(query, configurations.c.seq, sorted(new)):
+            values = frozenset(unpacked(bytes(members)))
+            self._configurations[number] = all(term.has != values.isdisjoint(term.values) for term in self._terms.axes)
 
     def _in_columns(self, numbers: Sequence[int]) -> list[int]:
         if not self._columns or not numbers:

@@ -38,10 +38,10 @@ class Neighbour(NamedTuple):
 
 
 _SHARED: Final = Lookup(
-    [axes.c.leave_one_out], [axes.c.configuration, axes.c.leave_one_out], newest=axes.c.configuration
+    [axes.c.leave_one_out], [axes.c.configuration, axes.c.leave_one_out], newest=[axes.c.configuration]
 )
 _OF_DIGEST: Final = Lookup(
-    [configurations.c.digest], [configurations.c.seq, configurations.c.digest], newest=configurations.c.seq
+    [configurations.c.digest], [configurations.c.seq, configurations.c.digest], newest=[configurations.c.seq]
 )
 AXIS: Final = Lookup([axis_values.c.seq], [axis_values.c.seq, axis_values.c.axis])
 _LAUNCHES: Final = Lookup(
@@ -49,7 +49,7 @@ _LAUNCHES: Final = Lookup(
     [placements.c.configuration, receipts.c.seq, receipts.c.kind, receipts.c.outcome, receipts.c.launch],
     joined=(receipts, receipts.c.seq == placements.c.receipt),
     where=standing(),
-    newest=placements.c.receipt,
+    newest=[placements.c.at, placements.c.receipt],
 )
 
 

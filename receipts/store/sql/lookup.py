@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, Select, Table, bindparam, func, select
+from sqlalchemy import Column, ColumnElement, Connection, Integer, Select, Table, bindparam, func, select
 
 from receipts.store.sql import engine_of
 from receipts.store.sql.statement import Row
@@ -22,8 +22,8 @@ def distinct_texts(target: Column[Any], start: str = "") -> Select[Any]:
 class Lookup:
     """Rows whose key columns have given values, for many values: each is a look-up in the key's index.
 
-    ``where`` is a further condition, ``joined`` what the key's table is joined to, and on what. ``newest`` is the
-    column by which, descending, the first few rows of each key are taken.
+    ``where`` is a further condition, ``joined`` what the key's table is joined to, and on what. ``newest`` are
+    columns by which, descending, the first few rows of each key are taken.
     """
 
     def __init__(
@@ -33,15 +33,15 @@ class Lookup:
         *,
         joined: tuple[Table, ColumnElement[bool]] | None = None,
         where: ColumnElement[bool] | None = None,
-        newest: Column[Any] | None = None,
+        newest: Sequence[Column[Any]] = (),
     ) -> None:
         self.key = tuple(key)
-        self.limited = newest is not None
+        self.limited = bool(newest)
         query = select(*wanted).select_from(key[0].table)
         query = query.join(*joined) if joined is not None else query
         query = query.where(where) if where is not None else query
-        if newest is not None:
-            query = query.order_by(newest.desc()).limit(bindparam("most", type_=newest.type))
+        if newest:
+            query = query.order_by(*(column.desc() for column in newest)).limit(bindparam("most", type_=Integer()))
         self._query = query
         self.prepared: dict[str, Any] = {}  # what an engine made of it, by the engine's name
 

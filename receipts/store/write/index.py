@@ -43,7 +43,7 @@ _OLDEST: Final = SqlStatement(
     .order_by(receipts.c.seq)
     .limit(2)
 )
-_INHABITED: Final = Lookup([placements.c.configuration], [placements.c.configuration], newest=placements.c.receipt)
+_INHABITED: Final = Lookup([placements.c.configuration], [placements.c.configuration], newest=[placements.c.at])
 MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c[name] for name in ("seq", "whole", "members")])
 _UNPLACE: Final = SqlStatement(delete(placements).where(placements.c.receipt == bindparam("receipt")))
 # What another row still has stays.
