@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 # One more whenever an effective value is read otherwise than before: indexes made by another version are made anew.
 VERSION: Final = 3
-EDITIONS: Final = 0xFFFF
+_LOWER: Final = 48  # bits of a catalogue below its edition
 compact_json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
 
 class AxisCatalogue(NamedTuple):
     """The axes of a lane, made once for its couplings and what is not applicable there.
 
-    ``digest`` is that of all of it: configurations with another one cannot be compared by their digests. Its last 16
+    ``digest`` is that of all of it: configurations with another one cannot be compared by their digests. Its first 16
     bits are the edition, which says how parts are read on whatever lane.
     """
 
@@ -51,16 +51,20 @@ def _catalogue(not_applicable: tuple[str, ...], couplings: tuple[tuple[str, tupl
     )
     follow = _followers(couplings)
     identity = [VERSION, leaves, sorted((axis, sorted(names)) for axis, names in follow.items()), sorted(missing)]
-    return AxisCatalogue(
-        eight_bytes(f"catalogue\0{compact_json(identity)}") & ~EDITIONS | edition(), leaves, follow, missing
-    )
+    lower = eight_bytes(f"catalogue\0{compact_json(identity)}") & (1 << _LOWER) - 1
+    return AxisCatalogue(edition() << _LOWER | lower, leaves, follow, missing)
 
 
 @lru_cache(maxsize=1)
 def edition() -> int:
-    """Which values an axis has and which leaves are of it, as 16 bits: equal parts of one edition mean the same."""
+    """Which values an axis has and which leaves are of it, as 16 signed bits: equal parts of one mean the same."""
     identity = [VERSION, [(leaf.path, leaf.axis) for leaf in axis_leaves()], OPEN_MAPS]
-    return eight_bytes(f"edition\0{compact_json(identity)}") & EDITIONS
+    return edition_of(eight_bytes(f"edition\0{compact_json(identity)}"))
+
+
+def edition_of(catalogue: int) -> int:
+    """The edition of a catalogue, by its digest."""
+    return catalogue >> _LOWER
 
 
 def _followers(couplings: Sequence[tuple[str, tuple[str, ...]]]) -> Mapping[str, frozenset[str]]:

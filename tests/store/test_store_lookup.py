@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
+from receipts.axes.configuration import configuration
 from receipts.axes.shape import shape_key
 from receipts.base.errors import NotFound, UsageError
 from receipts.judging.facts import ReachedShape
@@ -19,7 +20,7 @@ from receipts.store.query.plan import Lead
 from receipts.store.sql.statement import run
 from receipts.store.sql.transactions import reading
 from receipts.store.tables import axis_values
-from store_receipts import parsed, ready
+from store_receipts import RULEBOOK, parsed, ready
 
 
 @pytest.fixture
@@ -315,10 +316,17 @@ def test_facts_say_who_superseded_a_receipt_stored_or_not(store: Store) -> None:
     }
 
 
-def test_candidates_for_replicates_share_lane_context_and_shape_and_stand(store: Store) -> None:
+def test_without_an_index_candidates_for_replicates_share_lane_context_and_shape_and_stand(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("receipts.store.query.replicates.holds_lane", lambda *_: False)
+
+    def candidates(of: Parsed) -> list[str]:
+        return store.query.replicate_candidates(of, configuration(of, RULEBOOK.lanes.of(of.receipt.run.lane)))
+
     head = parsed()
     replicate = put(store, run__started="2026-03-05T00:00:00Z", run__finished=None)
-    put(store, run__context="another")
+    another = put(store, run__context="another")  # the same, where nothing is unstated
     put(store, batch__micro_batch=None)
     put(store, batch__global_batch=32)
     put(store, run__lane="cpu-jax")
@@ -326,11 +334,11 @@ def test_candidates_for_replicates_share_lane_context_and_shape_and_stand(store:
     store.retract(put(store).id, "x")
     put(store, run__launch=head.receipt.run.launch)
     # One that failed is counted among the launches of its configuration, and comes last.
-    assert store.query.replicate_candidates(head) == [replicate.id, failed.id]
-    assert store.query.replicate_candidates(parsed(run__outcome="oom")) == [failed.id]
+    assert candidates(head) == [replicate.id, another.id, failed.id]
+    assert candidates(parsed(run__outcome="oom")) == [failed.id]
     bare = {"run__context": None, "batch__micro_batch": None}
     unstated = put(store, **bare)
-    assert store.query.replicate_candidates(parsed(**bare)) == [unstated.id]
+    assert candidates(parsed(**bare)) == [unstated.id]
 
 
 def test_conditions_on_one_axis_ask_for_the_values_that_meet_all(store: Store) -> None:

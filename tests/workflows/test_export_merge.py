@@ -10,13 +10,14 @@ from sqlalchemy import select
 
 import rule_cases as cases
 from export_stores import fill, put, take, write
+from receipts.axes.configuration import configuration
 from receipts.receipt import Document, Parsed
 from receipts.store import Filters, Store, open_store
 from receipts.store.tables import origins, receipts, seals
 from receipts.workflows.audit import audit
 from receipts.workflows.export.store_import import ImportedStore
 from receipts.workflows.submit import submit
-from store_receipts import claim_verdict, new_claim
+from store_receipts import RULEBOOK, claim_verdict, new_claim
 from tampering import tamper
 
 pytestmark = pytest.mark.slow
@@ -362,5 +363,7 @@ def test_imported_receipts_are_found_as_submitted_ones_are(here: Store, there: S
             query = f"SELECT count(*) FROM {table}"
             assert mine.exec_driver_sql(query).scalar() == theirs.exec_driver_sql(query).scalar() > 0
     for item in list(there.find()):
-        candidates = there.query.replicate_candidates(there.parsed(item.id))
-        assert set(here.query.replicate_candidates(here.parsed(item.id))) == set(candidates)
+        one = there.parsed(item.id)
+        ran = configuration(one, RULEBOOK.lanes.of(one.receipt.run.lane))
+        candidates = there.query.replicate_candidates(one, ran)
+        assert set(here.query.replicate_candidates(one, ran)) == set(candidates)

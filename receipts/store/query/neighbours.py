@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, func, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, bindparam, exists, literal, or_, select
 
-from receipts.axes.catalogue import EDITIONS, edition
+from receipts.axes.catalogue import edition, edition_of
 from receipts.axes.configuration import AxisPart, Configuration
 from receipts.axes.effective import OPEN_MAPS
-from receipts.metrics.reading import Taint
 from receipts.receipt import Parsed
 from receipts.store.entries import Entry, cut, entries_of, safe, standing
-from receipts.store.query import samples
-from receipts.store.sql.lookup import Lookup
+from receipts.store.sql.lookup import Lookup, distinct_texts
 from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import axes, axis_values, configurations, placements, receipts
 from receipts.store.write.index import EARLY_OF_AXIS, OF_VALUE, members_of
@@ -166,92 +163,40 @@ def own_values(connection: Connection, of: Configuration) -> Iterator[tuple[int,
             yield seq, part
 
 
-_ALIKE: Final = (
-    select(receipts.c.id)
-    .join(placements, placements.c.receipt == receipts.c.seq)
-    .join(configurations, configurations.c.seq == placements.c.configuration)
-    .where(
-        configurations.c.digest == bindparam("digest"),
-        configurations.c.whole == bindparam("whole"),
-        receipts.c.kind == bindparam("kind"),
-        receipts.c.launch != bindparam("launch"),
-        standing(),
-    )
-)
+_CATALOGUE: Final = configurations.c.catalogue
 
 
-def not_after(outcome: str, until: datetime | None) -> list[ColumnElement[bool]]:
-    """Launches beside one of this outcome, beside one that failed only such as failed alike; none that ran later."""
-    alike = [receipts.c.outcome == outcome] if outcome != "ok" else []
-    return [*alike, func.coalesce(receipts.c.finished, receipts.c.started) <= until] if until is not None else alike
+def _first(lane: Any, order: ColumnElement[Any]) -> ScalarSelect[Any]:
+    """An end of a lane's catalogues in the index: PostgreSQL, asked for any other, would read every configuration."""
+    return select(_CATALOGUE).where(configurations.c.lane == lane).order_by(order).limit(1).scalar_subquery()
 
 
-def best_first(outcome: str) -> tuple[ColumnElement[Any], ...]:
-    """The order of `alike`: spoilt and failed launches, however many and new, keep no good one from being seen."""
-    failed = receipts.c.outcome != outcome
-    return failed, ~samples.unspoilt(Taint.RATE), receipts.c.started.desc(), receipts.c.seq.desc()
+def _ends(lane: Any) -> list[ScalarSelect[Any]]:
+    return [_first(lane, order) for order in (_CATALOGUE.asc(), _CATALOGUE.desc())]
 
 
-def alike(connection: Connection, of: Configuration, parsed: Parsed, until: datetime | None = None) -> list[str]:
-    """Ids of other launches of a receipt's configuration and kind, that stand; those of its outcome first."""
-    run = parsed.receipt.run
-    given = {"digest": of.digest, "whole": of.whole, "kind": run.kind, "launch": run.launch}
-    query = _ALIKE.where(*not_after(run.outcome, until)).order_by(*best_first(run.outcome))
-    return [name for (name,) in connection.execute(query, given)]
-
-
-def _gaps() -> Select[Any]:
-    """Whether no configuration of a lane was read under another catalogue, and the oldest receipt is placed.
-
-    Of receipts that came before the index the oldest is placed last, so that it speaks for all.
-    """
-    # The ends of the lane in the index, and not whether there is any before or after it: for that PostgreSQL would read
-    # every configuration, since one of several is soon found.
-    catalogue, of_lane = configurations.c.catalogue, configurations.c.lane == bindparam("lane")
-    ends = [
-        select(catalogue).where(of_lane).order_by(order).limit(1).scalar_subquery()
-        for order in (catalogue, catalogue.desc())
-    ]
-    alone = [func.coalesce(end, bindparam("catalogue")) == bindparam("catalogue") for end in ends]
+def _is_whole() -> ColumnElement[bool]:
+    """Whether the oldest receipt is placed: of receipts that came before the index it is placed last."""
     oldest = select(receipts.c.seq).order_by(receipts.c.seq).limit(1).scalar_subquery()
-    placed = exists().where(placements.c.receipt == oldest)
-    empty = ~exists(select(literal(1)).select_from(receipts))
-    return select(and_(*alone, or_(placed, empty)).label("holds"))
+    return or_(exists().where(placements.c.receipt == oldest), ~exists(select(literal(1)).select_from(receipts)))
 
 
-_GAPS: Final = SqlStatement(_gaps())
+_OF_LANE: Final = SqlStatement(select(*_ends(bindparam("lane")), _is_whole()))
+_LANES: Final = distinct_texts(configurations.c.lane).subquery("lanes")
+_OF_ALL: Final = SqlStatement(select(*_ends(_LANES.c.text)))
+_WHOLE: Final = SqlStatement(select(_is_whole()))
 
 
-def holds_lane(connection: Connection, lane: str, catalogue: int) -> bool:
-    """Whether the index holds every receipt of a lane, read under this catalogue."""
-    ((holds,),) = _GAPS.all(connection, {"lane": cut(safe(lane)), "catalogue": catalogue})
-    return bool(holds)
-
-
-def holds_lane_of(connection: Connection, of: Configuration) -> bool:
+def holds_lane(connection: Connection, of: Configuration) -> bool:
     """Whether the index holds every receipt of a configuration's lane, as it is read now."""
-    return holds_lane(connection, of.lane, of.catalogue)
-
-
-_LANE, _CATALOGUE = configurations.c.lane, configurations.c.catalogue
-_NEXT: Final = select(_LANE, _CATALOGUE).order_by(_LANE, _CATALOGUE).limit(1)
-# Two, since SQLite looks only the first column of a pair up: it would step over every row of the lane.
-_IN_LANE: Final = SqlStatement(_NEXT.where(bindparam("lane") == _LANE, bindparam("catalogue") < _CATALOGUE))
-_NEXT_LANE: Final = SqlStatement(_NEXT.where(bindparam("lane") < _LANE))
-
-
-def catalogues(connection: Connection) -> Iterator[tuple[str, int]]:
-    """Every lane with the catalogues under which its configurations were read: a look-up each, however many rows."""
-    at: dict[str, Any] = {"lane": "", "catalogue": -(2**63)}
-    while rows := _IN_LANE.all(connection, at) or _NEXT_LANE.all(connection, {"lane": at["lane"]}):
-        ((lane, catalogue),) = rows
-        yield lane, catalogue
-        at = {"lane": lane, "catalogue": catalogue}
+    ((first, last, whole),) = _OF_LANE.all(connection, {"lane": cut(safe(of.lane))})
+    return bool(whole) and {first, last} <= {None, of.catalogue}
 
 
 def holds_all(connection: Connection) -> bool:
     """Whether the index holds every receipt, with its axes as they are read now."""
-    # No lane is called nothing, so that this asks of the oldest receipt alone.
-    return holds_lane(connection, "", 0) and all(
-        catalogue & EDITIONS == edition() for _, catalogue in catalogues(connection)
+    ((whole,),) = _WHOLE.all(connection, {})
+    # An edition is the head of its catalogues, so that the ends of a lane speak for all between them.
+    return bool(whole) and all(
+        edition_of(catalogue) == edition() for ends in _OF_ALL.all(connection, {}) for catalogue in ends
     )

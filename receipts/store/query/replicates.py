@@ -2,69 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, select
+from sqlalchemy import ColumnElement, Connection, and_, func, select
 
 from receipts.axes.configuration import Configuration
+from receipts.metrics.reading import Taint
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
 from receipts.store.entries import PATHS, cut, safe, standing
-from receipts.store.query import neighbours as near
-from receipts.store.tables import receipts
+from receipts.store.query import samples
+from receipts.store.query.neighbours import holds_lane
+from receipts.store.tables import configurations, placements, receipts
 
-_SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "depth")
-_CONFIGURATION: Final = (*_SHAPE, "global_batch", "context")
+_SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "global_batch", "depth")
 
 
-def candidates(
-    connection: Connection, parsed: Parsed, ran: Configuration | None = None, until: datetime | None = None
-) -> list[str]:
+def candidates(connection: Connection, parsed: Parsed, ran: Configuration, until: datetime | None = None) -> list[str]:
     """Ids of stored launches that may differ from this one in no axis; the caller compares them.
 
-    Those that ended as it did come first, of these what is a sample of the rate, and the newest; of a launch that
-    ended well also those that failed. Those that ran after ``until`` are left out. With ``ran``, its configuration,
-    they are looked up where the axis index holds its lane; else what SQL can tell apart is left out.
+    ``ran`` is its configuration: they are looked up where the axis index holds its lane; else what SQL can tell apart
+    is left out. Those that ended as it did come first, of these what is a sample of the rate, and the newest: spoilt
+    and failed launches, however many and new, keep no good one from being seen. Beside one that failed only such as
+    failed alike. Those that ran after ``until`` are left out.
     """
-    if ran is not None and near.holds_lane_of(connection, ran):
-        return near.alike(connection, ran, parsed, until)
-    return _alike_in_columns(connection, parsed, ran, until)
-
-
-def _alike_in_columns(
-    connection: Connection, parsed: Parsed, ran: Configuration | None, until: datetime | None
-) -> list[str]:
-    """An axis that is unstated on one side only is unknown, so that such a receipt is no replicate either."""
     run = parsed.receipt.run
-    # A context stands for what is unstated, and where nothing is, it may be another one.
-    names = _CONFIGURATION if ran is None or ran.anchor is not None else (*_SHAPE, "global_batch")
-    query: Select[Any] = (
-        select(receipts.c.id)
-        .where(
-            receipts.c.lane == cut(safe(run.lane)),
-            receipts.c.kind == run.kind,
-            receipts.c.launch != run.launch,
-            *_same(_values(parsed, names)),
-            standing(),
-        )
-        .where(*near.not_after(run.outcome, until))
-        .order_by(*near.best_first(run.outcome))
-    )
+    alike = _in_index(ran) if holds_lane(connection, ran) else _in_columns(parsed, ran)
+    query = select(receipts.c.id).where(alike, receipts.c.kind == run.kind, receipts.c.launch != run.launch, standing())
+    if run.outcome != "ok":
+        query = query.where(receipts.c.outcome == run.outcome)
+    if until is not None:
+        query = query.where(func.coalesce(receipts.c.finished, receipts.c.started) <= until)
+    spoilt = ~samples.unspoilt(Taint.RATE)
+    query = query.order_by(receipts.c.outcome != run.outcome, spoilt, receipts.c.started.desc(), receipts.c.seq.desc())
     return list(connection.execute(query).scalars())
 
 
-def _values(parsed: Parsed, columns: Sequence[str]) -> dict[str, Any]:
-    values = {name: parsed.stated.get(PATHS[name]) for name in columns}
-    known = find_accelerator(values["accelerator"]) if values.get("accelerator") else None
-    if known is not None:
-        values["accelerator"] = known.key
-    return {name: cut(value) if name == "accelerator" else value for name, value in values.items()}
+def _in_index(ran: Configuration) -> ColumnElement[bool]:
+    placed = select(placements.c.receipt).join(configurations, configurations.c.seq == placements.c.configuration)
+    return receipts.c.seq.in_(placed.where(configurations.c.digest == ran.digest, configurations.c.whole == ran.whole))
 
 
-def _same(values: dict[str, Any]) -> list[ColumnElement[bool]]:
+def _in_columns(parsed: Parsed, ran: Configuration) -> ColumnElement[bool]:
+    """An axis that is unstated on one side only is unknown, so that such a receipt is no replicate either."""
+    # A context stands for what is unstated, and where nothing is, it may be another one.
+    names = (*_SHAPE, "context") if ran.anchor is not None else _SHAPE
+    values: dict[str, Any] = {name: parsed.stated.get(PATHS[name]) for name in names}
+    known = find_accelerator(values["accelerator"]) if values["accelerator"] else None
+    values["accelerator"] = known.key if known is not None else cut(values["accelerator"])
     # `IS NULL` rather than `IS NOT DISTINCT FROM`, which PostgreSQL answers without an index.
-    return [
+    same = (
         receipts.c[name].is_(None) if value is None else receipts.c[name] == value for name, value in values.items()
-    ]
+    )
+    return and_(receipts.c.lane == cut(safe(ran.lane)), *same)

@@ -29,7 +29,7 @@ class Queries(Part):
     mixtures = asks(mixtures.mixtures)
     line = asks(lines.launches)
     recent_lines = asks(lines.recent)
-    holds_lane = asks(near.holds_lane_of)
+    holds_lane = asks(near.holds_lane)
 
     def facts(self, group: Parsed | Sequence[Parsed]) -> Facts:
         """Facts for judging receipts, stored or not."""
