@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from receipts.ingest.evidence.literal import literal
 from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reading import Reading
 from receipts.receipt.dtypes import dtype
@@ -67,6 +68,12 @@ class Arguments:
             return True
         return False if text in _FALSE or text == "0" else None
 
+    def word(self, name: str) -> str | None:
+        """A word; of a dictionary, which GPT-NeoX's optimizer is, its type."""
+        text = self.text(name)
+        settings = literal(text) if text is not None and text.startswith("{") else None
+        return str(settings["type"]) if isinstance(settings, dict) and "type" in settings else text
+
     def dtype(self, name: str) -> str | None:
         """A torch type in short: ``torch.bfloat16`` is ``bf16``; None where it is absent or unknown."""
         text = self.text(name)
@@ -116,7 +123,7 @@ class Leaves:
         value = {
             "switch": self.arguments.flag(name),
             "amount": amount if amount is not None and amount >= 0 else None,
-            "word": self.arguments.text(name),
+            "word": self.arguments.word(name),
             "dtype": self.arguments.dtype(name),
         }[kind]
         self.put(path, value, name)

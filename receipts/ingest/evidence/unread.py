@@ -15,26 +15,33 @@ from receipts.ingest.evidence.shapes import ANSI
 
 MAX_TEXT: Final = 1 << 18
 _FEW: Final = 2
+# It prints times and rates, and leaves the loss to the program.
+_LOSSLESS: Final = "deepspeed"
 _SHOWN: Final = 90
 _LOSS: Final = rf"\w*loss[\w/]*['\"]?\s{{0,4}}[:=]?\s{{0,4}}['\"]?{FIGURE}"
 _LINE = re.compile(
-    r"(?i)(?:\b(?:step|iter(?:ation)?|batch|update)s?['\"]?\s{0,4}[:=\[#]?\s{0,4}(?P<number>\d{1,12})\b"
-    rf"|(?P<done>\d{{1,12}})/\d{{1,12}}\s{{0,4}}\[).{{0,400}}?\b{_LOSS}"
+    r"(?i)(?:\b(?:step|iter(?:ation)?|batch|update)s?['\"]?\s{0,4}[:=\[#]?\s{0,4}\d{1,12}\b"
+    rf"|\d{{1,12}}/\d{{1,12}}\s{{0,4}}[]\[]).{{0,400}}?\b{_LOSS}"
 )
 
 
 def steps_unread(text: bytes, readings: Sequence[Reading]) -> list[Remark]:
     """A remark where the beginning of a log shows several steps and its readings none."""
-    if any(len(reading.steps) or reading.means or reading.diverged is not None for reading in readings):
+    if any(_read(reading) for reading in readings):
         return []
-    numbers: set[str] = set()
+    shown: set[str] = set()
     first = (0, "")
     for at, line in enumerate(ANSI.sub(b"", text[:MAX_TEXT]).decode("utf-8", "replace").split("\n"), 1):
         for match in _LINE.finditer(line[:4000]):
-            numbers.add(match["number"] or match["done"])
+            shown.add(match[0])
             first = first if first[0] else (at, match[0])
-    if len(numbers) < _FEW:
+    if len(shown) < _FEW:
         return []
-    shown = " ".join(first[1].split())[:_SHOWN]
-    what = f"looks like a training step (`{shown}`) in a form that no reader knows: neither times nor losses are read"
+    words = " ".join(first[1].split())[:_SHOWN]
+    what = f"looks like a training step (`{words}`) in a form that no reader knows: what it prints is not read"
     return [Remark("missing", f"{what}; docs/ingest-map.md shows how to have them read", Place(first[0]))]
+
+
+def _read(reading: Reading) -> bool:
+    """Whether a reading knows the steps, or their losses."""
+    return bool(reading.diverged is not None or reading.means or (len(reading.steps) and reading.source != _LOSSLESS))

@@ -287,3 +287,18 @@ def test_a_configuration_in_a_file_of_its_own(tmp_path: Path, around: str) -> No
 
 def test_a_timer_of_a_run_without_an_accelerator_prints_no_memory() -> None:
     assert read(throughput(10, used=0.0, peak=0.0)).memory == []
+
+
+def test_one_optimizer_in_three_spellings_is_no_contradiction() -> None:
+    found = read(
+        "[logging.py:96:log_dist] [Rank 0] DeepSpeed Basic Optimizer = FusedAdam\n"
+        "[INFO] [config.py:752:print]   optimizer_name ............... adamw\n"
+        '[INFO] [config.py:754:print]   json = {\n    "optimizer": {"type": "AdamW"}\n}\n'
+    )
+    assert found.stated["numerics.optimizer"].value == "adamw"
+    assert not found.disputed
+
+
+def test_the_class_names_an_optimizer_that_no_setting_names() -> None:
+    found = read("DeepSpeed Basic Optimizer = FusedLamb\n[INFO] [config.py:752:print]   optimizer_name ........ None\n")
+    assert found.stated["numerics.optimizer"].value == "FusedLamb"

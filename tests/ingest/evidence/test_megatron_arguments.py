@@ -63,6 +63,13 @@ def test_gpt_neox_says_behind_each_value_who_set_it() -> None:
     assert [found[name] for name in names] == [2, 8, 64]
 
 
+def test_an_optimizer_that_is_a_dictionary_is_its_type() -> None:
+    assert (
+        leaves({"world_size": "8", "optimizer": "{'type': 'Adam', 'params': {'lr': 1e-4}}"})["numerics.optimizer"]
+        == "Adam"
+    )
+
+
 def test_ranks_that_dump_at_once_say_the_same() -> None:
     first, second = dump({"seed": "7", "rank": "0"}, "[rank0]:"), dump({"seed": "7", "rank": "1"}, "[rank1]:")
     mixed = "\n".join(a + "\n" + b for a, b in zip(first.splitlines(), second.splitlines(), strict=True)) + "\n"

@@ -112,6 +112,11 @@ def test_a_step_time_goes_with_the_record_of_its_time_whichever_comes_first() ->
     assert found.steps.get(11, "step_seconds") == pytest.approx(9.2504)
 
 
+def test_a_mean_at_the_end_is_no_step() -> None:
+    found = read("Step Time : 4.50s GPU utilization: 240.0MODEL_TFLOP/s/GPU\nAverage Step Time: 4.097s\n")
+    assert found.steps.column("step_seconds") == [4.5]
+
+
 def test_step_times_alone_are_numbered_by_their_order() -> None:
     text = "".join(
         f"Step Time : {seconds}s GPU utilization: {rate}MODEL_TFLOP/s/GPU\n"

@@ -46,3 +46,11 @@ def test_beside_a_failure_that_is_read_they_are_named_too(tmp_path: Path) -> Non
 )
 def test_what_is_read_or_names_no_loss_is_not(text: str, tmp_path: Path) -> None:
     assert not unread(tmp_path, text)
+
+
+def test_beside_the_times_of_deepspeed_a_programs_own_losses_are_named(tmp_path: Path) -> None:
+    timer = "[timer.py:260:stop] epoch=0/micro_step={0}/global_step={0}, RunningAvgSamplesPerSec=8.5, "
+    timer += "CurrSamplesPerSec=8.25, MemAllocated=5.0GB, MaxMemAllocated=9.5GB\n"
+    text = "".join(f"Epoch: 0, Step: {at}, Rank: 0, loss = 1.5\n" + timer.format(at) for at in (10, 20))
+    ((line, _),) = unread(tmp_path, text)
+    assert line == 1

@@ -81,6 +81,7 @@ class DeepSpeedConfig:
         self.records = 0
         self.steps_per_print: int | None = None
         self._block = Brackets(most=2000)
+        self._class: tuple[str, str, int] | None = None
 
     @property
     def open(self) -> bool:
@@ -104,7 +105,7 @@ class DeepSpeedConfig:
             self.reading.version = self.reading.version or match[1]
             self.reading.state("wheels.deepspeed", match[1], match[0], line)
         elif match := _OPTIMIZER.search(text):
-            self.reading.state("numerics.optimizer", match[1], match[0], line)
+            self._class = self._class or (match[1], match[0], line)
         elif match := _WORLD.search(text):
             chips = int(match[1] or match[2])
             if chips:
@@ -121,6 +122,11 @@ class DeepSpeedConfig:
         settings = literal(self._block.take())
         if isinstance(settings, dict):
             self.settings(settings, self._block.line)
+
+    def settle(self) -> None:
+        """Name the optimizer by its class, such as FusedAdam, where no setting names it."""
+        if self._class is not None and "numerics.optimizer" not in self.reading.stated:
+            self.reading.state("numerics.optimizer", *self._class)
 
     def settings(self, values: dict[str, Any], line: int) -> None:
         """The user's settings as an object."""
@@ -153,7 +159,10 @@ class DeepSpeedConfig:
         elif value in ("cpu", "nvme") and (match := _OFFLOADED.fullmatch(name)):
             state(f"features.zero_{match[1]}", value, text, line)
         elif name == "optimizer.type" and isinstance(value, str) and value != "None":
-            state("numerics.optimizer", value[:60], text, line)
+            # The engine prints in small letters what the user wrote.
+            known = self.reading.stated.get("numerics.optimizer")
+            if known is None or str(known.value).lower() != value[:60].lower():
+                state("numerics.optimizer", value[:60], text, line)
         elif name == "optimizer.params.lr" and (rate := number(value)) is not None and rate >= 0:
             state("numerics.learning_rate", rate, text, line)
         elif name == "steps_per_print" and (steps := integer(value)) is not None and steps >= 1:

@@ -126,6 +126,7 @@ class DeepSpeed(RecordReader):
         """The reading; without steps where Megatron's own iteration lines tell them."""
         self._close(cut=True)
         self._config.close()
+        self._config.settle()
         self.taken += self._config.records
         reading = super().finish()
         if reading is None:

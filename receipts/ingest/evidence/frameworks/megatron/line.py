@@ -49,7 +49,8 @@ ITERATION: Final = Form(
 FIRST_RANK: Final = "Step Time"
 # Printed by the first rank, and the iteration by the last, so that either may come first.
 STEP_TIME: Final = Form(
-    re.compile(r"(?=Step Time *:)"), (re.compile(rf"(?P<label>Step Time|GPU utilization) *: *(?P<word>{FIGURE})"),)
+    re.compile(r"(?<!Average )(?=Step Time *:)"),
+    (re.compile(rf"(?P<label>Step Time|GPU utilization) *: *(?P<word>{FIGURE})"),),
 )
 # Forks call tokens a second by many names: `tokens/s/gpu inst/harmonic mean`, `tokens per second per gpu (tok/s/gpu)`.
 _TOKENS: Final = re.compile(r"tok(?:en)?s?(?:/s| per s|.{0,40}\((?:tok|token|tokens)/s)")
