@@ -140,6 +140,12 @@ def test_two_runs_add_their_runtimes() -> None:
     assert (timing.samples, timing.seconds) == (2, 15.5)
 
 
+def test_the_runtimes_of_ranks_are_one_runs() -> None:
+    ends = [f"{{'train_runtime': {seconds}, 'epoch': 1.0}}\n" for seconds in (273.0148, 273.0144, 272.9369)]
+    assert read("".join(ends)).timings["train_runtime"].samples == 1
+    assert read(ends[0] + record() + "\n" + ends[2]).timings["train_runtime"].samples == 2
+
+
 def test_a_rate_of_one_rank_is_a_contradiction() -> None:
     line = "{'train_runtime': 100.0, 'train_tokens_per_second': 1000.0, 'num_input_tokens_seen': 400000, 'epoch': 1}\n"
     (remark,) = read(line).remarks

@@ -19,6 +19,8 @@ _CLOCK = re.compile(r"(?:(\d{1,6}) days?, )?(\d{1,6}):(\d\d):(\d\d(?:\.\d{1,9})?
 _MEBIBYTES = re.compile(r"(-?\d{1,15})MB", re.IGNORECASE)
 _FLOS = re.compile(r"(\d{1,30})GF", re.IGNORECASE)
 _MAX_UNNUMBERED: Final = 300_000
+# Of ranks that print one run's runtime, in parts of it.
+_RANKS_DIFFER: Final = 0.001
 _COUNTS: Final = ("train_samples", "num_input_tokens_seen", "eval_samples")
 
 
@@ -33,6 +35,7 @@ class TrainerRecords:
         self._memory: dict[str, int] = {}
         self._memory_line = 0
         self._runtime: float | None = None
+        self._summed_at = -1
         self._evaluation = 0.0
         self._warned_rate = False
 
@@ -43,12 +46,12 @@ class TrainerRecords:
         self.unnumbered[0].extend(losses[:room])
         self.unnumbered[1].extend(norms[:room])
 
-    def summary(self, values: dict[str, Any], line: int) -> None:
-        """The last record of `train()`: runtime of the whole call, means over it."""
+    def summary(self, values: dict[str, Any], line: int, steps: int = 0) -> None:
+        """The last record of `train()`: runtime of the whole call, means over it. ``steps`` were taken before it."""
         self.records += 1
         seconds = duration(values.get("train_runtime"))
         if seconds is not None:
-            self._add_runtime(seconds)
+            self._add_runtime(seconds, steps + len(self.unnumbered[0]))
         loss = number(values.get("train_loss"))
         if loss is not None and loss - loss != 0:
             self.bad = True
@@ -82,9 +85,11 @@ class TrainerRecords:
             what = f"train_runtime of {self._runtime:,.1f} s holds {self._evaluation:,.1f} s of evaluation"
             self.reading.remark("note", f"{what}: no step time follows from it")
 
-    def _add_runtime(self, seconds: float) -> None:
-        """One run's runtime; the table repeats the dictionary's, cut to hundredths."""
-        if self._runtime is not None and abs(self._runtime - seconds) < 0.011:
+    def _add_runtime(self, seconds: float, before: int) -> None:
+        """One run's runtime; the table repeats the dictionary's, cut to hundredths, and ranks may each print their own."""
+        again, self._summed_at = before == self._summed_at, before
+        near = max(0.011, _RANKS_DIFFER * seconds if again else 0.0)
+        if self._runtime is not None and abs(self._runtime - seconds) < near:
             return
         self.reading.time("train_runtime", seconds)
         self._runtime = seconds

@@ -218,7 +218,7 @@ class HfTrainer(RecordReader):
             return False
         if "train_runtime" in values or any("_mem_gpu_" in str(name) for name in values):
             self._settle(None)
-            self._records.summary(values, line)
+            self._records.summary(values, line, self.taken)
             return True
         if "eval_runtime" in values or "eval_loss" in values:
             self._records.evaluation(values, line)
@@ -265,7 +265,7 @@ class HfTrainer(RecordReader):
 
     def _end_table(self) -> None:
         if metrics := self._metrics.end():
-            self._records.summary(metrics, self._metrics.line)
+            self._records.summary(metrics, self._metrics.line, self.taken)
 
 
 def _same(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
