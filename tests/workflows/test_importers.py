@@ -134,6 +134,13 @@ def test_several_numbers_are_read_only_where_the_mapping_says_how() -> None:
     assert read_quantity("178-165", several="middle") is None
 
 
+@pytest.mark.parametrize(("text", "value"), [("4K", 4096), ("128k", 131_072), ("~1M", 1_048_576), ("4096", 4096)])
+def test_a_letter_is_of_1024_where_the_mapping_says_so(text: str, value: int) -> None:
+    quantity = read_quantity(text, binary=True)
+    assert quantity is not None
+    assert (quantity.value, quantity.text) == (value, text)
+
+
 def test_a_rounded_integer_tells_its_last_digit() -> None:
     assert [rounded_text(value) for value in (165000, 98412, 2_000_000, 0)] == ["165k", "98412", "2M", "0"]
 

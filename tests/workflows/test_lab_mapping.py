@@ -173,3 +173,55 @@ def test_a_step_times_statistic_is_no_rates(
     stated: Any, window: str | None, metrics: dict[str, Any], statistic: str | None
 ) -> None:
     assert stated(window=window, metrics=metrics).get("measurement.stated.statistic") == statistic
+
+
+@pytest.mark.parametrize(
+    ("word", "outcome"),
+    [
+        ("completed", "ok"),
+        ("slow", "ok"),
+        ("incomplete", "preempted"),
+        ("stuck at step 3", "hang"),
+        ("segfault", "crash"),
+        ("not run", "crash"),
+        ("unstable", "nan"),
+        ("loss_spike", "nan"),
+        ("final loss nan", "nan"),
+    ],
+)
+def test_an_outcome_is_read_in_the_words_that_people_use(stated: Any, word: str, outcome: str) -> None:
+    assert stated(outcome=word)["run.outcome"] == outcome
+
+
+@pytest.mark.parametrize(
+    ("kind", "read"),
+    [("finetune", "training"), ("ablation", "training"), ("nccl", "microbench"), ("decode", "serving")],
+)
+def test_a_kind_is_read_in_the_words_that_people_use(stated: Any, kind: str, read: str) -> None:
+    assert stated(kind=kind)["run.kind"] == read
+
+
+@pytest.mark.parametrize(("word", "read"), [("claimed", "quoted"), ("derived", "projected"), ("reported", "quoted")])
+def test_what_nobody_measured_is_not_measured(stated: Any, word: str, read: str) -> None:
+    assert stated(provenance=word)["run.provenance"] == read
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype"),
+    [("BF16 (FP8 off)", "bf16"), ("bfloat16", "bf16"), ("BF16 mixed", "bf16"), ("Float8 rowwise", "fp8")],
+)
+def test_a_precision_is_one_type_in_every_spelling(stated: Any, text: str, dtype: str) -> None:
+    assert stated(precision=text)["numerics.compute_dtype"] == dtype
+
+
+def test_the_kernels_of_a_row_are_a_set(stated: Any) -> None:
+    one, other = (stated(backends={"kernels": names}) for names in (["CuTe", "Liger"], ["Liger", "CuTe"]))
+    assert one["features.kernels"] == other["features.kernels"] == "CuTe + Liger"
+
+
+def test_a_sequence_of_4k_is_4096_long_and_a_switch_of_recompute_is_read(stated: Any) -> None:
+    found = stated(seq_len="4K", recompute=False, lr="cosine 3e-4", iterations="100 steps")
+    assert found["batch.sequence_length"] == 4096
+    assert found["numerics.recompute"] == "off"
+    assert (found["numerics.learning_rate"], found["numerics.schedule"]) == (3e-4, "cosine")
+    assert found["measurement.steps"] == 100

@@ -127,11 +127,11 @@ def _state(draft: RowDraft, row: TableRow, item: MappedField) -> None:
 
 
 def _of_list(source: list[Any], item: MappedField) -> Any:
-    """A list's entries as one text, or the entry that the field takes."""
+    """A list's entries as one text, which nobody orders, or the entry that the field takes."""
     if item.take != "all":
         return source[0 if item.take == "first" else -1]
     if item.join:
-        return item.join.join(as_text(entry) for entry in source)
+        return item.join.join(sorted({as_text(entry) for entry in source}))
     if item.patterns and all(isinstance(entry, str) for entry in source):
         matched = [entry for entry in source if any(pattern.search(entry) for pattern, _ in item.patterns)]
         return matched[0] if matched else None
@@ -189,7 +189,8 @@ def _put_number(draft: RowDraft, item: MappedField, source: Any, value: Any) -> 
     leaf = find(item.to)
     held = "bytes" if item.to == "memory.aggregate.bytes" else None if leaf is None else leaf.unit
     # Bytes without a unit, so that `512 B` is no billions.
-    quantity = read_quantity(value, item.unit or ("B" if held == "bytes" else ""), several=item.several)
+    unit = item.unit or ("B" if held == "bytes" else "")
+    quantity = read_quantity(value, unit, several=item.several, binary=item.binary)
     anything = leaf is None or leaf.path.endswith("*")
     if quantity is None or not (anything or _fits(quantity, held)):
         draft.leave(item.to, source)

@@ -102,6 +102,7 @@ class MappedField(MappingTable):
     unit: Annotated[str, BeforeValidator(_unit)] = ""
     several: Several = "no"
     rounded: bool = False
+    binary: bool = False
     take: Literal["all", "first", "last"] = "all"
     split: str = ""
     join: str = ""

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from receipts.base.units import BYTES, LETTERS, SECONDS, plain
+from receipts.base.units import BINARY, BYTES, LETTERS, SECONDS, plain
 from receipts.workflows.tables.table import PrintedCell
 
 # What a mapping may say of a column's bare numbers: their factor to what receipts keep (seconds, bytes, one).
@@ -30,6 +30,7 @@ UNITS = {
 UNITS_OF_BYTES = frozenset(BYTES) - {"B", "bytes"}
 # Letters behind a count, and the one that notebooks write for billions.
 _SCALES = LETTERS | {"b": LETTERS["B"]}
+_LETTER = re.compile(r"(?<=[\d ])(?P<letter>[kKMG])\b")
 _ABOUT = re.compile(r"^(?:~|≈|about\s+|approx\.?\s+|ca\.?\s+)\s*", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
 _NUMBER = re.compile(
@@ -65,12 +66,19 @@ class TableQuantity:
     kind: str = ""
 
 
-def read_quantity(source: Any, unit: str = "", *, several: Several = "no") -> TableQuantity | None:
+def read_quantity(
+    source: Any, unit: str = "", *, several: Several = "no", binary: bool = False
+) -> TableQuantity | None:
     """The one number that ``source`` states, or None. ``unit`` is what a bare number is in.
 
     ``several`` says what text with several numbers is taken for: `median` of a list such as `1116/1082/1064`,
-    `middle` that too and the middle of a range such as `165-178`, `no` neither. No number is one that is not finite.
+    `middle` that too and the middle of a range such as `165-178`, `no` neither. ``binary`` says that a letter is of
+    1,024, as in a sequence of `4K` tokens. No number is one that is not finite.
     """
+    if binary and isinstance(source, str) and (letter := _LETTER.search(source)):
+        quantity = read_quantity(source[: letter.start()] + source[letter.end() :], several=several)
+        factor = BINARY[letter[0].upper()]
+        return quantity and replace(quantity, value=quantity.value * factor, text=source.strip(), coarse=True)
     try:
         quantity = _read(source, unit, several)
     except OverflowError:  # an integer that no float holds
