@@ -83,6 +83,7 @@ def command(
     Finds a changed byte, an edited column, a receipt or verdict that was removed without a tombstone, a row inserted
     among sealed ones, and a dangling verdict or reference.
     """
+    from receipts.publish.integrity import audited
     from receipts.signing.private import read_private
     from receipts.workflows.audit import audit
 
@@ -110,7 +111,14 @@ def command(
         seals = store.seal() if sealing and result.sealable else []
         if publish is not None and signer is not None and result.sealable:
             _publish(store, publish, signer)
-    output.answer(as_json, lambda: _as_data(result, seals), lambda: _print(result, seals, sealing))
+    head = next((item.root for item in reversed(seals) if item.what == "seals"), result.head)
+    output.answer(
+        as_json,
+        lambda: _as_data(result, seals, head),
+        lambda: audited(result, seals, head if sealing and result.sealable else None),
+    )
+    if not as_json:
+        _advise(result, head, sealing)
     return result.exit_code
 
 
@@ -135,8 +143,7 @@ def _against(store: Store, source: str, files: tuple[str, ...]) -> list[Fault]:
     return list(against(store, source, known))
 
 
-def _as_data(audit: Audit, seals: list[Seal]) -> dict[str, Any]:
-    head = next((item.root for item in reversed(seals) if item.what == "seals"), audit.head)
+def _as_data(audit: Audit, seals: list[Seal], head: str | None) -> dict[str, Any]:
     return {
         "store": audit.store,
         "counts": dict(audit.counts),
@@ -148,33 +155,19 @@ def _as_data(audit: Audit, seals: list[Seal]) -> dict[str, Any]:
     }
 
 
-def _print(audit: Audit, seals: list[Seal], sealing: bool) -> None:
-    counts = audit.counts
-    names = ("receipts", "verdicts", "seals", "purges")
-    held = ", ".join(f"{counts[name]:,} {name if counts[name] != 1 else name[:-1]}" for name in names if name in counts)
-    output.line(f"{output.clean(audit.store)}: {held or 'it cannot be read through'}")
-    for fault in audit.faults:
-        output.wrapped(f"{fault.where}: {fault.found}", 2, 4)
-        output.wrapped(fault.do, 4)
-    for item in audit.notes:
-        output.wrapped(item, 2, 4)
-    output.line(counted(len(audit.faults), "fault") if audit.faults else "whole")
+def _advise(audit: Audit, head: str | None, sealing: bool) -> None:
+    """What to do about the seals, on standard error."""
     if sealing and not audit.sealable:
         output.note("nothing was sealed: a seal would say that all this is as it should be")
-        return
-    for one in seals:
-        output.line(
-            f"  sealed {one.what} {one.first:,} to {one.last:,}: {counted(one.held, 'row')}, root {one.root[:16]}"
-        )
-    head = seals[-1].root if seals else audit.head
-    if sealing and head is not None:
-        output.line(f"root over all seals: {head}")
+    elif sealing and head is not None:
         output.note(f"keep it somewhere else, and hold the store against it with: receipts audit --expect {head[:16]}")
     elif audit.unsealed and not audit.faults:
         output.note(f"{counted(audit.unsealed, 'row')} came since the last seal; seal them with: receipts audit --seal")
 
 
 def _prove(store: Store, word: str, as_json: bool) -> int:
+    from receipts.publish.integrity import proof as shown
+
     receipt = store.resolve(word)
     with store.inspect() as inspection:
         proof = inspection.proof(receipt)
@@ -182,31 +175,19 @@ def _prove(store: Store, word: str, as_json: bool) -> int:
         output.note(f"no seal holds {receipt[:12]}; write one with: receipts audit --seal")
         return 3
     one, steps = proof
-    if as_json:
-        way = [{"left": step.left, "digest": step.digest.hex()} for step in steps]
-        output.as_json(
-            {"receipt": receipt, "content": ["receipts", receipt], "root": one.root, "seal": one.seq, "proof": way}
-        )
-        return 0
-    output.line(f'leaf   SHA-256 over a zero byte and ["receipts","{receipt}"]')
-    for step in steps:
-        output.line(f"{'left ' if step.left else 'right'}  {step.digest.hex()}")
-    output.line(f"root   {one.root}")
+    way = [{"left": step.left, "digest": step.digest.hex()} for step in steps]
+    data = {"receipt": receipt, "content": ["receipts", receipt], "root": one.root, "seal": one.seq, "proof": way}
+    output.answer(as_json, data, lambda: shown(receipt, one.root, steps))
     return 0
 
 
 def _continue(store: Store, seals: str, as_json: bool) -> int:
+    from receipts.publish.integrity import continued as shown
     from receipts.workflows.checkpoints import continued
 
     first, colon, second = seals.partition(":")
     if not first.isdecimal() or (colon and not second.isdecimal()):
         raise UsageError(f"--consistency {seals}: write a number of seals, or two: 3:7")
     proof = continued(store, int(first), int(second) if colon else None)
-    if as_json:
-        output.as_json({**proof._asdict(), "proof": list(proof.proof)})
-        return 0
-    output.line(f"first   {counted(proof.first, 'seal')}, root {proof.first_root}")
-    for digest in proof.proof:
-        output.line(f"        {digest}")
-    output.line(f"second  {counted(proof.second, 'seal')}, root {proof.second_root}")
+    output.answer(as_json, {**proof._asdict(), "proof": list(proof.proof)}, lambda: shown(proof))
     return 0

@@ -39,7 +39,7 @@ def command(session: Session, file: Path, force: bool, as_json: bool) -> int:
     copy = backup(address(session.store_url), target, force=force)
     copy_all(kept_files(address(session.store_url)), files_beside(target))
     held = f"{counted(copy.receipts, 'receipt')}, {counted(copy.rows, 'row')} in all"
-    output.answer(as_json, copy._asdict(), f"{output.clean(copy.place)}: {held}")
+    output.answer(as_json, copy._asdict(), f"{copy.place}: {held}")
     if not as_json:
         output.note(f"it comes back with: receipts --store STORE restore {file}")
     return 0
@@ -71,7 +71,7 @@ def restore(session: Session, file: Path, as_json: bool) -> int:
     restored = restore(source, address(session.store_url))
     copy_all(files_beside(source), kept_files(address(session.store_url)))
     held = f"{counted(restored.receipts, 'receipt')}, {counted(restored.rows, 'row')} in all"
-    output.answer(as_json, restored._asdict(), f"{output.clean(restored.place)}: {held}")
+    output.answer(as_json, restored._asdict(), f"{restored.place}: {held}")
     if not as_json:
         output.note("hold it against its seals with: receipts audit")
     return 0

@@ -125,11 +125,12 @@ def _print(verdicts: list[ClaimVerdict], as_json: bool) -> None:
         output.as_json([to_json(item) for item in verdicts])
     else:
         from receipts.publish.claim import page, total
+        from receipts.publish.page import Page
 
         for verdict in verdicts:
             output.show(page(verdict))
             output.line()
-        output.cell(total(verdicts))
+        output.show(Page("Claims", total(verdicts)))
 
 
 ADD_EPILOG = """\b
@@ -183,6 +184,7 @@ def add(session: Session, files: tuple[str, ...], as_json: bool) -> int:
 def list_(session: Session, status: str | None, everything: bool, as_json: bool) -> int:
     """List the store's claims with their current verdicts."""
     from receipts.api.claims import as_data, judged
+    from receipts.publish.page import table_of
 
     if session.server is not None:
         from receipts.cli import remote
@@ -190,10 +192,10 @@ def list_(session: Session, status: str | None, everything: bool, as_json: bool)
         return remote.claim_list(session.server, status, everything=everything, as_json=as_json)
     with session.open_store() as store:
         rows = judged(store, session.rulebook, status=status, superseded=everything)
-    cells = [
+    cells = (
         (claim.id, claim.kind, "superseded" if gone else verdict.status, claim.text) for claim, verdict, gone in rows
-    ]
-    listed = output.listed(("claim", "kind", "status", "says"), cells, empty=NO_CLAIMS)
+    )
+    listed = table_of("", "claim | kind | status | says", cells, empty=NO_CLAIMS)
     output.answer(as_json, lambda: as_data(rows), listed)
     return 0
 
@@ -229,9 +231,9 @@ def supersede(session: Session, claim_id: str, successor: str | None, reason: st
     """Replace or withdraw a claim. It stays in the store, with the reason."""
     with session.open_store() as store:
         store.published.supersede_claim(claim_id, successor, reason)
-    how = f"superseded by {output.clean(successor)}" if successor else "withdrawn"
+    how = f"superseded by {successor}" if successor else "withdrawn"
     data = {"claim": claim_id, "successor": successor, "reason": reason}
-    output.answer(as_json, data, f"{output.clean(claim_id)} is {how}: {output.clean(reason)}")
+    output.answer(as_json, data, f"{claim_id} is {how}: {reason}")
     return 0
 
 
@@ -249,6 +251,7 @@ A win that was measured at a small shape is listed until both sides have run at 
 @pass_session
 def pending(session: Session, files: tuple[str, ...], as_json: bool) -> int:
     """List the wins that wait for their retest at the target shape: those of the store, or of files."""
+    from receipts.publish.page import table_of
     from receipts.questions.claims.judge import waits
 
     with _claims(session, files, every=not files) as (groups, store):
@@ -256,8 +259,8 @@ def pending(session: Session, files: tuple[str, ...], as_json: bool) -> int:
     rules = session.rulebook.rules
     waiting = [item for item in verdicts if waits(item, rules) and item.at_target is False]
     data = [{"claim": item.claim, "text": item.text, "target": item.target} for item in waiting]
-    cells = [(item.claim, item.target or "", item.text) for item in waiting]
-    shown = output.listed(("claim", "to be shown at", "says"), cells, empty="no win waits for its retest")
+    cells = ((item.claim, item.target or "", item.text) for item in waiting)
+    shown = table_of("", "claim | to be shown at | says", cells, empty="no win waits for its retest")
     output.answer(as_json, data, shown)
     return 0
 
@@ -273,6 +276,7 @@ def pending(session: Session, files: tuple[str, ...], as_json: bool) -> int:
 def footnote(session: Session, claim_id: str, file: str | None, as_json: bool) -> int:
     """Write the footnote of a claim: differences, waivers, sample sizes, interval, rule set."""
     from receipts.base.errors import NotFound
+    from receipts.judging.verdict_json import to_json
     from receipts.questions.claims.footnote import footnote as written
 
     with _claims(session, (file,) if file else (), every=file is None) as (groups, store):
@@ -281,10 +285,5 @@ def footnote(session: Session, claim_id: str, file: str | None, as_json: bool) -
             raise NotFound(f"there is no claim {claim_id!r} that stands; see: receipts claim list --everything")
         decided = store.published.decisions([*verdict.baseline, *verdict.candidate]) if store is not None else []
     text = written(verdict, decided)
-    if as_json:
-        from receipts.judging.verdict_json import to_json
-
-        output.as_json({"footnote": text, "verdict": to_json(verdict)})
-    else:
-        output.lines(map(output.clean, text.splitlines()))
+    output.answer(as_json, lambda: {"footnote": text, "verdict": to_json(verdict)}, text.rstrip("\n"))
     return verdict.exit_code

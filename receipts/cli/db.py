@@ -9,6 +9,7 @@ import click
 from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
+from receipts.publish.page import Cell, Mark, Page
 
 if TYPE_CHECKING:
     from receipts.store.integrity.reindex import Reindexed
@@ -56,7 +57,7 @@ def upgrade(session: Session, as_json: bool) -> int:
     if as_json:
         output.as_json({**done._asdict(), "reindexed": reindexed._asdict() if reindexed else None})
     elif reindexed is not None:
-        _print(reindexed)
+        output.show(_page(reindexed))
     return 0
 
 
@@ -76,7 +77,7 @@ def reindex(session: Session, everything: bool, as_json: bool) -> int:
     You can stop it at any time; the next call continues. Exit code 1 if a document is damaged.
     """
     reindexed = _reindex(session, everything=everything)
-    output.answer(as_json, reindexed._asdict(), lambda: _print(reindexed))
+    output.answer(as_json, reindexed._asdict(), lambda: _page(reindexed))
     return 1 if reindexed.damaged else 0
 
 
@@ -88,13 +89,10 @@ def _reindex(session: Session, *, everything: bool) -> Reindexed:
         return reindex(address(session.store_url), session.rulebook.lanes, everything=everything, progress=shown.at)
 
 
-def _print(reindexed: Reindexed) -> None:
-    output.line(
-        f"{reindexed.store}: {counted(reindexed.receipts, 'receipt')} looked at, "
-        f"{reindexed.placed:,} placed in the axis index"
-    )
-    for receipt in reindexed.damaged:
-        output.wrapped(f"{receipt[:12]} is damaged and left out; see: receipts audit", 2, 4)
+def _page(reindexed: Reindexed) -> Page:
+    placed = f"{counted(reindexed.receipts, 'receipt')} looked at, {reindexed.placed:,} placed in the axis index"
+    damaged = tuple(f"{receipt[:12]} is damaged and left out; see: receipts audit" for receipt in reindexed.damaged)
+    return Page("Index", (f"{reindexed.store}: {placed}",), lead=damaged)
 
 
 @command.command(
@@ -120,14 +118,10 @@ def check(session: Session, as_json: bool) -> int:
     left = coverage(place, session.rulebook.lanes) if not state.problems else None
     if left is not None and left.problem:
         state = state._replace(problems=(*state.problems, left.problem))
-    if as_json:
-        output.as_json({**state._asdict(), "index": left._asdict() if left is not None else None})
-    else:
-        output.line(f"{state.store}: schema {state.found or 'unknown'}, {counted(state.receipts, 'receipt')}")
-        for problem in state.problems:
-            output.wrapped(problem, 2, 4)
-        if not state.problems:
-            output.line("whole")
+    data = {**state._asdict(), "index": left._asdict() if left is not None else None}
+    about = f"{state.store}: schema {state.found or 'unknown'}, {counted(state.receipts, 'receipt')}"
+    whole: tuple[tuple[str, Cell], ...] = () if state.problems else (("", (Mark("yes", "whole"),)),)
+    output.answer(as_json, data, Page("Schema", (about,), lead=tuple(state.problems), foot=whole))
     remind(session)
     return state.exit_code
 
@@ -156,5 +150,5 @@ def roles(submitter: str, decider: str, reader: str, place: str, as_json: bool) 
     from receipts.store.sql.roles import statements
 
     lines = list(statements(submitter, decider, reader, place))
-    output.answer(as_json, lines, "\n".join(f"{statement};" for statement in lines))
+    output.answer(as_json, lines, lambda: output.line("\n".join(f"{statement};" for statement in lines)))
     return 0

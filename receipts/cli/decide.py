@@ -8,6 +8,7 @@ from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 from receipts.publish.decisions import decisions, sentence
+from receipts.publish.page import Page
 
 EPILOG = """\b
 Examples:
@@ -33,10 +34,8 @@ def command(session: Session, receipt: str, decision: str | None, reason: str | 
         if decision is not None and reason is not None:
             store.published.decide(stored, decision, reason)
         record = store.published.decisions([stored])
-    if as_json:
-        output.as_json([item._asdict() for item in record])
-    elif decision is not None:
-        output.line(f"{stored[:12]}: {sentence(record[-1])}")
-    else:
-        output.sections(decisions(record, empty=f"nothing was decided on {stored[:12]}"))
+    name = stored[:12]
+    answer = f"{name}: {sentence(record[-1])}" if record else f"nothing was decided on {name}"
+    earlier = decisions(record[:-1]) if decision is None else ()
+    output.answer(as_json, [item._asdict() for item in record], Page(name, (answer,), sections=tuple(earlier)))
     return 0

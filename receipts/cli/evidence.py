@@ -11,6 +11,7 @@ from receipts.base.errors import UsageError
 from receipts.base.units import amount, counted
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
+from receipts.publish.page import table_of
 
 EPILOG = """\b
 Examples:
@@ -41,13 +42,10 @@ def list_(session: Session, as_json: bool) -> int:
         files = kept.all() if kept is not None else []
         named = named_files(store) if files else {}
     rows = [{**item._asdict(), "receipts": named.get(item.digest, [])} for item in files]
-    if as_json:
-        output.as_json(rows)
-        return 0
-    for item in files:
-        by = counted(len(named.get(item.digest, ())), "receipt")
-        output.line(f"{item.digest[:12]}  {amount(item.size)}  {by}")
-    output.note(f"{counted(len(files), 'file')}, {amount(sum(item.size for item in files))}")
+    cells = ((item.digest[:12], amount(item.size), str(len(named.get(item.digest, ())))) for item in files)
+    output.answer(as_json, rows, table_of("", "file | #size | #receipts", cells))
+    if not as_json:
+        output.note(f"{counted(len(files), 'file')}, {amount(sum(item.size for item in files))}")
     return 0
 
 
@@ -69,7 +67,7 @@ def get(session: Session, digest: str, path: Path, as_json: bool) -> int:
         raise UsageError(f"{digest}: {counted(len(whole), 'kept file')} of that digest; see: receipts evidence list")
     with kept.file(whole[0]) as plain, writable(path), staged(path) as beside:
         shutil.copyfile(plain, beside)
-    output.answer(as_json, {"digest": whole[0], "file": str(path)}, f"wrote {output.clean(str(path))}")
+    output.answer(as_json, {"digest": whole[0], "file": str(path)}, f"wrote {path}")
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.workflows.export.export import Exported, ExportOptions
+    from receipts.workflows.export.export import ExportOptions
     from receipts.workflows.export.foreign import ForeignFormat
 
 FOREIGN = ("mllog", "mlflow", "hud-v3")  # formats of other programs
@@ -78,6 +77,8 @@ def command(
     a receipt also leaves out everything about it. Without a condition, kept files of evidence are copied to
     PLACE.evidence, but for csv.
     """
+    from receipts.publish.imported import beside
+    from receipts.publish.page import Page
     from receipts.store.kept import files_beside, kept_files
     from receipts.workflows.collect import copy_all
     from receipts.workflows.export.export import export
@@ -96,12 +97,14 @@ def command(
         done = export(store, place, written, asked, force=force, progress=progress.at)  # type: ignore[arg-type]  # one of the three
         if asked.whole and written != "csv":
             copy_all(kept_files(store.database.address), files_beside(place.absolute()))
-    if as_json:
-        output.as_json({"place": done.place, "format": done.format, "rows": done.rows, "bytes": done.bytes})
-    else:
-        _print(done)
-        if asked.words() and not done.rows["receipts"]:
-            output.note("no receipt meets the conditions; try them with: receipts list")
+    data = {"place": done.place, "format": done.format, "rows": done.rows, "bytes": done.bytes}
+    about = f"{done.place}: {done.rows['receipts']:,} receipts, {done.bytes:,} bytes"
+    others = beside(done.rows)
+    output.answer(as_json, data, Page("Export", (about,), lead=(f"with {others}",) if others else ()))
+    if done.format != "csv" and not as_json:
+        output.note(f"take it into another store: receipts import store {done.place}")
+    if asked.words() and not done.rows["receipts"] and not as_json:
+        output.note("no receipt meets the conditions; try them with: receipts list")
     return 0
 
 
@@ -113,7 +116,7 @@ def _foreign(
 
     with session.open_store() as store:
         count = export_foreign(store, place, form, asked, force=force)
-    written = f"{output.clean(str(place))}: {counted(count, 'launch', 'launches')}"
+    written = f"{place}: {counted(count, 'launch', 'launches')}"
     output.answer(as_json, {"place": str(place), "format": form, "launches": count}, written)
     return 0
 
@@ -130,17 +133,9 @@ def _golden(
     with session.open_store() as store:
         ids = frozenset(row.id for row in store.find(asked.filters)) if asked.filters else None
         count = export_golden(store, session.rulebook, place, ids, begin, force=force)
-    written = f"{output.clean(str(place))}: {count:,} lines with expected values"
+    written = f"{place}: {count:,} lines with expected values"
     output.answer(as_json, {"place": str(place), "format": "golden", "lines": count}, written)
     return 0
-
-
-def _print(done: Exported) -> None:
-    output.line(f"{output.clean(done.place)}: {done.rows['receipts']:,} receipts, {done.bytes:,} bytes")
-    if beside_rows := beside(done.rows):
-        output.wrapped(f"with {beside_rows}")
-    if done.format != "csv":
-        output.note(f"take it into another store: receipts import store {done.place}")
 
 
 def _by_name(place: Path) -> str:
@@ -160,13 +155,3 @@ def _asked(where: tuple[str, ...], since: str | None, until: str | None) -> Expo
         None if text is None else moment(name, text) for name, text in (("--since", since), ("--until", until))
     )
     return ExportOptions(filters, begin, end)
-
-
-def beside(rows: Mapping[str, int]) -> str:
-    """Rows of every dataset but the receipts, in words; empty where there are none."""
-    return ", ".join(f"{count:,} {_named(name, count)}" for name, count in rows.items() if count and name != "receipts")
-
-
-def _named(name: str, count: int) -> str:
-    words = name.replace("_", " ")
-    return words.removesuffix("s") if count == 1 else words

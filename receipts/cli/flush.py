@@ -178,12 +178,12 @@ def _elsewhere(as_json: bool) -> int:
 
 
 def _print(item: Flushed) -> None:
-    from receipts.cli.submit import print_outcome
+    from receipts.publish.submissions import outcome
 
     if item.outcome.error is not None:
         output.refuse(item.outcome.error)
-    else:
-        print_outcome(item.outcome)
+    elif item.outcome.submitted is not None:
+        output.show(outcome(item.outcome))
 
 
 def _as_data(item: Flushed) -> dict[str, object]:

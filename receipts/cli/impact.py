@@ -9,8 +9,6 @@ import click
 
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
-from receipts.publish.decisions import decisions
-from receipts.publish.page import Section
 
 if TYPE_CHECKING:
     from receipts.questions.claims.stored import Impact
@@ -32,11 +30,12 @@ Documents are those that claims name under quoted_in, reports written from this 
 @pass_session
 def command(session: Session, receipt: str, places: tuple[str, ...], as_json: bool) -> int:
     """List the claims and documents that depend on a receipt. They go stale with the receipt."""
+    from receipts.publish.claim import impacted as page
     from receipts.questions.claims.stored import impact
 
     with session.open_store() as store:
         impacts = impact(store, store.resolve(receipt), [Path(place) for place in places])
-    output.answer(as_json, lambda: _document(impacts), lambda: _print(impacts))
+    output.answer(as_json, lambda: _document(impacts), lambda: page(impacts))
     return 3 if impacts.stale else 0
 
 
@@ -53,19 +52,3 @@ def _document(impact: Impact) -> dict[str, object]:
         "quotes": [item._asdict() for item in impact.quotes],
         "decisions": [item._asdict() for item in impact.decisions],
     }
-
-
-def _print(impact: Impact) -> None:
-    if impact.superseded is None:
-        output.line(f"{impact.receipt[:12]} still stands; without it these would go stale:")
-    else:
-        successor, reason = impact.superseded
-        how = f"superseded by {successor[:12]}" if successor else "retracted"
-        output.line(f"{impact.receipt[:12]} was {how}: {output.clean(reason)}")
-    cells = [(claim.id, claim.kind, claim.text) for _, claim in impact.claims]
-    claims = output.listed(("claim", "kind", "says"), cells, empty="no claim stands on it")
-    quoted = {item.document: item.says or "" for item in impact.quotes}
-    rows = [(place, quoted.get(place, "")) for place in impact.documents]
-    documents = output.listed(("document", "says"), rows, empty="no document is known to quote it")
-    parts = Section("claims", "Claims", tables=(claims,)), Section("documents", "Documents", tables=(documents,))
-    output.sections([*parts, *decisions(impact.decisions)])

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from receipts.base.units import counted
-from receipts.cli import output
 from receipts.cli.import_published import golden, mlflow, mlperf
 from receipts.cli.import_store import store
-from receipts.cli.importing import SHOWN, send, to_receipts
+from receipts.cli.importing import Destination, deliver, to_receipts
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
@@ -57,46 +54,25 @@ command.add_command(mlflow)
 )
 @to_receipts
 @pass_session
-def table(session: Session, file: Path, mapping: str, out: Path | None, submitting: bool, as_json: bool) -> int:
+def table(session: Session, file: Path, mapping: str, to: Destination) -> int:
     """Read a JSON list, JSON lines, CSV or the tables of a Markdown page by a mapping.
 
     Values that the table does not state stay unstated. Unreadable values are printed, and kept under notes. Figures of
     a page that others published are quoted: they are imported as printed, and those that disagree with the formulas of
     the mapping are printed.
     """
+    from receipts.publish.imported import table as page
     from receipts.receipt import Document
     from receipts.workflows.tables.notebook import import_file
     from receipts.workflows.tables.prepare import mapping_path
 
     imported = import_file(file, mapping_path(mapping))
     documents = [Document(item.parsed.raw, item.row.where) for item in imported.receipts]
-    went = send(session, documents, out, submitting)
-    output.answer(as_json, lambda: _json(imported), lambda: _print(imported, went.where))
-    return 2 if imported.refused or not went.whole else 0
+    refused = [(item.where, item.problems) for item in imported.refused]
+    return deliver(session, documents, refused, to, lambda: _json(imported), lambda where: page(imported, where))
 
 
 command.add_command(table, "notebook")
-
-
-def _print(table: ImportedTable, where: str) -> None:
-    for refusal in table.refused:
-        for problem in refusal.problems:
-            output.note(f"{refusal.where}: {output.clean(str(problem))}")
-    for item in table.disagreements:
-        output.line(f"does not agree: {output.clean(str(item))}")
-    unread = Counter((item.to, item.text) for item in table.unread)
-    if unread:
-        output.line(f"{counted(len(table.unread), 'value')} could not be read, kept under notes.unread:")
-    for (to, text), count in list(unread.items())[:SHOWN]:
-        times = f" ({count} rows)" if count > 1 else ""
-        output.line(f"  {to}: {output.clean(text)[:80]}{times}")
-    if len(unread) > SHOWN:
-        output.line(f"  and {len(unread) - SHOWN} more; see them all with --json")
-    if table.unnamed:
-        named = [f"{output.clean(path)[:80]} ({count})" for path, count in table.unnamed.items()]
-        more = f" and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
-        output.line(f"columns that no entry names, with their rows: {', '.join(named[:SHOWN])}{more}")
-    output.line(f"{counted(len(table.receipts), 'receipt')}, {counted(len(table.refused), 'row')} refused{where}")
 
 
 def _json(table: ImportedTable) -> dict[str, object]:

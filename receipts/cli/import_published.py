@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.base.units import counted
-from receipts.cli import output
-from receipts.cli.importing import SHOWN, send, to_receipts
+from receipts.cli.importing import Destination, deliver, to_receipts
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
@@ -46,63 +44,29 @@ def mlperf(
     benchmark: str,
     round_: str,
     jobs: int,
-    out: Path | None,
-    submitting: bool,
-    as_json: bool,
+    to: Destination,
 ) -> int:
     """Read a results repository, or any folder of it: one receipt for each log.
 
     Means over intervals are kept as such and never as steps. Contradictions between a log and the description of its
     system are printed, and kept in the receipt.
     """
+    from receipts.publish.imported import logs as page
+    from receipts.receipt import Document
     from receipts.workflows.published.mlperf import import_logs
     from receipts.workflows.published.places import find_logs
 
     logs = list(import_logs(find_logs(folder, submitter, system, benchmark, round_), jobs))
-    from receipts.receipt import Document
-
     written = {_file_name(item, folder): item.raw for item in logs if item.raw is not None}
     documents = [Document(item.raw, item.place.name) for item in logs if item.raw is not None and not item.copy_of]
-    went = send(session, documents, out, submitting, written)
-    output.answer(as_json, lambda: [_document(item) for item in logs], lambda: _print(logs, went.where))
-    return 2 if any(item.raw is None for item in logs) or not went.whole else 0
+    refused = [(item.place.name, item.problems) for item in logs if item.raw is None]
+    data = [_document(item) for item in logs]
+    return deliver(session, documents, refused, to, lambda: data, lambda where: page(logs, where), written)
 
 
 def _file_name(item: PublishedLog, folder: Path) -> str:
     name = item.place.name if folder.is_dir() else item.place.path.name
     return name.replace("/results/", "/").replace("/", "__").rpartition(".")[0] + ".json"
-
-
-def _print(logs: list[PublishedLog], where: str) -> None:
-    for item in logs:
-        if item.raw is None:
-            output.note(f"{item.place.name}: {'; '.join(map(str, item.problems))}")
-    _print_contradictions(logs)
-    copies = [item for item in logs if item.copy_of]
-    for item in copies[:SHOWN]:
-        output.line(f"copy: {item.place.name} holds the records of {item.copy_of}: one launch")
-    if len(copies) > SHOWN:
-        output.line(f"and {len(copies) - SHOWN} more copies; see them all with --json")
-    receipts = [item for item in logs if item.raw is not None]
-    groups = Counter(item.place.context for item in receipts)
-    launches = len({item.launch for item in receipts})
-    output.line(
-        f"{counted(len(receipts), 'receipt')} of {counted(len(logs), 'log')} in {counted(len(groups), 'submission')}, "
-        f"{counted(launches, 'launch', 'launches')}{where}"
-    )
-
-
-def _print_contradictions(logs: list[PublishedLog]) -> None:
-    """One line for each leaf of a submission on which a log and a description differ."""
-    seen: dict[tuple[str, str], list[str]] = {}
-    for item in logs:
-        for difference in item.contradictions:
-            seen.setdefault((item.place.context, difference.path), []).append(difference.what)
-    if seen:
-        output.line("These do not agree:")
-    for (context, path), whats in sorted(seen.items(), key=lambda entry: entry[0][1] != "hardware.accelerator"):
-        times = f" ({len(whats)} logs)" if len(whats) > 1 else ""
-        output.line(f"  {context} {path}: {output.clean(whats[0])[:200]}{times}")
 
 
 def _document(item: PublishedLog) -> dict[str, object]:
@@ -133,9 +97,7 @@ history: `receipts ingest`. Exit codes: 0 every line was read, 2 some line was n
 @click.option("--history", is_flag=True, required=True, help="The files are JSON lines, one for each commit.")
 @to_receipts
 @pass_session
-def golden(
-    session: Session, paths: tuple[Path, ...], history: bool, out: Path | None, submitting: bool, as_json: bool
-) -> int:
+def golden(session: Session, paths: tuple[Path, ...], history: bool, to: Destination) -> int:
     """Read Megatron-LM's golden values through their commits: one receipt for each change of the values.
 
     A commit's date is given as the launch's, which it can only follow.
@@ -145,18 +107,12 @@ def golden(
 
     entries = list(import_history(paths))
     documents = [Document(item.raw, item.where) for item in entries if item.raw is not None]
-    for item in entries:
-        if item.problems:
-            output.note(f"{item.where}: {output.clean('; '.join(map(str, item.problems)))}")
-    went = send(session, documents, out, submitting)
-    refused = sum(bool(item.problems) for item in entries)
+    refused = [(item.where, item.problems) for item in entries if item.problems]
     repeated = sum(item.repeated for item in entries)
-    if as_json:
-        output.as_json({"receipts": [item.id for item in documents], "repeated": repeated, "refused": refused})
-    else:
-        counts = f"{repeated} repeat the values before them, {counted(refused, 'line')} refused"
-        output.line(f"{counted(len(documents), 'receipt')} of {counted(len(entries), 'commit')}, {counts}{went.where}")
-    return 2 if refused or not went.whole else 0
+    data = {"receipts": [item.id for item in documents], "repeated": repeated, "refused": len(refused)}
+    counts = f"{counted(len(documents), 'receipt')} of {counted(len(entries), 'commit')}"
+    counts += f", {repeated} repeat the values before them, {counted(len(refused), 'line')} refused"
+    return deliver(session, documents, refused, to, lambda: data, lambda where: f"{counts}{where}")
 
 
 MLFLOW_EPILOG = """\b
@@ -176,9 +132,7 @@ not, 4 the server or the store failed."""
 @click.option("--lane", metavar="NAME", help="The lane of the runs.  [default: the one that fits, else unlisted]")
 @to_receipts
 @pass_session
-def mlflow(
-    session: Session, place: str, experiment: str, lane: str | None, out: Path | None, submitting: bool, as_json: bool
-) -> int:
+def mlflow(session: Session, place: str, experiment: str, lane: str | None, to: Destination) -> int:
     """Read runs with their metrics, parameters and tags: one receipt for each run that has ended.
 
     Metrics are read under the names that frameworks log to trackers, parameters under those of a framework's arguments
@@ -194,13 +148,10 @@ def mlflow(
     chosen = (run for run in tracked_runs(place) if fnmatchcase(run.experiment.lower(), experiment.lower()))
     runs = list(import_runs(chosen, lane, [lanes.get(name) for name in lanes.names()]))
     documents = [Document(item.raw, item.where) for item in runs if item.raw is not None]
-    for item in runs:
-        if item.raw is None:
-            output.note(f"{item.where}: {output.clean('; '.join(map(str, item.problems)))}")
-    went = send(session, documents, out, submitting)
-    if as_json:
-        rows = [{"run": item.source, "id": item.id} for item in documents]
-        output.as_json({"receipts": rows, "refused": [item.where for item in runs if item.raw is None]})
-    else:
-        output.line(f"{counted(len(documents), 'receipt')} of {counted(len(runs), 'run')}{went.where}")
-    return 2 if len(documents) < len(runs) or not went.whole else 0
+    refused = [(item.where, item.problems) for item in runs if item.raw is None]
+    data = {
+        "receipts": [{"run": item.source, "id": item.id} for item in documents],
+        "refused": [name for name, _ in refused],
+    }
+    counts = f"{counted(len(documents), 'receipt')} of {counted(len(runs), 'run')}"
+    return deliver(session, documents, refused, to, lambda: data, lambda where: f"{counts}{where}")

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from receipts.cli import output
-from receipts.cli.export import beside
 from receipts.cli.session import Session, pass_session
-
-if TYPE_CHECKING:
-    from receipts.workflows.export.store_import import ImportedStore
 
 EPILOG = """\b
 Examples:
@@ -37,6 +32,7 @@ def store(session: Session, place: Path, as_json: bool) -> int:
     Every document is hashed and checked again. Rows that this store already holds are skipped; nothing in it changes.
     Kept files of evidence in PLACE.evidence are kept here too.
     """
+    from receipts.publish.imported import store as page
     from receipts.store.kept import files_beside, kept_files
     from receipts.workflows.collect import copy_all
     from receipts.workflows.export.source import source
@@ -52,24 +48,5 @@ def store(session: Session, place: Path, as_json: bool) -> int:
         output.note(f"and {len(done.notes) - SHOWN} more such; see them all with --json")
     for text in done.refused:
         output.note(f"refused: {text}")
-    output.answer(as_json, lambda: vars(done), lambda: _print(done))
+    output.answer(as_json, lambda: vars(done), lambda: page(done))
     return done.exit_code
-
-
-def _print(done: ImportedStore) -> None:
-    output.line(
-        f"{done.new['receipts']:,} receipts came in from store {done.store[:8]}, {done.known['receipts']:,} were here"
-    )
-    if beside_rows := beside(done.new):
-        output.wrapped(f"with {beside_rows}")
-    if done.purged:
-        output.wrapped(f"{done.purged:,} were purged here before and do not come back")
-    if done.columns_read_otherwise:
-        output.wrapped(
-            f"of {done.columns_read_otherwise:,} some column reads otherwise by this version and its lanes than it did "
-            "there; the document's reading is kept"
-        )
-    if done.left_out:
-        output.wrapped(f"{done.left_out:,} rows speak of receipts that are not here and were left out")
-    if done.refused:
-        output.wrapped(f"{len(done.refused):,} refused; settle them and import again: what is here stays")

@@ -1,20 +1,23 @@
-"""What the importers share: where receipts go, and the words for where they went."""
+"""What the importers share: where receipts go, what is printed of them, and the exit code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from receipts.base import files
+from receipts.cli import output
 
 if TYPE_CHECKING:
+    from receipts.base.errors import Problem
+    from receipts.cli.output import Shown
     from receipts.cli.session import Session
     from receipts.receipt import Document
 
-SHOWN = 12  # lines of one kind; --json has them all
 _OPTIONS = (
     click.option("--json", "as_json", is_flag=True, help="Print the result of every record as JSON."),
     click.option("--submit", "submitting", is_flag=True, help="Store the receipts."),
@@ -24,35 +27,51 @@ _OPTIONS = (
 )
 
 
-def to_receipts(function: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options that say where receipts go."""
+class Destination(NamedTuple):
+    """Where a call wants its receipts: in a folder, in the store, as JSON."""
+
+    out: Path | None
+    submitting: bool
+    as_json: bool
+
+
+def to_receipts(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the options that say where receipts go; it takes them as one ``to``."""
+
+    @wraps(command)
+    def call(*given: Any, out: Path | None, submitting: bool, as_json: bool, **options: Any) -> int:
+        return command(*given, to=Destination(out, submitting, as_json), **options)
+
     for option in _OPTIONS:
-        function = option(function)
-    return function
+        call = option(call)
+    return call
 
 
-class Went(NamedTuple):
-    """Where receipts went, in words, and whether the store took all that it was given."""
-
-    where: str
-    whole: bool = True
-
-
-def send(
+def deliver(
     session: Session,
     documents: Sequence[Document],
-    out: Path | None,
-    submitting: bool,
+    refused: Iterable[tuple[str, Sequence[Problem]]],
+    to: Destination,
+    data: Callable[[], Any],
+    shown: Callable[[str], Shown],
     written: Mapping[str, bytes] | None = None,
-) -> Went:
-    """Write receipts as ``written`` names their files, else by their ids, and submit documents, where it is asked."""
-    where = ""
-    if out is not None:
+) -> int:
+    """Write receipts as ``written`` names their files, else by their ids, submit them, and print the answer.
+
+    ``shown`` makes it of the words that say where they went. Records that are ``refused`` are named on standard error;
+    the exit code is 2 if there are any, or if the store does not take all that it is given.
+    """
+    where, whole = "", True
+    if to.out is not None:
         # By its id a file has the same name whenever it is written.
         named = {f"{item.id[:16]}.json": item.raw for item in documents} if written is None else written
-        files.write_folder(out, named, over=True)
-        where = f", written to {out}"
-    if not submitting:
-        return Went(where)
-    stored = session.submit_all(documents)
-    return Went(f"{where}, {stored} in the store", stored == len(documents))
+        files.write_folder(to.out, named, over=True)
+        where = f", written to {to.out}"
+    if to.submitting:
+        stored = session.submit_all(documents)
+        where, whole = f"{where}, {stored} in the store", stored == len(documents)
+    for name, problems in refused:
+        whole = False
+        output.note(f"{name}: {'; '.join(map(str, problems))}")
+    output.answer(to.as_json, data, lambda: shown(where))
+    return 0 if whole else 2

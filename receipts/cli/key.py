@@ -11,6 +11,7 @@ from receipts.base.errors import UsageError
 from receipts.base.moments import moment
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
+from receipts.publish.page import table_of
 
 EPILOG = """\b
 Examples:
@@ -98,7 +99,7 @@ def list_(session: Session, as_json: bool) -> int:
         state = "trusted" if item.revoked is None else f"revoked: {item.revoked}"
         rows.append((item.name, item.key.fingerprint, " ".join(item.lanes) or "all", ends, state))
     empty = "no keys; receipts key trust NAME FILE.pub"
-    listed = output.listed(("name", "fingerprint", "lanes", "ends, UTC", "state"), rows, empty)
+    listed = table_of("", "name | fingerprint | lanes | ends, UTC | state", rows, empty=empty)
     data = [{**item._asdict(), "key": item.key.line, "fingerprint": item.key.fingerprint} for item in keys]
     output.answer(as_json, data, listed)
     return 0

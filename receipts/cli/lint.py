@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.publish.lint.check import LintResult, State
+    from receipts.publish.lint.check import LintResult
     from receipts.questions.claims.load import ClaimFile
 
 EPILOG = """\b
@@ -93,28 +93,5 @@ def _print(session: Session, results: list[LintResult], form: str) -> None:
 
         titles = {rule.code: rule.name for rule in session.rulebook.rules.rules}
         output.as_json(forms.sarif(results, titles, __version__))
-    elif form == "github":
-        for text in forms.github(results):
-            output.line(text)
     else:
-        _text(results, counts)
-
-
-STYLE = {"refuted": "E", "stale": "E", "unproven": "I", "unreceipted": "W", "remark": "W"}
-
-
-def _text(results: list[LintResult], counts: Mapping[State, int]) -> None:
-    from receipts.publish.lint import forms
-
-    for result in results:
-        if forms.reported(result):
-            file, line, column = result.place
-            state = output.paint(result.state, STYLE[result.state])
-            code = f" {result.code}" if result.code else ""
-            text = f"“{result.statement.text}” " if result.statement and result.state != "unreceipted" else ""
-            output.line(f"{output.clean(file)}:{line}:{column}: {state}{code} {output.clean(text + result.found)}")
-            if result.do and result.state != "unreceipted":
-                output.wrapped(f"do: {output.clean(result.do)}", 4)
-    totals = ", ".join(f"{number} {state}" for state, number in counts.items()) or "no performance statement"
-    total = sum(number for state, number in counts.items() if state != "remark")
-    output.line(f"{total} statement{'s' if total != 1 else ''}: {totals}" if counts else totals)
+        output.line("\n".join(forms.github(results) if form == "github" else forms.text(results, output.terminal())))

@@ -74,9 +74,9 @@ def command(
     elif rows or conditions:
         output.show(stored(rows, who=who))
         if any(commands.values()):
-            output.line("\n" + output.paint("What would decide each open receipt", "head"))
-            for receipt, words in commands.items():
-                output.line(f"  {receipt[:12]}  {output.clean(words)}")
+            # Each on one line, to be copied.
+            texts = (output.clean(f"  {receipt[:12]}  {words}") for receipt, words in commands.items())
+            output.line("\n".join(("", "What would decide each open receipt", *texts)))
     if more and not as_json:
         output.note(f"the first {limit}; --limit 0 prints all")
     return 0

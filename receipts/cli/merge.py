@@ -11,7 +11,6 @@ import click
 
 from receipts.base import files
 from receipts.base.errors import InputError, Problem, UsageError
-from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.recover import blamed, check, failure_in
 
@@ -41,6 +40,8 @@ def command(parts: tuple[str, ...], path: str, partial: bool, as_json: bool) -> 
     The receipt holds the memory of every chip, the slowest rank's time for every step, and how much the ranks differ.
     The same parts give the same bytes.
     """
+    from receipts.publish.recorded import merged as page
+
     if path != "-":
         files.refuse_existing(path)
     merged = merge_files(_expanded(parts))
@@ -54,19 +55,9 @@ def command(parts: tuple[str, ...], path: str, partial: bool, as_json: bool) -> 
             files.write(path, raw)
     written = path if whole or partial else None
     with contextlib.redirect_stdout(sys.stderr) if path == "-" else contextlib.nullcontext():
-        if as_json:
-            run = merged.tree["run"]
-            output.as_json(
-                {
-                    "written": written,
-                    "launch": run["launch"],
-                    "outcome": run["outcome"],
-                    "missing": list(merged.missing),
-                    "disagreements": list(merged.disagreements),
-                }
-            )
-        else:
-            _print(merged, written)
+        run = {name: merged.tree["run"][name] for name in ("launch", "outcome")}
+        problems = {"missing": list(merged.missing), "disagreements": list(merged.disagreements)}
+        output.answer(as_json, {"written": written, **run, **problems}, lambda: page(merged, written))
     return 3 if merged.missing else 1 if merged.disagreements else 0
 
 
@@ -145,18 +136,3 @@ def _strict(part: RankPart) -> None:
         tree["memory"] = {**memory, "chips": rows}
     content = json.dumps(tree) if part.source.endswith(".json") else "".join(text(tree))
     check(content.encode(), part.source)
-
-
-def _print(merged: Merged, written: str | None) -> None:
-    from receipts.emit.across_ranks import ranks
-
-    run = merged.tree["run"]
-    steps = len(merged.tree.get("measurement", {}).get("step_durations_seconds", ()))
-    for line in merged.disagreements:
-        output.wrapped(line, 0)
-    if merged.missing:
-        output.wrapped(f"parts of {ranks(merged.missing)} are missing; name them, or their journals", 0)
-    if written is None:
-        output.line("nothing was written; --partial writes what there is")
-    else:
-        output.line(f"wrote {written}: {counted(steps, 'step')}, {run['outcome']}; next: receipts check {written}")

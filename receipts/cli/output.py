@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any, Self
 
 from receipts.base.errors import InputError, ReceiptsError
-from receipts.publish.page import Cell, Column, Page, Section, Table, row
+from receipts.publish.page import Page, Table
 from receipts.publish.render.terminal import Terminal
 from receipts.publish.render.terminal import clean as clean
 
@@ -17,24 +17,21 @@ NARROWEST = 40
 SLOW = 50  # documents from which on progress is worth a line
 
 
-def coloured() -> bool:
-    """Whether to colour: a terminal, and neither NO_COLOR nor a dumb terminal."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
 def terminal() -> Terminal:
     """What standard output is: its width, and whether it shows colors. A pipe without COLUMNS gets whole tables."""
     limited = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
-    return Terminal(width(), width() if limited else None, coloured())
+    colored = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Terminal(_width(), _width() if limited else None, colored)
 
 
 def show(shown: Page | Table, *, opened: bool = False) -> None:
     """A page, or a table, on standard output; ``opened`` opens its folds."""
-    lines(terminal().table(shown) if isinstance(shown, Table) else terminal().page(shown, opened=opened))
+    lines = terminal().table(shown) if isinstance(shown, Table) else terminal().page(shown, opened=opened)
+    sys.stdout.write("".join(f"{text}\n" for text in lines))
 
 
 def answer(in_json: bool, data: Any, shown: Shown | Callable[[], Shown]) -> None:
-    """The answer of a command: ``data`` as JSON where that was asked for, else a page, a table or lines.
+    """The answer of a command: ``data`` as JSON where that was asked for, else a page, a table or text.
 
     Either may be a function, of which only the one that is printed is called; it may print by itself and give None.
     """
@@ -45,26 +42,10 @@ def answer(in_json: bool, data: Any, shown: Shown | Callable[[], Shown]) -> None
     elif isinstance(given, Page | Table):
         show(given)
     elif given is not None:
-        line(given)
+        line("\n".join(map(clean, given.split("\n"))))
 
 
-def sections(items: Iterable[Section]) -> None:
-    """Sections of a page on standard output, each under its title."""
-    for item in items:
-        lines(terminal().section(item))
-
-
-def cell(parts: Cell) -> None:
-    """One sentence with its marks, folded to the width, on standard output."""
-    lines(terminal().cell(parts))
-
-
-def paint(text: str, style: str) -> str:
-    """A word in the color of its meaning; unknown styles leave it plain."""
-    return terminal().paint(text, style)
-
-
-def width() -> int:
+def _width() -> int:
     """Columns to use."""
     # As `shutil` does, which loads every archive format there is.
     stated = os.environ.get("COLUMNS", "")
@@ -79,11 +60,6 @@ def width() -> int:
 def line(text: str = "") -> None:
     """One line on standard output."""
     sys.stdout.write(text + "\n")
-
-
-def lines(texts: Iterable[str]) -> None:
-    """Lines on standard output."""
-    sys.stdout.write("".join(f"{text}\n" for text in texts))
 
 
 def note(text: str) -> None:
@@ -152,17 +128,6 @@ def refuse(error: ReceiptsError) -> None:
     """An error on standard error. One of a document stands by the document's name, as compilers have it."""
     lead = "" if isinstance(error, InputError) else "receipts: "
     note(f"{lead}{error}")
-
-
-def wrapped(text: str, indent: int = 2, hanging: int | None = None) -> None:
-    """A sentence folded to the width, indented."""
-    lines(terminal().wrapped(text, indent, hanging))
-
-
-def listed(columns: Sequence[str | Column], rows: Iterable[Sequence[str]], empty: str = "nothing") -> Table:
-    """A table of text."""
-    heads = tuple(item if isinstance(item, Column) else Column(item) for item in columns)
-    return Table("", heads, tuple(row(*cells) for cells in rows), empty=empty)
 
 
 def as_json(document: Any) -> None:

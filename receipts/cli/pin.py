@@ -7,6 +7,7 @@ import click
 from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
+from receipts.publish.page import table_of
 
 EPILOG = """\b
 Examples:
@@ -41,7 +42,7 @@ def command(
                 pins = [store.pin(bare, store.resolve(receipt) if receipt else None, note)]
             else:
                 pins = store.pin_history(bare) if name else list(store.pins().values())
-    rows = [
+    rows = (
         (
             f"@{item.name}",
             item.receipt[:12] if item.receipt else "removed",
@@ -50,8 +51,8 @@ def command(
             item.note or "",
         )
         for item in pins
-    ]
+    )
     empty = "nothing is pinned; receipts pin @golden ID"
-    listed = output.listed(("pin", "receipt", "since, UTC", "by", "note"), rows, empty)
+    listed = table_of("", "pin | receipt | since, UTC | by | note", rows, empty=empty)
     output.answer(as_json, [item._asdict() for item in pins], listed)
     return 0

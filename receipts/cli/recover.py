@@ -53,6 +53,7 @@ def command(journal: str, path: str | None, logs: tuple[str, ...], outcome: str 
     """
     from receipts.emit import parts
     from receipts.emit.files import receipt_path
+    from receipts.publish.recorded import recovered
 
     record = read(journal, hang=outcome == "hang")
     blamed(record, logs)
@@ -80,7 +81,7 @@ def command(journal: str, path: str | None, logs: tuple[str, ...], outcome: str 
         "outcome": record.outcome,
         "failure": record.failure,
     }
-    output.answer(as_json, tree, lambda: _print(tree))
+    output.answer(as_json, tree, lambda: recovered(tree))
     return 0
 
 
@@ -173,16 +174,3 @@ def check(raw: bytes, source: str) -> None:
     from receipts.receipt import Document, parse
 
     parse(Document(raw, source))
-
-
-def _print(tree: dict[str, Any]) -> None:
-    failure = tree["failure"]
-    output.line(f"wrote {tree['written']}: {tree['steps']} steps, {tree['outcome']}")
-    if failure:
-        kind = f"{failure['class']}, " if "class" in failure else ""
-        output.line(f"  {kind}phase {failure.get('phase', 'unknown')}, after step {failure.get('step', 0)}")
-        output.wrapped(str(failure.get("message", "")).splitlines()[0] if failure.get("message") else "", 2)
-    if tree["world"] == 1:
-        output.line(f"next: receipts check {tree['written']}")
-    else:
-        output.line(f"this is rank {tree['rank']} of {tree['world']}; next: receipts merge every part -o run.json")

@@ -13,6 +13,7 @@ from receipts.base.errors import UsageError
 from receipts.base.files import read_small
 from receipts.cli import output
 from receipts.cli.session import from_stdin, is_file, worst
+from receipts.publish.page import table_of
 from receipts.workflows.server import RemoteServer, ServerResponse, documented
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _claims(verdicts: list[dict[str, Any]], as_json: bool) -> None:
     rows = [
         (item["claim"], "superseded" if item.get("superseded") else item["status"], item["text"]) for item in verdicts
     ]
-    output.answer(as_json, verdicts, output.listed(("claim", "status", "says"), rows, empty=NO_CLAIMS))
+    output.answer(as_json, verdicts, table_of("", "claim | status | says", rows, empty=NO_CLAIMS))
 
 
 def _document(word: str) -> Document | str:

@@ -251,7 +251,7 @@ def _finish(
         output.line(files["report.json"].decode().rstrip("\n"))
     else:
         written = (f"  {out / name}" for name in sorted(files))
-        output.lines(output.clean(text) for text in (head, *written, foot) if text)
+        output.answer(False, None, "\n".join(filter(None, (head, *written, foot))))
     return 0
 
 

@@ -29,5 +29,5 @@ def command(session: Session, receipt: str, as_json: bool) -> int:
         with session.open_store(looked_up=[receipt]) as store:
             parsed = one(store, receipt)
     steps = recipe(parsed)
-    output.answer(as_json, {"id": parsed.id, **asdict(steps)}, steps.script)
+    output.answer(as_json, {"id": parsed.id, **asdict(steps)}, lambda: output.line(steps.script()))
     return 0

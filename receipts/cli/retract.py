@@ -26,7 +26,7 @@ def command(session: Session, receipt: str, reason: str, as_json: bool) -> int:
         stored = store.resolve(receipt)
         store.retract(stored, reason)
     data = {"id": stored, "retracted": True, "reason": reason}
-    output.answer(as_json, data, f"retracted {stored[:12]}: {output.clean(reason)}")
+    output.answer(as_json, data, f"retracted {stored[:12]}: {reason}")
     return 0
 
 
@@ -55,7 +55,7 @@ def purge(session: Session, receipt: str, reason: str, yes: bool, as_json: bool)
         store.purge(stored, reason)
         forget(store, files)
     data = {"id": stored, "purged": True, "reason": reason}
-    output.answer(as_json, data, f"purged {stored[:12]}: {output.clean(reason)}")
+    output.answer(as_json, data, f"purged {stored[:12]}: {reason}")
     output.note("copies and backups made before still hold it")
     return 0
 

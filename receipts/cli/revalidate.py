@@ -40,6 +40,7 @@ def command(session: Session, since: str | None, lanes: tuple[str, ...], dry_run
 
     A flip is a change of status. It is printed with the findings that appeared or vanished, and their rules.
     """
+    from receipts.publish.integrity import flipped, rejudged
     from receipts.workflows.revalidate import Revalidation, Tally
 
     begin = moment("--since", since) if since is not None else None
@@ -54,10 +55,12 @@ def command(session: Session, since: str | None, lanes: tuple[str, ...], dry_run
             progress.at(done)
             if item.flipped and not as_json:
                 progress.clear()
-                _print(item)
+                output.show(flipped(item))
         progress.clear()
     rules = session.rulebook.rules.digest
-    output.answer(as_json, lambda: _as_data(tally, rules, dry_run), lambda: _sum_up(tally, dry_run))
+    output.answer(as_json, lambda: _as_data(tally, rules, dry_run), lambda: rejudged(tally, dry_run=dry_run))
+    if tally.exit_code and not as_json:
+        output.note("what quotes them: receipts impact ID")
     return tally.exit_code
 
 
@@ -76,32 +79,6 @@ def _known(lane: str, store: Store, session: Session) -> None:
         raise NotFound(f"--lane {lane}: no such lane is declared, and no receipt names it; see: receipts lanes{hint}")
 
 
-def _print(item: Rejudged) -> None:
-    name = output.clean(item.label) if item.kind != "receipt" else f"{item.names[0][:12]}  {output.clean(item.label)}"
-    after = item.after or "cannot be judged"
-    output.line(f"{name}: {output.paint(item.before, item.before)} → {output.paint(after, after)}")
-    for change in item.changes:
-        how = "now" if change.appeared else "no longer"
-        level = f"{change.level} " if change.level else ""
-        output.wrapped(f"{how} {level}{change.code} {change.at}: {change.found}", 2, 4)
-    if item.why:
-        output.wrapped(item.why, 2, 4)
-
-
-def _sum_up(tally: Tally, dry_run: bool) -> None:
-    judged = ", ".join(f"{number:,} {kind}{'s' if number != 1 else ''}" for kind, number in tally.judged.items())
-    if not judged:
-        output.line("nothing to judge again: every last verdict is of the present rule set and sealed")
-        return
-    fell = sum(item.fell for item in tally.flipped)
-    output.line(
-        f"{'would judge' if dry_run else 'judged'} {judged}: {len(tally.flipped):,} flipped ({fell:,} for the worse), "
-        f"{tally.reworded:,} with other findings, {tally.same:,} as before"
-    )
-    if fell:
-        output.note("what quotes them: receipts impact ID")
-
-
 def _as_data(tally: Tally, rules: str, dry_run: bool) -> dict[str, Any]:
     return {
         "rules": rules,
@@ -109,17 +86,10 @@ def _as_data(tally: Tally, rules: str, dry_run: bool) -> dict[str, Any]:
         "judged": tally.judged,
         "same": tally.same,
         "reworded": tally.reworded,
-        "flipped": [
-            {
-                "kind": item.kind,
-                "receipts": list(item.names),
-                "label": item.label,
-                "before": item.before,
-                "after": item.after,
-                "fell": item.fell,
-                "why": item.why,
-                "changes": [asdict(change) for change in item.changes],
-            }
-            for item in tally.flipped
-        ],
+        "flipped": [_flip(item) for item in tally.flipped],
     }
+
+
+def _flip(item: Rejudged) -> dict[str, Any]:
+    row = asdict(item)
+    return {"receipts": row.pop("names"), **row, "fell": item.fell}

@@ -11,7 +11,7 @@ import click
 from receipts.base.errors import NotFound, near
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
-from receipts.publish.page import Column, Page, Table
+from receipts.publish.page import Page, Table, table_of
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
@@ -38,19 +38,16 @@ def command(session: Session, code: str | None, as_json: bool) -> int:
         output.as_json({"rules": rules.digest, "list": listed})
     elif code:
         item = chosen[0]
-        output.line(item.page)
-        output.line()
         taints = ", ".join(item.taints) or "nothing"
-        output.line(
-            f"level {item.level.value} · on a {item.subject} · speaks to {item.question.value} · taints {taints}"
-        )
+        about = f"level {item.level.value} · on a {item.subject} · speaks to {item.question.value} · taints {taints}"
+        output.line(f"{item.page}\n\n{about}")
     else:
-        rows = [
+        rows = (
             (item.code, item.name, item.level.value, item.subject, item.question.value, ", ".join(item.taints) or "-")
             for item in chosen
-        ]
-        output.show(output.listed(("code", "name", "level", "on", "question", "taints"), rows))
-        output.note(f"{len(rows)} rules, digest {rules.digest[:12]}; receipts rules CODE prints a page")
+        )
+        output.show(table_of("", "code | name | level | on | question | taints", rows))
+        output.note(f"{len(chosen)} rules, digest {rules.digest[:12]}; receipts rules CODE prints a page")
     return 0
 
 
@@ -68,24 +65,18 @@ Examples:
 def lanes(session: Session, name: str | None, as_json: bool) -> int:
     """List the lanes, or show one in full."""
     lanes = session.rulebook.lanes
-    if as_json:
-        output.as_json([asdict(lanes.get(item)) for item in ([name] if name else lanes.names())])
-    elif name:
-        _show(lanes.get(name))
-    else:
-        shipped = [lanes.get(item) for item in lanes.names()]
-        rows = [(item.name, str(item.version), ", ".join(item.accelerators) or "any", item.title) for item in shipped]
-        columns = ("lane", "version", Column("accelerators", rank=1, whole=True), Column("title", cut=True))
-        output.show(output.listed(columns, rows))
+    chosen = [lanes.get(item) for item in ([name] if name else lanes.names())]
+    rows = ((item.name, str(item.version), ", ".join(item.accelerators) or "any", item.title) for item in chosen)
+    listed = table_of("", "lane | version | !accelerators ^1 | title…", rows)
+    output.answer(as_json, lambda: list(map(asdict, chosen)), _lane_page(chosen[0]) if name else listed)
     return 0
 
 
-def _show(lane: Lane) -> None:
-    output.line(output.paint(f"{lane.name}@{lane.version}  {lane.title}", "head"))
-    for key, value in asdict(lane).items():
-        if key in ("name", "version", "title") or value in (None, (), {}, "", False):
-            continue
-        output.wrapped(f"{key.replace('_', ' ')}: {_text(value)}", 2, 6)
+def _lane_page(lane: Lane) -> Page:
+    headline = f"{lane.name}@{lane.version}  {lane.title}"
+    stated = {key: value for key, value in asdict(lane).items() if value not in (None, (), {}, "", False)}
+    named = (key for key in stated if key not in ("name", "version", "title"))
+    return Page(lane.name, (headline,), facts=tuple((key.replace("_", " "), (_text(stated[key]),)) for key in named))
 
 
 def _text(value: Any) -> str:
@@ -142,4 +133,4 @@ def _shown(matching: Sequence[Leaf]) -> Page | Table:
     for leaf in matching:
         counts = (leaf.axis or "").replace("path.intended.", "path.")
         rows.append((leaf.path, leaf.role.value, "itself" if counts == leaf.path else counts or "-", leaf.description))
-    return output.listed(("leaf", "role", Column("axis", rank=1), "what it is"), rows)
+    return table_of("", "leaf | role | axis ^1 | what it is", rows)

@@ -13,9 +13,9 @@ import click
 from receipts.cli import output
 from receipts.cli.flush import spooling
 from receipts.cli.session import Session, pass_session
+from receipts.publish.page import Page
 
 if TYPE_CHECKING:
-    from receipts.ingest import Ingested
     from receipts.judging.verdict import Status
     from receipts.receipt import Document
     from receipts.workflows.submit import Signers, Submission
@@ -90,7 +90,7 @@ def command(
 
     With --sign the store keeps a DSSE envelope beside each receipt. It must trust the key (receipts key trust).
     """
-    from receipts.publish.submissions import SubmitSum
+    from receipts.publish.submissions import SubmitSum, outcome
     from receipts.receipt.stream import documents, is_many
     from receipts.workflows.submit import exit_code, submit
 
@@ -146,8 +146,8 @@ def command(
                 output.refuse(item.error)
             if as_json:
                 rows.append(_as_data(item))
-            elif not quiet and not many and tally.seen <= MANY:
-                print_outcome(item, alone=not several)
+            elif item.submitted is not None and not quiet and not many and tally.seen <= MANY:
+                output.show(outcome(item, alone=not several))
         progress.clear()
         # A stream is known to be many only when it has been read.
         many = many or tally.seen > MANY
@@ -156,7 +156,7 @@ def command(
     if as_json:
         output.as_json(rows)
     elif (many or tally.seen > 1) and not quiet:
-        output.wrapped(tally.sentence(), 0, 2)
+        output.show(Page("Submit", (tally.sentence(),)))
     return kept.code or exit_code(tally.outcomes.values(), wanted)
 
 
@@ -198,6 +198,7 @@ def _amended(
     """
     from receipts.base.errors import UsageError
     from receipts.ingest import Options, read_settings
+    from receipts.publish.submissions import added
     from receipts.receipt.stream import is_many
     from receipts.workflows.submit.amended import amended
 
@@ -213,17 +214,8 @@ def _amended(
         document = amended(word, places, reason, options, sys.stdin.buffer if word == "-" else None)
         documents.append(document)
         if document.ingested is not None and not quiet:
-            output.line(f"{output.clean(word)}")
-            _print_added(document.ingested)
+            output.show(added(word, document.ingested))
     return documents
-
-
-def _print_added(added: Ingested) -> None:
-    for item in added.leaves:
-        if item.path != "evidence":
-            output.wrapped(f"added {item.path} {output.clean(str(item.value)[:60])} ({item.where})", 2, 4)
-    for other in added.contradictions:
-        output.wrapped(f"does not agree: {other.path}: {other.what}; {other.stands or 'left unstated'}", 2, 4)
 
 
 def _total(files: Sequence[str]) -> int | None:
@@ -239,28 +231,6 @@ def _total(files: Sequence[str]) -> int | None:
                 return None
             count += 1
     return count
-
-
-def print_outcome(item: Submission, *, alone: bool = False) -> None:
-    """One stored receipt in one line, what it replaced and, if it is the only one, what keeps it from being valid."""
-    from receipts.publish.submissions import keeps_open
-
-    if item.submitted is None:
-        return
-    stored = item.submitted
-    again = "" if stored.new else f"  already stored {stored.at:%Y-%m-%d %H:%M} UTC"
-    output.line(f"{stored.id[:12]}  {output.paint(stored.status, stored.status)}  {output.clean(item.name)}{again}")
-    if item.verdict is not None and stored.status == "open" and alone:
-        output.wrapped(keeps_open(item.verdict), 2, 4)
-    for replaced in stored.superseded:
-        output.line(f"  supersedes {replaced[:12]}")
-    for other in stored.undecided:
-        short = other[:12]
-        output.line(
-            f"  {short} is of another launch and still stands; to withdraw it: receipts retract {short} --reason …"
-        )
-    if not stored.stands:
-        output.line("  it no longer stands: a later receipt replaced it, or it was retracted")
 
 
 def _as_data(item: Submission) -> dict[str, object]:

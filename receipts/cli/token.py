@@ -10,6 +10,7 @@ import click
 from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
+from receipts.publish.page import table_of
 
 EPILOG = """\b
 Examples:
@@ -96,7 +97,7 @@ def list_(session: Session, as_json: bool) -> int:
         for item in tokens
     ]
     empty = "no tokens; receipts token add NAME --scope read"
-    listed = output.listed(("name", "token", "may", "expires, UTC"), rows, empty)
+    listed = table_of("", "name | token | may | expires, UTC", rows, empty=empty)
     output.answer(as_json, [item._asdict() for item in tokens], listed)
     return 0
 

@@ -46,6 +46,7 @@ def command(
     opened: bool,
 ) -> int:
     """Read the evidence of receipts again: bytes against the id, files against digests, leaves against the readers."""
+    from receipts.publish.integrity import verified
     from receipts.workflows.verify import by_digest, code
 
     if bool(receipts) == every:
@@ -55,19 +56,10 @@ def command(
     for done in _chosen(session, receipts, files, jobs, every=every):
         results.append(done)
         if not as_json:
-            _print(done, opened=opened)
+            output.show(verified(done, opened=opened))
     if as_json:
         output.as_json([item.as_data() for item in results])
     return code(results)
-
-
-def _print(done: Verified, *, opened: bool) -> None:
-    words = [item.word for item in done.checks]
-    counts = " · ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
-    output.line(f"{done.receipt[:12]}  {output.clean(done.name)}: {counts}")
-    for item in done.checks:
-        if opened or item.word != "same":
-            output.wrapped(output.clean(f"{item.word} {item.what}{': ' if item.why else ''}{item.why}"), 2, 4)
 
 
 def _chosen(

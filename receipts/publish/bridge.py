@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.base.units import counted
-from receipts.publish.page import Cell, Figure, Mark, Page, Row, Section, State, Table, heads, row, table_of
+from receipts.publish.page import Cell, Figure, Mark, Page, Row, Section, Table, heads, marked, row, table_of
 from receipts.publish.readings import effect_word, moved, signed
 from receipts.publish.text import short
 from receipts.publish.words import Words, words
@@ -24,7 +24,6 @@ SHOWN_UNSTATED = 12
 MOST_SHOWN = 12  # of hops and of interactions
 SAME = 5e-5  # ratios that are printed alike
 ORDERED = ("turns", "paired")  # designs that take the order of launches into account
-STATES: dict[str, State] = {"bridged": "yes", "refused": "no", "open": "open"}
 NONE = "~"
 
 
@@ -51,13 +50,13 @@ def page(bridge: Bridge, plans: Sequence[str] | None = None) -> Page:
 def _headline(bridge: Bridge, say: Words) -> Cell:
     """What each hop gave, or why there is no chain."""
     if not bridge.chains:
-        return (Mark(STATES[bridge.status], say(bridge.status)), f"  {_why(bridge, say)}")
+        return (marked(bridge.status, say(bridge.status)), f"  {_why(bridge, say)}")
     hops = bridge.chains[0]
     if not hops:
         return (Mark("shown", say("same")), f"  {say('one_configuration')}")
     axes = ", ".join(f"{hop.axis} {_gain(hop.gain)}" for hop in hops)
     answer = say("answer", n=len(hops), gain=_gain(bridge.total), metric=bridge.metric, axes=axes)
-    return (Mark("yes", say("bridged")), f"  {answer}")
+    return (marked("bridged", say("bridged")), f"  {answer}")
 
 
 def _why(bridge: Bridge, say: Words) -> str:

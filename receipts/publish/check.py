@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 from receipts.judging.verdict import Finding, Level, ReceiptVerdict
 from receipts.publish import lacks
 from receipts.publish.findings import Grouped, entries, grouped, reason
-from receipts.publish.page import Cell, Mark, Page, Section, State
+from receipts.publish.page import Cell, Page, Section, marked
 from receipts.publish.words import Words, words
-
-STATES: dict[str, State] = {"valid": "yes", "open": "open", "invalid": "no"}
 
 
 def offense(errors: Sequence[Sequence[Finding]], say: Words) -> Iterator[str]:
@@ -35,9 +33,8 @@ def page(verdict: ReceiptVerdict, source: str, *, missing: bool = False) -> Page
     return Page(
         title=name,
         headline=(
-            Mark(STATES[verdict.status], say(verdict.status)),
-            "  ",
-            "; ".join([name, *_why(verdict, groups, source)]),
+            marked(verdict.status, say(verdict.status)),
+            f"  {'; '.join([name, *_why(verdict, groups, source)])}",
         ),
         facts=(("", (say("checked", id=verdict.receipt[:12], lane=verdict.lane),)),),
         sections=sections,

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from receipts.publish.decisions import decisions
 from receipts.publish.findings import entries
-from receipts.publish.page import Cell, Column, Mark, Page, Section, State, Table, row
+from receipts.publish.page import Cell, Mark, Page, Section, lines_of, marked, table_of
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
     from receipts.judging.claim_verdict import ClaimVerdict
-    from receipts.questions.claims.stored import ClaimHistory
+    from receipts.questions.claims.stored import ClaimHistory, Impact
 
 MOST_REASONS = 6
-STATES: dict[str, State] = {"supported": "yes", "refuted": "no", "unproven": "open", "stale": "open"}
+STATUSES = ("supported", "refuted", "unproven", "stale")
 
 
 def page(verdict: ClaimVerdict) -> Page:
@@ -24,18 +24,17 @@ def page(verdict: ClaimVerdict) -> Page:
     sections = []
     if verdict.findings:
         sections.append(Section("findings", "", entries=entries(verdict.findings)))
-    if lines := tuple(_lines(verdict)):
-        sections.append(Section("reasons", "", points=(("", tuple((line,) for line in lines)),)))
-    return Page(
-        verdict.claim, headline(verdict, verdict.claim), facts=(("", (verdict.text,)),), sections=tuple(sections)
-    )
+    if lines := lines_of(_lines(verdict)):
+        sections.append(Section("reasons", "", points=lines))
+    facts: tuple[tuple[str, Cell], ...] = (("", (verdict.text,)),)
+    return Page(verdict.claim, headline(verdict, verdict.claim), facts=facts, sections=tuple(sections))
 
 
 def headline(verdict: ClaimVerdict, about: str) -> Cell:
     """The status and what the claim is about; of a stale one, what it would be."""
     say = words("claim")
     other = f"; {say('otherwise', status=verdict.otherwise)}" if verdict.otherwise != verdict.status else ""
-    return (Mark(STATES[verdict.status], say(verdict.status)), f"  {about}{other}")
+    return (marked(verdict.status, say(verdict.status)), f"  {about}{other}")
 
 
 def _lines(verdict: ClaimVerdict) -> Iterator[str]:
@@ -55,11 +54,11 @@ def _lines(verdict: ClaimVerdict) -> Iterator[str]:
 def total(verdicts: Sequence[ClaimVerdict]) -> Cell:
     """How many claims came out how."""
     say = words("claim")
-    counts = Counter(item.status for item in verdicts)
+    counts: Counter[str] = Counter(item.status for item in verdicts)
     parts: list[Mark | str] = []
-    for status, state in STATES.items():
-        if count := counts[status]:  # type: ignore[index]  # the keys are the statuses of a claim
-            parts += [f"{', ' if parts else ''}{count} ", Mark(state, status)]
+    for status in STATUSES:
+        if count := counts[status]:
+            parts += [f"{', ' if parts else ''}{count} ", marked(status)]
     return (say("total", n=len(verdicts)), *(parts or [say("none")]))
 
 
@@ -67,10 +66,9 @@ def history(item: ClaimHistory) -> Page:
     """A stored claim: its verdict now, where it is from, its past, and the decisions on its receipts."""
     say = words("claim")
     shown = page(item.verdict)
-    columns = (Column(say("when")), Column("status"), Column("rule set"))
-    rows = tuple(row(f"{one.at:%Y-%m-%d %H:%M}", one.status, one.rules[:12]) for one in item.before)
-    past = Table(say("judged"), columns, rows, empty=say("never"))
-    stored = Section("stored", "", points=(("", tuple((line,) for line in _stored(item))),))
+    rows = ((f"{one.at:%Y-%m-%d %H:%M}", one.status, one.rules[:12]) for one in item.before)
+    past = table_of(say("judged"), f"{say('when')} | status | rule set", rows, empty=say("never"))
+    stored = Section("stored", "", points=lines_of(_stored(item)))
     sections = (*shown.sections, stored, Section("judged", say("judged"), tables=(past,)), *decisions(item.decisions))
     return Page(shown.title, shown.headline, facts=shown.facts, sections=sections)
 
@@ -84,3 +82,22 @@ def _stored(item: ClaimHistory) -> Iterator[str]:
         yield say("superseded", by=gone.successor, **given) if gone.successor else say("withdrawn", **given)
     if item.claim.quoted_in:
         yield say("quoted", places=", ".join(item.claim.quoted_in))
+
+
+def impacted(item: Impact) -> Page:
+    """What depends on a receipt: claims, documents, and the decisions on it."""
+    name, say = item.receipt[:12], words("claim")
+    if item.superseded is None:
+        headline = say("stands", receipt=name)
+    else:
+        successor, reason = item.superseded
+        how = say("superseded_by", by=successor[:12]) if successor else say("retracted")
+        headline = say("fell", receipt=name, how=how, reason=reason)
+    rows = ((claim.id, claim.kind, claim.text) for _, claim in item.claims)
+    claims = table_of("", "claim | kind | says", rows, empty=say("no_claim"))
+    quoted = {one.document: one.says or "" for one in item.quotes}
+    places = ((place, quoted.get(place, "")) for place in item.documents)
+    documents = table_of("", "document | says", places, empty=say("no_document"))
+    tables = (("claims", claims), ("documents", documents))
+    parts = (Section(part, say(part), tables=(table,)) for part, table in tables)
+    return Page(name, (headline,), sections=(*parts, *decisions(item.decisions)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from receipts.publish.page import Section
+from receipts.publish.page import Section, points_of
 
 if TYPE_CHECKING:
     from receipts.store import Decision
@@ -19,9 +19,7 @@ def sentence(item: Decision) -> str:
     return f"{item.decision} ({item.at:%Y-%m-%d}{who}): {item.reason}"
 
 
-def decisions(items: Sequence[Decision], *, empty: str = "") -> list[Section]:
-    """The decisions, oldest first; no section without any, unless ``empty`` says so."""
-    if not items and not empty:
-        return []
-    points = tuple((item.receipt[:12], ((sentence(item),),)) for item in items)
-    return [Section("decided", TITLE, (empty,) if not items else (), points)]
+def decisions(items: Sequence[Decision]) -> list[Section]:
+    """The decisions, oldest first; no section without any."""
+    points = points_of((item.receipt[:12], sentence(item)) for item in items)
+    return [Section("decided", TITLE, points=points)] if items else []

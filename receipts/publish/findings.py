@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, Question
-from receipts.publish.page import Cell, Entry, Link, Mark, State
+from receipts.publish.page import Cell, Entry, Link, marked
 from receipts.publish.readings import leaf
 
-STATES: Mapping[Level, State] = {Level.ERROR: "no", Level.OPEN: "open", Level.SHOWN: "shown"}
 SHOWN_HELD = 12  # settings that are named one by one
 MOST_EXPECTED = 60
 _ORDER = {Level.ERROR: 0, Level.OPEN: 1, Level.SHOWN: 2}
@@ -81,7 +80,7 @@ def entry(group: Sequence[Finding], *, sides: bool = False) -> Entry:
     """One offense: code and name, where it is and what it is, what is expected, what to do; each once."""
     first = group[0]
     title = (
-        Mark(STATES[first.level], first.level.value),
+        marked(first.level.value),
         " ",
         Link(f"{first.code} {first.name}", f"rule-{first.code}"),
         on_sides(group) if sides else "",
@@ -106,7 +105,7 @@ def warning(group: Sequence[Finding]) -> tuple[str, tuple[Cell, ...]]:
 
 def missing(waiting: Mapping[str, Sequence[Finding]], *, sides: bool) -> Entry:
     """The facts that rules wait for, as one item: a bare receipt lacks dozens."""
-    title = (Mark("open", "I"), " unjudged, for facts that are not stated")
+    title = (marked("I"), " unjudged, for facts that are not stated")
     advice = "state them; receipts rules CODE says what each is needed for"
     return Entry("finding-unjudged", title, (("", (waiting_text(waiting, sides=sides),)), ("→", (advice,))))
 

@@ -12,19 +12,18 @@ from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Level, MetricResult
 from receipts.publish import lacks
 from receipts.publish.findings import grouped, on_sides, reason, worth_reading
-from receipts.publish.page import Cell, Mark, State
+from receipts.publish.page import Cell, marked
 from receipts.publish.readings import STATED, effect_word, leaf, value
 from receipts.publish.words import Words
 
 MOST_MOVED = 3
 MOST_MISSING = 3
-STATES: dict[str, State] = {"accepted": "yes", "rejected": "no", "inconclusive": "open"}
 
 
 def answer(verdict: Comparison, rules: RuleSet, say: Words) -> Cell:
     """Status and reason: the effect of an accepted pair, why a pair is rejected, what an undecided one lacks."""
     build = {"accepted": _accepted, "rejected": _rejected, "inconclusive": _undecided}[verdict.status]
-    return (Mark(STATES[verdict.status], say(verdict.status)), f"  {build(verdict, rules, say)}")
+    return (marked(verdict.status, say(verdict.status)), f"  {build(verdict, rules, say)}")
 
 
 def bridge(verdict: Comparison, rules: RuleSet) -> str:

@@ -7,13 +7,22 @@ is read sign by sign, or a status with its mark.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 State = Literal["yes", "no", "open", "shown"]
 RUN = "run:"  # how the anchor of a stored receipt begins, which a server has a page of
-_HEAD = re.compile(r"(#?)(.*?)(…?)(?: ?\[(.*)\])?(?: \^(\d+))?")
+_HEAD = re.compile(r"([#!]?)(.*?)(…?)(?: ?\[(.*)\])?(?: \^(\d+))?")
+_WORDS: Final[Mapping[State, str]] = {
+    "yes": "yes accepted valid witnessed supported bridged",
+    "no": "no rejected invalid left refuted refused E",
+    "open": "open inconclusive unwitnessed unknown unproven stale I",
+    "shown": "shown superseded unreceipted remark W",
+}
+# What the words of statuses and levels say, wherever one is shown.
+STATES: Final[Mapping[str, State]] = {word: state for state, words in _WORDS.items() for word in words.split()}
+Points = tuple[tuple[str, "tuple[Cell, ...]"], ...]
 ALWAYS = 0  # the rank of a column that is never dropped: an id, a status, an outcome
 
 
@@ -131,7 +140,7 @@ class Section:
     id: str
     title: str
     sentences: tuple[str, ...] = ()
-    points: tuple[tuple[str, tuple[Cell, ...]], ...] = ()
+    points: Points = ()
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
     entries: tuple[Entry, ...] = ()
@@ -160,13 +169,15 @@ class Page:
 def heads(header: str) -> tuple[Column, ...]:
     """The columns of a header as Markdown writes one: ``lane | #launches ^1 | peak [GiB] | label… ^2``.
 
-    A name after ``#``, or with a unit, heads numbers; one before ``…`` may be cut; ``^2`` is the rank.
+    A name after ``#``, or with a unit, heads numbers; one before ``…`` may be cut, one after ``!`` stays whole; ``^2``
+    is the rank.
     """
     return tuple(_head(*match.groups()) for item in header.split(" | ") if (match := _HEAD.fullmatch(item)))
 
 
 def _head(sign: str, name: str, cut: str, unit: str | None, rank: str | None) -> Column:
-    return Column(name, unit or "", numeric=bool(sign or unit), rank=int(rank or ALWAYS), cut=bool(cut))
+    numeric = sign == "#" or bool(unit)
+    return Column(name, unit or "", numeric, rank=int(rank or ALWAYS), cut=bool(cut), whole=sign == "!")
 
 
 def row(*cells: str | Part | Cell) -> Row:
@@ -188,6 +199,22 @@ def table_of(
 def named_rows(rows: Iterable[tuple[str, str]], after: tuple[str, ...] = ()) -> Table:
     """A table of two columns without heads: a name, and what it is."""
     return Table("", (Column(""), Column("")), tuple(row(name, value) for name, value in rows), after)
+
+
+def marked(status: str, text: str = "") -> Mark:
+    """A status with its state, under another text if one is given."""
+    return Mark(STATES.get(status, "open"), text or status)
+
+
+def points_of(rows: Iterable[tuple[str, str]]) -> Points:
+    """Points of one sentence each, under a word."""
+    return tuple((name, ((sentence,),)) for name, sentence in rows)
+
+
+def lines_of(sentences: Iterable[str]) -> Points:
+    """Points under no word; none without a sentence."""
+    cells = tuple((sentence,) for sentence in sentences)
+    return (("", cells),) if cells else ()
 
 
 def text(cell: Iterable[Part], signs: bool = False) -> str:

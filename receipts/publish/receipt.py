@@ -11,13 +11,13 @@ from receipts.judging.rule import Case
 from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.publish import lacks
-from receipts.publish.check import STATES, offense
+from receipts.publish.check import offense
 from receipts.publish.chips import memory
 from receipts.publish.decisions import decisions
 from receipts.publish.findings import Grouped, entries, entry, grouped, warning
 from receipts.publish.origins import Origins
 from receipts.publish.origins import section as witnessed_path
-from receipts.publish.page import Cell, Mark, Page, Section, named_rows, table_of
+from receipts.publish.page import Cell, Page, Section, marked, named_rows, table_of
 from receipts.publish.readings import leaf, named, number
 from receipts.publish.setting import how_measured, regime, setting
 from receipts.publish.text import number as number_of
@@ -102,7 +102,7 @@ def _headline(item: Shown, launch: Launch, groups: Grouped, say: Words) -> Cell:
         missing = lacks.weighed(groups)
         if missing and status != "valid":
             parts.append(lacks.sentence(missing, item.parsed.source))
-    return (Mark(STATES[status], say(status)), f"  {'; '.join(parts)}")
+    return (marked(status, say(status)), f"  {'; '.join(parts)}")
 
 
 def _numbers(launch: Launch, say: Words) -> str:

@@ -1,4 +1,4 @@
-"""The sum of a submit: how many documents came out how, and why the invalid ones are."""
+"""What became of submitted documents: of one, and of all together, with why the invalid ones are."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from receipts.judging.verdict import Level
 from receipts.publish.findings import grouped, reason
 from receipts.publish.lacks import sentence, weighed
+from receipts.publish.page import Page, marked
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
+    from receipts.ingest import Ingested
     from receipts.judging.verdict import Finding, ReceiptVerdict
     from receipts.store import Submitted
     from receipts.workflows.submit import Submission
@@ -105,6 +107,25 @@ class SubmitSum:
         return words("submit")("missing", n=common[0][1], lack=common[0][0]) if common else ""
 
 
-def keeps_open(verdict: ReceiptVerdict) -> str:
-    """What keeps one receipt from being valid, by weight."""
-    return sentence(weighed(grouped(verdict.findings)), verdict.receipt[:12])
+def outcome(item: Submission, *, alone: bool = False) -> Page:
+    """One stored receipt: its status, what it replaced and, if it is the only one, what keeps it from being valid."""
+    stored = item.submitted
+    assert stored is not None  # nothing refused is shown
+    say, lead = words("submit"), []
+    if item.verdict is not None and stored.status == "open" and alone:
+        lead.append(sentence(weighed(grouped(item.verdict.findings)), item.verdict.receipt[:12]))
+    lead += [say("supersedes", id=replaced[:12]) for replaced in stored.superseded]
+    lead += [say("stands", id=other[:12]) for other in stored.undecided]
+    lead += [] if stored.stands else [say("fell")]
+    again = "" if stored.new else say("again", at=stored.at)
+    return Page(item.name, (f"{stored.id[:12]}  ", marked(stored.status), f"  {item.name}{again}"), lead=tuple(lead))
+
+
+def added(name: str, item: Ingested) -> Page:
+    """What evidence adds to a receipt, and what contradicts it."""
+    say = words("submit")
+    leaves = (leaf for leaf in item.leaves if leaf.path != "evidence")
+    lead = [say("added", leaf=leaf.path, value=str(leaf.value)[:60], where=leaf.where) for leaf in leaves]
+    for other in item.contradictions:
+        lead.append(say("contradicts", leaf=other.path, what=other.what, stands=other.stands or say("unstated")))
+    return Page(name, (name,), lead=tuple(lead))

@@ -1,13 +1,16 @@
-"""Results as JSON, as SARIF 2.1.0 (OASIS standard, 2020), and as GitHub's workflow annotations."""
+"""Results as text, as JSON, as SARIF 2.1.0 (OASIS standard, 2020), and as GitHub's workflow annotations."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
+from receipts.base.units import counted
 from receipts.publish.lint.check import LintResult, State
+from receipts.publish.render.terminal import Terminal, clean
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS: dict[State, str] = {
@@ -36,6 +39,22 @@ def message(result: LintResult) -> str:
     """What was found, and what to do."""
     words = f"“{result.statement.text}”: " if result.statement and result.state != "unreceipted" else ""
     return f"{words}{result.found}" + (f". To do: {result.do}" if result.do else "")
+
+
+def text(results: Sequence[LintResult], terminal: Terminal) -> Iterator[str]:
+    """A line for each result, as compilers have it, with what to do below it; then the counts by state."""
+    for result in filter(reported, results):
+        place = ":".join(map(str, result.place))
+        unlinked = result.state == "unreceipted"
+        quoted = f"“{result.statement.text}” " if result.statement and not unlinked else ""
+        code = f" {result.code}" if result.code else ""
+        yield f"{clean(place)}: {terminal.paint(result.state, result.state)}{code} {clean(quoted + result.found)}"
+        if result.do and not unlinked:
+            yield from terminal.wrapped(f"do: {result.do}", 4)
+    counts = sorted(Counter(item.state for item in results).items())
+    totals = ", ".join(f"{number} {state}" for state, number in counts) or "no performance statement"
+    statements = sum(number for state, number in counts if state != "remark")
+    yield f"{counted(statements, 'statement')}: {totals}" if counts else totals
 
 
 def as_json(results: Sequence[LintResult], counts: Mapping[State, int]) -> dict[str, Any]:

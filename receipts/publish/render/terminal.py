@@ -6,34 +6,10 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from receipts.publish.page import Cell, Code, Column, Entry, Mark, Page, Part, Section, Table, text
+from receipts.publish.page import STATES, Cell, Column, Entry, Mark, Page, Section, Table, text
 from receipts.publish.render import layout
 
-STYLES = {
-    "accepted": "green",
-    "valid": "green",
-    "yes": "green",
-    "witnessed": "green",
-    "supported": "green",
-    "refuted": "red",
-    "stale": "yellow",
-    "rejected": "red",
-    "invalid": "red",
-    "no": "red",
-    "left": "red",
-    "inconclusive": "yellow",
-    "open": "yellow",
-    "unwitnessed": "yellow",
-    "unknown": "yellow",
-    "unproven": "yellow",
-    "shown": "cyan",
-    "E": "red",
-    "I": "yellow",
-    "W": "cyan",
-    "head": "bold",
-    "dim": "dim",
-}
-_ANSI = {"green": "32", "red": "31", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
+_ANSI = {"yes": "32", "no": "31", "open": "33", "shown": "36", "head": "1", "dim": "2"}
 
 
 def clean(text: str) -> str:
@@ -52,14 +28,14 @@ class Terminal:
     colored: bool = False
 
     def paint(self, text: str, style: str) -> str:
-        """A word in the color of its meaning; unknown styles leave it plain."""
-        color = STYLES.get(style)
-        return f"\x1b[{_ANSI[color]}m{text}\x1b[0m" if color and self.colored and text else text
+        """Text in the color of a state or of its place, or of what it says as a status; elsewhere as it is."""
+        color = _ANSI.get(STATES.get(style, style))
+        return f"\x1b[{color}m{text}\x1b[0m" if color and self.colored and text else text
 
     def page(self, page: Page, *, opened: bool = False) -> Iterator[str]:
         """All lines of a page; ``opened`` opens its folds."""
         if page.headline:
-            yield from self.cell(page.headline)
+            yield from self._colored(page.headline, 0, 2)
         yield from self._facts(page.facts)
         if page.badges:
             yield from self.wrapped(" · ".join(f"{item.value} {item.label}" for item in page.badges), 0, 2)
@@ -70,7 +46,7 @@ class Terminal:
             if section.fold and not opened:
                 folds.append(section.fold)
             else:
-                yield from self.section(section)
+                yield from self._section(section)
         for command, why in page.next:
             yield ""
             yield self.paint(clean(why), "head")
@@ -80,20 +56,12 @@ class Terminal:
         if folds:
             yield from self.wrapped(f"-v shows more: {' · '.join(folds)}", 0, 2)
         for name, cell in page.foot:
-            yield from self.cell((f"{name}: " if name else "", *cell))
+            yield from self._colored((f"{name}: " if name else "", *cell), 0, 2)
 
-    def cell(self, cell: Cell) -> Iterator[str]:
-        """One sentence with its marks."""
-        yield from self._colored(cell, 0, 2)
-
-    def section(self, section: Section) -> Iterator[str]:
-        """A section under its title."""
+    def _section(self, section: Section) -> Iterator[str]:
         yield ""
         if section.title:
             yield self.paint(clean(section.title), "head")
-        yield from self._inside(section)
-
-    def _inside(self, section: Section) -> Iterator[str]:
         for sentence in section.sentences:
             yield from self.wrapped(sentence, 2)
         for name, cells in section.points:
@@ -113,12 +81,11 @@ class Terminal:
             if figure.table is not None:
                 yield from self.table(figure.table)
         for entry in section.entries:
-            yield from self.entry(entry)
+            yield from self._entry(entry)
         for inner in section.sections:
-            yield from self.section(inner)
+            yield from self._section(inner)
 
-    def entry(self, entry: Entry) -> Iterator[str]:
-        """One item: its title and line, then its facts below."""
+    def _entry(self, entry: Entry) -> Iterator[str]:
         yield from self._colored((*entry.title, *(("  ", *entry.line) if entry.line else ())), 2, 4)
         for name, cell in entry.facts:
             yield from self.wrapped(f"{name} {text(cell)}".strip(), 4, 6)
@@ -154,9 +121,10 @@ class Terminal:
                 yield self._line(line)
 
     def _line(self, pieces: Sequence[tuple[str, str]], *, head: bool = False) -> str:
-        shown = [self.paint(padded, "head" if head else words) for padded, words in pieces]
-        shown = [padded.replace(words, self.paint(words, words), 1) if not head and words in STYLES else item
-                 for item, (padded, words) in zip(shown, pieces, strict=True)]  # fmt: skip
+        shown = [
+            self.paint(padded, "head") if head else padded.replace(words, self.paint(words, words), 1)
+            for padded, words in pieces
+        ]
         return ("  " + (" " * layout.GAP).join(shown)).rstrip()
 
     def _records(self, columns: Sequence[Column], rows: Sequence[list[str]]) -> Iterator[str]:
@@ -177,12 +145,10 @@ class Terminal:
             else:
                 yield from self.wrapped(f"{name.ljust(size)}  {fact}", 0, size + 2)
 
-    def _colored(self, cell: Iterable[Part], indent: int, hanging: int) -> Iterator[str]:
+    def _colored(self, cell: Cell, indent: int, hanging: int) -> Iterator[str]:
         """A cell wrapped, its marks in their colors; a mark at the start of a line is one word."""
-        parts = list(cell)
-        plain = clean("".join(_read(part) for part in parts))
-        marks = [part for part in parts if isinstance(part, Mark)]
-        for line in self.wrapped(plain, indent, hanging):
+        marks = [part for part in cell if isinstance(part, Mark)]
+        for line in self.wrapped(text(cell), indent, hanging):
             painted = line
             for mark in marks:
                 painted = painted.replace(mark.text, self.paint(mark.text, mark.state), 1)
@@ -198,9 +164,3 @@ class Terminal:
             break_long_words=False,
             break_on_hyphens=False,
         )
-
-
-def _read(part: Part) -> str:
-    if isinstance(part, Code) and part.command:
-        return part.text
-    return part if isinstance(part, str) else part.text

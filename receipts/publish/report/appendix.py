@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from receipts import metrics
 from receipts.axes.lane import Lane
@@ -15,7 +15,7 @@ from receipts.judging.sample import unspoilt
 from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.metrics.reading import Taint
-from receipts.publish.page import Cell, Code, Entry, Mark, Section, State
+from receipts.publish.page import Cell, Code, Entry, Section, marked
 from receipts.publish.report.data import Described
 from receipts.publish.report.ref import ref_of
 from receipts.publish.text import NOTE, amount, number, plain
@@ -89,9 +89,6 @@ def section(receipts: Sequence[Described]) -> Section:
     return Section("receipts", "Receipts", sentences=(intro,), entries=tuple(map(_entry, receipts)))
 
 
-_STATES: Final[Mapping[str, State]] = {"valid": "yes", "invalid": "no"}
-
-
 def _entry(item: Described) -> Entry:
     judged = item.status if item.outcome == "ok" else f"{item.status}, {item.outcome}"
     shown = (
@@ -100,7 +97,7 @@ def _entry(item: Described) -> Entry:
         f"peak {amount(item.peak_bytes)}" if item.peak_bytes is not None else "",
         item.topology,
     )
-    line: Cell = (Mark(_STATES.get(item.status, "open"), judged), f" · {' · '.join(filter(None, shown))}")
+    line: Cell = (marked(item.status, judged), f" · {' · '.join(filter(None, shown))}")
     facts: list[tuple[str, Cell]] = [
         ("id", (Code(item.receipt.id),)),
         ("launch", (Code(item.launch),)),

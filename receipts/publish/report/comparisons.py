@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.judging.topic import Topic
-from receipts.publish.page import Cell, Code, Column, Figure, Mark, Section, State, Table, heads, row, table_of
+from receipts.publish.page import Cell, Code, Column, Figure, Section, Table, heads, marked, row, table_of
 from receipts.publish.report.page import FEWEST_ROWS, joined, links, more, rule, without_empty, without_repeated
 from receipts.publish.report.pictures import effects, step_times
 from receipts.publish.text import change, plain, span
@@ -112,9 +112,7 @@ def _undecided(
 
 
 def _answers(item: JudgedPair) -> tuple[Cell, Cell, Cell]:
-    path: State = "yes" if item.path == "witnessed" else "no" if item.path == "left" else "open"
-    comparable: State = "yes" if item.comparable == "yes" else "open"
-    return (Mark(comparable, item.comparable),), (Mark(path, item.path),), (Mark("open", item.effect),)
+    return (marked(item.comparable),), (marked(item.path),), (marked(item.effect),)
 
 
 def _more(own: Sequence[Cell], common: Sequence[Cell], often: Sequence[Cell]) -> Cell:

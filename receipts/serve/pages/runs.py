@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
 from receipts.base.units import counted
-from receipts.publish.page import Mark, Page, State
+from receipts.publish.page import Page, marked
 from receipts.publish.readings import number
 from receipts.serve.cursor import page as page_of
 from receipts.serve.operation import Call
@@ -16,8 +16,6 @@ from receipts.store.query.counts import NAMES
 
 if TYPE_CHECKING:
     from receipts.store import Entry as Stored
-
-STATES: dict[str, State] = {"valid": "yes", "open": "open", "invalid": "no", "superseded": "shown"}
 
 
 def runs(call: Call) -> View:
@@ -76,7 +74,7 @@ def _folds(call: Call, rows: Sequence[Stored]) -> Iterator[dict[str, Any]]:
             "id": first.id,
             "name": first.name[:60],
             "launches": [(item.id, item.name, moment(item), item.status, item.outcome) for item in items],
-            "mark": Mark(STATES[first.status], first.status),
+            "mark": marked(first.status),
             "outcome": first.outcome,
             "lane": first.lane,
             "hardware": f"{first.chips or '?'} × {first.accelerator or '?'}",
