@@ -86,7 +86,7 @@ class TrainerRecords:
             self.reading.remark("note", f"{what}: no step time follows from it")
 
     def _add_runtime(self, seconds: float, before: int) -> None:
-        """One run's runtime; the table repeats the dictionary's, cut to hundredths, and ranks may each print their own."""
+        """One run's runtime; the table repeats the dictionary's, cut to hundredths, and ranks print their own."""
         again, self._summed_at = before == self._summed_at, before
         near = max(0.011, _RANKS_DIFFER * seconds if again else 0.0)
         if self._runtime is not None and abs(self._runtime - seconds) < near:
