@@ -86,7 +86,8 @@ def _ways(lines: Sequence[str]) -> Iterator[list[_Join]]:
     """Ways in which the lines may have been broken, the likelier kind first."""
     if lines.count("") * _DOUBLE_SPACED > len(lines):
         yield [lambda line, after: None if after else ""]
-    lengths = Counter(length for line in lines if (length := len(line)) >= _NARROWEST)
+    # One line that is printed again and again has one length, too.
+    lengths = Counter(length for line in set(lines) if (length := len(line)) >= _NARROWEST)
     if not lengths:
         return
     longest = max(lengths)

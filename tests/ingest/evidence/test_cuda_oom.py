@@ -293,3 +293,8 @@ def test_memory_that_is_neither_free_nor_this_process_is_anothers() -> None:
         requested=112 * MIB, capacity=40 * GIB, free=119 * MIB, this_process=8 * GIB, allocated=7 * GIB, unallocated=MIB
     )
     assert classify(figures) == "foreign_process"
+
+
+def test_a_message_glued_to_the_end_of_another_is_the_next_one() -> None:
+    begin, end = NEW.split(", and ")
+    assert failures(f"{begin}, and\n{end}{NEW}\n") == [only(f"{begin}, and\n{end}\n")]

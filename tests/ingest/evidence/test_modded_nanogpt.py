@@ -195,3 +195,8 @@ def test_a_head_that_names_the_device_gives_chips() -> None:
     found = read("Running on device_name=NVIDIA H200 with world_size=8\n" + line(20, 2000) + line(21, 2100))
     assert found.stated["hardware.chips"].value == 8
     assert found.stated["hardware.accelerator"].value == "NVIDIA H200"
+
+
+def test_the_first_step_of_a_second_run_begins_at_its_own_clock() -> None:
+    run = line(0, 0, "val_loss:10.8 ") + line(1, 150) + line(2, 250)
+    assert read(run + run).steps.get(1, "step_seconds") == pytest.approx(0.15)

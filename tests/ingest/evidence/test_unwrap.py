@@ -148,3 +148,13 @@ def test_what_is_unavailable_is_put_together(tmp_path: Path) -> None:
 def test_the_margin_of_a_page_is_no_part_of_what_was_broken(tmp_path: Path, margin: str) -> None:
     text = "\n".join(margin + line for line in broken(MAXTEXT, 80).split("\n"))
     assert told(said(tmp_path, text)) == told(said(tmp_path, MAXTEXT))
+
+
+def test_a_warning_that_is_printed_again_and_again_is_no_line_that_goes_on(tmp_path: Path) -> None:
+    log = (
+        "[DEBUG    | DotProductAttention]: Selected backend = FusedAttention (sub-backend 1)",
+        "[DEBUG    | DotProductAttention]: Available backends = {FlashAttention=False, FusedAttention=True}",
+        "[INFO     | DotProductAttention]: Running with FusedAttention backend (sub-backend 1)",
+    )
+    warned = "[rank3]:W0302 10:00:00.123 torch/distributed/run.py:793] Warning: something\n"
+    assert said(tmp_path, "".join(f"{line}\n{warned}" for line in log)).counters == {"FusedAttention": 1}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Final
 
 from receipts.ingest.evidence.memory import cuda_oom, other_oom, xla_oom
@@ -26,6 +27,7 @@ MIDDLE = re.compile(
     r"|Attempting to (?:reserve|allocate)|That was not possible|Error (?:loading program|allocating device)"
     r"|[Ff]ailed to alloc|in-memory CUBIN|Total hbm usage|CompileTime\w+Oom"
 )
+_TORCH = re.compile(r"(?:(?:\btorch\.(?:cuda\.)?)?[A-Za-z]{1,40}Error: )?\b[A-Z]{2,4} out of memory\. Tried")
 _WRAPPED = re.compile(r"^[\s>*#`|-]+|[`*\s]+$")
 
 
@@ -39,13 +41,11 @@ def window(text: str) -> str:
 
 
 def pieces(body: str) -> Iterable[str]:
-    """A line that holds several messages of torch's, glued, as one piece each."""
-    starts = [
-        match.start() for match in re.finditer(r"(?:[\w.]{1,80}Error: )?\b[A-Z]{2,4} out of memory\. Tried", body)
-    ]
-    if len(starts) < 2:
-        return (body,)
-    return [body[at:stop] for at, stop in zip([0, *starts[1:]], [*starts[1:], len(body)], strict=True)]
+    """A line that holds several messages of torch's, or the end of one and another, glued, as one piece each."""
+    starts = [match.start() for match in _TORCH.finditer(body)]
+    if starts and not cuda_oom.ended(body[: starts[0]]):
+        del starts[0]
+    return [body[at:stop] for at, stop in pairwise([0, *starts, len(body)])]
 
 
 def read(lines: list[str]) -> tuple[list[AllocationFailure], str]:

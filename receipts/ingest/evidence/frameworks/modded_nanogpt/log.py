@@ -130,8 +130,8 @@ class ModdedNanogpt(RecordReader):
         if len(self._synced) < _MAX_SYNCED:
             self._synced.append(step + 1)
             self._clock[step] = seconds
-        if self._last[0] < step:
-            # The line of the step itself was left out: the clock stood still from here on.
+        if self._last[0] < step or seconds < self._last[1]:
+            # The line of the step itself was left out: the clock stood still from here on. Or a run begins anew.
             self._last = (step, seconds)
 
     def _foot(self, text: str, number: int) -> bool:
