@@ -6,6 +6,7 @@ RE2 has no lookaround and no backreferences; a pattern that uses them does not c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -22,9 +23,6 @@ class LinearMatch(Protocol):
     def groupdict(self) -> dict[str, str | None]:
         """The text of each named group."""
 
-    def expand(self, template: str) -> str:
-        """The template with its group references replaced."""
-
 
 class LinearPattern(Protocol):
     """A compiled pattern, as in ``re``."""
@@ -39,6 +37,22 @@ class LinearPattern(Protocol):
 
     def search(self, text: str) -> LinearMatch | None:
         """The leftmost match, or None."""
+
+
+_REFERENCE = re.compile(r"\\(?:g<(\w+)>|(\d))")
+
+
+def expanded(match: LinearMatch, template: str) -> str:
+    """The template with its group references (`\\1`, `\\g<0>`) replaced.
+
+    RE2's own ``expand`` takes each byte of a template that is not ASCII for a character.
+    """
+
+    def group(reference: re.Match[str]) -> str:
+        name = reference[1] or reference[2]
+        return match[int(name) if name.isdigit() else name] or ""
+
+    return _REFERENCE.sub(group, template)
 
 
 def compile_linear(text: str, *, ignore_case: bool = False) -> LinearPattern:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from receipts.base.linear_patterns import compile_linear
+from receipts.base.linear_patterns import compile_linear, expanded
 
 
 def test_a_pattern_that_backtracks_for_ever_ends() -> None:
@@ -25,3 +25,9 @@ def test_groups_read_as_those_of_re() -> None:
 def test_what_re2_does_not_know_says_so(text: str) -> None:
     with pytest.raises(ValueError, match=r"missing \)|invalid"):
         compile_linear(text)
+
+
+def test_a_template_may_hold_any_letters() -> None:
+    match = compile_linear("(\\d+)x(?:(\\d+)|y)").search("µ 16xy")
+    assert match is not None
+    assert expanded(match, "\\1 × \\g<0>\\2 µ") == "16 × 16xy µ"

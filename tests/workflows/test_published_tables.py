@@ -77,6 +77,101 @@ def test_a_page_of_another_form_is_refused(tmp_path: Path) -> None:
         page(tmp_path, "| a | b |", columns="| Who | Where |\n")
 
 
+STEP = "completed step: 4, seconds: 2.000, TFLOP/s/device: 300.000, Tokens/s/device: {rate}, total_weights: 1048576"
+
+
+def recipe(tmp_path: Path, text: str, mapping: str = "tpu-recipes") -> ImportedTable:
+    file = tmp_path / "README.md"
+    file.write_text(text, encoding="utf-8")
+    return import_file(file, mapping_path(mapping))
+
+
+@pytest.mark.parametrize(
+    ("words", "accelerator", "chips"),
+    [
+        ("--device_type=v6e-256 --num_slices=2", "tpu-v6e", 512),
+        ("--device_type=v5p-128 --num_slices=2", "tpu-v5p", 128),
+        ("# Training Tiny on TPU v5p-64\n--device_type=${TYPE} --num_slices=1", "tpu-v5p", 32),
+    ],
+)
+def test_a_recipe_counts_chips_and_not_cores(tmp_path: Path, words: str, accelerator: str, chips: int) -> None:
+    (made,) = recipe(tmp_path, f"{words}\n{STEP.format(rate='1024.0')}\n").receipts
+    assert (made.parsed.stated["hardware.accelerator"], made.parsed.stated["hardware.chips"]) == (accelerator, chips)
+
+
+def test_a_recipe_whose_log_is_of_another_batch_is_named(tmp_path: Path) -> None:
+    words = '"per_device_batch_size": 3,\n"max_target_length": 1024,\n'
+    assert not recipe(tmp_path, words + STEP.format(rate="1536.0")).disagreements
+    (item,) = recipe(tmp_path, words + STEP.format(rate="1024.0")).disagreements
+    assert (item.found, item.expected) == ("2048", "3072")
+
+
+def test_the_summary_of_a_folder_is_a_table_of_recipes(tmp_path: Path) -> None:
+    head = '| <div style="width:9px;">Model ID</div> | Number of chips | GBS | Sequence length | Precision |'
+    head += " Step time (seconds) | TFLOPs/sec/chip | Tokens/sec/chip |\n" + "| --- " * 8 + "|\n"
+    rows = "| tiny | 64 | 256 | 8192 | fp8_full | 2.00 | 1,200.50 | 16,384.00 |\n"
+    rows += "| wide | 64 | 256 | 8192 | bf16 | 4.00 | 600.25 | N/A |\n"
+    found = recipe(tmp_path, f"# Recipes for Ironwood TPU\n\n{head}{rows}")
+    one, other = (item.parsed.stated for item in found.receipts)
+    assert (one["model.name"], one["hardware.accelerator"], one["hardware.chips"]) == ("tiny", "tpu-v7", 64)
+    assert (one["numerics.compute_dtype"], one["measurement.stated.tokens_per_second_per_chip"]) == ("fp8", 16384.0)
+    assert "measurement.stated.tokens_per_second_per_chip" not in other
+    assert not found.disagreements
+
+
+def test_an_mfu_that_does_not_follow_is_named_with_its_peak(tmp_path: Path) -> None:
+    step = STEP.format(rate="1024.0")
+    text = f"# Pretrain Tiny-7B workloads on A3 Mega nodes\n{step}\n{{}} = ---- = ---- = {{}}\n MAX TFLOP H100   1000\n"
+    good, bad = (
+        recipe(tmp_path, text.format("MFU", share), "gpu-recipes") for share in ("0.300 = 30.0%", "0.31 = 31%")
+    )
+    stated = good.receipts[0].parsed.stated
+    assert (stated["hardware.accelerator"], stated["model.name"]) == ("h100-sxm", "Tiny-7B")
+    assert (stated["measurement.stated.mfu"], stated["measurement.stated.peak_flops_per_second"]) == (0.3, 1e15)
+    assert not good.disagreements
+    assert [(item.found, item.expected) for item in bad.disagreements] == [("0.31", "0.3")]
+
+
+def test_a_folder_of_a_mappings_name_hides_it_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tpu-recipes").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert mapping_path("tpu-recipes").is_file()
+
+
+def test_a_table_may_stand_below_its_system_and_precision(tmp_path: Path) -> None:
+    columns = (
+        "| Model | Task | #GPUs | GBS | MBS | LBS | GA | Seq Length | PP | Model TFLOPs/sec/GPU | Tokens/sec/GPU |"
+    )
+    columns += " Time per Global Step (s) |\n" + "| --- " * 12 + "|\n"
+    rows = "".join(
+        f"| Tiny | {task} | 8 | 64 | 1 | 4 | 2 | 4096 | 4 | 100 | 16,384 | 2.00 |\n" for task in ("SFT", "LoRA")
+    )
+    text = "# Performance\n\n- at FP8 precision\n  - Container: [NeMo24.07](https://x.y)\n  - System: DGX-H100\n\n"
+    one, other = (item.parsed.stated for item in recipe(tmp_path, text + columns + rows, "megatron-bridge").receipts)
+    assert (one["hardware.accelerator"], one["numerics.compute_dtype"]) == ("H100", "fp8")
+    assert (one["path.intended.framework"], one["wheels.nvidia-release"]) == ("nemo", "24.07")
+    assert (one["features.task"], other["features.task"]) == ("SFT", "LoRA")
+    assert (one["measurement.stated.step_seconds"], "batch.accumulation" in one) == (2.0, False)
+
+
+def test_sizes_that_stand_side_by_side_are_rows(tmp_path: Path) -> None:
+    text = "## TPU v5e\n\n| Hardware | 16B TFLOP/sec/chip | 16B MFU | 32B TFLOP/sec/chip | 32B MFU |\n"
+    text += "| --- " * 5 + "|\n| 4x v5e-256 | 117 | 59.14% | 126 | 64.10% |\n"
+    one, other = (item.parsed.stated for item in recipe(tmp_path, text, "maxtext-tiering").receipts)
+    assert (one["hardware.accelerator"], one["hardware.chips"]) == ("tpu-v5e", 1024)
+    assert (one["measurement.stated.mfu"], other["measurement.stated.mfu"]) == (0.5914, pytest.approx(0.641))
+    assert (one["model.parameters_total"], other["model.parameters_total"]) == (16 * 10**9, 32 * 10**9)
+
+
+def test_the_name_of_a_library_is_no_degree(tmp_path: Path) -> None:
+    text = "## Llama 3 numbers\n\nOn Llama 3 with FSDP2 on 64 A100 (80GB) GPUs.\n\n"
+    text += "| Model size | Batch size | Activation checkpoiting | WPS | MFU |\n" + "| --- " * 5 + "|\n"
+    (made,) = recipe(tmp_path, text + "| 8B | 1 | no | 2904 | 56.8% |\n", "torchtitan").receipts
+    stated = made.parsed.stated
+    assert (stated["hardware.chips"], stated["model.name"], "parallelism.shard" in stated) == (64, "Llama 3 8B", False)
+    assert (stated["numerics.recompute"], stated["measurement.stated.mfu"]) == ("none", 0.568)
+
+
 def test_mappings_that_ship_are_named() -> None:
     assert mapping_path("torchtitan").is_file()
     with pytest.raises(UsageError, match="llm-foundry"):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Iterable
 from collections.abc import Mapping as Table
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 from receipts.base.errors import Problem
+from receipts.base.linear_patterns import expanded
 from receipts.receipt import VERSION
 from receipts.receipt.catalogue import find
 from receipts.workflows.tables.mapping import PLACE, MappedField, Mapping, MemoryColumns, Pattern, Spread
@@ -153,7 +156,7 @@ def by_pattern(patterns: Iterable[Pattern], text: str) -> tuple[bool, Any]:
     for pattern, value in patterns:
         match = pattern.search(text)
         if match:
-            return True, match.expand(value) if isinstance(value, str) else value
+            return True, expanded(match, value) if isinstance(value, str) else value
     return False, None
 
 
@@ -189,12 +192,14 @@ def _put_number(draft: RowDraft, item: MappedField, source: Any, value: Any) -> 
     leaf = find(item.to)
     held = "bytes" if item.to == "memory.aggregate.bytes" else None if leaf is None else leaf.unit
     # Bytes without a unit, so that `512 B` is no billions.
+    value, times = _product(value, item)
     unit = item.unit or ("B" if held == "bytes" else "")
     quantity = read_quantity(value, unit, several=item.several, binary=item.binary)
     anything = leaf is None or leaf.path.endswith("*")
     if quantity is None or not (anything or _fits(quantity, held)):
         draft.leave(item.to, source)
         return
+    quantity = replace(quantity, value=quantity.value * times)
     if item.form == "integer" and not quantity.coarse and not quantity.value.is_integer():
         draft.leave(item.to, source)
         return
@@ -202,6 +207,15 @@ def _put_number(draft: RowDraft, item: MappedField, source: Any, value: Any) -> 
     companion = f"{item.to}_stated"
     if find(companion) is not None:
         draft.put(companion, _printed(quantity, source, item))
+
+
+def _product(value: Any, item: MappedField) -> tuple[Any, float]:
+    """The first number of a product that a pattern wrote (`\\1 × \\2`), and what it is to be multiplied by."""
+    if not (item.patterns and isinstance(value, str) and " × " in value):
+        return value, 1.0
+    first, *others = value.split(" × ")
+    factors = [quantity.value for other in others if (quantity := read_quantity(other)) is not None]
+    return (first, math.prod(factors)) if len(factors) == len(others) else (value, 1.0)
 
 
 def _printed(quantity: TableQuantity, source: Any, item: MappedField) -> str:

@@ -149,11 +149,15 @@ class MemoryColumns(MappingTable):
 
 
 class Melt(MappingTable):
-    """Columns that hold one figure of several variants: each becomes a row, with the variant under ``name``."""
+    """Columns that hold one figure of several variants: each becomes a row, with the variant under ``name``.
+
+    ``beside`` names further figures of a variant, each by its column, in which ``{}`` stands for the variant.
+    """
 
     pattern: Column
     name: str = "Variant"
     value: str = "value"
+    beside: dict[str, str] = {}
 
     @model_validator(mode="after")
     def _has_group(self) -> Melt:
@@ -215,7 +219,7 @@ class Mapping(MappingTable):
             read |= {self.memory.from_, self.memory.chips}
         read |= {name for names in self.aliases.values() for name in names} | self.aliases.keys()
         read |= {name for check in self.checks for names in check.names.values() for name in names}
-        of_page = {"page", "path", "sections", "caption", *(["section"] if self.notebook.requires else ())}
+        of_page = {"page", "path", "sections", "caption", "lead", *(["section"] if self.notebook.requires else ())}
         return frozenset(places | read | set(self.columns) | of_page)
 
 

@@ -21,7 +21,7 @@ from receipts.workflows.tables.prepare import page_row, prepared
 from receipts.workflows.tables.recomputed import Disagreement, disagreements
 from receipts.workflows.tables.rest import spill
 from receipts.workflows.tables.row_draft import RowDraft
-from receipts.workflows.tables.table import TableRow, read_table, read_text
+from receipts.workflows.tables.table import MARKDOWN, TableRow, read_table, read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,11 @@ def import_file(table: Path, mapping: Path) -> ImportedTable:
     """Read a table by a mapping file. Raises InputError where either cannot be read as what it is."""
     how = read_mapping(mapping)
     requires = how.notebook.requires
-    rows = [page_row(read_text(table), how.columns)] if how.columns else read_table(table, rows=how.notebook.rows)
+    rows = read_table(table, rows=how.notebook.rows) if not how.columns or table.suffix.lower() in MARKDOWN else []
     if requires or how.aliases or how.columns:
         rows = list(prepared(rows, table, how.aliases, requires, how.melt))
+    if how.columns and not rows:
+        rows = list(prepared([page_row(read_text(table), how.columns)], table, {}, requires))
     if not rows:
         do = f"name another mapping, or a page that has {' or '.join(requires)}" if requires else "add rows"
         raise InputError(str(table), [Problem("$", f"mapping {how.notebook.name} fits no row of it", do)])

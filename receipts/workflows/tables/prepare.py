@@ -22,7 +22,7 @@ _PUNCTUATION: Final = re.compile(r"[^a-z0-9#%]+")
 def mapping_path(name: str) -> Path:
     """The mapping of that name among those that ship, or the file. Raises UsageError where there is neither."""
     path = Path(name)
-    if path.suffix == ".toml" or path.exists():
+    if path.suffix == ".toml" or path.is_file():
         return path
     shipped = SHIPPED / f"{name}.toml"
     if not shipped.is_file():
@@ -58,9 +58,22 @@ def prepared(
 def _melted(row: TableRow, melt: Melt) -> list[TableRow]:
     """One row for each column that the pattern fits; the row itself where it fits none."""
     named = [
-        (str(match.group(1)), cell) for column, cell in row.cells.items() if (match := melt.pattern.search(column))
+        (str(match.group(1)), column) for column in row.cells if (match := melt.pattern.search(column)) is not None
     ]
-    return [replace(row, cells={**row.cells, melt.name: name, melt.value: cell}) for name, cell in named] or [row]
+    beside = {column.replace("{}", name) for name, _ in named for column in melt.beside.values()}
+    kept = {column: cell for column, cell in row.cells.items() if column not in {*dict(named).values(), *beside}}
+    return [
+        replace(
+            row,
+            cells={
+                **kept,
+                melt.name: name,
+                melt.value: row.cells[column],
+                **{key: row.cells.get(other.replace("{}", name)) for key, other in melt.beside.items()},
+            },
+        )
+        for name, column in named
+    ] or [row]
 
 
 def _aliased(cells: Mapping[str, Any], aliases: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:

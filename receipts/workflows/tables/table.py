@@ -18,6 +18,7 @@ from receipts.base.errors import InputError, Problem
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_CELLS = 1_000_000  # a cell of one character costs a hundred bytes of memory
+MARKDOWN = (".md", ".markdown")
 _DIVIDER = re.compile(r"^\s*\|?\s*:?-{1,}:?\s*(\|\s*:?-{1,}:?\s*)*\|?\s*$")
 _CELL = re.compile(r"(?<!\\)\|")
 # A raised number behind a 10 is its exponent.
@@ -25,6 +26,8 @@ _FOOTNOTE = re.compile(
     r"\[\^[^\]\s]{1,60}\]|(?<!\b10)<sup>[^<]{0,60}</sup>|(?<=[\d%])(?:\s?[*†‡§]+|(?<!\b10)[¹²³⁴-⁹]+)$"
 )
 _REFERENCE = re.compile(r"(?<=[\d%])\s?\\?\[\d{1,2}\\?\](?=\s*$)")
+# Layout in cells and headers; what is raised or lowered is part of its number.
+_TAG = re.compile(r"</?(?!su[bp]\b)[a-zA-Z][^<>]{0,200}>")
 _EMPHASIS = re.compile(r"(\*\*|__|`)([^*_`]+)\1")
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 # How people leave a cell blank.
@@ -86,7 +89,7 @@ def read_table(path: Path, *, rows: str = "") -> list[TableRow]:
         return list(_json_lines(text, str(path)))
     if suffix in (".csv", ".tsv"):
         return list(_delimited(text, str(path), "\t" if suffix == ".tsv" else ","))
-    if suffix in (".md", ".markdown"):
+    if suffix in MARKDOWN:
         return list(_markdown(text))
     do = "name a .json, .jsonl, .csv, .tsv or .md file"
     raise InputError(str(path), [Problem("$", f"{suffix or 'no suffix'} is no table that is known", do)])
@@ -173,10 +176,14 @@ def _read_rows(reader: csv.DictReader[str], source: str) -> Iterator[TableRow]:
 
 
 def _markdown(text: str) -> Iterator[TableRow]:
-    """Rows of every table: with the heading above it as `section`, all of them as `sections`, its caption."""
+    """Rows of every table: with the heading above it as `section`, all of them as `sections`, its caption.
+
+    `lead` is the whole block of text whose last line is the caption.
+    """
     lines = text.splitlines()
     headings: list[tuple[int, str]] = []
-    caption, header, fenced = "", None, False
+    lead: list[str] = []
+    header, fenced, blank = None, False, True
     for number, line in enumerate(lines, 1):
         if line.lstrip().startswith("```"):
             fenced = not fenced
@@ -188,9 +195,10 @@ def _markdown(text: str) -> Iterator[TableRow]:
                     *(item for item in headings if item[0] < level),
                     (level, _FOOTNOTE.sub("", line.lstrip("#")).strip()),
                 ]
-                caption = ""
+                lead = []
             elif not fenced and line.strip():
-                caption = _plain(line)
+                lead = [*([] if blank else lead), _plain(line)]
+            blank = not line.strip()
             continue
         following = lines[number] if number < len(lines) else ""
         if header is None:
@@ -198,14 +206,15 @@ def _markdown(text: str) -> Iterator[TableRow]:
         elif not _DIVIDER.match(line):
             row = _cells(line)
             above = [heading for _, heading in headings]
-            place = {"section": above[-1] if above else "", "sections": " / ".join(above), "caption": caption}
+            place = {"section": above[-1] if above else "", "sections": " / ".join(above)}
+            place |= {"caption": lead[-1] if lead else "", "lead": _LINK.sub(r"\1", " ".join(lead))}
             cells: dict[str, Any] = {**place, **dict(zip(header, row, strict=False))}
             yield TableRow(f"line {number}", cells, _misplaced(header, row))
 
 
 def _plain(text: str) -> str:
     """A cell or a caption without marks of emphasis and of footnotes; a footnote is no digit of its number."""
-    text = _FOOTNOTE.sub("", _EMPHASIS.sub(r"\2", text.strip()))
+    text = _FOOTNOTE.sub("", _EMPHASIS.sub(r"\2", _TAG.sub(" ", text).strip()))
     return _REFERENCE.sub("", text).strip()
 
 
