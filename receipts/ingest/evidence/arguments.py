@@ -1,12 +1,16 @@
-"""Arguments by name, read as what they are; and leaves stated with the argument that they were read from."""
+"""Arguments by name, read as what they are; and leaves stated with the argument that they were read from.
+
+What each name states is a framework's table: `Leaves` reads all arguments together, `Settings` one after the other.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
-from receipts.ingest.evidence.literal import literal
+from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.literal import integer, literal
 from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reading import Reading
 from receipts.receipt.dtypes import dtype
@@ -50,10 +54,7 @@ class Arguments:
 
     def integer(self, name: str) -> int | None:
         """A whole number, or None where the argument is absent or something else."""
-        text = self.text(name)
-        if text is None or _INTEGER.fullmatch(text) is None:
-            return None
-        return int(text)
+        return integer(self.text(name))
 
     def real(self, name: str) -> float | None:
         """A finite number, or None."""
@@ -80,6 +81,21 @@ class Arguments:
         # Transformer Engine keeps FP8 in bytes.
         return None if text is None else "fp8" if text.endswith("uint8") else dtype(text)
 
+    def read(self, name: str, entry: Mapping[str, Any]) -> Any:
+        """The value of an argument as an entry of the vocabulary has it; None where it has no such value."""
+        kind = entry["kind"]
+        if kind in {"count", "ordinal"}:
+            whole = self.integer(name)
+            return whole if whole is not None and whole >= (kind == "count") else None
+        if name not in self.values or self.off(name):
+            return None
+        if kind == "amount":
+            amount = self.real(name)
+            return amount if amount is not None and amount >= 0 else None
+        if kind == "choice":
+            return entry["values"].get(self.text(name))
+        return {"switch": self.flag, "word": self.word, "dtype": self.dtype}[kind](name)
+
     def scalar(self, name: str) -> bool | int | float | str | None:
         """A value for an open map of the receipt: switch, number or text; None where it is absent or off."""
         text = self.text(name)
@@ -87,9 +103,8 @@ class Arguments:
             return None
         if text in _TRUE or text in _FALSE:
             return text in _TRUE
-        whole = self.integer(name)
-        if whole is not None:
-            return whole
+        if _INTEGER.fullmatch(text):
+            return int(text)
         value = self.real(name)
         return text[:400] if value is None else value
 
@@ -111,22 +126,12 @@ class Leaves:
         text, line = self.arguments.values.get(name, ("", 0))
         self.reading.state(path, value, f"{name} = {text}", line, self.record)
 
-    def read(self, path: str, kind: str, names: Sequence[str]) -> None:
-        """State a leaf as the vocabulary has it: by the first of its names that is there, read as its kind."""
-        if kind in {"count", "ordinal"}:
-            self.whole(path, *names, least=1 if kind == "count" else 0)
-            return
-        name = self.arguments.name(*names)
-        if name is None:
-            return
-        amount = self.arguments.real(name) if kind == "amount" else None
-        value = {
-            "switch": self.arguments.flag(name),
-            "amount": amount if amount is not None and amount >= 0 else None,
-            "word": self.arguments.word(name),
-            "dtype": self.arguments.dtype(name),
-        }[kind]
-        self.put(path, value, name)
+    def read(self, path: str, entry: Mapping[str, Any]) -> None:
+        """State a leaf as the vocabulary has it: by the first of its names that has a value."""
+        for name in entry["names"]:
+            if (value := self.arguments.read(name, entry)) is not None:
+                self.put(path, value, name)
+                return
 
     def whole(self, path: str, *names: str, least: int = 1) -> int | None:
         """State a leaf from the first of some arguments that is a whole number of at least ``least``."""
@@ -136,3 +141,23 @@ class Leaves:
                 self.put(path, value, name)
                 return value
         return None
+
+
+class Settings:
+    """A framework's settings as a program prints them one by one, by their names in its table."""
+
+    def __init__(self, framework: str) -> None:
+        table = vocabulary.table(framework)
+        counts = {
+            name: (path, {"kind": "count"})
+            for name, path in table.get("configuration", {}).items()
+            if type(path) is str
+        }
+        entries = table.get("arguments", {}).items()
+        self._leaves = counts | {name: (path, entry) for path, entry in entries for name in entry["names"]}
+
+    def read(self, name: str, value: Any) -> tuple[str, Any] | None:
+        """The leaf that a setting states, with its value; None where it states none."""
+        path, entry = self._leaves.get(name, ("", {}))
+        known = Arguments({name: (str(value), 0)}).read(name, entry) if entry else None
+        return None if known is None else (path, known)

@@ -13,8 +13,9 @@ import re
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.arguments import Settings
 from receipts.ingest.evidence.json_bounds import JsonReader
-from receipts.ingest.evidence.literal import Brackets, flattened, integer, literal, number
+from receipts.ingest.evidence.literal import Brackets, flattened, integer, literal
 from receipts.ingest.evidence.reading import Reading
 
 _BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu")
@@ -63,13 +64,12 @@ _VERSION = re.compile(r"DeepSpeed info: version=([\w.+-]{1,60})")
 _OPTIMIZER = re.compile(r"DeepSpeed Basic Optimizer\s*=\s*(\w+)")
 _WORLD = re.compile(r"dist_world_size=(\d{1,9})|\bworld_rank=\d+, local_rank=\d+, world_size=(\d{1,9})")
 _OFFLOAD = re.compile(r"offload_(param|optimizer)=\w*\(?.{0,40}?device=[\"'<]?(?:\w+\.)?(cpu|nvme)")
-_OFFLOADED = re.compile(r"zero_optimization\.(offload_(?:param|optimizer))\.device")
 # Names that are printed otherwise than they are set.
 _PRINTED: Final = {"zero_optimization_stage": "zero_optimization.stage", "optimizer_name": "optimizer.type"}
 _JSON = re.compile(r"(?:print_user_config\].*|:print\]\s+)json = (\{.*)$")
 # What a launcher prints before each line, and a person may have left out of some.
 _WORKER = re.compile(r"^\s*[\w.-]{1,60}:\s(?=\s*[\"}\]])")
-_SIZES: Final = vocabulary.table("deepspeed")["configuration"]
+SETTINGS: Final = Settings("deepspeed")
 _DTYPES: Final = vocabulary.table("deepspeed")["words"]["dtypes"]
 
 
@@ -99,7 +99,7 @@ class DeepSpeedConfig:
             self._entry(match[1], match[2].strip(), line)
         for name, value in _MEMBER.findall(text):
             self.records += 1
-            self._whole(name, value, line)
+            self._setting(name, value, line)
         if match := _VERSION.search(text):
             self.records += 1
             self.reading.version = self.reading.version or match[1]
@@ -150,28 +150,15 @@ class DeepSpeedConfig:
     def _setting(self, name: str, value: Any, line: int) -> None:
         """One setting by its name in the user's JSON."""
         state, text = self.reading.state, f"{name} = {str(value)[:100]}"
-        if name in _SIZES:
-            self._whole(name, value, line)
-        elif name == "zero_optimization.stage" and (stage := integer(value)) in {0, 1, 2, 3}:
-            state("parallelism.strategy", f"zero{stage}" if stage else "ddp", text, line)
+        if stated := SETTINGS.read(name, value):
+            known = self.reading.stated.get(stated[0])
+            # The engine prints in small letters what the user wrote.
+            if known is None or str(known.value).lower() != str(stated[1]).lower():
+                state(*stated, text, line)
         elif value is True and name.removesuffix(".enabled") in _DTYPES:
             state("numerics.compute_dtype", _DTYPES[name.removesuffix(".enabled")], text, line)
-        elif value in ("cpu", "nvme") and (match := _OFFLOADED.fullmatch(name)):
-            state(f"features.zero_{match[1]}", value, text, line)
-        elif name == "optimizer.type" and isinstance(value, str) and value != "None":
-            # The engine prints in small letters what the user wrote.
-            known = self.reading.stated.get("numerics.optimizer")
-            if known is None or str(known.value).lower() != value[:60].lower():
-                state("numerics.optimizer", value[:60], text, line)
-        elif name == "optimizer.params.lr" and (rate := number(value)) is not None and rate >= 0:
-            state("numerics.learning_rate", rate, text, line)
         elif name == "steps_per_print" and (steps := integer(value)) is not None and steps >= 1:
             self.steps_per_print = steps
-
-    def _whole(self, name: str, value: Any, line: int) -> None:
-        number = integer(value)
-        if number is not None and number >= 1:
-            self.reading.state(_SIZES[name], number, f"{name} = {number}", line)
 
 
 def batch_size(reading: Reading) -> int | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from array import array
-from typing import Final
 
 from receipts.base.units import SECONDS
-from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.frameworks.deepspeed.configuration import SETTINGS
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.steps import MAX_STEPS
 
@@ -23,7 +22,6 @@ _OPERATOR = re.compile(r"^\s*(?:\S+:\s+)?([a-z]\w{2,60})\s*$")
 _LATENCY = re.compile(r"\b(fwd|bwd|step|iter) latency:\s+([\d.]{1,12}) (s|ms|us)\b")
 _PROFILED = re.compile(r"Profile Summary at step (\d{1,12})")
 _SETTING = re.compile(r"(?<!\w)(world size|data parallel size|batch size per GPU):\s{2,80}(\d{1,9})\s*$")
-_PATHS: Final = vocabulary.table("deepspeed")["configuration"]
 
 
 def timers(text: str, reading: Reading) -> bool:
@@ -44,8 +42,8 @@ def profile(text: str, reading: Reading, line: int) -> int | None:
     if match := _PROFILED.search(text):
         return int(match[1])
     if match := _SETTING.search(text):
-        if int(match[2]):
-            reading.state(_PATHS[match[1]], int(match[2]), f"{match[1]}: {match[2]}", line)
+        if stated := SETTINGS.read(match[1], match[2]):
+            reading.state(*stated, f"{match[1]}: {match[2]}", line)
     elif match := _LATENCY.search(text):
         reading.time(f"flops_profiler.{match[1]}", _number(match[2], SECONDS[match[3]]))
     return None

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.arguments import Settings
+from receipts.ingest.evidence.literal import integer
 from receipts.ingest.evidence.numbers import FIGURE, number
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 from receipts.ingest.evidence.record import Form, RecordRows
@@ -28,8 +30,7 @@ _BATCH = re.compile(
     r"batch_size B=(\d{1,9}) \* seq_len T=(\d{1,9}) \* num_processes=(\d{1,9}) and total_batch_size=(\d{1,12})"
 )
 _ACCUMULATION = re.compile(r"setting grad_accum_steps=(\d{1,9})")
-_WHOLE: Final = 2**53
-_CONFIGURATION: Final = vocabulary.table("llm_c")["configuration"]
+_SETTINGS: Final = Settings("llm_c")
 
 
 class LlmC(RecordReader):
@@ -140,21 +141,12 @@ class LlmC(RecordReader):
             self.reading.counters["tokens_per_step"] = tokens
 
     def _table(self, name: str, word: str, line: int) -> None:
-        value = number(word)
-        text = f"{name} | {word}"
-        whole = value is not None and value.is_integer() and 1 <= value < _WHOLE
-        if name in _CONFIGURATION and whole:
+        if stated := _SETTINGS.read(name, word):
             # Names that end in its symbol are its own: a log that ends before the first step has its table.
             self._lines += name[-1].isupper()
-            self.reading.state(_CONFIGURATION[name], int(value or 0), text, line)
-        elif name == "total batch size" and whole:
-            self.reading.counters["tokens_per_step"] = int(value or 0)
-        elif name == "device":
-            self.reading.state("hardware.accelerator", word, text, line)
-        elif name == "precision" and word.upper() in ("BF16", "FP16", "FP32", "TF32"):
-            self.reading.state("numerics.compute_dtype", word.lower(), text, line)
-        elif name == "recompute" and value is not None:
-            self.reading.state("numerics.recompute", "none" if value == 0 else f"level {word}", text, line)
+            self.reading.state(*stated, f"{name} | {word}", line)
+        elif name == "total batch size" and (tokens := integer(word)):
+            self.reading.counters["tokens_per_step"] = tokens
 
 
 READERS = (LlmC,)

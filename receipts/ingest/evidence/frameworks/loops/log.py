@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.arguments import Settings
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.numbers import number as parse
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
@@ -21,7 +21,6 @@ from receipts.ingest.evidence.records import STEP, RecordReader
 _CELL: Final = rf"(?<![\w/.(-])(?P<label>[A-Za-z][\w/.-]{{0,80}})['\"]?(?: ?[:=] ?| )['\"]?(?P<word>{FIGURE})"
 _METRIC: Final = r"^\s{1,20}(?P<label>[A-Za-z][^=:]{1,100}?)\s?[=:]\s?(?P<word>\S{1,40})\s*$"
 _MAX_METRICS: Final = 2000
-_LARGEST: Final = 1e18
 
 
 class LoopLog(RecordReader):
@@ -61,7 +60,7 @@ class BlockLoop(LoopLog):
     forms = ()
     head: ClassVar[re.Pattern[str]]
     metric: ClassVar[re.Pattern[str]]
-    settings: ClassVar[Mapping[str, str]]
+    settings: ClassVar[Settings]
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,8 +79,8 @@ class BlockLoop(LoopLog):
             label, value = match["label"], parse(match["word"])
             if value is not None and (known := self.label(label)) is not None:
                 self._figures.setdefault(known.field, value / known.divisor)
-            elif value is not None and label in self.settings and 1 <= value < _LARGEST and value == int(value):
-                self.reading.state(self.settings[label], int(value), f"{label}: {value:.0f}", number)
+            elif stated := self.settings.read(label, match["word"]):
+                self.reading.state(*stated, f"{label}: {stated[1]}", number)
             return
         self._end()
         if match := self.head.search(text):
@@ -117,8 +116,7 @@ def reader(name: str) -> type[LoopLog]:
     head = re.compile(record["head"])
     settings["memory"] = re.compile(record["memory"].replace("FIGURE", FIGURE)) if "memory" in record else None
     if record.get("below"):
-        below = {"head": head, "metric": re.compile(record.get("metric", _METRIC))}
-        below["settings"] = vocabulary.table(name).get("configuration", {})
+        below = {"head": head, "metric": re.compile(record.get("metric", _METRIC)), "settings": Settings(name)}
         return type(name, (BlockLoop,), settings | below)
     cells = re.compile(record.get("cells", _CELL).replace("FIGURE", FIGURE), re.IGNORECASE)
     return type(name, (LoopLog,), settings | {"forms": (Form(head, (cells,)),)})

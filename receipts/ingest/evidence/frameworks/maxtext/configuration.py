@@ -64,11 +64,6 @@ class Parameters(Arguments):
         enumeration = _ENUMERATION.fullmatch(text or "")
         return enumeration[1].lower() if enumeration else text
 
-    def integer(self, name: str) -> int | None:
-        """A whole number, also as ``12.0``."""
-        value = self.real(name)
-        return int(value) if value is not None and value.is_integer() and abs(value) < 2**53 else None
-
     def flag(self, name: str) -> bool | None:
         """True or false; 0 and 1 are numbers."""
         return {"true": True, "false": False}.get((self.text(name) or "").lower())
@@ -100,7 +95,7 @@ def state(reading: Reading, config: Parameters, devices: int | None, shape: tupl
     """State what the parameters and the mesh (``shape`` over ``mesh_axes``) say, by the receipt's paths."""
     leaves = Leaves(reading, config)
     for path, entry in _TABLE["arguments"].items():
-        leaves.read(path, entry["kind"], entry["names"])
+        leaves.read(path, entry)
     # A matrix for each activation, and one back.
     activations = config.items("mlp_activations")
     leaves.put("model.ffn_projections", len(activations) + 1 if activations else None, "mlp_activations")

@@ -29,7 +29,7 @@ def state(reading: Reading, values: dict[str, tuple[str, int]], record: str = ""
     }
     for path, entry in _TABLE["arguments"].items():
         if not idle.get(entry.get("idle_unless"), False):
-            leaves.read(path, entry["kind"], entry["names"])
+            leaves.read(path, entry)
     _virtual_pipeline(leaves)
     _sharding(leaves)
     megatron_model.state(leaves)

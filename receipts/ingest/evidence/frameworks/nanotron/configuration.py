@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.literal import integer, number
+from receipts.ingest.evidence.arguments import Settings
 from receipts.ingest.evidence.reading import Reading
 
-_ARGUMENTS: Final = vocabulary.table("nanotron")["configuration"]
+_SETTINGS: Final = Settings("nanotron")
 _BLOCKS: Final = ("ParallelismArgs(", "TokensArgs(", "OptimizerArgs(", "GeneralArgs(", "LlamaConfig(", "Qwen2Config(")
 _ARGUMENT = re.compile(r"(?<![\w.])(\w{1,60})=([\w.+'\"-]{1,80})")
 _PREFIX = re.compile(r"^.{0,120}?\[(?:INFO|WARNING|DEBUG)[^\]]{0,120}\]:\s?")
@@ -64,10 +63,8 @@ class NanotronConfig:
     def _section(self, text: str, line: int) -> bool:
         """A line of the configuration file: a section, or one of the settings that stand deeper below it."""
         match = _SETTING.match(text)
-        if match is not None and (path := _ARGUMENTS.get(match[2])) is not None and len(match[1]) > self._margin:
-            whole = integer(match[3])
-            if whole is not None and whole >= 1:
-                self.reading.state(path, whole, match[0].strip(), line)
+        if match is not None and len(match[1]) > self._margin:
+            self._setting(match[2], match[3], match[0].strip(), line)
         if (section := _SECTION.match(text)) is not None:
             self._margin = len(section[1])
         self.inside += 1
@@ -83,19 +80,7 @@ class NanotronConfig:
             self.records += 1
             self.started = True
         for name, word in _ARGUMENT.findall(text):
-            value = word.strip("'\"")
-            if (path := _ARGUMENTS.get(name)) is not None:
-                whole = integer(value)
-                if whole is not None and whole >= (0 if name == "seed" else 1):
-                    self.reading.state(path, whole, f"{name}={whole}", line)
-            elif name == "recompute_layer":
-                self.reading.state("numerics.recompute", "full" if value == "True" else "none", f"{name}={value}", line)
-            elif name == "zero_stage" and value in ("0", "1", "2", "3"):
-                self.reading.state(
-                    "parallelism.strategy", f"zero{value}" if value != "0" else "ddp", f"zero_stage={value}", line
-                )
-            elif name == "learning_rate" and (rate := number(value)) is not None and rate >= 0:
-                self.reading.state("numerics.learning_rate", rate, f"{name}={value}", line)
+            self._setting(name, word, f"{name}={word}", line)
         self._depth += text.count("(") - text.count(")")
         self.inside += 1
         if self._depth <= 0 or self.inside > _MAX_BLOCK:
@@ -106,8 +91,11 @@ class NanotronConfig:
         self.records += 1
         self.started = True
         cells = {name: int(value) for name, value in _CELL.findall(text)}
-        for name, path in _ARGUMENTS.items():
-            if cells.get(name, 0) >= 1:
-                self.reading.state(path, cells[name], f"{name}: {cells[name]}", line)
+        for name, value in cells.items():
+            self._setting(name, value, f"{name}: {value}", line)
         if "start_iteration_step" in cells:
             self.first_step = cells["start_iteration_step"] + 1
+
+    def _setting(self, name: str, value: str | int, text: str, line: int) -> None:
+        if stated := _SETTINGS.read(name, value):
+            self.reading.state(*stated, text, line)

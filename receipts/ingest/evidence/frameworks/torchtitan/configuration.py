@@ -11,17 +11,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.arguments import Settings
 from receipts.ingest.evidence.literal import flattened, integer, literal, number
 from receipts.ingest.evidence.numbers import size
 from receipts.ingest.evidence.reading import Reading
 from receipts.receipt.dtypes import dtype
 
 _AXES, _MODEL = (vocabulary.table("torchtitan")["configuration"][kind] for kind in ("mesh", "model"))
-_SETTINGS: Final = {
-    name: (path, entry["kind"])
-    for path, entry in vocabulary.table("torchtitan")["arguments"].items()
-    for name in entry["names"]
-}
+_SETTINGS: Final = Settings("torchtitan")
 # Several of these together say one thing: `_flavour`.
 _TOGETHER: Final = ("model", "activation_checkpoint")
 _TRAINER: Final = (
@@ -211,18 +208,11 @@ class TorchtitanConfig:
 
     def _setting(self, section: str, leaf: str, value: Any, text: str, line: int, say: Callable[..., None]) -> None:
         """One setting of the job's configuration, whatever printed it; a value below one means *automatic*."""
-        path, kind = _SETTINGS.get(f"{section}.{leaf}", ("", ""))
-        if kind in ("count", "ordinal"):
-            self._whole(path, value, text, line, say)
-        elif kind == "amount" and (rate := number(value)) is not None:
-            say(path, rate, f"{text} = {value}", line)
-        elif kind and section not in _TOGETHER and isinstance(value, str) and value:
-            say(path, dtype(value) or value, f"{text} = {value}", line)
+        if section not in _TOGETHER and (stated := _SETTINGS.read(f"{section}.{leaf}", value)):
+            say(*stated, f"{text} = {value}", line)
         elif section == "metrics" and leaf == "log_freq":
             interval = integer(value)
             self.reading.steps.interval = interval if interval and interval > 0 else None
-        elif f"{section}.{leaf}" in ("compile.enable", "training.compile") and isinstance(value, bool):
-            say("compile.posture", "regional" if value else "eager", f"{text} = {value}", line)
 
     def _flavour(self, flat: dict[str, Any], line: int) -> None:
         mode, option = flat.get("activation_checkpoint.mode"), flat.get("activation_checkpoint.selective_ac_option")

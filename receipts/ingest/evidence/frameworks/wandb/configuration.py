@@ -41,7 +41,7 @@ def state(reading: Reading, config: Mapping[str, Any], record: str = "") -> bool
         return True
     leaves = Leaves(reading, Arguments(settings), record)
     for path, entry in table(known)["arguments"].items():
-        leaves.read(path, entry["kind"], entry["names"])
+        leaves.read(path, entry)
     for name in ("bf16", "fp16"):
         if leaves.arguments.flag(name):
             leaves.put("numerics.compute_dtype", name, name)
