@@ -21,12 +21,11 @@ def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> lis
     """Rows by lane, the proven results of a lane first; see `page`. An unknown lane has none."""
     from receipts.publish.report.best import frontiers, stated
     from receipts.publish.report.reader import ReportReader
-    from receipts.publish.report.replicates import Replicates
 
     now, lanes = datetime.now(UTC), list(dict.fromkeys(lanes))
     with store.one_state():
         reader = ReportReader(store, rulebook, now, lanes, now)
-        proven = [best.now for held in frontiers(reader, (), Replicates(reader)).by_lane.values() for best in held]
+        proven = [best.now for held in frontiers(reader, ()).by_lane.values() for best in held]
         rows = [_row(item, proven=True) for item in proven]
         rows += [_row(item, proven=False) for item in stated(_reported(reader, lanes))]
     return sorted(rows, key=lambda row: row["lane"])

@@ -116,19 +116,20 @@ def test_failures_of_one_shape_are_one_cause_with_what_was_asked_for_and_what_th
     assert cause.cost.chip_seconds == pytest.approx(2 * 260, abs=1)
 
 
-def test_failures_of_other_shapes_or_messages_are_other_causes_and_earlier_ones_are_named(tmp_path: Path) -> None:
+def test_failures_of_other_shapes_or_messages_are_other_causes_and_known_ones_are_named_once(tmp_path: Path) -> None:
     crash: dict[str, Any] = {"run__outcome": "crash", "run__exit_code": 1, "failure": {"message": "lost a link"}}
     with open_store(str(tmp_path / "causes.sqlite")) as made:
         section.put(made, [section.known_failure(-9, "before"), section.known_failure(1, "again")])
         section.put(made, [section.known_failure(2, "larger", batch__micro_batch=16, batch__accumulation=1)])
         section.put(made, [section.launch("a", 3, **crash), section.launch("b", 4, numerics__learning_rate=5, **crash)])
-        found = section.report(made).sections.failures
+        sections = section.report(made).sections
+    found = sections.failures
     assert [(item.launches, failures.named(item)) for item in found.causes] == [
         (2, "crash: lost a link"),
         (1, "OOM at 4,096 × micro batch 16, 8 × h200-sxm"),
         (1, "OOM at 4,096 × micro batch 8, 8 × h200-sxm"),
     ]
-    assert [[ref.name for ref in item.earlier] for item in found.causes] == [[], [], ["before"]]
+    assert [(item.first.name, item.times) for item in sections.repeats.found] == [("before", 2), ("a", 2)]
 
 
 def test_a_run_that_left_its_path_is_an_incident(data: WeekData) -> None:

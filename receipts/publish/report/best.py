@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 from receipts.metrics.reading import Taint
 from receipts.publish.report.neighbours import PROVENANCES
 from receipts.publish.report.reader import Item, ReportReader
-from receipts.publish.report.replicates import Replicates
 from receipts.store.query.reports import SHAPE
 
 if TYPE_CHECKING:
@@ -56,9 +55,9 @@ class Frontiers:
     undecided: Mapping[str, int]
 
 
-def frontiers(reader: ReportReader, items: Sequence[Item], replicates: Replicates) -> Frontiers:
+def frontiers(reader: ReportReader, items: Sequence[Item]) -> Frontiers:
     """The best valid results of each shape, whenever they ran. ``items`` are those that stand of the interval."""
-    before, undecided = _Before(reader, replicates).search()
+    before, undecided = _Before(reader).search()
     rows = shapes(item.entry for item in items)
     valid = {item.entry.id: item for item in items if is_valid(item)}
     by_lane: dict[str, list[Best]] = defaultdict(list)
@@ -67,8 +66,8 @@ def frontiers(reader: ReportReader, items: Sequence[Item], replicates: Replicate
         new = [valid[row.id] for row in rows.get(shape, ()) if row.id in valid]
         every = sorted((*earlier, *new), key=_order_of_rate)
         if every:
-            best = _best(every, replicates)
-            held = _best(earlier, replicates, reader.since) if earlier else None
+            best = _best(every, reader)
+            held = _best(earlier, reader, reader.since) if earlier else None
             peak = every[0] if rate(every[0].entry) > rate(best.entry) else None
             by_lane[best.entry.lane].append(Best(best, held, peak))
     for held_by_lane in by_lane.values():
@@ -76,18 +75,17 @@ def frontiers(reader: ReportReader, items: Sequence[Item], replicates: Replicate
     return Frontiers(dict(by_lane), undecided)
 
 
-def _best(ordered: Sequence[Item], replicates: Replicates, until: datetime | None = None) -> Item:
+def _best(ordered: Sequence[Item], reader: ReportReader, until: datetime | None = None) -> Item:
     """The fastest that is repeated, else the fastest."""
-    repeated = (item for item in ordered[:REPEATS] if replicates.is_repeated(item.entry, until))
+    repeated = (item for item in ordered[:REPEATS] if reader.is_repeated(item.entry, until))
     return next(repeated, ordered[0])
 
 
 class _Before:
     """Looks for the best valid launches of each shape before the interval."""
 
-    def __init__(self, reader: ReportReader, replicates: Replicates) -> None:
+    def __init__(self, reader: ReportReader) -> None:
         self._reader = reader
-        self._replicates = replicates
         self._valid: dict[Shape, list[Item]] = {}
         self._settled: set[Shape] = set()
 
@@ -128,11 +126,11 @@ class _Before:
         if shape not in self._valid:
             yield from rows
         elif shape not in self._settled:
-            yield from (row for row in rows if self._replicates.is_repeated(row, self._reader.since))
+            yield from (row for row in rows if self._reader.is_repeated(row, self._reader.since))
 
     def _take(self, shape: Shape, item: Item) -> None:
         self._valid.setdefault(shape, []).append(item)
-        if self._replicates.is_repeated(item.entry, self._reader.since):
+        if self._reader.is_repeated(item.entry, self._reader.since):
             self._settled.add(shape)
 
     def _is_settled(self, rows: Mapping[Shape, Sequence[Entry]], most: int) -> bool:

@@ -21,7 +21,6 @@ from receipts.publish.report.neighbours import eligible
 from receipts.publish.report.pairs import Pairs, cut, feature_lost, pairs, refusals, waiting
 from receipts.publish.report.reader import Item, ReportReader, order
 from receipts.publish.report.ref import refs_in
-from receipts.publish.report.replicates import Replicates
 from receipts.publish.report.sections.checks import noise
 from receipts.publish.report.sections.gathered import drawn, gather
 from receipts.publish.report.sections.memory import headroom
@@ -65,15 +64,14 @@ def _collected(
     _check_lanes(lanes, rulebook, reader)
     rows = reader.rows
     items = reader.items(row for row in rows if row.stands)
-    replicates = Replicates(reader)
-    best = frontiers(reader, items, replicates)
+    best = frontiers(reader, items)
     links = Links(reader, [item for item in items if eligible(item.entry)])
     paired = pairs(links, {one.now.entry.id for held in best.by_lane.values() for one in held if one.moved})
     if lost := feature_lost(paired, rulebook.rules) - reader.left_out:
         reader.left_out.update(lost)
-        best = frontiers(reader, items, replicates)
+        best = frontiers(reader, items)
     names = sorted({*(row.lane for row in rows), *best.by_lane, *best.undecided})
-    weeks = tuple(_lane(_Gathered(reader, rows, items, best, links, paired, replicates), name) for name in names)
+    weeks = tuple(_lane(_Gathered(reader, rows, items, best, links, paired), name) for name in names)
     tightest, tightest_more = headroom(reader, items, MOST_CHIPS)
     end = min(as_of + timedelta(microseconds=1), week.until)
     gathered = gather(reader, (week.since, end), lanes, weeks, items)
@@ -97,7 +95,7 @@ def _collected(
         judged=0,
         last_week=None if rows else _last_week(reader),
         sections=gathered,
-        drawn=drawn(reader, weeks, tightest, end, replicates),
+        drawn=drawn(reader, weeks, tightest, end),
     )
     return _with_receipts(data, reader), Basis(tuple(_looked(reader)), paired.by_lane)
 
@@ -146,11 +144,10 @@ class _Gathered(NamedTuple):
     best: Frontiers
     links: Links
     pairs: Pairs
-    replicates: Replicates
 
     def launches(self, item: Item) -> int:
         """Valid launches of a result's configuration."""
-        return len(self.replicates.rates(item.entry))
+        return len(self.reader.rates(item.entry))
 
 
 def _lane(of: _Gathered, name: str) -> LaneWeek:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from receipts.publish.pictures.sequence import Grade
     from receipts.publish.report.data import BestResult, LaneWeek
     from receipts.publish.report.reader import ReportReader
-    from receipts.publish.report.replicates import Replicates
     from receipts.publish.report.sections.ceilings import Ceilings
     from receipts.store import Entry
 
@@ -40,11 +39,11 @@ class RepeatedResult:
     high: float | None
 
 
-def repeated(reader: ReportReader, results: Sequence[BestResult], replicates: Replicates) -> tuple[RepeatedResult, ...]:
+def repeated(reader: ReportReader, results: Sequence[BestResult]) -> tuple[RepeatedResult, ...]:
     """The launches beside each of these results."""
     ids = [item.receipt.id for item in results]
     rows = {row.id: row for row in reader.stored.entries(ids)} if ids else {}
-    return tuple(_repeated(rows[name], replicates.rates(rows[name])) for name in ids if name in rows)
+    return tuple(_repeated(rows[name], reader.rates(rows[name])) for name in ids if name in rows)
 
 
 def _repeated(row: Entry, rates: Sequence[float]) -> RepeatedResult:

@@ -10,9 +10,9 @@ from typing import TypeVar
 from receipts.axes.lineage import Versions, ran_on
 from receipts.axes.shape import DEPTH, PATTERN
 from receipts.publish.page import Cell, Section, table_of
-from receipts.publish.report.page import joined, link, links, listed, more
-from receipts.publish.report.reader import FAILED, Item, ReportReader
-from receipts.publish.report.ref import Ref, ref_of
+from receipts.publish.report.page import joined, links, listed, more
+from receipts.publish.report.reader import FAILED, Item
+from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.cost import Cost, cost, spent
 from receipts.publish.text import NOTE, UNKNOWN, amount, plain
 from receipts.receipt.memory import Failure
@@ -20,7 +20,6 @@ from receipts.receipt.memory import Failure
 MOST = 40  # causes
 MOST_READ = 400  # failed launches whose messages are read; the others are grouped by their shape
 MOST_NAMED = 6
-MOST_EARLIER = 3
 MOST_TEXTS = 3
 WHEELS = ("torch", "torch_xla", "libtpu", "jax", "transformer_engine", "megatron-core", "deepspeed")
 _T = TypeVar("_T")
@@ -33,7 +32,7 @@ class FailureCause:
     `models` are patterns with their depth, `software` the wheels that decide most and the lineage that they make,
     `attempts` the rungs of the ladder that were tried after, each with its launch. `texts` are what the launches
     printed, `phases` and `classes` where and how they failed. The bytes are the largest that a launch asked for and the
-    smallest limit. `earlier` launches of the same signature had failed before.
+    smallest limit.
     """
 
     lane: str
@@ -55,7 +54,6 @@ class FailureCause:
     limit_bytes: int | None
     receipts: tuple[Ref, ...]
     receipts_more: int
-    earlier: tuple[Ref, ...]
     cost: Cost
 
 
@@ -69,14 +67,14 @@ class Failures:
     cost: Cost
 
 
-def failures(reader: ReportReader, items: Iterable[Item]) -> Failures:
+def failures(items: Iterable[Item]) -> Failures:
     """The launches that failed, by cause."""
     failed = [item for item in items if item.entry.outcome in FAILED]
     groups: dict[tuple[object, ...], list[Item]] = defaultdict(list)
     for place, item in enumerate(failed):
         groups[_cause(item, read=place < MOST_READ)].append(item)
     ordered = sorted(groups.items(), key=lambda one: (-len(one[1]), *map(str, one[0])))
-    causes = tuple(_failure(reader, items) for _, items in ordered[:MOST])
+    causes = tuple(_failure(items) for _, items in ordered[:MOST])
     return Failures(len(failed), causes, max(0, len(ordered) - MOST), cost(item.entry for item in failed))
 
 
@@ -93,14 +91,12 @@ def _text(item: Item) -> str:
     return " · ".join(part for part in (failure.operator, failure.message) if part) if failure is not None else ""
 
 
-def _failure(reader: ReportReader, items: Sequence[Item]) -> FailureCause:
+def _failure(items: Sequence[Item]) -> FailureCause:
     rows = [item.entry for item in items]
     shown = items[:MOST_READ]
     stated = [item.parsed.receipt.failure for item in shown]
     known = [item for item in stated if item is not None]
     texts = dict.fromkeys(filter(None, map(_text, shown)))
-    earlier = map(ref_of, reader.failed_before(rows[0], MOST_EARLIER))
-    own = {row.id for row in rows}
     chips = {item.chip for item in known if item.chip is not None}
     return FailureCause(
         lane=rows[0].lane,
@@ -122,7 +118,6 @@ def _failure(reader: ReportReader, items: Sequence[Item]) -> FailureCause:
         limit_bytes=min((item.limit_bytes for item in known if item.limit_bytes is not None), default=None),
         receipts=tuple(item.ref for item in items[:MOST_NAMED]),
         receipts_more=max(0, len(items) - MOST_NAMED),
-        earlier=tuple(ref for ref in earlier if ref.id not in own),
         cost=cost(rows),
     )
 
@@ -189,7 +184,6 @@ def section(known: Failures) -> Section | str:
 def _cells(item: FailureCause, lane: str) -> tuple[Cell, ...]:
     how = [*item.phases, *item.classes]
     texts = joined(((plain(text, NOTE),) for text in item.texts), "; ") or (UNKNOWN,)
-    again: Cell = ("; failed before with this signature: ", *joined(map(link, item.earlier))) if item.earlier else ()
     # The versions alone: R305 tells what they depart from, once for all.
     versions = dict.fromkeys(text.partition("; ")[0] for text in item.software if text.startswith(WHEELS))
     name = named(replace(item, texts=()))  # what it printed has a column
@@ -200,7 +194,7 @@ def _cells(item: FailureCause, lane: str) -> tuple[Cell, ...]:
         (", ".join(name.replace("_", " ") for name in how) or UNKNOWN,),
         (amount(item.requested_bytes),),
         (amount(item.limit_bytes),),
-        (*texts, *again),
+        texts,
         *(joined(((plain(text, NOTE),) for text in some), "; ") for some in (item.models, versions, item.attempts)),
         (spent(item.cost),),
         links(item.receipts, more=item.receipts_more),

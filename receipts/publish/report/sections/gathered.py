@@ -27,7 +27,6 @@ from receipts.publish.report.week import Week
 if TYPE_CHECKING:
     from receipts.publish.report.data import LaneWeek
     from receipts.publish.report.reader import Item, ReportReader
-    from receipts.publish.report.replicates import Replicates
     from receipts.publish.report.sections.memory import Headroom
     from receipts.store.history.incidents import Incident
 
@@ -68,7 +67,7 @@ def gather(
         claims=claims(judged),
         regressions=regressions(store, until, only),
         incidents=incidents(items),
-        failures=failures(reader, items),
+        failures=failures(items),
         repeats=repeats(store, (item.entry for item in items if item.entry.outcome in FAILED), until),
         intake=intake(store, items, chronicle, only),
         ceilings={lane.name: ceilings(store, lane.name, until=until, most=MOST) for lane in lanes},
@@ -93,15 +92,13 @@ class Drawn:
     chips: tuple[Chips, ...]
 
 
-def drawn(
-    reader: ReportReader, lanes: Sequence[LaneWeek], headroom: Sequence[Headroom], end: datetime, replicates: Replicates
-) -> Drawn:
+def drawn(reader: ReportReader, lanes: Sequence[LaneWeek], headroom: Sequence[Headroom], end: datetime) -> Drawn:
     """Gather it for an interval that ends at a moment, the latter left out."""
     return Drawn(
         lanes={
             lane.name: LanePictures(
                 week=str(Week.of(end - timedelta(microseconds=1))),
-                repeated=repeated(reader, (*lane.frontier, *lane.peaks), replicates),
+                repeated=repeated(reader, (*lane.frontier, *lane.peaks)),
                 courses=courses(reader, lane.name, lane.frontier, end),
                 compared=compared(reader, (*lane.accepted, *lane.inconclusive)),
             )
