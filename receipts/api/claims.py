@@ -55,9 +55,9 @@ def as_data(rows: Sequence[Judged]) -> list[dict[str, Any]]:
 
 def page(rows: Sequence[dict[str, Any]]) -> Page:
     """A row for each claim."""
-    from receipts.publish.page import Column, Page, Section, Table, row
+    from receipts.base.units import counted
+    from receipts.publish.page import Page, Section, table_of
 
-    columns = (Column("claim"), Column("status"), Column("says", cut=True))
-    lines = tuple(row(item["claim"], item["status"], item["text"]) for item in rows)
-    sections = (Section("claims", "", tables=(Table("Claims", columns, lines, empty="no claims"),)),)
-    return Page("Claims", (f"{len(rows)} claim{'' if len(rows) == 1 else 's'}",), sections=sections)
+    lines = ((item["claim"], item["status"], item["text"]) for item in rows)
+    table = table_of("Claims", "claim | status | says…", lines, empty="no claims")
+    return Page("Claims", (counted(len(rows), "claim"),), sections=(Section("claims", "", tables=(table,)),))

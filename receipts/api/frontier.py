@@ -87,23 +87,16 @@ def page(rows: Sequence[dict[str, Any]]) -> Page:
 
 def _table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
     from receipts import metrics
-    from receipts.publish.page import RUN, Column, Link, Table, row
+    from receipts.publish.page import RUN, Link, table_of
     from receipts.publish.readings import number, unit
 
     rate, mfu, peak = (metrics.get(name) for name in ("tokens_per_second_per_chip", "mfu", "peak_bytes"))
-    columns = (
-        Column("receipt"),
-        Column("model", rank=2),
-        Column("chips", rank=3),
-        Column("sequence", numeric=True, rank=4),
-        Column("rate", unit(rate), numeric=True),
-        Column("MFU", numeric=True, rank=5),
-        Column("peak", unit(peak), numeric=True, rank=6),
-        Column("ran", numeric=True, rank=7),
-        Column("label", cut=True),
+    header = (
+        f"receipt | model ^2 | chips ^3 | #sequence ^4 | rate [{unit(rate)}] | #MFU ^5 | peak [{unit(peak)}] ^6"
+        " | #ran ^7 | label…"
     )
-    lines = [
-        row(
+    lines = (
+        (
             Link(item["receipt"][:12], f"{RUN}{item['receipt']}"),
             item["model"] or "~",
             f"{item['chips'] or '?'} × {item['accelerator'] or '?'}",
@@ -115,5 +108,5 @@ def _table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
             item["label"],
         )
         for item in rows
-    ]
-    return Table(title, columns, tuple(lines))
+    )
+    return table_of(title, header, lines)

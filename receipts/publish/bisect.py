@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from receipts.publish.page import Page, Section, table_of
+from receipts.publish.page import Page, Section, points_of, table_of
 from receipts.publish.readings import NONE, ends, signed
 from receipts.publish.words import words
 
@@ -23,8 +23,7 @@ def page(seen: Bisected) -> Page:
     table = table_of("", "moved… | launch… ^2 | #change | 95 % interval ^1 | outcome", rows)
     sections = [Section("steps", say("steps"), tables=(table,))] if table.rows else []
     if seen.avoided:
-        points = tuple((name, ((why,),)) for name, why in seen.avoided)
-        sections.append(Section("avoided", say("avoided"), points=points))
+        sections.append(Section("avoided", say("avoided"), points=points_of(seen.avoided)))
     title = say("title", n=len(seen.axes))
     return Page(title, headline=(headline(seen),), lead=tuple(lead), sections=tuple(sections))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.base.units import counted
-from receipts.publish.page import Cell, Figure, Mark, Page, Row, Section, Table, heads, marked, row, table_of
+from receipts.publish.page import Cell, Figure, Mark, Page, Section, Table, lines_of, marked, points_of, table_of
 from receipts.publish.readings import effect_word, moved, signed
 from receipts.publish.text import short
 from receipts.publish.words import Words, words
@@ -96,7 +96,7 @@ def _chain(bridge: Bridge, say: Words) -> Iterator[Section]:
 
 
 def _waterfall(bridge: Bridge, chain: Chain, say: Words) -> Table:
-    columns = heads(
+    header = (
         "axis | from → to ^2 | #gain | #cumulative ^3 | 95 % interval ^1 | verdict | receipt ^4 | #launches ^5"
         " | label… ^6"
     )
@@ -105,23 +105,23 @@ def _waterfall(bridge: Bridge, chain: Chain, say: Words) -> Table:
     if len(rows) > 1:
         end = bridge.b
         total = (_gain(bridge.total), "", _interval(bridge.total), "", end.parsed.id[:12], str(len(end.launches)))
-        rows.append(row(say("total"), "", *total, end.name))
+        rows.append((say("total"), "", *total, end.name))
         after += [say("own_interval")] if _interval(bridge.total) != NONE else []
     if bridge.total is not None and not bridge.total.measured:
         after.append(say("stated"))
     for number, hop in enumerate(chain, 1):
         if (order := _ordered(hop, say)) is not None:
             after.append(say("hop", n=number, text=order))
-    return Table("", columns, tuple(rows), tuple(after))
+    return table_of("", header, rows, tuple(after))
 
 
-def _step(chain: Chain, hop: Hop) -> Row:
+def _step(chain: Chain, hop: Hop) -> tuple[str, ...]:
     start, here = chain[0].a.values.place, hop.b.values.place
     so_far = percent(here - start) if start is not None and here is not None else NONE
     effect = effect_word(hop.verdict.headline) if hop.verdict.headline is not None else hop.verdict.effect
     verdict = effect if hop.accepted else f"{hop.verdict.status}, {effect}"
     end = hop.b
-    return row(
+    return (
         hop.axis,
         moved(hop.members),
         _gain(hop.gain),
@@ -161,10 +161,10 @@ def _axes(bridge: Bridge, say: Words) -> Iterator[Section]:
         title = say("ranges_of_more" if bridge.more else "ranges", n=len(bridge.chains))
         yield Section("ranges", title, tables=(table_of("", "axis | #least | #most", rows),))
     if bridge.interactions:
-        cells = tuple((_interaction(item, say),) for item in bridge.interactions[:MOST_SHOWN])
+        shown = [_interaction(item, say) for item in bridge.interactions[:MOST_SHOWN]]
         rest = len(bridge.interactions) - MOST_SHOWN
-        cells += ((say("weaker", n=rest),),) if rest > 0 else ()
-        yield Section("interactions", say("interactions"), points=(("", (*cells, (say("unadjusted"),))),))
+        shown += [say("weaker", n=rest)] if rest > 0 else []
+        yield Section("interactions", say("interactions"), points=lines_of([*shown, say("unadjusted")]))
 
 
 def _interaction(item: Interaction, say: Words) -> str:
@@ -189,10 +189,10 @@ def _hops(bridge: Bridge, say: Words) -> Iterator[Section]:
     for status in ("rejected", "inconclusive"):
         hops = [hop for hop in bridge.refused if hop.verdict.status == status]
         if hops:
-            points = [(f"{hop.a.name} → {hop.b.name} ({hop.axis})", ((hop.reason,),)) for hop in hops[:MOST_SHOWN]]
+            points = points_of((f"{hop.a.name} → {hop.b.name} ({hop.axis})", hop.reason) for hop in hops[:MOST_SHOWN])
             rest = len(hops) - MOST_SHOWN
             sentences = (say("more_hops", n=rest),) if rest > 0 else ()
-            yield Section(status, say(status), sentences, tuple(points))
+            yield Section(status, say(status), sentences, points)
 
 
 def _missing(route: Route, say: Words) -> Section:
@@ -200,9 +200,9 @@ def _missing(route: Route, say: Words) -> Section:
     parts = [say("new", n=new)] if new else []
     parts += [say("again", n=again)] if again else []
     legs = " · ".join(say("leg", axis=leg.axis, to=leg.b, state=leg.state) for leg in route.legs)
-    points = [(run.label, ((_run(run, say),),)) for run in route.runs]
-    points += [(say("avoided"), ((f"{label}: {why}",),)) for label, why in route.avoided]
-    return Section("missing", say("missing", runs=say("and").join(parts)), (say("legs", legs=legs),), tuple(points))
+    runs = points_of((run.label, _run(run, say)) for run in route.runs)
+    avoided = points_of((say("avoided"), f"{label}: {why}") for label, why in route.avoided)
+    return Section("missing", say("missing", runs=say("and").join(parts)), (say("legs", legs=legs),), runs + avoided)
 
 
 def _run(run: MissingRun, say: Words) -> str:

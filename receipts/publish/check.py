@@ -44,7 +44,7 @@ def page(verdict: ReceiptVerdict, source: str, *, missing: bool = False) -> Page
 
 def line(verdict: ReceiptVerdict) -> Cell:
     """The verdict in one line, after the receipt's name."""
-    return (f"{verdict.label or verdict.receipt[:12]}: ", *_status(verdict))
+    return (f"{verdict.label or verdict.receipt[:12]}: ", *status(verdict))
 
 
 def _why(verdict: ReceiptVerdict, groups: Grouped, source: str) -> Iterator[str]:
@@ -60,11 +60,18 @@ def _foot(verdict: ReceiptVerdict) -> Iterator[tuple[str, Cell]]:
     say = words("receipt")
     if verdict.witnesses:
         yield "", (say("path_by", ids=", ".join(item[:12] for item in verdict.witnesses)),)
-    yield "", (say("grade", grade=verdict.grade, why=f": {verdict.grade_why}" if verdict.grade_why else ""),)
-    yield "", _status(verdict)
+    yield "", (grade(verdict),)
+    yield "", status(verdict)
 
 
-def _status(verdict: ReceiptVerdict) -> Cell:
+def grade(verdict: ReceiptVerdict) -> str:
+    """What the receipt's word rests on."""
+    why = f": {verdict.grade_why}" if verdict.grade_why else ""
+    return words("receipt")("grade", grade=verdict.grade, why=why)
+
+
+def status(verdict: ReceiptVerdict) -> Cell:
+    """The verdict in one line."""
     say = words("receipt")
     kinds = say("tainted", kinds=", ".join(verdict.tainted)) if verdict.tainted else ""
     return (say("verdict", status=verdict.status, path=verdict.path, tainted=kinds),)

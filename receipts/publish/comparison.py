@@ -18,7 +18,7 @@ from receipts.judging.verdict import Comparison, Finding, Level, MetricResult
 from receipts.publish import headline, lacks
 from receipts.publish.decisions import decisions
 from receipts.publish.findings import SHOWN_HELD, entries, entry, grouped, warning, worth_reading
-from receipts.publish.page import Code, Entry, Page, Row, Section, Table, heads, row, table_of
+from receipts.publish.page import Code, Entry, Page, Section, points_of, table_of
 from receipts.publish.readings import effect_word, interval, mixed, named, ratio, reading, value
 from receipts.publish.words import Words, words
 
@@ -57,13 +57,12 @@ def page(
     if deciding:
         steps.append((deciding, say("decides")))
     if regimes:
-        rows = tuple(row(Code(name), a, b) for name, a, b in regimes)
-        table = Table(say("regime"), heads("leaf | A | B"), rows)
+        table = table_of(say("regime"), "leaf | A | B", ((Code(name), a, b) for name, a, b in regimes))
         sections.append(Section("regime", say("regime"), tables=(table,), fold=say("regime_fold")))
     if memory:
         sections.append(Section("memory", say("memory"), tuple(memory), fold=say("memory_fold")))
     if envelope:
-        points = tuple((side, ((place,),)) for side, place in envelope.items())
+        points = points_of(envelope.items())
         sections.append(Section("envelope", say("envelope"), points=points, fold=say("envelope_fold")))
     sections += decisions(decided)
     return Page(
@@ -91,7 +90,7 @@ def _facts(verdict: Comparison, say: Words) -> Iterator[tuple[str, tuple[str, ..
 
 def _changed(verdict: Comparison, say: Words) -> Section:
     uncounted, waived = dict(verdict.uncounted), dict(verdict.waivers)
-    rows: list[Row] = []
+    rows: list[tuple[Code | str, ...]] = []
     reasons: dict[str, str] = {}
     for change in verdict.difference.changed:
         mark = say("counts")
@@ -106,18 +105,18 @@ def _changed(verdict: Comparison, say: Words) -> Section:
         rows += [_member(member, mark) for member in change.members]
     rows += [_member(item, say("derived")) for item in verdict.difference.derived]
     rows += [_member(item, say("block")) for item in verdict.difference.blocks]
-    table = Table(
+    table = table_of(
         say("changed"),
-        heads("axis | A | B | counts?"),
-        tuple(rows),
+        "axis | A | B | counts?",
+        rows,
         tuple(f"{mark}: {why}" for mark, why in reasons.items()),
         say("no_known_axis" if verdict.difference.unknown else "no_axis"),
     )
     return Section("changed", say("changed"), tables=(table,))
 
 
-def _member(item: Member, mark: str) -> Row:
-    return row(Code(item.path), value(item.a), value(item.b), mark)
+def _member(item: Member, mark: str) -> tuple[Code | str, ...]:
+    return Code(item.path), value(item.a), value(item.b), mark
 
 
 def _unknown(verdict: Comparison, say: Words) -> Iterator[Section]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from receipts.base.units import counted, decimal_bytes
 from receipts.estimate.surface import Name
-from receipts.publish.page import Cell, Column, Figure, Page, Section, Table, heads, row, table_of
+from receipts.publish.page import Figure, Page, Section, Table, lines_of, table_of
 from receipts.publish.pictures.geometry import SIGNS, Bar, BarPart, geometry, text_bar
 from receipts.publish.text import amount
 from receipts.questions.fit import MemoryEstimate, compared, growth
@@ -70,17 +70,16 @@ def _one(item: MemoryEstimate, *, calibrated: bool) -> Iterator[Section]:
     if calibrated:
         yield Section("calibration", "Calibration", (calibration_says(item.calibration, item.lane),))
     if item.assumed:
-        points = tuple(("", ((f"{each.path}: {each.value} ({each.because})",),)) for each in item.assumed)
-        yield Section("assumed", "Assumed", points=points)
+        assumed = (f"{each.path}: {each.value} ({each.because})" for each in item.assumed)
+        yield Section("assumed", "Assumed", points=lines_of(assumed))
     if item.uncounted:
-        points = tuple(("", ((text,),)) for text in item.uncounted)
-        yield Section("uncounted", "Without a formula of its own", points=points)
+        yield Section("uncounted", "Without a formula of its own", points=lines_of(item.uncounted))
 
 
 def _surfaces(item: MemoryEstimate, title: str) -> Table:
     total = item.total_bytes or 1.0
-    rows = tuple(
-        row(
+    rows = (
+        (
             SIGNS[_ORDER[each.name]],
             each.name.value,
             amount(each.peak_bytes, total),
@@ -91,12 +90,8 @@ def _surfaces(item: MemoryEstimate, title: str) -> Table:
         for each in item.surfaces
         if each.bytes >= 1
     )
-    columns = (
-        Column(""),
-        *heads("surface | #at the peak | #share | #at its own"),
-        Column("scales with", rank=1, whole=True),
-    )
-    return Table(title, columns, rows, after=tuple(_marks(item)))
+    header = " | surface | #at the peak | #share | #at its own | !scales with ^1"
+    return table_of(title, header, rows, tuple(_marks(item)))
 
 
 def _marks(item: MemoryEstimate) -> Iterator[str]:
@@ -175,10 +170,7 @@ def _two(a: MemoryEstimate, b: MemoryEstimate) -> Iterator[Section]:
     table = table_of("", "surface | #A | #B | #B − A", rows, empty="none: the two are alike")
     yield Section("growth", "Which bucket grows", tables=(table,), figures=(_figure([a, b]),))
     beside = {(each.path, each.value) for each in a.assumed} ^ {(each.path, each.value) for each in b.assumed}
-    if beside:
-        points: tuple[tuple[str, tuple[Cell, ...]], ...] = tuple(
-            ("", ((f"{path} = {value}",),)) for path, value in sorted(beside)
-        )
+    if points := lines_of(f"{path} = {value}" for path, value in sorted(beside)):
         yield Section("assumed", "Assumed in one of them only", points=points)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
-from receipts.publish.page import Column, Figure, Page, Section, Table, heads, row, table_of
+from receipts.publish.page import Figure, Page, Section, Table, table_of
 from receipts.publish.pictures import history as pictures
 from receipts.publish.readings import ends, named, number, signed
 from receipts.publish.words import words
@@ -129,14 +129,10 @@ def _changes(history: History) -> Table:
 
 def _launches(history: History, axis: Sequence[str], axis_name: str, after: tuple[str, ...]) -> Table:
     metric = metrics.get(history.metric)
-    columns = (
-        *heads("launch… | started | host… ^4"),
-        Column(named(metric), numeric=True),
-        Column("95 % interval", rank=2),
-        *((Column(axis_name, rank=1, cut=True),) if axis else ()),
-    )
-    rows = tuple(
-        row(
+    header = f"launch… | started | host… ^4 | #{named(metric)} | 95 % interval ^2"
+    header += f" | {axis_name}… ^1" if axis else ""
+    rows = (
+        (
             point.name,
             f"{point.started:%Y-%m-%d %H:%M}",
             point.host or "~",
@@ -146,7 +142,7 @@ def _launches(history: History, axis: Sequence[str], axis_name: str, after: tupl
         )
         for index, point in enumerate(history.points)
     )
-    return Table("", columns, rows, after=after, empty=words("history")("none", metric=history.metric))
+    return table_of("", header, rows, after, empty=words("history")("none", metric=history.metric))
 
 
 def lines(lane: str, histories: Sequence[History]) -> Page:

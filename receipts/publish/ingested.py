@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from receipts.base.units import counted
-from receipts.publish.page import Cell, Entry, Page, Section, Table, table_of
+from receipts.publish.page import Cell, Entry, Page, Section, Table, lines_of, table_of
 from receipts.publish.text import short
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _remarks(remarks: Sequence[Message], passed_by: Sequence[str], omitted: int)
     words += passed_by
     if words:
         shown = (*words[:SHOWN], *_more(len(words) + omitted - SHOWN))
-        yield Section("remarks", "Remarks", points=tuple(("", ((text,),)) for text in shown))
+        yield Section("remarks", "Remarks", points=lines_of(shown))
 
 
 def _ordered(remarks: Sequence[Message]) -> list[Message]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from receipts.base.units import counted
-from receipts.publish.page import Page, Section, Table, table_of
+from receipts.publish.page import Page, Section, Table, lines_of, table_of
 from receipts.publish.readings import effect_word, interval, moved, ratio
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _sections(near: Neighbourhood) -> Iterator[Section]:
             f"{item.axis} {_moved(item)}: {item.entry.name} ({item.entry.id[:12]}): {item.reason}"
             for item in near.refused
         )
-        yield Section("refused", "Refused", points=tuple(("", ((text,),)) for text in texts))
+        yield Section("refused", "Refused", points=lines_of(texts))
 
 
 def _remarks(axis: str, items: Sequence[JudgedNeighbour], more: Sequence[str]) -> Iterator[str]:

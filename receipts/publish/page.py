@@ -22,7 +22,6 @@ _WORDS: Final[Mapping[State, str]] = {
 }
 # What the words of statuses and levels say, wherever one is shown.
 STATES: Final[Mapping[str, State]] = {word: state for state, words in _WORDS.items() for word in words.split()}
-Points = tuple[tuple[str, "tuple[Cell, ...]"], ...]
 ALWAYS = 0  # the rank of a column that is never dropped: an id, a status, an outcome
 
 
@@ -57,6 +56,8 @@ class Mark:
 
 Part = str | Link | Code | Mark
 Cell = tuple[Part, ...]
+Facts = tuple[tuple[str, Cell], ...]
+Points = tuple[tuple[str, tuple[Cell, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class Entry:
 
     anchor: str
     title: Cell
-    facts: tuple[tuple[str, Cell], ...] = ()
+    facts: Facts = ()
     line: Cell = ()
 
 
@@ -159,30 +160,11 @@ class Page:
     title: str
     headline: Cell = ()
     badges: tuple[Badge, ...] = ()
-    facts: tuple[tuple[str, Cell], ...] = ()
+    facts: Facts = ()
     lead: tuple[str, ...] = ()
     next: tuple[tuple[str, str], ...] = ()
     sections: tuple[Section, ...] = ()
-    foot: tuple[tuple[str, Cell], ...] = ()
-
-
-def heads(header: str) -> tuple[Column, ...]:
-    """The columns of a header as Markdown writes one: ``lane | #launches ^1 | peak [GiB] | label… ^2``.
-
-    A name after ``#``, or with a unit, heads numbers; one before ``…`` may be cut, one after ``!`` stays whole; ``^2``
-    is the rank.
-    """
-    return tuple(_head(*match.groups()) for item in header.split(" | ") if (match := _HEAD.fullmatch(item)))
-
-
-def _head(sign: str, name: str, cut: str, unit: str | None, rank: str | None) -> Column:
-    numeric = sign == "#" or bool(unit)
-    return Column(name, unit or "", numeric, rank=int(rank or ALWAYS), cut=bool(cut), whole=sign == "!")
-
-
-def row(*cells: str | Part | Cell) -> Row:
-    """A row of cells; a lone part is a cell of its own."""
-    return Row(tuple(item if isinstance(item, tuple) else (item,) for item in cells))
+    foot: Facts = ()
 
 
 def table_of(
@@ -192,13 +174,24 @@ def table_of(
     after: tuple[str, ...] = (),
     empty: str = "",
 ) -> Table:
-    """A table by its header, as `heads` reads one, and the cells of its rows, as `row` takes them."""
-    return Table(caption, heads(header), tuple(row(*cells) for cells in rows), after, empty)
+    """A table by its header, as Markdown writes one (``lane | #launches ^1 | peak [GiB] | label… ^2``), and its cells.
+
+    A name after ``#``, or with a unit, heads numbers; one before ``…`` may be cut, one after ``!`` stays whole; ``^2``
+    is the rank. A lone part is a cell of its own.
+    """
+    columns = (_column(*match.groups()) for item in header.split(" | ") if (match := _HEAD.fullmatch(item)))
+    held = (Row(tuple(item if isinstance(item, tuple) else (item,) for item in cells)) for cells in rows)
+    return Table(caption, tuple(columns), tuple(held), after, empty)
+
+
+def _column(sign: str, name: str, cut: str, unit: str | None, rank: str | None) -> Column:
+    numeric = sign == "#" or bool(unit)
+    return Column(name, unit or "", numeric, rank=int(rank or ALWAYS), cut=bool(cut), whole=sign == "!")
 
 
 def named_rows(rows: Iterable[tuple[str, str]], after: tuple[str, ...] = ()) -> Table:
     """A table of two columns without heads: a name, and what it is."""
-    return Table("", (Column(""), Column("")), tuple(row(name, value) for name, value in rows), after)
+    return table_of("", " | ", rows, after)
 
 
 def marked(status: str, text: str = "") -> Mark:
@@ -211,9 +204,9 @@ def points_of(rows: Iterable[tuple[str, str]]) -> Points:
     return tuple((name, ((sentence,),)) for name, sentence in rows)
 
 
-def lines_of(sentences: Iterable[str]) -> Points:
-    """Points under no word; none without a sentence."""
-    cells = tuple((sentence,) for sentence in sentences)
+def lines_of(parts: Iterable[Part]) -> Points:
+    """Points of one part each, under no word; none without any."""
+    cells = tuple((part,) for part in parts)
     return (("", cells),) if cells else ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from receipts.publish.page import Code, Page, Section, table_of
+from receipts.publish.page import Code, Page, Section, lines_of, points_of, table_of
 from receipts.publish.readings import ends, signed
 from receipts.publish.words import words
 
@@ -48,8 +48,7 @@ def page(experiment: Experiment, folder: str, hosts: Sequence[str] = ()) -> Page
     table = table_of("", "arm | #stored | #to run | #chip-hours each ^2 | changes… ^1", rows)
     sections = [Section("arms", say("arms"), tuple(sentences), tables=(table,))]
     if experiment.left_out:
-        points = tuple((name, ((why,),)) for name, why in experiment.left_out)
-        sections.append(Section("left-out", say("left_out"), points=points))
+        sections.append(Section("left-out", say("left_out"), points=points_of(experiment.left_out)))
     headline = say("headline", runs=len(experiment.runs), arms=len(experiment.arms), most=looks.most, cost=cost)
     return Page(say("title", id=experiment.id), headline=(headline,), sections=tuple(sections))
 
@@ -73,7 +72,7 @@ def followed(seen: Followed, folder: str) -> Page:
     table = table_of("", "question | answer | #launches ^2 | #change | interval ^1 | look… ^3", rows)
     sections = [Section("answers", say("answers"), tables=(table,))]
     if seen.next_runs:
-        points = tuple(("", ((Code(f"{folder}/{name}"),),)) for name in seen.next_runs)
+        points = lines_of(Code(f"{folder}/{name}") for name in seen.next_runs)
         sections.append(Section("runs", say("runs"), points=points))
     decided = sum(item.answer in DECIDED for item in seen.answers)
     headline = say("next_headline", status=seen.status, decided=decided, n=len(seen.answers))

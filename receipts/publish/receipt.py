@@ -11,13 +11,13 @@ from receipts.judging.rule import Case
 from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.publish import lacks
-from receipts.publish.check import offense
+from receipts.publish.check import grade, offense, status
 from receipts.publish.chips import memory
 from receipts.publish.decisions import decisions
 from receipts.publish.findings import Grouped, entries, entry, grouped, warning
 from receipts.publish.origins import Origins
 from receipts.publish.origins import section as witnessed_path
-from receipts.publish.page import Cell, Page, Section, marked, named_rows, table_of
+from receipts.publish.page import Cell, Page, Section, lines_of, marked, named_rows, points_of, table_of
 from receipts.publish.readings import leaf, named, number
 from receipts.publish.setting import how_measured, regime, setting
 from receipts.publish.text import number as number_of
@@ -73,15 +73,13 @@ def page(item: Shown, *, stated: bool = False) -> Page:
         )
         sections.append(Section("facts", say("facts"), tables=(table_of("", "leaf | value | from", rows),)))
     sections += [*_findings(item.verdict, groups, say), *decisions(item.decisions)]
-    verdict = item.verdict
-    kinds = say("tainted", kinds=", ".join(verdict.tainted)) if verdict.tainted else ""
     return Page(
         title=_name(item.parsed),
         headline=_headline(item, launch, groups, say),
         facts=tuple(("", (text,)) for text in _about(item, launch, say)),
         next=((item.deciding, say("decides")),) if item.deciding else (),
         sections=(Section("answers", "", tables=(named_rows(item.answers.rows()),)), *sections),
-        foot=(("", (say("verdict", status=verdict.status, path=verdict.path, tainted=kinds),)),),
+        foot=(("", status(item.verdict)),),
     )
 
 
@@ -91,7 +89,7 @@ def _name(parsed: Parsed) -> str:
 
 def _headline(item: Shown, launch: Launch, groups: Grouped, say: Words) -> Cell:
     """The status, and its reason: numbers of a valid receipt, the first error, how it failed, what it lacks."""
-    status = item.verdict.status
+    verdict = item.verdict.status
     errors = groups.at(Level.ERROR)
     failed = _failed(item.parsed, say)
     parts = [failed] if failed else []
@@ -100,9 +98,9 @@ def _headline(item: Shown, launch: Launch, groups: Grouped, say: Words) -> Cell:
     else:
         parts = parts or [_numbers(launch, say)]
         missing = lacks.weighed(groups)
-        if missing and status != "valid":
+        if missing and verdict != "valid":
             parts.append(lacks.sentence(missing, item.parsed.source))
-    return (marked(status, say(status)), f"  {'; '.join(parts)}")
+    return (marked(verdict, say(verdict)), f"  {'; '.join(parts)}")
 
 
 def _numbers(launch: Launch, say: Words) -> str:
@@ -157,8 +155,7 @@ def _about(item: Shown, launch: Launch, say: Words) -> Iterator[str]:
         which = say("same_launch") if target == run.launch else target[:12]
         yield say("supersedes", target=which, reason=run.supersedes.reason)
     yield from _witnesses(item, launch, say)
-    verdict = item.verdict
-    yield say("grade", grade=verdict.grade, why=f": {verdict.grade_why}" if verdict.grade_why else "")
+    yield grade(item.verdict)
     yield from setting(item.parsed, item.lane, say)
 
 
@@ -223,17 +220,17 @@ def _failure(parsed: Parsed, say: Words) -> Section:
 
     failure = parsed.receipt.failure
     assert failure is not None  # the caller asks only of a launch that failed
-    points: list[tuple[str, tuple[Cell, ...]]] = []
-    for key, value in failure.model_dump(by_alias=True, exclude_none=True, exclude={"ladder"}).items():
-        points.append((key.replace("_", " "), ((amount(value) if key.endswith("_bytes") else str(value),),)))
+    stated = failure.model_dump(by_alias=True, exclude_none=True, exclude={"ladder"})
+    leaves = ((key, amount(value) if key.endswith("_bytes") else str(value)) for key, value in stated.items())
+    lines = []
     for rung in failure.ladder or ():
         alone = say("alone", rank=rung.rank) if rung.rank is not None else ""
         why = f" ({rung.reason})" if rung.reason else ""
-        points.append(("", ((say("ladder", rung=rung.rung, launch=rung.launch, alone=alone, reason=why),),)))
+        lines.append(say("ladder", rung=rung.rung, launch=rung.launch, alone=alone, reason=why))
     blocks = attribution(parsed.stated)
-    if blocks is not None:
-        points.append(("", ((say("pressure", blocks=blocks),),)))
-    return Section("failure", say("failure"), points=tuple(points))
+    lines += [say("pressure", blocks=blocks)] if blocks is not None else []
+    points = points_of((key.replace("_", " "), text) for key, text in leaves) + lines_of(lines)
+    return Section("failure", say("failure"), points=points)
 
 
 def _findings(verdict: ReceiptVerdict, groups: Grouped, say: Words) -> Iterator[Section]:

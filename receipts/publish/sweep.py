@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from receipts import metrics
-from receipts.publish.page import Cell, Column, Page, Row, Section, Table, heads, row
+from receipts.publish.page import Cell, Page, Section, Table, points_of, table_of
 from receipts.publish.readings import interval, leaf, named, number, ratio
 from receipts.publish.words import Words, words
 
@@ -24,7 +24,7 @@ def page(sweep: Sweep, metric: str) -> Page:
         if cell.refused:
             reasons.setdefault(cell.refused, []).append(str(at))
     if reasons:
-        points = tuple((", ".join(cells), ((why,),)) for why, cells in reasons.items())
+        points = points_of((", ".join(cells), why) for why, cells in reasons.items())
         sections.append(Section("refused", say("refused"), points=points))
     if sweep.links:
         pairs = ", ".join(say("link", a=link.a, b=link.b, axis=link.axis) for link in sweep.links)
@@ -56,22 +56,17 @@ def _headline(sweep: Sweep, metric: str, say: Words) -> Cell:
 
 def _table(sweep: Sweep, metric: str) -> Table:
     """One cell a row; the last part of an axis names its column."""
-    shown = metrics.get(metric)
-    columns = (
-        Column("", numeric=True),
-        *(Column(leaf(axis)) for axis in sweep.vary),
-        Column("launches", numeric=True, rank=5),
-        Column(named(shown), numeric=True, rank=1),
-        *heads("#change | 95 % interval ^3 | verdict | effect ^2 | label… ^4"),
-    )
-    return Table("Grid", columns, tuple(_cell(sweep, at, item, metric) for at, item in enumerate(sweep.cells)))
+    varied = " | ".join(map(leaf, sweep.vary))
+    header = f"# | {varied} | #launches ^5 | #{named(metrics.get(metric))} ^1"
+    header += " | #change | 95 % interval ^3 | verdict | effect ^2 | label… ^4"
+    return table_of("Grid", header, (_cell(sweep, at, item, metric) for at, item in enumerate(sweep.cells)))
 
 
-def _cell(sweep: Sweep, at: int, cell: SweepCell, metric: str) -> Row:
+def _cell(sweep: Sweep, at: int, cell: SweepCell, metric: str) -> tuple[str, ...]:
     result, verdict = _result(cell, metric), cell.against_base
     own = _own_value(sweep, cell, metric)
     count, lost = len(cell.launches), len(cell.lost)
-    return row(
+    return (
         str(at),
         *cell.coordinates,
         f"{count} of {count + lost}" if lost else str(count),

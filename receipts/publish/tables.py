@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipts import metrics
-from receipts.publish.page import Table, heads, row
+from receipts.publish.page import Table, table_of
 from receipts.publish.readings import number, unit
 
 if TYPE_CHECKING:
@@ -18,15 +18,13 @@ NONE = "-"
 def stored(entries: Sequence[Entry], *, who: bool = False) -> Table:
     """Stored receipts, one a row; with who submitted them where that is asked for."""
     rate, memory = metrics.get("tokens_per_second"), metrics.get("peak_bytes")
-    columns = (
-        *heads(
-            "id | status | outcome | lane ^5 | chips ^3 | #sequence ^6 | #micro ^7"
-            f" | rate, [{unit(rate)}] ^1 | what it is ^8 | peak, [{unit(memory)}] ^4"
-        ),
-        *heads("submitted by | label…" if who else "label…"),
+    header = (
+        "id | status | outcome | lane ^5 | chips ^3 | #sequence ^6 | #micro ^7"
+        f" | rate, [{unit(rate)}] ^1 | what it is ^8 | peak, [{unit(memory)}] ^4"
+        f"{' | submitted by' if who else ''} | label…"
     )
-    rows = [
-        row(
+    rows = (
+        (
             item.id[:12],
             item.status if item.stands else "superseded",
             item.outcome,
@@ -41,8 +39,8 @@ def stored(entries: Sequence[Entry], *, who: bool = False) -> Table:
             item.label or "",
         )
         for item in entries
-    ]
-    return Table("Receipts", columns, tuple(rows), empty="no receipt meets these conditions")
+    )
+    return table_of("Receipts", header, rows, empty="no receipt meets these conditions")
 
 
 def _basis(item: Entry) -> str:

@@ -11,7 +11,7 @@ from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import Level
 from receipts.publish.claim import headline
-from receipts.publish.page import Cell, Code, Column, Page, Section, Table, row, table_of
+from receipts.publish.page import Cell, Code, Page, Section, table_of
 from receipts.publish.report import appendix, pair
 from receipts.publish.report.data import Described
 from receipts.publish.report.lane import answered
@@ -192,9 +192,10 @@ def _past(past: Sequence[Past]) -> Section:
 
 def _stands_on(data: ClaimData) -> Section:
     refs = tuple(item.receipt for item in data.receipts)
-    columns = (Column("launches", numeric=True), Column("receipts"), *(Column(one.question) for one in data.answers))
-    cells = row(number(len(refs)), links(refs, 6), *map(answered, data.answers))
-    return Section("sides", "What it stands on", tables=(Table("Its launches; the first answers", columns, (cells,)),))
+    header = " | ".join(("#launches", "receipts", *(one.question for one in data.answers)))
+    cells: tuple[str | Cell, ...] = (number(len(refs)), links(refs, 6), *map(answered, data.answers))
+    table = table_of("Its launches; the first answers", header, [cells])
+    return Section("sides", "What it stands on", tables=(table,))
 
 
 def _decisions(decided: Sequence[DecisionRow]) -> Section:

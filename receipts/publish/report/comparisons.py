@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.judging.topic import Topic
-from receipts.publish.page import Cell, Code, Column, Figure, Section, Table, heads, marked, row, table_of
+from receipts.publish.page import Cell, Code, Figure, Section, marked, table_of
 from receipts.publish.report.page import FEWEST_ROWS, joined, links, more, rule, without_empty, without_repeated
 from receipts.publish.report.pictures import effects, step_times
 from receipts.publish.text import change, plain, span
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 UNMOVED: Cell = ("nothing that is stated",)
 FEW_REASONS = 4
-_SIDES = heads("A | B | changed")
-_CHANGE = heads("metric | change [%] | 95 % interval, unadjusted [%]")
+_SIDES = "A | B | changed | metric | change [%] | 95 % interval, unadjusted [%]"
 
 
 def sections(
@@ -42,12 +41,10 @@ def _accepted(lane: LaneWeek, drawn: LanePictures, place: Callable[[str], str]) 
     anchor = place("accepted")
     if not lane.accepted:
         return "accepted comparisons"
-    columns = (*_SIDES, *_CHANGE, Column("effect"), Column("launches", numeric=True))
-    rows = tuple(
-        row(*_sides(item), *_numbers(item), item.word, f"{len(item.a)} + {len(item.b)}") for item in lane.accepted
-    )
+    rows = ((*_sides(item), *_numbers(item), item.word, f"{len(item.a)} + {len(item.b)}") for item in lane.accepted)
     left = more(lane.accepted_more, "accepted comparisons, in comparisons.parquet")
-    table = Table(f"{plain(lane.name)}: accepted comparisons, B against A", columns, rows, left)
+    caption = f"{plain(lane.name)}: accepted comparisons, B against A"
+    table = table_of(caption, f"{_SIDES} | effect | #launches", rows, left)
     plot = effects.figure(place("effects"), lane.name, (*lane.accepted, *lane.inconclusive))
     figures = (*((plot,) if plot is not None else ()), *_step_times(lane.accepted, drawn, place))
     return Section(anchor, "Accepted comparisons", tables=(table,), figures=figures)
@@ -82,21 +79,21 @@ def _undecided(
     anchor, title = place("inconclusive"), "Undecided comparisons"
     if not lane.inconclusive:
         return "undecided comparisons"
-    columns = (*_SIDES, *_CHANGE, *heads("comparable? | on its path? | effect | what would settle it"))
     settle = [_settles(item, of_unknown) for item in lane.inconclusive]
     # What several of them wait for stands above them: a notebook's rows lack the same facts.
     counts = Counter(cell for own in settle for cell in own)
     common = [cell for cell, count in counts.items() if count == len(settle) > 1]
     often = [cell for cell, count in counts.items() if FEWEST_ROWS <= count < len(settle) and len(cell) > 1]
-    rows = tuple(
-        row(
+    rows = (
+        (
             *(*_sides(item), *_numbers(item), *_answers(item)),
             (*_more(own, common, often), *((Code(plain(item.next), command=True),) if item.next else ())),
         )
         for item, own in zip(lane.inconclusive, settle, strict=True)
     )
     after = more(lane.inconclusive_more, "undecided comparisons, in comparisons.parquet")
-    table = Table(f"{plain(lane.name)}: undecided comparisons, B against A", columns, rows, after)
+    header = f"{_SIDES} | comparable? | on its path? | effect | what would settle it"
+    table = table_of(f"{plain(lane.name)}: undecided comparisons, B against A", header, rows, after)
     waits = (("all wait for", tuple(common)), ("several wait for", tuple(often)))
     points = tuple((name, cells) for name, cells in waits if cells)
     shown, repeated = without_repeated(without_empty(table))

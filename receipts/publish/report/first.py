@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
-from receipts.publish.page import Badge, Cell, Code, Link, Mark, State
+from receipts.publish.page import Badge, Cell, Code, Link, Mark, Points, State
 from receipts.publish.report import decided
 from receipts.publish.report.next_steps import next_steps
 from receipts.publish.report.page import joined, rule
@@ -25,7 +25,6 @@ MOST: Final = 3  # sentences of a lane, or of what lanes share, under one topic
 FEW_LANES: Final = 3  # more of them have a sentence each
 NAME: Final = 90
 SKEWED: Final = 0.05  # of the median chip: from there on the user's own notes look into it
-Points = tuple[tuple[str, tuple[Cell, ...]], ...]
 
 
 def points(data: WeekData, words: Words) -> Points:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from receipts.publish.page import Cell, Column, Figure, Mark, Section, Table, heads, row
+from receipts.publish.page import Cell, Figure, Mark, Section, table_of
 from receipts.publish.report import comparisons
 from receipts.publish.report.page import (
     folded,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from receipts.publish.words import Words
     from receipts.questions.answers import AnsweredQuestion
 
-_NUMBERS = heads("result | rate [tokens/s/chip] | MFU [%] | peak per chip [GiB] | work [tokens a step a chip] | regime")
+_NUMBERS = "result | rate [tokens/s/chip] | MFU [%] | peak per chip [GiB] | work [tokens a step a chip] | regime"
 MOST_CODES = 12
 
 
@@ -86,14 +86,10 @@ def _results(
         *((_proof(item), item) for item in _fastest_first((*lane.frontier, *lane.peaks))),
         *((Mark("open", "reported"), item) for item in _fastest_first(lane.stated)),
     ]
-    columns = (
-        *_NUMBERS,
-        *(Column(answer.question) for answer in every[0].answers),
-        *((Column("change", "%, unadjusted", True),) if changed else ()),
-        Column("receipt"),
-    )
-    rows = tuple(
-        row(
+    questions = (answer.question for answer in every[0].answers)
+    change_ = ("change [%, unadjusted]",) if changed else ()
+    rows = (
+        (
             mark,
             *_numbers(item),
             *map(answered, item.answers),
@@ -108,7 +104,8 @@ def _results(
         *more(lane.stated_more, "reported shapes"),
         *(f"MFU: {basis}." for basis in dict.fromkeys(item.mfu_basis for item in every) if basis),
     )
-    every_row = Table(f"Results of {plain(lane.name)}, the best of each shape", columns, rows, after)
+    header = " | ".join((_NUMBERS, *questions, *change_, "receipt"))
+    every_row = table_of(f"Results of {plain(lane.name)}, the best of each shape", header, rows, after)
     table, repeated = without_repeated(without_empty(every_row))
     cited = joined((rule(item.code, item.name),) for item in known(rules, common).values())
     points = (("reported ones wait for", (cited,)),) if cited else ()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from receipts.publish.page import Cell, Link, Part, Row, Section, Table
+from receipts.publish.page import Cell, Link, Part, Points, Row, Section, Table
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import plain
 
-Points = tuple[tuple[str, tuple[Cell, ...]], ...]
 FEWEST_ROWS = 3  # of fewer, what repeats is easier to read in its row
 
 

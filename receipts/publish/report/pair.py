@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from receipts.judging.judge import VERSION, judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import Comparison, ReceiptVerdict
 from receipts.publish import comparison
-from receipts.publish.page import Code, Column, Page, Section, Table, heads, row
+from receipts.publish.page import Cell, Code, Page, Section, table_of
 from receipts.publish.report import appendix
 from receipts.publish.report.data import Described
 from receipts.publish.report.lane import answered
@@ -154,14 +154,14 @@ def body(data: PairData, rule_set: RuleSet) -> list[Section]:
 
 
 def _sides(data: PairData) -> Section:
-    columns = (*heads("side | lane | judged"), *(Column(one.question) for one in data.a.answers))
-    rows = tuple(
-        row((f"{side.letter}: ", *links(side.receipts, 6)), plain(side.lane), side.status, *map(answered, side.answers))
+    header = " | ".join(("side", "lane", "judged", *(one.question for one in data.a.answers)))
+    rows: Iterable[tuple[str | Cell, ...]] = (
+        ((f"{side.letter}: ", *links(side.receipts, 6)), plain(side.lane), side.status, *map(answered, side.answers))
         for side in (data.a, data.b)
     )
     several = any(len(side.receipts) > 1 for side in (data.a, data.b))
     intro = ("The first launch of a side answers for all: the others differ from it in no axis.",) if several else ()
-    table = Table("Both sides with their five answers", columns, rows)
+    table = table_of("Both sides with their five answers", header, rows)
     points = (("witnessed by", (links(data.witnesses, 6),)),) if data.witnesses else ()
     return Section("sides", "The two sides", sentences=intro, tables=(table,), points=points)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from receipts import metrics
-from receipts.publish.page import Column, Figure, Mark, Page, Section, State, Table, row
+from receipts.publish.page import Figure, Page, Section, marked, table_of
 from receipts.publish.pictures import forest
 from receipts.serve.operation import Call
 from receipts.serve.pages.view import View, run
@@ -44,8 +44,8 @@ def comparison(call: Call) -> View:
         ((item.receipt.run.started, side, item) for side in ("A", "B") for item in getattr(answer.sides, side.lower())),
         key=lambda part: (part[0], part[1]),
     )
-    rows = tuple(row(side, f"{at:%Y-%m-%d %H:%M:%S}", run(item.id, item.name[:60])) for at, side, item in launches)
-    table = Table("Launches", (Column("side"), Column("started, UTC"), Column("launch")), rows)
+    rows = ((side, f"{at:%Y-%m-%d %H:%M:%S}", run(item.id, item.name[:60])) for at, side, item in launches)
+    table = table_of("Launches", "side | started, UTC | launch", rows)
     sections.append(Section("launches", "Launches in time", tables=(table,)))
     values = {"a": ", ".join(sides[0]), "b": ", ".join(sides[1]), "metric": metric, "metrics": list(metrics.METRICS)}
     return View(replace(shown, sections=tuple(sections)), "compare", values)
@@ -65,12 +65,10 @@ def _sweep(call: Call, ticked: Sequence[str]) -> View:
         for other in others[: call.server.settings.limits.swept]:
             answer = call.store.compare(base, other)
             ratio = f"×{answer.ratio:.4g}" if answer.ratio is not None and answer.status != "rejected" else "~"
-            state: State = {"accepted": "yes", "rejected": "no"}.get(answer.status, "open")  # type: ignore[assignment]
             link = run(other, answer.verdict.label_b[:60])
             changed = ", ".join(answer.verdict.counted) or "no axis"
-            rows.append(row(link, changed, ratio, answer.verdict.effect, Mark(state, answer.status)))
-    columns = (Column("run"), Column("changed"), Column("B over A", numeric=True), Column("effect"), Column("verdict"))
-    table = Table("Each against the oldest", columns, tuple(rows))
+            rows.append((link, changed, ratio, answer.verdict.effect, marked(answer.status)))
+    table = table_of("Each against the oldest", "run | changed | #B over A | effect | verdict", rows)
     steps = ((f"receipts bridge {base[:12]} {others[-1][:12]}", "Split the whole difference"),)
     page = Page("Compare", (f"{len(rows)} runs against {base[:12]}",), next=steps)
     return View(replace(page, sections=(Section("sweep", "Sweep", tables=(table,)),)), "compare", {"a": "", "b": ""})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.base.errors import NotFound
 from receipts.base.units import counted
-from receipts.publish.page import Column, Mark, Page, Section, Table, row
+from receipts.publish.page import Mark, Page, Section, table_of
 from receipts.serve.cursor import page as page_of
 from receipts.serve.operation import Call
 from receipts.serve.pages.view import ROWS, View, moment, run
@@ -55,14 +55,9 @@ def _chip_hours(item: Stored) -> float | None:
 def failed(rows: Sequence[Stored]) -> Section:
     """Failed launches, the newest first, with what each cost."""
     # Times count as numbers, so that no line breaks in them.
-    columns = (
-        *(Column(name) for name in ("run", "outcome", "phase", "class", "chips")),
-        Column("sequence × micro"),
-        Column("chip-hours", numeric=True),
-        Column("started, UTC", numeric=True),
-    )
-    lines = tuple(
-        row(
+    header = "run | outcome | phase | class | chips | sequence × micro | #chip-hours | #started, UTC"
+    lines = (
+        (
             run(item.id, item.name[:60]),
             item.outcome,
             item.failure_phase or "~",
@@ -74,7 +69,7 @@ def failed(rows: Sequence[Stored]) -> Section:
         )
         for item in rows
     )
-    return Section("failed", "What failed", tables=(Table("Newest first", columns, lines, empty="nothing failed"),))
+    return Section("failed", "What failed", tables=(table_of("Newest first", header, lines, empty="nothing failed"),))
 
 
 def _envelope(call: Call, lane: str) -> Section:
@@ -97,12 +92,12 @@ def _envelope(call: Call, lane: str) -> Section:
         known = described(store.parsed(last[where]).stated)
         name = ": ".join(filter(None, (known.name or known.family, known.model, known.layout)))
         micro = sorted({size for _, size in held})
-        rows = tuple(
-            row(f"{length:,}", *(_fits(held.get((length, size))) for size in micro))
+        rows = (
+            (f"{length:,}", *(_fits(held.get((length, size))) for size in micro))
             for length in sorted({length for length, _ in held})
         )
-        columns = (Column("sequence", numeric=True), *(Column(f"micro {size}") for size in micro))
-        tables.append(Table(f"{name}; {chips or '?'} × {accelerator or '?'}, depth {depth or '?'}", columns, rows))
+        header = " | ".join(("#sequence", *(f"micro {size}" for size in micro)))
+        tables.append(table_of(f"{name}; {chips or '?'} × {accelerator or '?'}, depth {depth or '?'}", header, rows))
     sentences = () if tables else ("No launch of this lane states its shape.",)
     return Section("envelope", "Envelope", sentences, tables=tuple(tables))
 

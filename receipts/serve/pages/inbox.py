@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from receipts.base.units import counted
-from receipts.publish.page import Code, Column, Entry, Mark, Page, Section, Table, row
+from receipts.publish.page import Code, Entry, Mark, Page, Section, table_of
 from receipts.publish.report.sections.regressions import regressions, section
 from receipts.serve.cursor import page as page_of
 from receipts.serve.operation import Call
@@ -40,10 +40,8 @@ def inbox(call: Call) -> View:
     week = datetime.now(UTC) - timedelta(days=7)
     lately, more = page_of(call.store.opened, [f"started>={week:%Y-%m-%d}", "outcome!=ok"], limit=ROWS)
     stale = [item for item in call.store.claims().to_dict() if item["status"] in ("stale", "refuted")]
-    claims = tuple(row(item["claim"], Mark("no", item["status"]), item["text"][:200]) for item in stale)
-    table = Table(
-        "Claims", (Column("claim"), Column("status"), Column("says")), claims, empty="no claim is stale or refuted"
-    )
+    claims = ((item["claim"], Mark("no", item["status"]), item["text"][:200]) for item in stale)
+    table = table_of("Claims", "claim | status | says", claims, empty="no claim is stale or refuted")
     incidents = regressions(call.store.opened, datetime.now(UTC))
     sections = (
         Section("open", "Open questions", (_read(call),) if points else ("Nothing is open.",), entries=tuple(points)),
