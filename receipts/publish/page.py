@@ -167,6 +167,11 @@ class Page:
     foot: Facts = ()
 
 
+def row(*cells: str | Part | Cell) -> Row:
+    """A row of cells; a lone part is a cell of its own."""
+    return Row(tuple(item if isinstance(item, tuple) else (item,) for item in cells))
+
+
 def table_of(
     caption: str,
     header: str,
@@ -177,11 +182,10 @@ def table_of(
     """A table by its header, as Markdown writes one (``lane | #launches ^1 | peak [GiB] | label… ^2``), and its cells.
 
     A name after ``#``, or with a unit, heads numbers; one before ``…`` may be cut, one after ``!`` stays whole; ``^2``
-    is the rank. A lone part is a cell of its own.
+    is the rank.
     """
     columns = (_column(*match.groups()) for item in header.split(" | ") if (match := _HEAD.fullmatch(item)))
-    held = (Row(tuple(item if isinstance(item, tuple) else (item,) for item in cells)) for cells in rows)
-    return Table(caption, tuple(columns), tuple(held), after, empty)
+    return Table(caption, tuple(columns), tuple(row(*cells) for cells in rows), after, empty)
 
 
 def _column(sign: str, name: str, cut: str, unit: str | None, rank: str | None) -> Column:
