@@ -140,7 +140,7 @@ def lane(session: Session, /, name: str, out: Path, as_json: bool, **when: str |
     """Write the page of one lane: its frontier and ceilings, and the last week in which it ran."""
     from receipts.publish.report.basis import parquet
     from receipts.publish.report.collect import collect_with_basis
-    from receipts.publish.report.render import render_lane
+    from receipts.publish.report.render import render
     from receipts.publish.report.week import Week, asked, moment
 
     at = moment(when.pop("as_of"))
@@ -149,7 +149,7 @@ def lane(session: Session, /, name: str, out: Path, as_json: bool, **when: str |
         data, basis = collect_with_basis(store, session.rulebook, wanted, at, (name,))
         if not (when["week"] or when["since"]) and not data.counts.submitted and data.last_week:
             data, basis = collect_with_basis(store, session.rulebook, Week.parse(data.last_week), at, (name,))
-    files = {**render_lane(data, name, session.rulebook.rules, session.config.reports), **parquet(basis, data)}
+    files = {**render(data, session.rulebook.rules, session.config.reports, lane=name), **parquet(basis, data)}
     return _finish(session, files, out, data.receipts, head=_counts(data), as_json=as_json)
 
 
@@ -175,8 +175,8 @@ def compare_(session: Session, asked: ComparisonOptions, out: Path, as_json: boo
     A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of
     a side. Two files need no store.
     """
-    from receipts.publish.report.pair import pair
-    from receipts.publish.report.render import render_pair
+    from receipts.publish.report.pair import page, pair
+    from receipts.publish.report.render import files
 
     stored = not asked.all_files
     compared = gather(session, asked, stored=stored)
@@ -189,9 +189,9 @@ def compare_(session: Session, asked: ComparisonOptions, out: Path, as_json: boo
                 dict.fromkeys(name for item in (*left, *right) for name in store.published.claims_on(item.id))
             )
     data = pair(left, right, verdict, session.rulebook, facts, decided, claims)
-    files = render_pair(data, session.rulebook.rules, session.config.reports)
+    written = files(page(data, session.rulebook.rules), data, "compare", session.config.reports)
     quoted = data.receipts if stored else ()
-    return _finish(session, files, out, quoted, foot=verdict.last_line(), as_json=as_json)
+    return _finish(session, written, out, quoted, foot=verdict.last_line(), as_json=as_json)
 
 
 CLAIM_EPILOG = f"""\b
@@ -210,14 +210,14 @@ Examples:
 @pass_session
 def claim_(session: Session, claim_id: str, out: Path, as_of: str | None, as_json: bool) -> int:
     """Write the page of one claim of the store: its verdict, comparison and history, and where it is quoted."""
-    from receipts.publish.report.claim import claim
-    from receipts.publish.report.render import render_claim
+    from receipts.publish.report.claim import claim, page
+    from receipts.publish.report.render import files
     from receipts.publish.report.week import moment
 
     with session.open_store() as store:
         data = claim(store, claim_id, session.rulebook, moment(as_of))
-    files = render_claim(data, session.rulebook.rules, session.config.reports)
-    return _finish(session, files, out, data.receipts, foot=data.verdict.last_line(), as_json=as_json)
+    written = files(page(data, session.rulebook.rules), data, "claim", session.config.reports)
+    return _finish(session, written, out, data.receipts, foot=data.verdict.last_line(), as_json=as_json)
 
 
 def _counts(data: WeekData) -> str:

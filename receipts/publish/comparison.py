@@ -19,7 +19,7 @@ from receipts.publish import headline, lacks
 from receipts.publish.decisions import decisions
 from receipts.publish.findings import SHOWN_HELD, entries, entry, grouped, warning, worth_reading
 from receipts.publish.page import Code, Entry, Page, Section, points_of, table_of
-from receipts.publish.readings import effect_word, interval, mixed, named, ratio, reading, value
+from receipts.publish.readings import effect_word, ends, mixed, named, reading, signed, value
 from receipts.publish.words import Words, words
 
 if TYPE_CHECKING:
@@ -141,8 +141,8 @@ def _effects(verdict: Comparison, say: Words) -> Section:
             named(metrics.get(item.metric)),
             reading(item, item.a),
             reading(item, item.b),
-            ratio(item),
-            interval(item),
+            signed(item.ratio),
+            ends(item.effect.low, item.effect.high),
             say("refused") if rejected else effect_word(item),
         )
         for item in verdict.results

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from receipts.base.units import counted
 from receipts.publish.page import Page, Section, Table, lines_of, table_of
-from receipts.publish.readings import effect_word, interval, moved, ratio
+from receipts.publish.readings import NONE, effect_word, ends, moved, signed
 
 if TYPE_CHECKING:
     from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
@@ -48,8 +48,8 @@ def _table(items: Sequence[JudgedNeighbour], after: tuple[str, ...]) -> Table:
     rows = (
         (
             *(item.entry.id[:12], _moved(item)),
-            ratio(result) if (result := item.verdict.headline) else "~",
-            interval(result) if result else "~",
+            signed(result.ratio) if (result := item.verdict.headline) else NONE,
+            ends(result.effect.low, result.effect.high) if result else NONE,
             effect_word(result) if result else item.verdict.effect,
             *(item.verdict.status, str(len(item.verdict.b)), item.entry.label or ""),
         )

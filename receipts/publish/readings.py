@@ -66,16 +66,6 @@ def reading(item: MetricResult, side: MetricReading) -> str:
     return number(metrics.get(item.metric), side.value) + (MARK if side.source in STATED else "")
 
 
-def ratio(item: MetricResult) -> str:
-    """The change in percent, `NONE` without a number: the center of the interval if there is one, else as stated."""
-    return signed(item.ratio)
-
-
-def interval(item: MetricResult) -> str:
-    """The interval of the change in percent; `NONE` if the data carry none."""
-    return ends(item.effect.low, item.effect.high)
-
-
 def effect_word(item: MetricResult) -> str:
     """The effect in words that fit the metric."""
     return metrics.effect_word(metrics.get(item.metric), item.effect.kind)

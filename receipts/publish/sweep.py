@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.publish.page import Cell, Page, Section, Table, points_of, table_of
-from receipts.publish.readings import interval, leaf, named, number, ratio
+from receipts.publish.readings import NONE, ends, leaf, named, number, signed
 from receipts.publish.words import Words, words
 
 if TYPE_CHECKING:
-    from receipts.judging.verdict import MetricResult
+    from receipts.judging.verdict import Comparison, MetricResult
     from receipts.questions.sweep import Sweep, SweepCell
 
 
@@ -48,9 +48,8 @@ def _headline(sweep: Sweep, metric: str, say: Words) -> Cell:
     ]
     if accepted:
         best, at = max(accepted) if better == "higher" else min(accepted)
-        result = _result(sweep.cells[at], metric)
         gains = best > 1.0 if better == "higher" else best < 1.0
-        counts.append(say("best", change=ratio(result) if result else "~", cell=at) if gains else say("base_best"))
+        counts.append(say("best", change=signed(best), cell=at) if gains else say("base_best"))
     return (say("headline", n=statuses.total(), base=base, counts=", ".join(counts)),)
 
 
@@ -71,12 +70,16 @@ def _cell(sweep: Sweep, at: int, cell: SweepCell, metric: str) -> tuple[str, ...
         *cell.coordinates,
         f"{count} of {count + lost}" if lost else str(count),
         number(metrics.get(metric), own) if own is not None else "~",
-        "base" if verdict is None else ratio(result) if result else "~",
-        "" if verdict is None else interval(result) if result else "~",
-        "" if verdict is None else verdict.status,
-        "" if verdict is None else "refused" if cell.refused else verdict.effect,
+        *(("base", "", "", "") if verdict is None else _against_base(cell, verdict, result)),
         cell.launches[0].receipt.run.label or cell.launches[0].id[:12],
     )
+
+
+def _against_base(cell: SweepCell, verdict: Comparison, result: MetricResult | None) -> tuple[str, ...]:
+    effect = "refused" if cell.refused else verdict.effect
+    if result is None:
+        return NONE, NONE, verdict.status, effect
+    return signed(result.ratio), ends(result.effect.low, result.effect.high), verdict.status, effect
 
 
 def _result(cell: SweepCell, metric: str) -> MetricResult | None:

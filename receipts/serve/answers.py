@@ -207,12 +207,13 @@ def weekly(call: Call) -> Reply:
 
 def claim_report(call: Call) -> Reply:
     """The page of one claim: its verdict, comparison and history, and where it is quoted."""
-    from receipts.publish.report.claim import claim
-    from receipts.publish.report.render import render_claim
+    from receipts.publish.report.claim import claim, page
+    from receipts.publish.report.render import files
     from receipts.publish.report.week import moment
 
     rulebook = call.server.rulebook
-    return _report(call, render_claim(claim(call.store.opened, call.name, rulebook, moment(None)), rulebook.rules))
+    data = claim(call.store.opened, call.name, rulebook, moment(None))
+    return _report(call, files(page(data, rulebook.rules), data, "claim"))
 
 
 def _report(call: Call, files: dict[str, bytes]) -> Reply:

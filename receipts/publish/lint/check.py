@@ -19,6 +19,7 @@ from receipts.receipt import Parsed
 from receipts.stats.interval import Interval
 
 if TYPE_CHECKING:
+    from receipts.judging.claim_verdict import ClaimVerdict
     from receipts.judging.rulebook import Rulebook
     from receipts.judging.verdict import Comparison, MetricResult
     from receipts.questions.claims.load import ClaimFile
@@ -65,18 +66,15 @@ class Checker:
     def __init__(self, rulebook: Rulebook, open_store: Callable[[], Store], claims: tuple[ClaimFile, ...] = ()) -> None:
         self._rulebook = rulebook
         self._open = open_store
-        self._opened: Store | None = None
         self._claims = claims
         self._receipts: dict[str, Parsed] = {}
         self._compared_before: dict[tuple[str, str, str], Comparison] = {}
         self._judged: dict[str, LintResult] = {}
         self._ranked: dict[tuple[str, str], set[str]] = {}
 
-    @property
+    @cached_property
     def _store(self) -> Store:
-        if self._opened is None:
-            self._opened = self._open()
-        return self._opened
+        return self._open()
 
     def check(self, item: Statement | PageRemark) -> LintResult:
         """The result for one statement or remark. Raises StoreError where links cannot be followed."""
@@ -88,21 +86,14 @@ class Checker:
         return replace(answer, code=code, statement=item)
 
     def _answer(self, item: Statement) -> LintResult:
-        from receipts.judging.judge import judge_claim
-
         link = item.link
-        case = StatementCase(
-            item.text, item.place, link.receipts if link else (), link.claim if link else "", item.ignored
-        )
         if link is None and not item.ignored and (figure := disagreeing(item)) is not None:
             what = f"the recipe that it links to says {metrics.shown(metrics.get(item.metric), figure.value)}"
             return LintResult(
                 "refuted", f"{what} ({figure.file})", "quote the recipe, or link to another", "overstated"
             )
         if link is None:
-            for finding in judge_claim(case, self._rulebook.rules):
-                return LintResult("unreceipted", finding.found, finding.do, finding.code)
-            return LintResult("ignored", item.ignored)
+            return self._offense(item, "unreceipted") or LintResult("ignored", item.ignored)
         if link.problem:
             return LintResult("refuted", f"{link.target} cannot be read", link.problem, "no_receipt")
         if link.claim:
@@ -123,21 +114,22 @@ class Checker:
 
     def _across_lanes(self, item: Statement) -> LintResult | None:
         """A refusal of a number that the page ranks beside one of another lane; None where it does not."""
-        from receipts.judging.judge import judge_claim
-
         receipts = [self._receipts[word] for word in item.link.receipts if word in self._receipts] if item.link else []
         if not receipts:
             return None
         lanes = [parsed.receipt.run.lane for parsed in receipts]
         ranked = self._ranked.setdefault((item.file, item.order), set()) if item.order else set()
         ranked.update(lanes[-1:] if item.kind == "reading" else lanes)
-        case = StatementCase(
-            *(item.text, item.place, item.link.receipts if item.link else (), "", item.ignored),
-            *(item.metric, tuple(sorted(ranked))),
-        )
-        for finding in judge_claim(case, self._rulebook.rules):
-            return LintResult("refuted", finding.found, finding.do, finding.code)
-        return None
+        return self._offense(item, "refuted", tuple(sorted(ranked)))
+
+    def _offense(self, item: Statement, state: State, lanes: tuple[str, ...] = ()) -> LintResult | None:
+        """What a rule on statements finds, of one that is ranked among ``lanes``; None where none does."""
+        from receipts.judging.judge import judge_claim
+
+        named = (item.link.receipts, item.link.claim) if item.link else ((), "")
+        case = StatementCase(item.text, item.place, *named, item.ignored, item.metric, lanes)
+        finding = next(iter(judge_claim(case, self._rulebook.rules)), None)
+        return LintResult(state, finding.found, finding.do, finding.code) if finding is not None else None
 
     def _receipt(self, word: str) -> Parsed:
         if word not in self._receipts:
@@ -249,9 +241,7 @@ class Checker:
 
     def _claim(self, name: str) -> LintResult:
         if name not in self._judged:
-            from receipts.publish.lint.claims import judge_named
-
-            verdict = judge_named(name, self._claims, self._rulebook, lambda: self._store)
+            verdict = self._verdict_on(name)
             if verdict is None:
                 answer = LintResult("refuted", f"there is no claim {name!r}", "see: receipts claim list", "no_receipt")
             else:
@@ -263,6 +253,17 @@ class Checker:
                 )
             self._judged[name] = answer
         return self._judged[name]
+
+    def _verdict_on(self, name: str) -> ClaimVerdict | None:
+        """The verdict on a claim, of claims files first, then of the store; None where there is none."""
+        from receipts.questions.claims.gather import is_file, stored, verdict_on
+
+        for group in self._claims:
+            for claim in (one for one in group.claims if one.id == name):
+                from_files = all(map(is_file, (*claim.baseline, *claim.candidate)))
+                return verdict_on(claim, self._rulebook, None if from_files else self._store, group.folder)
+        claim_of = next((one for one in stored(self._store).claims if one.id == name), None)
+        return verdict_on(claim_of, self._rulebook, self._store) if claim_of is not None else None
 
 
 def _agrees(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 
 from receipts.publish.lint import cues
@@ -152,19 +152,13 @@ def _placed(item: _Found, block: TextBlock, file: str, ignores: dict[int, str]) 
     line, column = block.place(item.text.source(draft.start))
     end_line, end_column = block.place(item.text.source(max(draft.start, draft.end - 1)) + 1)
     return Statement(
+        **asdict(draft),
         file=file,
         line=line,
         column=column,
         end_line=end_line,
         end_column=end_column,
         text=item.text.text[draft.start : draft.end].strip(),
-        kind=draft.kind,
-        metric=draft.metric,
-        values=draft.values,
-        unit=draft.unit,
-        direction=draft.direction,
-        halves=draft.halves,
-        bound=draft.bound,
         link=item.link,
         ignored=ignores.get(line, ignores.get(0, "")),
         order=item.order,

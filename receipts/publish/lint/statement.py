@@ -31,14 +31,30 @@ class NamedReceipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
-    """One performance statement.
+class StatementDraft:
+    """A statement found in a piece of text, before its place in the file is known. Offsets count in characters.
 
     ``reading`` is a value in ``unit``; ``change`` two values (before, after), or one that was added or saved;
     ``ratio`` a factor (unit ``×``) or a percentage (unit ``%``); ``fit`` says that a shape fits, or does not (its
     value, where it has one, is the shape's number or the limit). ``halves`` are half the last printed digit of each
-    value, in the same unit. ``line`` and ``column`` count from 1, columns in characters.
-    ``bound`` says which side of the values is open.
+    value, in the same unit; ``bound`` says which side of the values is open.
+    """
+
+    start: int
+    end: int
+    kind: Kind
+    metric: str
+    values: tuple[float, ...]
+    unit: str
+    direction: Direction
+    halves: tuple[float, ...] = field(default=(), repr=False)
+    bound: Bound = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement(StatementDraft):
+    """One performance statement with its place: ``line`` and ``column`` count from 1, columns in characters.
+
     ``order`` names what it is ranked in (`receipts.publish.lint.ranking`); empty where nothing ranks it.
     """
 
@@ -48,13 +64,6 @@ class Statement:
     end_line: int
     end_column: int
     text: str
-    kind: Kind
-    metric: str
-    values: tuple[float, ...]
-    unit: str
-    direction: Direction
-    halves: tuple[float, ...] = field(default=(), repr=False)
-    bound: Bound = ""
     link: NamedReceipt | None = None
     ignored: str = ""
     order: str = ""
@@ -63,18 +72,3 @@ class Statement:
     def place(self) -> str:
         """``file:line:column``."""
         return f"{self.file}:{self.line}:{self.column}"
-
-
-@dataclass(frozen=True, slots=True)
-class StatementDraft:
-    """A statement found in a piece of text, before its place in the file is known. Offsets count in characters."""
-
-    start: int
-    end: int
-    kind: Kind
-    metric: str
-    values: tuple[float, ...]
-    unit: str
-    direction: Direction
-    halves: tuple[float, ...] = ()
-    bound: Bound = ""

@@ -17,11 +17,7 @@ from receipts.publish.page import Page
 from receipts.publish.render.html import environment
 from receipts.publish.render.markdown import markdown
 from receipts.publish.render.terminal import Terminal
-from receipts.publish.report.claim import ClaimData
-from receipts.publish.report.claim import page as claim_page
 from receipts.publish.report.data import WeekData
-from receipts.publish.report.pair import PairData
-from receipts.publish.report.pair import page as pair_page
 from receipts.publish.report.weekly import first_screen, page
 from receipts.publish.text import plain
 from receipts.publish.words import words
@@ -29,9 +25,12 @@ from receipts.publish.words import words
 UNBROKEN: Final = 10_000  # columns: whoever reads a message has a width of their own
 
 
-def render(data: WeekData, rules: RuleSet, folders: Sequence[Path] = ()) -> dict[str, bytes]:
-    """The files of a weekly report that was judged by some rules, as `files` gives them."""
-    return files(page(data, rules, words("weekly", tuple(folders))), data, "weekly", folders)
+def render(data: WeekData, rules: RuleSet, folders: Sequence[Path] = (), *, lane: str = "") -> dict[str, bytes]:
+    """The files of a weekly report that was judged by some rules, as `files` gives them; or of one lane's page."""
+    shown = page(data, rules, words("weekly", tuple(folders)))
+    if lane:
+        return files(replace(shown, title=f"Lane {plain(lane)}, {data.week}"), data, "lane", folders)
+    return files(shown, data, "weekly", folders)
 
 
 def render_first(data: WeekData, form: str, folders: Sequence[Path] = ()) -> str:
@@ -41,22 +40,6 @@ def render_first(data: WeekData, form: str, folders: Sequence[Path] = ()) -> str
     sections = tuple(replace(item, title="") for item in shown.sections)
     shown = replace(shown, headline=(shown.title, " · ", *days), facts=tuple(facts), sections=sections)
     return markdown(shown) if form == "markdown" else "\n".join(Terminal(width=UNBROKEN).page(shown))
-
-
-def render_lane(data: WeekData, name: str, rules: RuleSet, folders: Sequence[Path] = ()) -> dict[str, bytes]:
-    """The files of one lane's page: a report of that lane alone."""
-    shown = page(data, rules, words("weekly", tuple(folders)))
-    return files(replace(shown, title=f"Lane {plain(name)}, {data.week}"), data, "lane", folders)
-
-
-def render_pair(data: PairData, rules: RuleSet, folders: Sequence[Path] = ()) -> dict[str, bytes]:
-    """The files of the page of one comparison."""
-    return files(pair_page(data, rules), data, "compare", folders)
-
-
-def render_claim(data: ClaimData, rules: RuleSet, folders: Sequence[Path] = ()) -> dict[str, bytes]:
-    """The files of the page of one claim."""
-    return files(claim_page(data, rules), data, "claim", folders)
 
 
 def files(shown: Page, data: object, kind: str, folders: Sequence[Path] = ()) -> dict[str, bytes]:
