@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 from receipts.publish.lint import cues
@@ -152,7 +152,7 @@ def _placed(item: _Found, block: TextBlock, file: str, ignores: dict[int, str]) 
     line, column = block.place(item.text.source(draft.start))
     end_line, end_column = block.place(item.text.source(max(draft.start, draft.end - 1)) + 1)
     return Statement(
-        **asdict(draft),
+        **{one.name: getattr(draft, one.name) for one in fields(draft)},
         file=file,
         line=line,
         column=column,
