@@ -22,6 +22,8 @@ from receipts.publish.lint.worded import in_order
 _METRIC_OF = {"bytes": "peak_bytes", "time": "step_seconds", "bandwidth": "bandwidth"}
 _UNIT_OF = {"percent": "%", "ratio": "×", "points": "points"}
 
+_DRAFTED = tuple(one.name for one in fields(StatementDraft))
+
 
 @dataclass(frozen=True, slots=True)
 class PageRemark:
@@ -152,7 +154,7 @@ def _placed(item: _Found, block: TextBlock, file: str, ignores: dict[int, str]) 
     line, column = block.place(item.text.source(draft.start))
     end_line, end_column = block.place(item.text.source(max(draft.start, draft.end - 1)) + 1)
     return Statement(
-        **{one.name: getattr(draft, one.name) for one in fields(draft)},
+        **{name: getattr(draft, name) for name in _DRAFTED},
         file=file,
         line=line,
         column=column,
