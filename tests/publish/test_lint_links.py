@@ -130,6 +130,15 @@ def test_a_change_is_held_against_both_readings(world: World, capsys: pytest.Cap
     assert right["state"] == "holds"
 
 
+def test_two_readings_in_a_link_are_those_of_its_two_receipts(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, results = world.lint("Steps took [800 ms before and 640 ms after](receipt:<a0>..<b0>).", capsys=capsys)
+    assert [item["state"] for item in results] == ["holds", "holds"]
+    _, results = world.lint("Steps took [640 ms before and 800 ms after](receipt:<a0>..<b0>).", capsys=capsys)
+    assert [item["state"] for item in results] == ["refuted", "refuted"]
+
+
 def test_a_difference_needs_two_receipts(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     code, (result,) = world.lint("It is [1.25× faster](receipt:<a0>).", capsys=capsys)
     assert (code, result["code"]) == (1, "K101")
@@ -299,6 +308,9 @@ def test_slower_may_be_said_of_the_rate_or_of_the_time() -> None:
         "Going back would be slower: [0.8× the step time](receipt:<a0>..<b0>).",
         "Step time is [80 % of the baseline](receipt:<a0>..<b0>).",
         "Step time fell [from 800 to 640 ms](receipt:<a0>..<b0>).",
+        "A step takes [0.64 s instead of 0.80 s](receipt:<a0>..<b0>).",
+        "It [saves 160 ms per step](receipt:<a0>..<b0>).",
+        "[Saves 160 ms per step](receipt:<a0>..<b0>).",
         "Without it a run is [a fifth slower](receipt:<b0>..<a0>).",
         "Without it a run is [1.25 times as slow](receipt:<b0>..<a0>).",
         "Without it a step takes [a quarter longer](receipt:<b0>..<a0>).",
@@ -321,6 +333,8 @@ def test_a_true_difference_is_not_refuted_however_it_is_said(
         "It is [a third slower](receipt:<a0>..<b0>).",
         "Step time was [cut by half](receipt:<a0>..<b0>).",
         "Step time fell [to half](receipt:<a0>..<b0>).",
+        "Step time was [cut in half](receipt:<a0>..<b0>).",
+        "A step takes [0.64 s instead of 0.90 s](receipt:<a0>..<b0>).",
         "It is [twice as fast](receipt:<a0>..<b0>).",
         "It is [three times as fast](receipt:<a0>..<b0>).",
         "Step time [rose by 160 ms](receipt:<a0>..<b0>).",

@@ -11,7 +11,8 @@ from receipts import metrics
 from receipts.base.errors import NotFound
 from receipts.judging.rule import StatementCase
 from receipts.metrics import Metric
-from receipts.publish.lint.expect import magnitude, ratios, readings
+from receipts.publish.lint.agreement import agrees
+from receipts.publish.lint.expect import readings
 from receipts.publish.lint.page import PageRemark
 from receipts.publish.lint.recipes import disagreeing
 from receipts.publish.lint.statement import UNREAD, Statement
@@ -21,7 +22,7 @@ from receipts.stats.interval import Interval
 if TYPE_CHECKING:
     from receipts.judging.claim_verdict import ClaimVerdict
     from receipts.judging.rulebook import Rulebook
-    from receipts.judging.verdict import Comparison, MetricResult
+    from receipts.judging.verdict import Comparison
     from receipts.questions.claims.load import ClaimFile
     from receipts.questions.comparisons import Comparisons
     from receipts.store import Store
@@ -212,8 +213,8 @@ class Checker:
         if result is None or result.a.value is None or result.b.value is None:
             return LintResult("unproven", f"{metric.title} is not on both sides", "link receipts that carry it")
         mine, theirs = (self._rulebook.launch(one).read(metric).value for one in (a, b))
-        agrees, reading = _agrees(item, metric, result, mine, theirs)
-        if not agrees:
+        same, reading = agrees(item, metric, result, mine, theirs)
+        if not same:
             return LintResult("refuted", reading, "write what the comparison gives", "overstated")
         if verdict.status == "rejected":
             why = next((f"{one.code} {one.found}" for one in verdict.findings if one.level == "E"), verdict.last_line())
@@ -264,36 +265,3 @@ class Checker:
                 return verdict_on(claim, self._rulebook, None if from_files else self._store, group.folder)
         claim_of = next((one for one in stored(self._store).claims if one.id == name), None)
         return verdict_on(claim_of, self._rulebook, self._store) if claim_of is not None else None
-
-
-def _agrees(
-    item: Statement, metric: Metric, result: MetricResult, a: float | None, b: float | None
-) -> tuple[bool, str]:
-    """Whether the stated difference is the one that the receipts give, and what they give, in words."""
-    assert result.a.value is not None
-    assert result.b.value is not None
-    if item.kind == "change":
-        return _change(item, metric, a if a is not None else result.a.value, b if b is not None else result.b.value)
-    ratio = result.b.value / result.a.value if result.a.value else float("inf")
-    effect = result.effect
-    given = (
-        Interval(effect.low, effect.high)
-        if effect.low is not None and effect.high is not None
-        else Interval.exact(ratio)
-    )
-    expected = ratios(item, lower_is_better=metric.better == "lower")
-    span = f", 95 % interval {given.low:.4g} to {given.high:.4g}" if given.low != given.high else ""
-    return any(one.meets(given) for one in expected), f"the receipts give {metric.title} × {ratio:.4g}{span}"
-
-
-def _change(item: Statement, metric: Metric, a: float, b: float) -> tuple[bool, str]:
-    reading = f"the receipts read {metrics.shown(metric, a)} and {metrics.shown(metric, b)}"
-    expected = readings(item)
-    if len(expected) == 2:
-        return expected[0].contains(a) and expected[1].contains(b), reading
-    difference = abs(b - a)
-    rose = b >= a
-    better = rose if metric.better == "higher" else b <= a
-    directions = {"up": rose, "down": b <= a, "better": better, "worse": not better}
-    matches = any(magnitude(one).contains(difference) for one in expected)
-    return matches and directions.get(item.direction, True), reading

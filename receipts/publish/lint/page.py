@@ -101,7 +101,7 @@ def _linked(
     whole row. A linked number that nothing marks as performance is taken for one: the link says so."""
     inside = [item for item in drafts if item.text is text and item.draft.start < end and item.draft.end > start]
     if inside:
-        return [replace(item, link=link) if item in inside else item for item in drafts], None
+        return [replace(item, link=_own(item, inside, link)) if item in inside else item for item in drafts], None
     forced = _forced(text.text, start, end)
     if forced is not None:
         return sorted([*drafts, _Found(forced, text, link)], key=lambda item: item.text.source(item.draft.start)), None
@@ -115,6 +115,15 @@ def _linked(
     return drafts, PageRemark(
         file, line, column, f"{link.target} backs no number", "put the number into the link's text"
     )
+
+
+def _own(item: _Found, inside: list[_Found], link: NamedReceipt) -> NamedReceipt:
+    """The link of a statement: of two readings of one metric, the first is the baseline's and the second the
+    candidate's."""
+    pair = len(inside) == len(link.receipts) == 2
+    if pair and all(one.draft.kind == "reading" and one.draft.metric == item.draft.metric for one in inside):
+        return replace(link, receipts=(link.receipts[inside.index(item)],))
+    return link
 
 
 def _forced(text: str, start: int, end: int) -> StatementDraft | None:

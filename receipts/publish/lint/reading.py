@@ -30,6 +30,7 @@ def reading(quantity: Quantity, metric: str, text: str) -> StatementDraft:
         r"\b(?:sav|shav|cut|cost|fre|add|extra|regress|reduc|lost|los)\w*(?: \w+){0,3} (?:by |about |"
         r"around |roughly |another )*$|\bby (?:about |around |roughly )?$",
         text[: quantity.start],
+        re.IGNORECASE,
     ):
         kind = "change"
     return stated(quantity, kind, metric, quantity.unit, direction)

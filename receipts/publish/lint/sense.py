@@ -60,6 +60,7 @@ _SOFT = (
 )
 _BY = re.compile(rf"\b(?:by|of)\s{_SOFT}$", re.IGNORECASE)
 _TO = re.compile(rf"(?<!\bup\s)\bto\s{_SOFT}$", re.IGNORECASE)
+_IN = re.compile(r"\bin\s$", re.IGNORECASE)  # cut in half
 _WITHIN = re.compile(rf"\b(?:within|unchanged\sto|equal\sto)\s(?:±\s?)?{_SOFT}$", re.IGNORECASE)
 _TAKEN = re.compile(
     rf"\b(?:(?P<down>sav(?:e[sd]?|ing)|shav(?:e[sd]?|ing)|los(?:t|es?|ing)|frees?|freed|cuts?)|(?P<up>adds?|added))\s"
@@ -88,7 +89,7 @@ def sense_of(text: str, quantity: Quantity) -> Sense | None:
         return taken.lastgroup  # type: ignore[return-value]  # the groups are senses
     if _BY.search(before):
         return _verb(before, text[quantity.end : quantity.end + 12])
-    if _TO.search(before) and _verb(before) is not None:
+    if (_TO.search(before) or (quantity.worded and _IN.search(before))) and _verb(before) is not None:
         return "level"
     direct = _DIRECT.search(before)
     if direct:
