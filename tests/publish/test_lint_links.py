@@ -130,9 +130,7 @@ def test_a_change_is_held_against_both_readings(world: World, capsys: pytest.Cap
     assert right["state"] == "holds"
 
 
-def test_two_readings_in_a_link_are_those_of_its_two_receipts(
-    world: World, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_readings_in_a_link_are_those_of_its_two_receipts(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     _, results = world.lint("Steps took [800 ms before and 640 ms after](receipt:<a0>..<b0>).", capsys=capsys)
     assert [item["state"] for item in results] == ["holds", "holds"]
     _, results = world.lint("Steps took [640 ms before and 800 ms after](receipt:<a0>..<b0>).", capsys=capsys)

@@ -47,6 +47,8 @@ def remarks(text: str) -> list[PageRemark]:
         ("A step takes 2.6 s/step.", "reading", "step_seconds", (2.6,), "s/step", "none"),
         ("Step time fell from 3018 ms to 2664 ms.", "change", "step_seconds", (3018.0, 2664.0), "ms", "down"),
         ("Peak memory is 52 GB.", "reading", "peak_bytes", (52.0,), "GB", "none"),
+        ("Peak memory is ~0.5 GiB less.", "change", "peak_bytes", (0.5,), "GiB", "down"),
+        ("Memory use decreases by ~9 GB.", "change", "peak_bytes", (9.0,), "GB", "down"),
         ("It saves 20 minutes of compile time.", "change", "compile_seconds", (20.0,), "minutes", "down"),
         ("Throughput is 165–178k tok/s.", "reading", "tokens_per_second", (165_000.0, 178_000.0), "tok/s", "none"),
     ],

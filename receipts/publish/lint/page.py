@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from receipts.publish.lint import cues
 from receipts.publish.lint.blocks import TextBlock, blocks, definitions
+from receipts.publish.lint.cues import Sentence, nearest
 from receipts.publish.lint.inline import Text, read
 from receipts.publish.lint.prose import statements
 from receipts.publish.lint.ranking import RankedOrder
@@ -131,7 +132,7 @@ def _forced(text: str, start: int, end: int) -> StatementDraft | None:
     for quantity in in_order(text):
         if quantity.dimension == "none" or not (start <= quantity.start and quantity.end <= end):
             continue
-        near = cues.METRIC_CUE.search(text, start, end) or cues.METRIC_CUE.search(text)
+        near = cues.METRIC_CUE.search(text, start, end) or nearest(Sentence(text), start, end, cues.METRIC_CUE)[1]
         if quantity.dimension not in _UNIT_OF:
             metric = _METRIC_OF.get(quantity.dimension) or rate_metric(quantity)
             return reading(quantity, metric, text)

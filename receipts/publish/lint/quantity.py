@@ -80,6 +80,7 @@ _BOUNDS = re.compile(
     r"(?:just|slightly|a\slittle)\s(?:over|under|above|below|more\sthan|less\sthan)|[~≈∼≃]))\s?$",
     re.IGNORECASE,
 )
+_SOFTENED = re.compile(r"[~≈]|\b(?:about|around|roughly|nearly|almost|some)\b", re.IGNORECASE)
 _ABOUT = 0.05  # of the number: what "about" allows at most
 
 
@@ -143,8 +144,9 @@ def _joined(match: re.Match[str], text: str) -> Quantity | None:
     ranged = match["range"] is not None or (change is not None and change.strip() == "to" and "from" not in before)
     if match["range"] is not None and match["sign"] and name_a != "none":
         return None
-    a, half_a = _value(match["a"], scale_a, match["sign"])
-    b, half_b = _value(match["b"], scale_b, match["sign_b"])
+    about = _SOFTENED.search(match[0]) is not None or bound_before(text, match.start()) == "about"
+    a, half_a = _value(match["a"], scale_a, match["sign"], approximate=about)
+    b, half_b = _value(match["b"], scale_b, match["sign_b"], approximate=about)
     factor = _relative(unit_a, unit_b) if unit_a else 1.0
     return Quantity(
         match.start(),
@@ -181,10 +183,12 @@ def _relative(unit: str, to: str) -> float:
 
 
 def _value(number: str, scale: str, sign: str | None, *, approximate: bool = False) -> tuple[float, float]:
-    """A printed number and half its last digit; of an approximate one the last that is no zero."""
+    """A printed number and half its last digit; of an approximate one its zeros at the end are no digits, up to 5 %."""
     digits, word = plain(number), scale.strip()
     factor = SCALES[word.upper() if len(word) == 1 else word.lower()]
-    value, half = float(digits) * factor, half_place(digits, approximate=approximate) * factor
+    value, half = float(digits) * factor, half_place(digits) * factor
+    if approximate:
+        half = max(half, min(half_place(digits, approximate=True) * factor, _ABOUT * value))
     return (-value if sign and sign.strip() in ("-", "−", "–") else value), half
 
 
@@ -192,10 +196,7 @@ def _one(match: re.Match[str], text: str) -> Quantity:
     alone = _SIMPLE.match(text, match.start()) or match
     name, unit = _unit(alone, "a")
     scale = alone["scale_a"] or ""
-    value, half = _value(alone["a"], scale, alone["sign"])
-    end = alone.end() if alone is not match else match.end("a")
     bound: Bound = "least" if alone["plus"] else bound_before(text, alone.start())
-    if bound == "about":
-        _, wide = _value(alone["a"], scale, None, approximate=True)
-        half = max(half, min(wide, _ABOUT * abs(value)))
+    value, half = _value(alone["a"], scale, alone["sign"], approximate=bound == "about")
+    end = alone.end() if alone is not match else match.end("a")
     return Quantity(alone.start(), end, (value,), (half,), name, unit, "", bool(alone["sign"]), bool(scale), bound)

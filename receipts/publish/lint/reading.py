@@ -15,6 +15,16 @@ REACH = 110
 # A previous sentence or a heading speaks less for a number than its own sentence does.
 CARRIED = 45
 
+# Words before and behind an amount that was added or saved, and is no level.
+_CHANGED = re.compile(
+    r"(?:\b(?:sav|shav|cut|cost|fre|add|extra|regress|reduc|lost|los)\w*(?: \w+){0,3} (?:by |about |around |roughly |"
+    r"another )*|\bby (?:about |around |roughly |almost |nearly |over |under |some |at least |at most |up to )?)[~≈]?$",
+    re.IGNORECASE,
+)
+_COMPARED = re.compile(
+    r"\s(?:less|more|lower|higher|fewer|shorter|longer|faster|slower)\b(?!\sthan\s\d)", re.IGNORECASE
+)
+
 
 def reading(quantity: Quantity, metric: str, text: str) -> StatementDraft:
     """A number with a unit as a statement: a reading of the metric, or a change where the words around it say so."""
@@ -26,12 +36,7 @@ def reading(quantity: Quantity, metric: str, text: str) -> StatementDraft:
         direction = "up" if high > low else "down" if high < low else "equal"
     elif kind == "reading" and quantity.signed and text[quantity.start] != "±":
         kind, direction = "change", "down" if quantity.values[0] < 0.0 else "up"
-    elif kind == "reading" and re.search(
-        r"\b(?:sav|shav|cut|cost|fre|add|extra|regress|reduc|lost|los)\w*(?: \w+){0,3} (?:by |about |"
-        r"around |roughly |another )*$|\bby (?:about |around |roughly )?$",
-        text[: quantity.start],
-        re.IGNORECASE,
-    ):
+    elif kind == "reading" and (_CHANGED.search(text, 0, quantity.start) or _COMPARED.match(text, quantity.end)):
         kind = "change"
     return stated(quantity, kind, metric, quantity.unit, direction)
 
