@@ -83,6 +83,25 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         '{"step": 7, "loss": 2.5, "tokens_per_second": 1000, "step_time_ms": 125.0}',
         {"loss": 2.5, "step_seconds": 0.125, "tokens_per_second": 1000.0},
     ),
+    "paxml": (
+        "I0302 10:00:00.123456 140012 programs.py:497] [PAX STATUS]: step_i: 7, training loss: 2.5",
+        {"loss": 2.5},
+    ),
+    "tunix": (
+        "I0302 10:00:00.123456 140012 peft_trainer.py:825] Train step 7 training loss: 2.500000"
+        "  - training perplexity: 12.182494",
+        {"loss": 2.5},
+    ),
+    "levanter": (
+        "2026-03-02T10:00:00 - 0 - tqdm_logger - tqdm_logging.py:145 - INFO :: Progress on:train"
+        " 7.00it/850it rate:2.1s/it remaining:29:30 elapsed:01:40 postfix:loss=2.5",
+        {"loss": 2.5},
+    ),
+    "hf_flax": ("Step... (7 | Loss: 2.5, Learning Rate: 2e-05, Gradient Norm: 1.5)", {"loss": 2.5, "grad_norm": 1.5}),
+    "step_bar": (
+        "  1%|          | 40/6000 [06:07<15:02:43,  9.17s/it, accuracy=0.5, loss=2.5, perplexity=12.2, step=7]",
+        {"loss": 2.5},
+    ),
     "verl": (
         "step:7 - actor/entropy:0.5 - actor/grad_norm:1.5 - perf/max_memory_allocated_gb:50.25 - timing_s/step:55.5"
         " - perf/throughput:2301.5",
@@ -107,6 +126,12 @@ OTHERS: Final = (
     '{"step": 7, "loss": 2.5, "step_time": 0.5}',
     "Training Epoch: 2/3, step 7/388 completed (loss: 2.5):   3%|▎  | 8/388 [00:12]",
     '{"step": 7, "eval_loss": 2.5, "step_time_ms": 21.0}',
+    "I0302 10:00:00.123456 140012 peft_trainer.py:787] Train step 7 eval loss: 2.500000 - eval perplexity: 12.182494",
+    "Step... ( 7 | Eval Loss: 2.5, Eval Perplexity: 12.2)",
+    # A rounded step is none.
+    "Progress on:train 1.02kit/8.50kit rate:2.1s/it remaining:4:22:12 elapsed:35:42 postfix:loss=2.5",
+    "Progress on:eval 7.00it/64.0it rate:9.1it/s remaining:00:06 elapsed:00:01 postfix:loss=2.5",
+    "  1%|          | 7/6000 [06:07<15:02:43,  9.17s/it, loss=2.5]",
 )
 
 
@@ -122,7 +147,7 @@ def test_every_loop_of_the_tables_has_a_line_here() -> None:
 @pytest.mark.parametrize("name", LINES)
 def test_a_line_says_what_it_prints(name: str) -> None:
     line, wanted = LINES[name]
-    following = line.replace("=7", "=8").replace(":7", ":8").replace(" 7", " 8").replace("|7", "|8")
+    following = line.replace("=7", "=8").replace(":7", ":8").replace(" 7", " 8").replace("|7", "|8").replace("(7", "(8")
     (reading,) = readings(f"{line}\n{following}\n")
     assert (reading.source, reading.steps.numbers()) == (name.replace("_", "-"), [7, 8])
     peaks = [(name, value) for row in reading.memory for name in PEAKS if (value := getattr(row, name)) is not None]

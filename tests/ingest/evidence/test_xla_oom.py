@@ -334,3 +334,38 @@ def test_scores_of_a_short_sequence_are_known_by_their_operator(operator: str, s
 def test_what_the_driver_refuses_has_its_bytes(status: str) -> None:
     failure = only(f"Failed to allocate 3.21GiB (3446669312 bytes) from device: {status}CUDA_ERROR_OUT_OF_MEMORY: x")
     assert (failure.class_, failure.requested_bytes, failure.fatal) == ("runtime_alloc", 3446669312, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "class_", "sizes"),
+    [
+        # The runtime of 2022 and 2023.
+        (
+            "RESOURCE_EXHAUSTED: Could not allocate 8388608 bytes in memory 0x0x0_HBM0; 4194304 bytes allocatable, "
+            "12582912 bytes available",
+            *("fragmentation", {"requested_bytes": 8 * MIB, "free_bytes": 12 * MIB}),
+        ),
+        (
+            "RESOURCE_EXHAUSTED: Could not allocate 16777216 bytes in memory 0x0x0_HBM0; 4194304 bytes allocatable, "
+            "12582912 bytes available",
+            *("runtime_alloc", {"requested_bytes": 16 * MIB, "free_bytes": 12 * MIB}),
+        ),
+        # The middle of a message, as notes quote it.
+        (
+            "RESOURCE_EXHAUSTED: HLO temporaries (16.50G) exceeds available HBM (15.75G)",
+            *("compile_hbm", {"used_bytes": 16 * GIB + 512 * MIB, "limit_bytes": 15 * GIB + 768 * MIB}),
+        ),
+        (
+            "RESOURCE_EXHAUSTED: E1001: Scoped allocation with size 33.50M and limit 32.00M exceeded",
+            *("compile_vmem", {"requested_bytes": 33 * MIB + 512 * 1024, "limit_bytes": 32 * MIB}),
+        ),
+        (
+            "Mosaic scoped allocation with size 35127296 bytes exceeds the scoped vmem limit of 33554432",
+            *("compile_vmem", {"requested_bytes": 33 * MIB + 512 * 1024, "limit_bytes": 32 * MIB}),
+        ),
+    ],
+)
+def test_older_and_quoted_wordings(text: str, class_: str, sizes: dict[str, int]) -> None:
+    failure = only(text)
+    assert failure.class_ == class_
+    assert {name: getattr(failure, name) for name in sizes} == sizes

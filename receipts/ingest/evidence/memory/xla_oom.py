@@ -31,7 +31,8 @@ _USED = re.compile(
     rf"\bUsed (?P<used>{SIZE}) of(?: (?P<limit>{SIZE})(?: (?P<space>hbm|vmem|smem|cmem|sflag|spmem|tilespmem)\b)?)?"
 )
 _SCOPED = re.compile(
-    rf"Scoped allocation with size {SIZE} and limit {SIZE} exceeded scoped (?P<space>\w{{2,12}}) limit"
+    rf"[Ss]coped allocation with size {SIZE} and limit {SIZE}(?: exceeded scoped (?P<space>\w{{2,12}}) limit)?"
+    rf"|[Ss]coped allocation with size {SIZE} exceeds the scoped (?P<other>\w{{2,12}}) limit of (\d{{1,20}})"
     rf"|Insufficient scoped (?P<mosaic>\w{{2,12}}): {SIZE} > {SIZE}"
 )
 _STACK = re.compile(r"while allocating on stack for %?(?P<name>[\w.$-]{1,400})")
@@ -49,6 +50,10 @@ _ONE_LINE: Final = (
         re.IGNORECASE,
     ),
 )
+# The middle of that line, as people quote it.
+_EXCEEDS = re.compile(
+    rf"temporaries \((?P<used>{SIZE})\) exceeds available (?P<space>hbm|[vcs]mem) \((?P<limit>{SIZE})\)", re.IGNORECASE
+)
 _SPARSE = re.compile(
     rf"TensorCore Hbm usage:? (?P<dense>{SIZE}), SparseCore Hbm usage:? (?P<sparse>{SIZE})"
     rf"(?:, exceeding available bytes:? (?P<limit>{SIZE}))?",
@@ -58,6 +63,11 @@ _PLACED = re.compile(
     rf"(?P<what>Error loading program(?: {NAME})?: ?|Error allocating device buffer: ?)?"
     rf"Attempting to (?:reserve|allocate) (?P<requested>{SIZE})(?P<bottom> at the bottom of memory)?\.?"
     rf"(?P<end> That was not possible\.?(?: There are (?P<free>{SIZE}) free)?)?"
+)
+# The runtime before it said what was attempted.
+_UNPLACED = re.compile(
+    r"Could not allocate (?P<requested>\d{1,20} bytes) in memory \S{1,40}; \d{1,20} bytes allocatable, "
+    r"(?P<free>\d{1,20} bytes) available"
 )
 _CAPACITY = re.compile(rf"HBM capacity {SIZE}:")
 _CODE = re.compile(
@@ -94,7 +104,7 @@ def _memory_space(text: str) -> Iterator[AllocationFailure]:
         if scoped is not None:
             sizes = [size(item) for item in scoped.groups() if item and item[0].isdigit()]
             operator = stack["name"] if stack else named(OPERATOR, part)
-            class_ = _space(scoped["space"] or scoped["mosaic"])
+            class_ = _space(scoped["space"] or scoped["other"] or scoped["mosaic"] or "vmem")
             yield refused(text, start, class_, requested=sizes[0], limit=sizes[-1], operator=operator)
             continue
         name = ran_out["space"] if ran_out else used["space"] if used else "hbm"
@@ -105,9 +115,9 @@ def _memory_space(text: str) -> Iterator[AllocationFailure]:
 
 def _one_line(text: str) -> Iterator[AllocationFailure]:
     """What one line says whole, and the two memories of a chip with SparseCores."""
-    for form in _ONE_LINE:
-        for match in form.finditer(text):
-            yield refused(text, match, _space(match["space"] or "hbm"))
+    whole = [match for form in _ONE_LINE for match in form.finditer(text)]
+    for match in whole or _EXCEEDS.finditer(text):
+        yield refused(text, match, _space(match["space"] or "hbm"))
     for match in _SPARSE.finditer(text):
         dense, sparse = size(match["dense"]), size(match["sparse"])
         yield refused(text, match, "compile_hbm", used=None if dense is None or sparse is None else dense + sparse)
@@ -121,14 +131,16 @@ def _placed(text: str) -> Iterator[AllocationFailure]:
             continue
         requested, free = size(match["requested"]), size(match["free"])
         capacity = _CAPACITY.search(text, match.end(), match.end() + 400)
-        if what.startswith("Error loading") or match["bottom"]:
-            class_ = "program_load"
-        elif requested is not None and free is not None and requested <= free:
-            # There is room, but no block of it is large enough.
-            class_ = "fragmentation"
-        else:
-            class_ = "runtime_alloc"
+        loading = what.startswith("Error loading") or match["bottom"]
+        class_ = "program_load" if loading else _without_place(requested, free)
         yield refused(text, match, class_, limit=size(capacity[1]) if capacity else None)
+    for match in _UNPLACED.finditer(text):
+        yield refused(text, match, _without_place(size(match["requested"]), size(match["free"])))
+
+
+def _without_place(requested: int | None, free: int | None) -> str:
+    """The class of a buffer without place: where there is room, no block of it is large enough."""
+    return "runtime_alloc" if requested is None or free is None or requested > free else "fragmentation"
 
 
 def failures(text: str) -> list[AllocationFailure]:
