@@ -122,6 +122,8 @@ def test_an_execution_that_full_graph_forbids_is_a_read() -> None:
     found = reading(text)
     assert found.counters["unexpected_executions"] == 1
     assert (found.host_transfers, found.compile.compiles) == (1, 1)
+    # It ended the step that it was met in, where no other is told.
+    assert found.steps_covered == 1
 
 
 def test_without_executions_two_compiles_say_nothing_of_steps() -> None:

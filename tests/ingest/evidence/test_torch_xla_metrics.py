@@ -144,6 +144,23 @@ def test_a_compile_a_step_is_a_storm() -> None:
     assert late(reading(full(compiles=16))) == 14
 
 
+def test_a_mark_with_nothing_pending_is_no_step() -> None:
+    # `torch_xla.compile` marks before and behind its step, and a loader marks beside the loop.
+    assert late(reading(full(compiles=12, steps=24, executions=12))) == 10
+    assert reading(full(steps=24, executions=12)).steps_covered == 12
+    # The last executions may not have ended.
+    assert reading(full(steps=12, executions=10)).steps_covered == 12
+
+
+def test_a_metrics_file_tells_steps_that_its_report_does_not_mark() -> None:
+    excerpts = (
+        f"[MetricsData; step={step}]\n{metric('CompileTime', compiles, '03s704ms868.692us')}"
+        f"{metric('ExecuteTime', step + 2, '132ms117.599us')}"
+        for step, compiles in ((3, 4), (9, 10))
+    )
+    assert late(reading("".join(excerpts))) == 6
+
+
 def test_three_compiles_alone_do_not_say_when() -> None:
     assert late(reading(full(compiles=3))) is None
 

@@ -138,9 +138,11 @@ class PtXlaDebug(LineReader):
         reads = counts["reads"] - late + counts["unexpected_executions"]
         if counts["executions"] or counts["unexpected_executions"]:
             reading.host_transfers = max(reads, reading.host_transfers or 0)
-            # Where no step's end is shown, a place that keeps reading was met in as many steps as it read.
+            # Where no step's end is shown, a place that keeps reading was met in as many steps as it read, and one that
+            # full_graph forbids ended the step that it was met in.
             again = max(self._at_reads.values(), default=0)
-            reading.steps_covered = self._steps or (again if again > 1 else None)
+            unended = again if again > 1 else counts["unexpected_executions"]
+            reading.steps_covered = self._steps or unended or None
         for where, count in sorted(self._at_reads.items(), key=lambda item: -item[1])[:MAX_TOLD]:
             reading.remark("note", f"a tensor's value is read at {where}: {count} times")
             if not self._after_all(where):

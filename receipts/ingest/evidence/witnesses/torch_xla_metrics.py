@@ -85,8 +85,9 @@ class TorchXlaMetrics(LineReader):
     def line(self, text: str, number: int) -> bool:
         """Names, their fields, and what ends or elides a report."""
         self._first = self._first or number
-        if _STEP.search(text):
+        if (step := _STEP.search(text)) is not None:
             self._end_report()
+            self._part = MetricsReport(step=int(step[1]) + 1)
             self._foreign = 0
             return True
         # Inside a metric of an old report ``Counter: 06m09s…`` is its accumulator.
@@ -176,7 +177,7 @@ class TorchXlaMetrics(LineReader):
             self.reading.remark("note", "the table was cleared between two reports; the later one stands")
         self._merged = True
         report = self._table.report
-        if "MarkStep" in part.counters and report is not None and len(self.reading.reports) < MAX_NAMES:
+        if report is not None and len(self.reading.reports) < MAX_NAMES:
             self.reading.reports.append(report)
 
 

@@ -13,6 +13,8 @@ from receipts.ingest.evidence.reading import TRANSFERS, CompileCounts, Reading, 
 EXECUTIONS: Final = ("ExecuteTime", "ExecuteReplicatedTime", "ExecuteParallelTime", "ExecuteChainedTime")
 EAGER: Final = ("EagerOpExecuteTime", "EagerOpCompileTime")
 DYNAMO: Final = "DynamoSyncInputExecuteTime"
+# Executions are counted when they end, so a report may lack those of the last steps.
+MAX_LAG: Final = 2
 HOST_READ: Final = "aten::_local_scalar_dense"
 FROM_DEVICE: Final = ("TransferFromDeviceTime", "TransferFromServerTime")
 TO_DEVICE: Final = ("TransferToDeviceTime", "TransferToServerTime")
@@ -30,6 +32,8 @@ class MetricsReport:
     timings: dict[str, Timing] = field(default_factory=dict)
     samples: dict[str, int] = field(default_factory=dict)
     cut: bool = False
+    # Steps that `[MetricsData; step=N]` counts above a report, from 0.
+    step: int | None = None
 
     def update(self, later: MetricsReport) -> bool:
         """Take over a later report of the process; True where the table was cleared in between."""
@@ -41,7 +45,7 @@ class MetricsReport:
             self.counters |= later.counters
             self.timings |= later.timings
             self.samples |= later.samples
-        self.cut = later.cut
+        self.cut, self.step = later.cut, later.step
         return cleared
 
     @property
@@ -54,6 +58,14 @@ class MetricsReport:
         """Programs executed."""
         timed = sum(self.samples.get(name, 0) for name in EXECUTIONS)
         return max(timed, self.counters.get("ExecuteComputation", 0))
+
+    @property
+    def steps(self) -> int | None:
+        """Steps marked; a mark with nothing pending executes nothing, as where the loader and the loop both mark."""
+        marked = self.counters.get("MarkStep", self.step)
+        if marked is None or self.executions + MAX_LAG >= marked:
+            return marked
+        return self.executions or marked
 
     @property
     def eager(self) -> bool:
@@ -89,7 +101,7 @@ class MetricsReport:
     @property
     def report(self) -> Report | None:
         """Steps, compiles and host reads so far; None where the table does not show what a step executes."""
-        steps, compiles = self.counters.get("MarkStep"), self.compiles
+        steps, compiles = self.steps, self.compiles
         if compiles is None and self.counters.get("PersistentCacheHit") and self.whole:
             compiles = 0
         if steps is None or compiles is None or not self.executions or self.eager:
@@ -111,7 +123,7 @@ def describe(table: MetricsReport, reading: Reading, line: int) -> None:
     for name, count in (readers or {"no operator: a tensor is printed or copied": table.host_reads or 0}).items():
         if table.host_reads:
             reading.blame(TRANSFERS, name, count)
-    reading.steps_covered = counts.get("MarkStep") or (table.executions if not table.eager else 0) or None
+    reading.steps_covered = table.steps or (table.executions if not table.eager else 0) or None
     reading.compile = _compile(table)
     if not reading.reports and (report := table.report) is not None:
         reading.reports.append(report)
