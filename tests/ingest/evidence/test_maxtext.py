@@ -370,6 +370,12 @@ def test_the_compilers_plan_is_bytes_in_each_form(line: str) -> None:
     assert (compiled.output_bytes, compiled.temp_bytes, compiled.argument_bytes) == (6 << 30, 8 << 30, 6 << 30)
 
 
+def test_the_plan_names_its_total_in_both_forms() -> None:
+    for word in ("", "estimated "):
+        line = f"Total {word}memory size: 14.0 GB, {word}output size: 6.0 GB, {word}temp size: 8.0 GB"
+        assert log(step(0), line).counters["total_bytes"] == 14 << 30
+
+
 def test_compile_times_of_libtpu_add_up() -> None:
     lines = [
         f"I0731 1 x_compiler_base.cc:75] END_TO_END stage duration: {text}" for text in ("1m2.5s", "500ms", "250us")

@@ -100,3 +100,14 @@ def test_rows_that_lost_their_frame_and_head_are_read() -> None:
     text = "TPU Runtime Utilization\n│ 4 │ 1.50 GiB / 15.75 GiB │ 99.00% │\nTensorCore Utilization\n│ 0 │ 13.60% │\n"
     (reading,) = scan([text.encode()], [TpuInfoReader])
     assert [(row.chip, row.bytes_used) for row in reading.memory] == [(4, round(1.5 * GIB))]
+
+
+def test_a_page_that_lost_the_bars_between_cells_is_read() -> None:
+    box = BOXES.replace("{column}", "HBM usage           ")
+    lines = [
+        f"{line[0]}{line[1:-1].replace('│', ' ').replace('┃', ' ')}{line[-1]}" if line[0] in "│┃" else line
+        for line in box.splitlines()
+    ]
+    found, whole = reading("\n".join(lines)), reading(box)
+    assert [(item.chip, item.bytes_used) for item in found.memory] == [(8, round(1.5 * GIB)), (13, GIB // 2)]
+    assert found.stated["hardware.chips"].value == whole.stated["hardware.chips"].value == 2

@@ -19,6 +19,7 @@ MAX_DEVICES: Final = 16_384
 MAX_CELLS: Final = 2_000
 
 _CELLS = re.compile(r"[│┃|]")
+_GAP = re.compile(r"\s{2,}")
 _USAGE = re.compile(rf"{SIZE} ?/ ?{SIZE}")
 _PATH = re.compile(r"/dev/(?:accel_?|vfio/)\d{1,5}")
 _TYPE = re.compile(r"(?P<name>TPU ?v?\w{1,8})(?: chip)?")
@@ -62,6 +63,9 @@ class TpuInfoReader(LineReader):
             self.reading.records += 1
         cells = [cell.strip() for cell in _CELLS.split(text)]
         cells = cells[1:-1] if len(cells) > 2 else []
+        if len(cells) == 1:
+            # A page that lost the bars between the cells keeps the blanks around them.
+            cells = _GAP.split(cells[0])
         if not cells:
             # A rule of the table, or what ends it.
             self._table = self._table and (not text.strip() or text.strip()[0] in "┏┡└├━╇+|")

@@ -16,7 +16,7 @@ from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 _USING = re.compile(r"Using \(GB\)\s+([\d.]{1,20})\s*/\s*([\d.]{1,20})\s*\([^)]{1,24}%\)\s+on\s+(\S.{0,200})")
 _ORDINAL = re.compile(r"(?:[A-Za-z]+Device\()?(?:[A-Za-z]+[_:]|\bid=)(\d{1,6})")
 _CELL = re.compile(
-    r"\b(total|output|temp|argument|alias|host temp)(?: memory)? size:\s*(\d[\d.]{0,25})(?:\s*(GB|GiB))?"
+    r"\b(total|output|temp|argument|alias|host temp)(?: estimated)?(?: memory)? size:\s*(\d[\d.]{0,25})(?:\s*(GB|GiB))?"
 )
 _LABEL = re.compile(r"Memstats:\s*(.{1,200}?):?\s*$")
 # A label stands at the beginning of its line, behind a prefix at most.
