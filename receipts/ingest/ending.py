@@ -31,6 +31,10 @@ _ERROR: Final = re.compile(
     r"((?:\w{1,60}\.){0,8}\w{0,60}(?:Error|Exception|Interrupt)\b[^\n]*)",
     re.MULTILINE,
 )
+# Libraries name some without a word for what they are: `torch._dynamo.exc.Unsupported`.
+_RAISED: Final = re.compile(
+    r"^(?:\[[^\]\n]{1,60}\]:?\s*)?((?:\w{1,60}\.){1,8}[A-Z]\w{0,60}(?:: [^\n]*)?)$", re.MULTILINE
+)
 _SKIPPED: Final = ("place", "is_oom", "fatal")
 
 
@@ -183,7 +187,8 @@ def last_traceback(file: FileEvidence) -> tuple[Where, str] | None:
         return None
     if prints_steps(file, tail[at:]):
         return None
-    error = _ERROR.search(tail[at:].decode("utf-8", "replace"))
+    text = tail[at:].decode("utf-8", "replace")
+    error = _ERROR.search(text) or _RAISED.search(text)
     return (Where(file.name), (_of_worker(tail) or error[1])[:500]) if error else None
 
 

@@ -27,6 +27,14 @@ _ENDS: Final = (
 )
 
 
+# An error's own line where none of its traceback's was kept, as in a log filtered by level; a figure is a metric's.
+_ERROR: Final = re.compile(
+    rb"(?:\[[^\]\n]{1,60}\]:? ?)?(?:(?:\w{1,60}\.){0,8}(?:exc|errors?|exceptions?)\.[A-Z]\w{1,60}"
+    rb"|(?:\w{1,60}\.){0,8}[A-Z]\w{2,60}(?:Error|Exception)|KeyboardInterrupt)(?::(?! ?[-+\d.e]+$).+)?"
+)
+_IGNORED: Final = b"Exception ignored in"
+
+
 class LastWords(NamedTuple):
     """``outcome`` of the launch, and the line that shows it."""
 
@@ -49,6 +57,9 @@ def last_words(file: FileEvidence) -> LastWords | None:
             begin = max(tail.rfind(end, 0, match.start()) for end in (b"\n", b"\r")) + 1
             line = tail[begin:].partition(b"\n")[0]
             return LastWords(outcome, line.decode("utf-8", "replace").strip()[:500])
+    before, _, last = tail.rstrip().rpartition(b"\n")
+    if _ERROR.fullmatch(last) and _IGNORED not in before[-400:]:
+        return LastWords("crash", last.decode("utf-8", "replace")[:500])
     return None
 
 

@@ -196,6 +196,40 @@ def test_a_process_that_a_launcher_reports_as_failed_crashed(tmp_path: Path, wor
     assert (at(found, "run.outcome"), at(found, "failure.message")) == ("crash", words)
 
 
+_RAISED = (
+    "torch._dynamo.exc.FailOnRecompileLimitHit: recompile_limit reached with one_graph=True.",
+    "[rank3]: jaxlib.xla_extension.XlaRuntimeError: INTERNAL: Core halted unexpectedly: TPU:0",
+    "ValueError: operands have other shapes",
+    "KeyboardInterrupt",
+)
+
+
+@pytest.mark.parametrize("error", _RAISED)
+@pytest.mark.parametrize("frames", ["", 'Traceback (most recent call last):\n  File "train.py", line 8, in <module>\n'])
+def test_an_error_at_the_end_is_a_crash_with_and_without_its_traceback(tmp_path: Path, error: str, frames: str) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(f"{_STEPS}{frames}{error}\n")
+    found = assemble([read(log)], Options())
+    assert at(found, "run.outcome") == "crash"
+    assert at(found, "failure.message") == error.removeprefix("[rank3]: " if frames else "")
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "MeanSquaredError: 0.125",
+        "model.Layers: 12 blocks",
+        "wandb: Error while uploading a file",
+        "Exception ignored in: <function Pool.__del__>\nAttributeError: 'NoneType' object has no attribute 'close'",
+        "ValueError: retried and passed\ntraining is done",
+    ],
+)
+def test_what_only_looks_like_an_error_at_the_end_is_none(tmp_path: Path, last: str) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(f"{_STEPS}{last}\n")
+    assert at(assemble([read(log)], Options()), "run.outcome") == "ok"
+
+
 @pytest.mark.parametrize("after", [_STEP.format(3), "[after training is done] datetime: 2026-09-01 10:01:00\n"])
 def test_words_before_a_later_step_or_in_a_run_that_ended_well_end_nothing(tmp_path: Path, after: str) -> None:
     log = tmp_path / "run.log"
