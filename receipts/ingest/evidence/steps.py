@@ -72,7 +72,8 @@ class Steps:
     def put(self, step: int, values: Mapping[str, float | None], rank: int | None = None) -> None:
         """Record what one line prints for a step; a name outside `FIELDS` is a KeyError.
 
-        A rank that prints a step which another rank printed merges into it; the same rank again replaces its record.
+        A rank that prints a step which another rank printed merges into it; the same rank again replaces its record,
+        or adds to it where it printed it last and none of these figures.
         """
         last = self._before(rank)
         if last is not None and step < last:
@@ -89,7 +90,7 @@ class Steps:
                 return
             row = len(self._rows)
             self._append((step,), {})
-        elif rank is None:
+        elif rank is None and not (step == last and all(self._columns[name][row] == ABSENT for name in values)):
             for column in (*self._columns.values(), self._fastest):
                 column[row] = ABSENT
         own = rank is not None and any(values.get(name) is not None for name in _OF_A_RANK)

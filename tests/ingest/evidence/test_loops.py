@@ -87,6 +87,11 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         "I0302 10:00:00.123456 140012 programs.py:497] [PAX STATUS]: step_i: 7, training loss: 2.5",
         {"loss": 2.5},
     ),
+    "axlearn": (
+        "I0302 10:00:00.123456 140012 trainer.py:420] trainer process   0 step        7] loss=2.5 aux={'z_loss': 0.1}\n"
+        "I0302 10:00:00.223456 140012 trainer.py:398] trainer process   0 step        7] Average step time: 1.25 seconds",
+        {"loss": 2.5, "step_seconds": 1.25},
+    ),
     "tunix": (
         "I0302 10:00:00.123456 140012 peft_trainer.py:825] Train step 7 training loss: 2.500000"
         "  - training perplexity: 12.182494",

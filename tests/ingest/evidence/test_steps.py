@@ -38,6 +38,18 @@ def test_what_a_repeated_step_no_longer_prints_is_absent() -> None:
     assert steps.get(1, "grad_norm") is None
 
 
+def test_a_second_line_of_a_step_adds_what_the_first_one_does_not_print() -> None:
+    steps = Steps()
+    for step, values in ((1, {"loss": 5.0}), (1, {"step_seconds": 2.0}), (2, {"loss": 4.0}), (1, {"grad_norm": 1.0})):
+        steps.put(step, values)
+    # Behind another step it is a restart's.
+    assert (steps.column("loss"), steps.column("step_seconds")) == ([None, 4.0], [None, None])
+    steps.put(2, {"step_seconds": 3.0})
+    assert (steps.get(2, "loss"), steps.get(2, "step_seconds")) == (None, 3.0)
+    steps.put(2, {"loss": 3.5})
+    assert (steps.get(2, "loss"), steps.get(2, "step_seconds")) == (3.5, 3.0)
+
+
 def test_the_slowest_of_several_ranks_stands_and_the_fastest_gives_the_skew() -> None:
     steps = Steps()
     for rank, seconds in ((0, 1.0), (1, 2.0), (2, 1.5)):
