@@ -171,6 +171,11 @@ def test_the_analyser_names_operators_and_frequencies() -> None:
     assert late(found)
 
 
+def test_a_few_compiles_by_the_analyser_alone_may_all_be_of_the_warm_up() -> None:
+    # Two steps of a program that dynamo cut in three.
+    assert late(reading("pt-xla-profiler: CompileTime too frequent: 6 counts during 11 steps\n")) is None
+
+
 def test_a_fallback_that_the_summary_does_not_name_is_a_host_read() -> None:
     text = 'WARNING:pt-xla-profiler:FRAME (count=8):\nWARNING:pt-xla-profiler:Unlowered Op: "xla_fallback"\n'
     found = reading(text)

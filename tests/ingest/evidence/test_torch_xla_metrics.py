@@ -197,6 +197,12 @@ def test_programs_that_dynamo_handed_over_are_seen() -> None:
     assert ("posture", "whole_graph") in [(item.leaf, item.value) for item in found.seen]
 
 
+def test_a_program_that_is_timed_and_not_counted_is_a_compile() -> None:
+    # Dynamo's, to 2.7.
+    text = counters(UncachedCompile=4, DynamoSyncInputExecuteTime=11) + metric("CompileTime", 6, "03s704ms868.692us")
+    assert reading(text).compile.compiles == 6
+
+
 def test_the_persistent_cache_counts_only_what_it_loaded() -> None:
     found = reading(full(PersistentCacheMiss=2))
     assert (found.compile.cache_hits, found.compile.cache_misses) == (0, 2)

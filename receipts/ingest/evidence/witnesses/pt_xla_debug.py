@@ -20,6 +20,8 @@ MAX_HASHES: Final = 100_000
 # Ends of steps that show a posture, and compiles of one place that show that it is met again and again.
 MIN_ENDS: Final = 3
 MAX_TOLD: Final = 5
+# What a step may execute where the analyser alone speaks: dynamo's forward and backward, a read, the optimizer.
+PROGRAMS: Final = 4
 MAX_FRAMES: Final = 8
 MAX_PLACES: Final = 10_000
 _LINE: Final = re.compile(r"((?:Unexpected |Post )?(?:Compilation|Execution)) Analysis: ?(.*)$")
@@ -278,7 +280,7 @@ class PtXlaDebug(LineReader):
                 continue
             covered = int(steps[1])
             if name == "CompileTime":
-                self.reading.reports.append(Report(covered, count, programs=2))
+                self.reading.reports.append(Report(covered, count, programs=PROGRAMS))
             elif name.startswith("TransferFrom"):
                 self.reading.host_transfers = count
                 self.reading.steps_covered = covered

@@ -74,8 +74,12 @@ class MetricsReport:
 
     @property
     def compiles(self) -> int | None:
-        """Programs compiled. `CachedCompile` counts look-ups that hit in memory; it is no persistent hit."""
-        count = self.counters.get("UncachedCompile", self.samples.get("CompileTime"))
+        """Programs compiled. `CachedCompile` counts look-ups that hit in memory; it is no persistent hit.
+
+        To 2.7 the programs of dynamo are timed, and not counted.
+        """
+        told = self.counters.get("UncachedCompile"), self.samples.get("CompileTime")
+        count = max((item for item in told if item is not None), default=None)
         return count if count is not None else self.samples.get("EagerOpCompileTime")
 
     @property
