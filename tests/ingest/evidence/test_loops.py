@@ -89,7 +89,7 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
     ),
     "axlearn": (
         "I0302 10:00:00.123456 140012 trainer.py:420] trainer process   0 step        7] loss=2.5 aux={'z_loss': 0.1}\n"
-        "I0302 10:00:00.223456 140012 trainer.py:398] trainer process   0 step        7] Average step time: 1.25 seconds",
+        "I0302 10:00:00.223456 14 trainer.py:398] trainer process   0 step        7] Average step time: 1.25 seconds",
         {"loss": 2.5, "step_seconds": 1.25},
     ),
     "tunix": (
