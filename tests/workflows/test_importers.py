@@ -495,6 +495,7 @@ def test_a_link_is_its_text(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("| id | outcome |\n|---|---|\n| fwd|bwd | ok |\n", "more cells than the header"),
+        ("| id | outcome |\n|---|---|\n| ok |\n", "fewer cells than the header"),
         ("| id | outcome | outcome |\n|---|---|---|\n| a | ok | oom |\n", "occurs twice"),
     ],
 )

@@ -59,6 +59,13 @@ def test_a_quoted_figure_proves_nothing_and_names_its_release(tmp_path: Path) ->
     assert (stated["model.name"], stated["hardware.accelerator"]) == ("Tiny", "H200")
 
 
+def test_a_second_run_in_brackets_names_no_recipe(tmp_path: Path) -> None:
+    row = "| DGX-H200 | 8 | FP8-CS (FP8-MX) | 64 | 1 | 4096 | 30624 (29521) | 1576 (1519) |"
+    stated = page(tmp_path, row).receipts[0].parsed.stated
+    assert stated["numerics.fp8_recipe"] == "FP8-CS"
+    assert stated["measurement.stated.tokens_per_second_per_chip"] == 30624.0
+
+
 def test_columns_are_known_however_they_are_spelled(tmp_path: Path) -> None:
     columns = COLUMNS.replace("Tokens / sec / GPU", "Tokens/sec/GPU").replace("#-GPUs", "# GPUs")
     table = page(tmp_path, "| DGX-H200 | 8 | BF16 | 64 | 1 | 4096 | 475 | 100 |", columns=columns)

@@ -225,6 +225,8 @@ def _misplaced(header: list[str], cells: list[str]) -> Problem | None:
         return Problem("$", f"column {twice!r} occurs twice", "rename one of them")
     if len(cells) > len(header):
         return Problem("$", "it has more cells than the header", "write a bar inside a cell as \\|")
+    if len(cells) < len(header):
+        return Problem("$", "it has fewer cells than the header", "leave a cell blank where nothing was measured")
     return None
 
 
