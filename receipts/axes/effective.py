@@ -30,6 +30,7 @@ _SEPARATORS: Final = re.compile(r"[-_.]+")
 _ONE_KIND: Final = re.compile(r"\d+\s*[×x]?\s*([A-Za-z][\w -]*)")
 # What evidence shows of a launch, and a plan cannot say.
 _APPLIED: Final = "numerics.recompute_applied"
+CHECKPOINT: Final = "checkpoint"
 _SEEN: Final = (*(f"path.witnessed.{name}" for name in Witnessed.model_fields), _APPLIED)
 
 
@@ -171,7 +172,8 @@ def effective_values(of: DecidedLeaves) -> Mapping[str, Value]:
                 values[leaf.path] = canonical(value)
                 break
     applied = stated.get(_APPLIED)
-    if applied is not None:
+    # A profile shows that checkpoints ran, not by which policy: of two launches, only one may have been profiled.
+    if applied is not None and (applied != CHECKPOINT or values.get("numerics.recompute", OFF) == OFF):
         values["numerics.recompute"] = canonical(applied)
     seen = stated.get("path.witnessed.posture")
     if seen is not None:

@@ -109,6 +109,13 @@ def test_posture_precision_and_recompute_take_what_was_seen() -> None:
     assert value("compile.posture", {"compile.posture": "whole_graph", "path.witnessed.posture": "eager"}) == "eager"
     assert value("numerics.compute_dtype", {"path.witnessed.compute_dtype": "fp32"}) == "fp32"
     assert value("numerics.recompute", {"numerics.recompute": "full", "numerics.recompute_applied": "none"}) == OFF
+    assert (
+        value("numerics.recompute", {"numerics.recompute": "full", "numerics.recompute_applied": "checkpoint"})
+        == "full"
+    )
+    assert (
+        value("numerics.recompute", {"numerics.recompute": "none", "numerics.recompute_applied": "checkpoint"}) != OFF
+    )
 
 
 def test_an_fp8_recipe_outside_fp8_is_off() -> None:

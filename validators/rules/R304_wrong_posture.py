@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, rule
-from receipts.receipt.route import anything_witnessed
+from receipts.receipt.route import anything_witnessed, parts
 
 _ASKED, _SEEN, _REGIONS = "compile.posture", "path.witnessed.posture", "compile.regions"
 
@@ -27,9 +27,10 @@ def _posture(case: Case) -> tuple[str, str | None]:
 
 
 def _permits(case: Case, posture: str) -> bool:
-    if posture in case.lane.forbidden_postures:
+    seen = parts(posture)  # files that disagree are stated together, and each posture is asked for
+    if not seen.isdisjoint(case.lane.forbidden_postures):
         return False
-    return not case.lane.postures or posture in case.lane.postures
+    return not case.lane.postures or seen <= set(case.lane.postures)
 
 
 def _needs(case: Case) -> Iterator[str]:
@@ -64,7 +65,8 @@ def wrong_posture(case: Case) -> Iterator[Offense]:
             return
         at, found = _REGIONS, f"regional, over {', '.join(strange)}"
     permitted = ", ".join(case.lane.postures) or "another posture"
-    reason = case.lane.forbidden_postures.get(posture, "its contract knows no other")
+    reasons = [case.lane.forbidden_postures[name] for name in sorted(parts(posture)) if name in case.lane.forbidden_postures]
+    reason = "; ".join(reasons) or "its contract knows no other"
     yield Offense(
         at=at,
         found=found,

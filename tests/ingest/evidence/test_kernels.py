@@ -108,6 +108,13 @@ def test_fp8_beside_bf16_is_fp8_with_its_share_of_the_time() -> None:
     assert any("bf16 25.0%, fp8 75.0%" in remark.text for remark in reading.remarks)
 
 
+def test_whole_precision_beside_half_is_seen_where_it_carries_work() -> None:
+    single = "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nt_align1>(T1::Params)"
+    assert seen(BF16, BF16, BF16, single)[0]["compute_dtype"] == {"bf16", "fp32"}
+    assert seen(*[BF16] * 19, single)[0]["compute_dtype"] == {"bf16"}
+    assert seen(*[FP8] * 3, *[BF16] * 3, single, ENGINE)[0]["compute_dtype"] == {"fp8", "fp32"}
+
+
 def test_kernels_of_an_older_generation_are_remarked_on_a_newer_one() -> None:
     old = "sm80_xmma_gemm_bf16bf16_bf16f32_f32_nt_n_tilesize256x128x64"
     assert any("older generation" in remark.text for remark in seen(old, arch=90)[1].remarks)

@@ -160,3 +160,51 @@ def test_documents_of_several_lengths_are_varlen(tmp_path: Path) -> None:
 def test_scaled_multiplication_by_rows_is_cutlass(tmp_path: Path) -> None:
     kernel = event("kernel", "void at::cuda::detail::f8f8bf16_rowwise_impl<Tile>", 30, device=0)
     assert seen(reading(tmp_path, mark(), kernel), "gemm") == ["cutlass_fp8"]
+
+
+def host(name: str, begin: float, duration: float = 1.0, tid: int = 7, **arguments: Any) -> Event:
+    return event("cpu_op", name, begin, duration, tid, **arguments)
+
+
+def applied(found: Reading) -> object:
+    stated = found.stated.get("numerics.recompute_applied")
+    return stated and stated.value
+
+
+FORWARD = (host("aten::linear", 10), host("aten::mm", 10, **FULL))
+BACKWARD = host("autograd::engine::evaluate_function: GeluBackward0", 100, 50, tid=8)
+
+
+def test_what_the_backward_pass_computes_again_is_a_checkpoint(tmp_path: Path) -> None:
+    again = (host("aten::scaled_dot_product_attention", 110, tid=8), host("aten::linear", 120, tid=8))
+    assert applied(reading(tmp_path, mark(), *FORWARD, BACKWARD, *again)) == "checkpoint"
+
+
+def test_a_backward_pass_that_computes_nothing_again_has_no_checkpoint(tmp_path: Path) -> None:
+    assert applied(reading(tmp_path, mark(), *FORWARD, BACKWARD, host("aten::mm", 120, tid=8))) == "none"
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        (*FORWARD,),
+        (*FORWARD, BACKWARD, host("aten::silu", 120, tid=8)),
+        (*FORWARD, BACKWARD, region(10, 5), backward(100)),
+    ],
+    ids=["no backward pass", "an activation of a function of its own", "compiled"],
+)
+def test_a_trace_may_leave_open_whether_there_are_checkpoints(tmp_path: Path, trace: tuple[Event, ...]) -> None:
+    assert applied(reading(tmp_path, mark(), *trace)) is None
+
+
+def matmul(kind: str, duration: float, begin: float = 10.0) -> Event:
+    return host("aten::mm", begin, duration, **{"Input Dims": [[8, 8], [8, 8]], "Input type": [kind, kind]})
+
+
+@pytest.mark.parametrize(("whole", "expected"), [(30.0, ["bf16", "fp32"]), (4.0, ["bf16"])])
+def test_a_block_in_another_precision_shows_where_it_carries_work(
+    tmp_path: Path, whole: float, expected: list[str]
+) -> None:
+    found = reading(tmp_path, mark(), matmul("c10::BFloat16", 100 - whole), matmul("float", whole), devices=())
+    assert seen(found, "compute_dtype") == expected
+    assert seen(found, "gemm") == [f"aten_{kind}" for kind in expected]

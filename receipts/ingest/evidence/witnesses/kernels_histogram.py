@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.witnesses.hlo_dots import SHARE
 from receipts.ingest.evidence.witnesses.kernels import FP8, Kernel, classify
 from receipts.receipt.dtypes import dtype
 
@@ -15,8 +16,10 @@ from receipts.receipt.dtypes import dtype
 _UNDER_ENGINE: Final = {"cudnn": "te_fused", "flash2": "te_flash", "flash3": "te_flash", "flash4": "te_flash"}
 _ALONE: Final = {"cudnn": "cudnn_sdpa"}
 _SSM_ONLY_HELPER: Final = "causal_conv1d"
-# Types of multiplications that are the narrow part of mixed ones, or helpers, below this share of the time.
-_SHARE: Final = 0.05
+# FP8 multiplications are helpers below this share of the time.
+_NARROW_SHARE: Final = 0.05
+_HALF: Final = frozenset({"bf16", "fp16"})
+_WHOLE: Final = frozenset({"fp64", "fp32", "tf32"})
 _SDPA = re.compile(r"aten::_(?:scaled_dot_product_(?:fused_)?)(?P<what>\w+)")
 _SDPA_NAMES: Final = {
     "flash_attention": "sdpa_flash",
@@ -59,7 +62,7 @@ class Histogram:
 
     kernels: defaultdict[Kernel, Sum] = field(default_factory=lambda: defaultdict(Sum))
     attention_ops: Counter[str] = field(default_factory=Counter)
-    matmul_types: Counter[str] = field(default_factory=Counter)
+    matmul_types: defaultdict[str, Sum] = field(default_factory=lambda: defaultdict(Sum))
     engine_ops: int = 0
     fsdp2: int = 0
     host_reads: int = 0
@@ -74,7 +77,7 @@ class Histogram:
         self.kernels[kernel].add(count, seconds)
         return kernel
 
-    def operator(self, name: str, count: int = 1, input_type: str | None = None) -> None:
+    def operator(self, name: str, count: int = 1, input_type: str | None = None, seconds: float = 0.0) -> None:
         """Count an operator or an autograd function of the host. Backward ones tell nothing new."""
         if name in ("aten::_local_scalar_dense", "cudaGraphLaunch", "cuGraphLaunch"):
             if name.startswith("aten"):
@@ -86,7 +89,7 @@ class Histogram:
                 self.attention_ops[_SDPA_NAMES[match["what"]]] += count
         elif name in _MATMUL_OPS:
             if input_type and (kind := dtype(input_type)) is not None:
-                self.matmul_types[kind] += count
+                self.matmul_types[kind].add(count, seconds)
         elif not name.startswith("aten::") and "ackward" not in name:
             self._library(name, count)
 
@@ -178,21 +181,26 @@ class Histogram:
         times = self.gemm_times()
         if not times:
             return self._host_gemm()
-        main = max(times, key=lambda dtype: times[dtype])
-        narrow = FP8 if times.get(FP8, 0.0) > _SHARE * sum(times.values()) else main
-        dtype = narrow if main in ("bf16", "fp16") else main
-        families: Counter[str] = Counter()
-        for kernel, total in self.kernels.items():
-            if kernel.work == "gemm" and kernel.dtype == dtype:
-                families[kernel.family] += total.count
-        family = "te" if self.engine else families.most_common(1)[0][0]
-        return {"gemm": {f"{family}_{dtype}": families.total()}, "compute_dtype": {dtype: families.total()}}
+        kinds = _carrying(times)
+        if times.get(FP8, 0.0) > _NARROW_SHARE * sum(times.values()):
+            kinds = [FP8 if kind in _HALF else kind for kind in kinds]
+        gemms: dict[str, int] = {}
+        for kind in dict.fromkeys(kinds):
+            families: Counter[str] = Counter()
+            for kernel, total in self.kernels.items():
+                if kernel.work == "gemm" and kernel.dtype == kind:
+                    families[kernel.family] += total.count
+            family = "te" if self.engine else families.most_common(1)[0][0]
+            gemms[f"{family}_{kind}"] = families.total()
+        return {"gemm": gemms, "compute_dtype": {name.rpartition("_")[2]: count for name, count in gemms.items()}}
 
     def _host_gemm(self) -> dict[str, dict[str, int]]:
         if self.kernels or not self.matmul_types:
             return {}
-        dtype, count = self.matmul_types.most_common(1)[0]
-        return {"gemm": {f"aten_{dtype}": count}, "compute_dtype": {dtype: count}}
+        timed = any(total.seconds for total in self.matmul_types.values())
+        weights = {kind: total.seconds if timed else total.count for kind, total in self.matmul_types.items()}
+        counts = {kind: self.matmul_types[kind].count for kind in _carrying(weights)}
+        return {"gemm": {f"aten_{kind}": count for kind, count in counts.items()}, "compute_dtype": counts}
 
     def _remarks(self, reading: Reading, arch: int | None, line: int) -> None:
         times = self.gemm_times()
@@ -207,6 +215,15 @@ class Histogram:
         if softmax and not self._families("attention") and not self.attention_ops:
             what = "softmax kernels and no attention kernel: attention may have run unfused, or there was none"
             reading.remark("note", f"{softmax} {what}", line)
+
+
+def _carrying(weights: dict[str, float]) -> list[str]:
+    """The type of most multiplications; where whole and narrower precision both carry work, one type of each."""
+    main = max(weights, key=lambda kind: weights[kind])
+    others = {kind: weight for kind, weight in weights.items() if (kind in _WHOLE) != (main in _WHOLE)}
+    if not others or sum(others.values()) < SHARE * sum(weights.values()):
+        return [main]
+    return [main, max(others, key=lambda kind: others[kind])]
 
 
 def _is_old(kernel: Kernel, arch: int | None) -> bool:

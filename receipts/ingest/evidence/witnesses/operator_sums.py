@@ -42,7 +42,7 @@ class OperatorSumsReader(JsonReader):
                 histogram.operator(name, count, first if isinstance(first, str) else None)
         for name, count in _entries(document, "matrix_types"):
             if _is_count(count) and (kind := dtype(name)) is not None:
-                histogram.matmul_types[kind] += count
+                histogram.matmul_types[kind].add(count, 0.0)
         steps = document.get("steps")
         reading.steps_covered = steps if _is_count(steps) and steps else None
         if histogram.matmul_types:

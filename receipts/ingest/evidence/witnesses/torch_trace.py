@@ -126,6 +126,13 @@ class _Trace:
             reading.see("posture", posture, "kernels")
         if posture == "regional" and (regions := host.regions()):
             reading.state("compile.regions", regions, ", ".join(regions))
+        if posture == "eager" and not self.histogram.checkpoints and (applied := host.recompute()) is not None:
+            text = (
+                "the backward pass computes parts of the forward pass again"
+                if applied != "none"
+                else ("the backward pass computes nothing of the forward pass again")
+            )
+            reading.state("numerics.recompute_applied", applied, text)
         self._fallbacks()
 
     def _fallbacks(self) -> None:
@@ -188,7 +195,8 @@ class _Trace:
             if name.startswith(("FSDP::", "fsdp::")):
                 self.histogram.fsdp2 += 1
             elif category != "user_annotation":
-                self.histogram.operator(name, 1, _input_type(event))
+                seconds = (_finite(event.get("dur")) or 0.0) * _MICRO
+                self.histogram.operator(name, 1, _input_type(event), seconds)
 
     def _transfers(self) -> None:
         # A host read may be of a tensor that lives on the host (an optimizer's step count): what crossed over is what

@@ -48,6 +48,13 @@ MATMULS: Final = frozenset(
 )
 # These exist for one processor only: the dispatcher reaches them with tensors that live on the host.
 _HOST_ONLY: Final = re.compile(r"aten::(?:\w+_for_cpu|_?mkldnn_\w+|_mkl_linear)|mkldnn::\w+")
+_AUTOGRAD: Final = "autograd::engine::evaluate_function"
+# No derivative calls these, so inside the backward pass the forward pass is computed again. The second kind is cheap
+# enough that a function of somebody's own may compute it twice: it shows no checkpoint, and does not exclude one.
+_FORWARD: Final = frozenset(
+    f"aten::{name}" for name in ("linear", "scaled_dot_product_attention", "layer_norm", "rms_norm", "embedding")
+)
+_CHEAP: Final = frozenset(f"aten::{name}" for name in ("gelu", "silu", "relu", "softmax", "dropout"))
 _COMPUTES: Final = re.compile(r"aten::_scaled_dot_product_\w+|aten::_flash_attention_forward|aten::convolution")
 
 
@@ -61,6 +68,9 @@ class _Thread:
     compiled: array[float] = field(default_factory=lambda: array("d"))
     regions: list[tuple[float, float, str]] = field(default_factory=list)
     launches: array[float] = field(default_factory=lambda: array("d"))
+    backward: array[float] = field(default_factory=lambda: array("d"))
+    forward: array[float] = field(default_factory=lambda: array("d"))
+    cheap: array[float] = field(default_factory=lambda: array("d"))
 
 
 class Host:
@@ -97,6 +107,10 @@ class Host:
                     thread.regions.append((begin, end, match[1]))
                 if name.startswith(_BACKWARD):
                     self._backward.append(begin)
+        elif kind in ("backward", "forward", "cheap"):
+            if (thread := self._at(event, begin)) is not None and begin is not None:
+                spans: array[float] = getattr(thread, kind)
+                spans.extend((begin, begin + (duration or 0.0)) if kind == "backward" else (begin,))
         elif kind == "host only":
             self.host_only[name if name in self.host_only or len(self.host_only) < MAX_NAMES else "others"] += 1
             self.computes += 1
@@ -141,6 +155,18 @@ class Host:
         labels = [f"compiled region {name}" if name in heavy else f"elementwise region {name}" for name in names]
         return labels[:MAX_REGIONS]
 
+    def recompute(self) -> str | None:
+        """``checkpoint`` where the backward pass computes parts of the forward pass again, ``none`` where it does not.
+
+        None where there is no backward pass or no forward one. Of a compiled step it tells nothing.
+        """
+        threads = self._threads.values()
+        if self.lost or not any(thread.backward for thread in threads) or not any(t.forward for t in threads):
+            return None
+        if any(any(_within(thread.forward, thread.backward)) for thread in threads):
+            return "checkpoint"
+        return None if any(any(_within(thread.cheap, thread.backward)) for thread in threads) else "none"
+
     def on_host(self) -> tuple[dict[str, int], int]:
         """Operators that computed on the host beside a device, and how many may have, or had nothing to compute.
 
@@ -165,17 +191,8 @@ class Host:
 
     def _outside(self) -> bool:
         """Whether a multiplication lies outside every compiled span of its thread."""
-        for thread in self._threads.values():
-            spans = sorted(zip(thread.compiled[::2], thread.compiled[1::2], strict=True))
-            begins, reach, ends = [begin for begin, _ in spans], -1.0, []
-            for _, end in spans:
-                reach = max(reach, end)
-                ends.append(reach)
-            for begin in thread.matmuls[::2]:
-                at = bisect_right(begins, begin) - 1
-                if at < 0 or ends[at] < begin:
-                    return True
-        return False
+        threads = self._threads.values()
+        return any(not all(_within(thread.matmuls[::2], thread.compiled)) for thread in threads)
 
     def _regions(self) -> Iterator[tuple[float, str, bool]]:
         """Begin and name of each compiled region, and whether it multiplies."""
@@ -199,6 +216,15 @@ class Host:
         return thread
 
 
+def _within(begins: array[float], spans: array[float]) -> Iterator[bool]:
+    """Of each beginning, whether it lies in one of the spans, which may lie within each other."""
+    ordered = sorted(zip(spans[::2], spans[1::2], strict=True))
+    starts, reach = [start for start, _ in ordered], list(itertools.accumulate((end for _, end in ordered), max))
+    for begin in begins:
+        at = bisect_right(starts, begin) - 1
+        yield at >= 0 and begin <= reach[at]
+
+
 @lru_cache(maxsize=1 << 14)
 def _kind(name: str) -> str:
     """What an operator of this name says here; empty for the many that say nothing. Few names make a trace."""
@@ -206,6 +232,10 @@ def _kind(name: str) -> str:
         return "matmul"
     if name == _DYNAMO:
         return "dynamo"
+    if name in _FORWARD or name in _CHEAP:
+        return "forward" if name in _FORWARD else "cheap"
+    if name.startswith(_AUTOGRAD):
+        return "backward"
     if _COMPILED.match(name) is not None:
         return "compiled"
     if _HOST_ONLY.fullmatch(name) is not None and "backward" not in name:
