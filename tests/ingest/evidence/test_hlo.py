@@ -297,6 +297,22 @@ def test_tables_between_head_and_computations_are_passed_over() -> None:
     assert reading(text).complete
 
 
+@pytest.mark.parametrize(
+    ("head", "scope", "applied"),
+    [
+        (HEAD, "jit(train_step)/transpose(jvp())/checkpoint/rematted_computation/dot_general", "checkpoint"),
+        (HEAD, "jit(train_step)/jvp(checkpoint)/dot_general", None),
+        (HEAD.replace("is_scheduled=true, ", ""), "jit(f)/transpose(jvp())/checkpoint/rematted_computation/dot", None),
+    ],
+    ids=["computed again", "only wrapped", "before the compiler's passes"],
+)
+def test_what_jax_computes_again_is_a_checkpoint(head: str, scope: str, applied: str | None) -> None:
+    *operands, product = dot("f32[8,8]", "f32[8,8]", "f32[8,8]")
+    found = reading(module(*operands, f'{product}, metadata={{op_name="{scope}"}}', head=head))
+    stated = found.stated.get("numerics.recompute_applied")
+    assert (stated and stated.value) == applied
+
+
 def test_the_digest_knows_the_program_and_not_the_day() -> None:
     lines = dot("bf16[8,8]", "bf16[8,8]", "bf16[8,8]")
     text = module(*(f'{line}, metadata={{op_name="a" source_line=3}}' for line in lines))

@@ -20,6 +20,8 @@ COLLECTIVES: Final = frozenset(
     for suffix in ("", "-start")
 )
 HOST: Final = frozenset({"send", "recv", "outfeed", "infeed"})
+# The scope that `jax.checkpoint` gives what the backward pass computes again.
+RECOMPUTED: Final = "/rematted_computation/"
 _SOURCE: Final = re.compile(r'source_file="([^"]{1,400})" source_line=(\d+)')
 OP_NAME: Final = re.compile(r'op_name="((?:[^"\\]|\\.){1,2000})"')
 
@@ -42,6 +44,11 @@ class Findings:
         """Remember where something was first seen."""
         if len(self.lines) < MAX_TARGETS:
             self.lines.setdefault(what, line)
+
+    def recomputes(self, text: str, line: int) -> None:
+        """Remember where the backward pass first computes a part of the forward pass again."""
+        if RECOMPUTED in text:
+            self.at(RECOMPUTED, line)
 
     def reads_host(self, text: str, line: int) -> None:
         """Remember an exchange with the host by its operator and the program's line."""

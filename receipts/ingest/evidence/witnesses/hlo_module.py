@@ -39,11 +39,11 @@ _SHARDING: Final = re.compile(r"sharding=\{((?:[^{}]|\{[^{}]*\}){0,500})\}")
 _TILES: Final = re.compile(r"devices=\[([\d,]{1,100})\]")
 _HEADER: Final = re.compile(r"HloModule ([\w.\-<>$]{1,300})")
 _COUNT: Final = re.compile(r"(num_partitions|replica_count)=(\d{1,9})")
-# Numbers that the compiler hands out, which differ from one compilation to the next.
 # Layouts in tiles are the TPU compiler's alone; these are settings that only the CPU's leaves on an operation.
 _TPU_TILES: Final = re.compile(r"\{[\d,]{0,40}:T\(\d")
 _CPU_MARKS: Final = ("outer_dimension_partitions", '"kind":"__ynn_fusion"', '"kind":"__onednn', "__onednn$")
 _ON_HOST: Final = '_xla_compute_type="host"'
+# Numbers that the compiler hands out, which differ from one compilation to the next.
 _IDS: Final = re.compile(r"\.\d+")
 _CHANNELS: Final = re.compile(r"channel_id=\d+")
 _TAIL: Final = re.compile(r", (?:metadata|frontend_attributes|backend_config)=[^\n]*")
@@ -106,8 +106,7 @@ class Module:
             name = text[3:at]
         else:
             # What a logger put before it, and ROOT, are words before the name.
-            words = text[:at].split()
-            name = words[-1].lstrip("%") if words else ""
+            name = (text[:at].split() or [""])[-1].lstrip("%")
         start = at + 3
         if text.startswith("(", start):
             match = _TUPLE.search(text, start)
@@ -150,6 +149,7 @@ class Module:
 
     def _take(self, opcode: str, name: str, type_: str, text: str, operands: int, line: int) -> None:
         dots = self.findings.dots
+        self.findings.recomputes(text, line)
         if opcode in ("dot", "convolution"):
             if _ON_HOST in text:
                 self.findings.on_host[opcode] += 1
@@ -178,8 +178,7 @@ class Module:
             self.findings.reads_host(text, line)
 
     def _custom_call(self, name: str, type_: str, text: str, operands: int, line: int) -> None:
-        match = _TARGET.search(text, operands)
-        if match is None:
+        if (match := _TARGET.search(text, operands)) is None:
             return
         target, findings = match[1], self.findings
         if target == hlo_kernels.MOSAIC:

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from receipts.ingest.evidence.reading import TRANSFERS, Level, Reading
-from receipts.ingest.evidence.witnesses.hlo_findings import HOST, Findings
+from receipts.ingest.evidence.witnesses.hlo_findings import HOST, RECOMPUTED, Findings
 from receipts.ingest.evidence.witnesses.hlo_module import Module
 
 _JITTED: Final = re.compile(r"p?jit_")
@@ -17,6 +17,9 @@ def program(reading: Reading, findings: Findings, step: Module, *, all_split: bo
     """Who made the step's program, for what it was compiled, and what of it left the device."""
     if step.backend:
         reading.see("runtime", step.backend, "kernels", step.line)
+    if (line := findings.lines.get(RECOMPUTED)) is not None:
+        text = "the backward pass computes parts of the forward pass again"
+        reading.state("numerics.recompute_applied", "checkpoint", text, line)
     if _TORCH_XLA.match(step.name) is not None:
         reading.see("framework", "torch-xla", "kernels", step.line)
     elif _JITTED.match(step.name) is not None:
