@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
 from receipts.base.errors import UsageError
 from receipts.ingest.evidence import FileEvidence, Place
+from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.stream import Source
 
 # Stamps lead a line; a date further on is the name of a data set or a checkpoint.
@@ -65,15 +67,24 @@ def first_stamp(file: FileEvidence) -> Stamp | None:
 
 
 def last_stamp(file: FileEvidence) -> Stamp | None:
-    """The last time that leads a line of the file's end; None where it is packed, or no line there has one."""
+    """The last time that leads a line of the file's end; None where it is packed, or no line there has one.
+
+    A loop may print steps without a time below the messages of its start: the last of those is not its end.
+    """
     try:
-        lines = Source(file.path, file.name).tail.split(b"\n")
+        lines = Source(file.path, file.name).tail.split(b"\n")[-_LINES:]
     except (UsageError, OSError):
         return None
-    for line in reversed(lines[-_LINES:]):
-        if moment := stamp(line[:_LEAD].decode("ascii", "replace"), american=_american(file)):
-            return moment
+    for at in range(len(lines) - 1, -1, -1):
+        if moment := stamp(lines[at][:_LEAD].decode("ascii", "replace"), american=_american(file)):
+            return None if _trains(lines[at + 1 :]) else moment
     return None
+
+
+def _trains(lines: Sequence[bytes]) -> bool:
+    """Whether lines hold several records of training; the last step may go on below its own line."""
+    readings = scan([b"\n".join(lines)]) if len(lines) > 1 else []
+    return any(reading.records > 1 and (len(reading.steps) or reading.diverged is not None) for reading in readings)
 
 
 def yearless(file: FileEvidence) -> Stamp | None:

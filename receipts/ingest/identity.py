@@ -47,7 +47,7 @@ def _started(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     stamp, file = min(stamps, key=lambda pair: pair[0].time)
     where = Where(file.name, stamp.place)
     draft.put("run.started", _written(stamp), where, "clock", stamp.text)
-    _finished(draft, [file for _, file in stamps])
+    _finished(draft, [file for _, file in stamps], stamp)
     if not stamp.zoned:
         draft.put("run.started_stated", f"{stamp.text} (no zone in the log; read as UTC)", where, "clock")
 
@@ -69,13 +69,14 @@ def _by_files(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     draft.tell("note", f"run.started is {text}; --set run.started=… states a better one")
 
 
-def _finished(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
-    """The last stamp of the logs that began it, where all of them can be read from their end."""
+def _finished(draft: ReceiptDraft, files: Sequence[FileEvidence], first: Stamp) -> None:
+    """The last stamp of the logs that began it, where all can be read from their end; one stamp alone is no end."""
     stamps = [(last_stamp(file), file) for file in files]
     known = [(stamp, file) for stamp, file in stamps if stamp is not None]
     if draft.get("run.finished") is None and known and len(known) == len(stamps):
         stamp, file = max(known, key=lambda pair: pair[0].time)
-        draft.put("run.finished", _written(stamp), Where(file.name), "clock", stamp.text)
+        if stamp.time > first.time:
+            draft.put("run.finished", _written(stamp), Where(file.name), "clock", stamp.text)
 
 
 def _written(stamp: Stamp) -> str:

@@ -59,6 +59,14 @@ def test_spellings_of_one_value_do_not_contradict(tmp_path: Path) -> None:
     assert not ingested(a, b).contradictions
 
 
+def test_regions_that_a_trace_numbers_are_those_that_a_log_names(tmp_path: Path) -> None:
+    named = file(tmp_path, reading(compile__regions=["model.forward"]), name="a")
+    numbered = file(tmp_path, reading(compile__regions=["compiled region 0/0"]), name="b")
+    assert not ingested(named, numbered).contradictions
+    other = file(tmp_path, reading(compile__regions=["loss.forward"]), name="c")
+    assert ingested(named, other).contradictions
+
+
 def test_ranks_of_several_hosts_name_the_first(tmp_path: Path) -> None:
     found = ingested(*(file(tmp_path, reading(run__host=f"n{i}"), name=f"{i}.log") for i in range(3)))
     assert at(found, "run.host") == "n0"
@@ -389,6 +397,25 @@ def test_a_packed_log_has_a_start_and_no_end(tmp_path: Path) -> None:
     found = ingested(made)
     assert at(found, "run.started") == "2026-03-02T09:00:00Z"
     assert at(found, "run.finished") is None
+
+
+STEPS = "".join(f"step: {step}, loss: {9 - step / 9:.4f}, step_time: {20 + step / 99:.4f} s\n" for step in range(1, 41))
+
+
+@pytest.mark.parametrize(
+    ("text", "finished"),
+    [
+        (f"2026-03-02T09:00:00Z begin\n{STEPS}", None),
+        (f"2026-03-02T09:00:00Z begin\n2026-03-02T09:00:03Z a warning\n{STEPS}", None),
+        ("2026-03-02T09:00:00Z begin\n", None),
+        (f"2026-03-02T09:00:00Z begin\n{STEPS}2026-03-02T09:20:00Z done\n", "2026-03-02T09:20:00Z"),
+    ],
+    ids=["steps without a time", "two messages before them", "one time", "a time below them"],
+)
+def test_the_last_message_before_the_steps_is_no_end(tmp_path: Path, text: str, finished: str | None) -> None:
+    made = file(tmp_path, stepping([1.0]))
+    made.path.write_text(text)
+    assert at(ingested(made), "run.finished") == finished
 
 
 def test_a_million_remarks_are_a_bounded_number_of_lines(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.axes.effective import OFF, axis_leaves, in_words, intended
+from receipts.axes.effective import OFF, axis_leaves, effective, in_words, intended
 from receipts.judging.rule import NONE, Case, Offense, W, rule
 
 TYPED_OFF = (0, 1, "", "none", "off", "false", "0")
@@ -24,12 +24,14 @@ DEGREES = ("parallelism.expert", "parallelism.expert_tensor")
 @rule("R110", "idle_switch", W, question=NONE, of_configuration=True)
 def idle_switch(case: Case) -> Iterator[Offense]:
     """Each switch that is typed as on and whose effective value is off."""
-    acting = intended(case.parsed)
+    acting, ran = intended(case.parsed), effective(case.parsed)
     for leaf in axis_leaves():
         value = acting.get(leaf.path)
         if value != OFF and not (value == 1 and leaf.path in DEGREES):
             continue
         typed_at = leaf.path.replace("path.", "path.intended.", 1) if leaf.path.startswith("path.") else leaf.path
+        if ran.get(leaf.path) != value:
+            continue  # evidence shows what was not asked for: compiled regions in place of one graph
         typed = case.get(typed_at)
         if typed is not None and _on(typed):
             yield Offense(

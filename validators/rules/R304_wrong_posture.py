@@ -65,7 +65,9 @@ def wrong_posture(case: Case) -> Iterator[Offense]:
             return
         at, found = _REGIONS, f"regional, over {', '.join(strange)}"
     permitted = ", ".join(case.lane.postures) or "another posture"
-    reasons = [case.lane.forbidden_postures[name] for name in sorted(parts(posture)) if name in case.lane.forbidden_postures]
+    reasons = [
+        case.lane.forbidden_postures[name] for name in sorted(parts(posture)) if name in case.lane.forbidden_postures
+    ]
     reason = "; ".join(reasons) or "its contract knows no other"
     yield Offense(
         at=at,
