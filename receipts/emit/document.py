@@ -179,12 +179,11 @@ def _state_measurement(record: RunRecord) -> None:
         start = record.warmup if start is None else start
     facts.put(f"{place}.window.start", start, RECORDER)
     facts.put(f"{place}.window.stop", stop, RECORDER)
-    counts = {tokens for _, tokens in record.tokens}
-    if len(counts) == 1:
-        facts.put(f"{place}.tokens_per_step", next(iter(counts)), RECORDER)
-    elif counts:
+    if (tokens := record.tokens_per_step(start or 0, stop)) is not None:
+        facts.put(f"{place}.tokens_per_step", tokens, RECORDER)
+    if len({tokens for _, tokens in record.tokens}) > 1:
         changes = ", ".join(f"{tokens} from step {step}" for step, tokens in record.tokens[:5])
-        facts.add_note(RECORDER, f"tokens a step changed, and no single number is stated: {changes}")
+        facts.add_note(RECORDER, f"tokens a step changed, and {tokens} is stated: {changes}")
     if steps > MAX_STEPS:
         facts.put(f"{place}.steps", steps, RECORDER)
         facts.add_note(RECORDER, f"{steps} steps ran; the first {MAX_STEPS} are listed, the journal keeps them all")

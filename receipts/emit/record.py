@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 LOSS = ("loss", (journal.LOSSES, journal.LOSS, journal.NOT_FINITE), journal.LOSS_TABLE)
 NORM = ("gradient_norm", (journal.NORMS, journal.NORM, journal.NORM_NOT_FINITE), journal.NORM_TABLE)
+# A batch at the end of an epoch is shorter; the median step, from which rates follow, is not.
+NEARLY_EVERY = 0.9
 
 
 class RunRecord:
@@ -80,6 +82,22 @@ class RunRecord:
                             steps.setdefault(name, []).append(step)
                 step += 1
         return steps
+
+    def tokens_per_step(self, start: int, stop: int | None) -> int | None:
+        """What nearly every measured step has; else their mean, which no batch explains (R106).
+
+        Without a number the batch would stand for every step, however short its sequences were.
+        """
+        last = self.steps if stop is None else min(stop, self.steps)
+        ends = [step for step, _ in self.tokens[1:]] + [last]
+        counts: dict[int, int] = {}
+        for (begin, tokens), end in zip(self.tokens, ends, strict=False):
+            counts[tokens] = counts.get(tokens, 0) + max(min(end, last) - max(begin, start), 0)
+        total = sum(counts.values())
+        most = max(counts, key=lambda tokens: counts[tokens], default=None)
+        if most is None or counts[most] >= NEARLY_EVERY * total:
+            return most
+        return round(sum(tokens * often for tokens, often in counts.items()) / total)
 
     def __repr__(self) -> str:
         return f"RunRecord(rank={self.place.rank}, {self.steps} steps, outcome={self.outcome})"

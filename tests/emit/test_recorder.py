@@ -210,14 +210,22 @@ def test_steps_are_the_same_with_and_without_a_with_block(tmp_path: Path) -> Non
     assert measured["tokens_per_step"] == 16
 
 
-def test_tokens_that_change_are_told_and_not_averaged(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("counts", "stated"),
+    [([8, 8, 16, 16], 12), ([8] * 19 + [4], 8), ([4, 4, *[8] * 18], 8)],
+    ids=["of several lengths", "a short batch at the end", "a short warm-up"],
+)
+def test_tokens_that_change_are_those_of_nearly_every_step_or_their_mean(
+    tmp_path: Path, counts: list[int], stated: int
+) -> None:
     with recorder(tmp_path) as rec:
-        for tokens in (8, 8, 16):
+        rec.window(2 if counts[0] == 4 else 0)
+        for tokens in counts:
             with rec.step(tokens=tokens):
                 pass
     found = read(rec.written)
-    assert "tokens_per_step" not in found["measurement"]
-    assert "8 from step 0, 16 from step 2" in found["notes"]["recorder"][0]
+    assert found["measurement"]["tokens_per_step"] == stated
+    assert f"{counts[0]} from step 0" in found["notes"]["recorder"][0]
 
 
 @pytest.mark.parametrize("journal", [True, False])
