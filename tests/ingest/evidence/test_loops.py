@@ -79,6 +79,17 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         {"loss": 2.5, "grad_norm": 1.5, "tokens_per_second": 4521.12}
         | {"tokens_per_second_per_chip": 564.3, "peak_bytes": 30.25 * GIB},
     ),
+    "nemo_rl": (
+        "========================= Step 7/60 =========================\n▶ Taking a training step...\n\n"
+        "📊 Training Results:\n  • Loss: 2.5000\n  • Grad norm: 1.5000\n\n⏱️  Timing:\n  • Total step time: 12.50s\n"
+        "  • policy_training: 8.20s (65.6%)\n  • Throughputs (per GPU):\n    - E2E (Tokens/sec/gpu): 1234.50",
+        {"loss": 2.5, "grad_norm": 1.5, "step_seconds": 12.5, "tokens_per_second_per_chip": 1234.5},
+    ),
+    "slime": (
+        "(MegatronTrainRayActor pid=9) [2026-01-18 07:42:01] model.py:665 - step 7: {'train/loss': 2.5, "
+        "'train/pg_loss': 0.25, 'train/grad_norm': 1.5, 'train/lr-pg_0': 1e-06}",
+        {"loss": 2.5, "grad_norm": 1.5},
+    ),
     "jax_loop": (
         '{"step": 7, "loss": 2.5, "tokens_per_second": 1000, "step_time_ms": 125.0}',
         {"loss": 2.5, "step_seconds": 0.125, "tokens_per_second": 1000.0},

@@ -211,3 +211,8 @@ def test_a_record_that_a_terminal_broke_within_names_and_figures_is_whole(width:
     assert found.numbers() == wanted.numbers()
     for name in ("loss", "step_seconds", "tokens_per_second_per_chip", "tflops_per_second_per_chip"):
         assert found.column(name) == wanted.column(name)
+
+
+def test_two_records_without_a_prefix_are_told_apart_where_they_are_glued() -> None:
+    lines = [old(step, grad_norm=norm).removeprefix(PREFIX).strip() for step, norm in ((7, "1.25"), (8, "1.5"))]
+    assert read("".join(lines) + "\n").steps.column("grad_norm") == [1.25, 1.5]

@@ -55,12 +55,16 @@ class LoopLog(RecordReader):
 
 
 class BlockLoop(LoopLog):
-    """Reads heads, whose group is ``step``, and a line for each metric below one: ``label`` and ``word``."""
+    """Reads heads, whose group is ``step``, and a line for each metric below one: ``label`` and ``word``.
+
+    ``apart``: other lines stand between the metrics, so that a record ends at the next head.
+    """
 
     forms = ()
     head: ClassVar[re.Pattern[str]]
     metric: ClassVar[re.Pattern[str]]
     settings: ClassVar[Settings]
+    apart: ClassVar[bool]
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +74,7 @@ class BlockLoop(LoopLog):
 
     def inside(self) -> bool:
         """Whether the metrics of a step go on below."""
-        return self._head is not None
+        return self._head is not None and not self.apart
 
     def other(self, text: str, number: int) -> None:
         """Take a head, or a metric below one; any other line ends the record."""
@@ -82,8 +86,10 @@ class BlockLoop(LoopLog):
             elif stated := self.settings.read(label, match["word"]):
                 self.reading.state(*stated, f"{label}: {stated[1]}", number)
             return
-        self._end()
-        if match := self.head.search(text):
+        match = self.head.search(text)
+        if match or not self.apart:
+            self._end()
+        if match:
             self._head, self._begun = int(match[STEP]), number
 
     def finish(self) -> Reading | None:
@@ -117,6 +123,7 @@ def reader(name: str) -> type[LoopLog]:
     settings["memory"] = re.compile(record["memory"].replace("FIGURE", FIGURE)) if "memory" in record else None
     if record.get("below"):
         below = {"head": head, "metric": re.compile(record.get("metric", _METRIC)), "settings": Settings(name)}
+        below["apart"] = record.get("apart", False)
         return type(name, (BlockLoop,), settings | below)
     cells = re.compile(record.get("cells", _CELL).replace("FIGURE", FIGURE), re.IGNORECASE)
     return type(name, (LoopLog,), settings | {"forms": (Form(head, (cells,)),)})

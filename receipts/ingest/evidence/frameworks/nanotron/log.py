@@ -49,8 +49,12 @@ class Nanotron(RecordReader):
     letters = True
     forms = (
         Form(
-            re.compile(r"(?<!\w)iteration: (?P<step>\d{1,12}) / (?P<total>\d{1,12})"),
-            (re.compile(rf"\| {{1,4}}(?P<label>\w{{1,40}}): {{1,2}}(?P<word>{FIGURE}[KMGBT]?)(?=[\s|`]|$)"),),
+            re.compile(r"(?<![A-Za-z_])iteration: (?P<step>\d{1,12}) / (?P<total>\d{1,12})"),
+            (
+                re.compile(
+                    rf"\| {{1,4}}(?P<label>\w{{1,40}}): {{1,2}}(?P<word>{FIGURE}[KMGBT]?)(?=[\s|`]|iteration:|$)"
+                ),
+            ),
             end=re.compile(r"(?=.*\b(?:lm_)?loss: ?\S).*: ?[^|:]*\w[` ]*$"),
         ),
     )
