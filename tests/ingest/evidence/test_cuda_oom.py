@@ -212,6 +212,7 @@ def test_a_library_without_a_handle_may_have_failed_before() -> None:
     failure = only("RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
     assert failure.is_oom is None
     assert failure.operator == "cublasCreate"
+    assert only("RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED").is_oom is None
 
 
 def test_nccl_tells_the_bytes_on_a_second_line() -> None:
@@ -233,6 +234,7 @@ def test_nvml_in_the_allocators_report_hides_the_message() -> None:
     ("text", "requested"),
     [
         ("[5.1] Out of memory: Killed process 42 (python) total-vm:1kB", None),
+        ("RuntimeError: unable to mmap 4096 bytes from file </m.bin>: Cannot allocate memory (12)", None),
         ("slurmstepd: error: Detected 1 oom_kill event in StepId=7.0", None),
         ("srun: error: node7: task 3: Out Of Memory", None),
         ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4096 bytes. Error code 12", 4096),
@@ -249,6 +251,8 @@ def test_the_hosts_memory_is_another_class(text: str, requested: int | None) -> 
     [
         "RuntimeError: DataLoader worker (pid 77) is killed by signal: Killed. ",
         "RuntimeError: DataLoader worker (pid(s) 77, 78) is killed by signal: Bus error. ",
+        "/tmp/slurm_script: line 42: 54321 Killed                  python train.py",
+        "Last error:\nError while creating shared memory segment /dev/shm/nccl-V8Xq2m (size 9637888)",
         "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).",
     ],
 )
@@ -269,6 +273,7 @@ def test_paddles_allocator_and_the_hosts_errno_are_failures() -> None:
 
 def test_a_bare_exit_code_is_no_out_of_memory() -> None:
     assert only("failed (exitcode: 1) local_rank: 0 (pid: 12) of binary").is_oom is False
+    assert only("  rank      : 5 (local_rank: 5)\n  exitcode  : -9 (pid: 4321)").is_oom is None
     assert only("failed (exitcode: -9) local_rank: 0 (pid: 12) of binary").is_oom is None
     assert only(f"{NEW}\nfailed (exitcode: 1) local_rank: 0 (pid: 12) of binary").is_oom is True
 

@@ -16,7 +16,8 @@ BEGIN = re.compile(
     r"\bRESOURCE_EXHAUSTED\b|[Rr]esource exhausted:|Out of memory|out of memory|OUT_OF_MEMORY|OOM when allocating"
     r"|Allocator \(|Can't reduce memory|ALLOC_FAILED|ALLOCATION_FAILED|NCCL WARN|NVML_SUCCESS|would exceed allowed"
     r"|DefaultCPUAllocator|[Oo][Oo][Mm][-_ ]?[Kk]ill|bad_alloc|Errno 12|MemoryError|Unable to allocate"
-    r"|Out Of Memory|insufficient shared memory|DataLoader worker"
+    r"|Out Of Memory|insufficient shared memory|shared memory segment|DataLoader worker|: line \d{1,6}: +\d{1,9} Killed"
+    r"|Cannot allocate memory|_NOT_INITIALIZED"
     r"|OutOfMemoryError|Unsupported version|expected parameter|halted (?:prematurely|unexpectedly)"
     r"|Total (?:estimated )?memory size|cudaErrorMemoryAllocation|running low on memory|Exceeded job memory"
 )

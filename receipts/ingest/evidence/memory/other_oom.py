@@ -30,7 +30,8 @@ _NCCL = re.compile(
 _NCCL_DEVICE = re.compile(r":\d{1,9}:\d{1,9} \[(\d{1,4})\] ")
 _HANDLE = re.compile(
     r"\b(?:CUBLAS|CUDNN|CUSPARSE|CUSOLVER)_STATUS_(?:ALLOC_FAILED|INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)"
-    r"|\bCUFFT_ALLOC_FAILED"
+    r"|\bCUFFT_ALLOC_FAILED|\bCUDNN_STATUS_NOT_INITIALIZED"
+    r"|\bCUBLAS_STATUS_NOT_INITIALIZED(?= when calling `?cublasCreate)"
 )
 _HANDLE_CALL = re.compile(r"when calling `?(\w{1,80})")
 # Only the path that reports a failed allocation asks NVML who holds the memory; its assertion hides the message.
@@ -41,14 +42,15 @@ _HOST = re.compile(
     rf"|Unable to allocate {SIZE} for an array"
     r"|\b[Oo]ut of memory: Kill(?:ed)? process|Memory cgroup out of memory"
     r"|\boom-kill\b|\boom_kill event|invoked oom-killer|\bOOMKilled\b|\bOOM Killed\b"
-    r"|\[Errno 12\] Cannot allocate memory"
+    r"|\[Errno 12\] Cannot allocate memory|: Cannot allocate memory \(12\)"
     r"|ray\.exceptions\.OutOfMemoryError|due to the node running low on memory"
     r"|\bsrun: error: [^\n]{1,80}: Out Of Memory"
     r"|\bExceeded job memory limit|\bstd::bad_alloc\b|^(?:\w+\.)?(?:numpy\S{0,40})?MemoryError\b(?!: Unable)"
 )
-# A process of the host that a signal ended, for want of memory or for another reason.
-_WORKER = re.compile(
+# A process that a signal ended, or shared memory that ran out: for want of the host's memory, or for another reason.
+_PERHAPS_HOST = re.compile(
     r"DataLoader worker \(pid[^:]{1,60}\) is killed by signal: (?:Killed|Bus error)|insufficient shared memory \(shm\)"
+    r"|creating shared memory segment \S{1,200} \(size (?P<bytes>\d{1,20})\)|: line \d{1,6}: +\d{1,9} Killed\b"
 )
 # PaddlePaddle's allocator; its units are of base 1024.
 _PADDLE = re.compile(
@@ -115,8 +117,8 @@ def _paddle(text: str) -> Iterator[AllocationFailure]:
 def _host(text: str) -> Iterator[AllocationFailure]:
     if match := _HOST.search(text):
         yield _failure(text, match, "host", requested_bytes=size(match["bytes"] or match[2]))
-    elif match := _WORKER.search(text):
-        yield _failure(text, match, "host", is_oom=None)
+    elif match := _PERHAPS_HOST.search(text):
+        yield _failure(text, match, "host", is_oom=None, requested_bytes=size(match["bytes"]))
 
 
 def _failure(
