@@ -40,6 +40,7 @@ def silent(*lines: str) -> bool:
         ("[rank3]:INFO:2026-01-02 03:04:05,678:Running with UnfusedDotProductAttention backend", "te_unfused"),
         ("DEBUG:DotProductAttention:Selected backend = FusedAttention (sub-backend 2).", "te_fused"),
         ("DEBUG:DotProductAttention:Selected backend = FlashAttention (2.7.2+vendor.3.4)", "te_flash"),
+        ('time="10:00" level=info msg="Running with FusedAttention backend (sub-backend 1)"', "te_fused"),
         ('{"level": "info", "message": "Running with FusedAttention backend (sub-backend 1)"}', "te_fused"),
         ("[DotProductAttention]: using flash-attn 2.4.2", "te_flash"),
         ("[DotProductAttention]: using cuDNN attention (sub-backend 1)", "te_fused"),
@@ -100,6 +101,8 @@ def test_ranks_are_told_apart() -> None:
         "Running with FlashAttention: True",
         '    "fused": "Selected backend = FusedAttention",',
         'assert "Selected backend = FlashAttention" in log',
+        '# logs "Running with FusedAttention backend" where it can',
+        "{'te': 'Selected backend = FusedAttention (sub-backend 1)', 'cudnn': 9}",
         'lines = ["Selected backend = UnfusedDotProductAttention", "done"]',
     ],
 )

@@ -12,6 +12,8 @@ _REPEATED = re.compile(r"\[repeated (\d{1,7})x across cluster\]")
 _ALONE = re.compile(r"\s*\[repeated (\d{1,7})x across cluster\]")
 # A string of a program: an argument, a value, what is looked for.
 _STRING = re.compile(r"""(?:(?:[(\[=:+]|\b(?:in|not|and|or|if|return|assert))\s*[fr]?["']|`)$""")
+# The message of a record: `level=info msg="Running …`.
+_FIELD = re.compile(r"""\b(?:msg|message|log)=["']$""")
 _BARE = re.compile(r"""^\s*[fr]?["']$""")
 
 
@@ -33,7 +35,14 @@ def repeated_before(line: str) -> int | None:
     return max(1, int(match[1])) if match else None
 
 
+def is_quoted(text: str, start: int, end: int) -> bool:
+    """Whether the message from ``start`` to ``end`` is a string of a program, or stands in quotation marks in prose."""
+    mark = text[start - 1 : start]
+    closed = mark in ('"', "'") and text.find(mark, end, end + 200) >= 0
+    return is_source(text, start) or (closed and not _FIELD.search(text[max(0, start - 20) : start]))
+
+
 def is_source(text: str, at: int) -> bool:
     """Whether the message at ``at`` is quoted: a string of a program (``info("Running …``), or prose."""
     before = text[max(0, at - 80) : at]
-    return bool(_STRING.search(before) or (at <= 80 and _BARE.search(before)))
+    return not _FIELD.search(before) and bool(_STRING.search(before) or (at <= 80 and _BARE.search(before)))

@@ -16,7 +16,7 @@ from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import AllocationFailure, Place, Reading
 from receipts.ingest.evidence.witnesses.te_config import state_config
-from receipts.ingest.evidence.witnesses.te_prefix import is_source, rank_of, repeated, repeated_before
+from receipts.ingest.evidence.witnesses.te_prefix import is_quoted, is_source, rank_of, repeated, repeated_before
 
 FUSED, FLASH, UNFUSED = "FusedAttention", "FlashAttention", "UnfusedDotProductAttention"
 PATHS: Final = {FUSED: "te_fused", FLASH: "te_flash", UNFUSED: "te_unfused"}
@@ -116,7 +116,7 @@ class TransformerEngineReader(LineReader):
         for match in _SELECTION.finditer(text):
             running = match["kind"].startswith("Running")
             template = "%" in text[match.end() : match.end() + 16]
-            if template or is_source(text, match.start()) or (running and match["backend"] is None):
+            if template or is_quoted(text, *match.span()) or (running and match["backend"] is None):
                 continue
             if match["name"] in PATHS or match["name"] == "NoBackend":
                 self._select("running" if running else "selected", match["name"], text, match.start(), number)
