@@ -172,9 +172,8 @@ def _recorded(place: Path, _logs: Sequence[Path]) -> dict[str, Any] | None:
 
 def _recovered(place: Path, logs: Sequence[Path]) -> dict[str, Any] | None:
     """The receipt of its parts and journals."""
-    from receipts.cli.merge import merge_files
-    from receipts.cli.recover import blamed, read
     from receipts.emit import parts
+    from receipts.workflows.recorded import blamed, merge_files, read
 
     written = sorted(place.glob("*.part.json"))
     journals = sorted(place.glob("*.journal"))
