@@ -63,12 +63,10 @@ def check(
     """Check the claims of files, or with --all those of the store."""
     if bool(files) is every:
         raise UsageError("name claims.toml files, or --all for the claims of the store")
-    if session.server is not None:
-        from receipts.cli import remote
-
+    if session.team is not None:
         options = {"--all": every, "--only": only, "--no-replicates": no_replicates, "--record": record}
-        remote.refuse(session.server, options)
-        return remote.claims(session.server, files, add=False, as_json=as_json)
+        session.team.refuse(options)
+        return session.team.claims(files, add=False, as_json=as_json)
     with _claims(session, files, every=every, record=record) as (groups, store):
         verdicts = _judged(session, groups, store, only, replicates=not no_replicates)
         if record and store is not None:
@@ -151,10 +149,8 @@ def add(session: Session, files: tuple[str, ...], as_json: bool) -> int:
     from receipts.questions.claims.load import read
     from receipts.questions.claims.stored import new_claims
 
-    if session.server is not None:
-        from receipts.cli import remote
-
-        return remote.claims(session.server, files, add=True, as_json=as_json)
+    if session.team is not None:
+        return session.team.claims(files, add=True, as_json=as_json)
     groups = [read(file) for file in files]
     new = [item for group in groups for item in new_claims(group)]
     with session.open_store() as store:
@@ -186,10 +182,8 @@ def list_(session: Session, status: str | None, everything: bool, as_json: bool)
     from receipts.api.claims import as_data, judged
     from receipts.publish.page import table_of
 
-    if session.server is not None:
-        from receipts.cli import remote
-
-        return remote.claim_list(session.server, status, everything=everything, as_json=as_json)
+    if session.team is not None:
+        return session.team.claim_list(status, everything=everything, as_json=as_json)
     with session.open_store() as store:
         rows = judged(store, session.rulebook, status=status, superseded=everything)
     cells = (

@@ -77,12 +77,10 @@ def command(
     if junit is not None and require is None:
         raise UsageError("--junit reports a gate; add --require")
     stored = record or not asked.all_files
-    if stored and session.server is not None:
-        from receipts.cli import remote
-
+    if stored and session.team is not None:
         given = {"--record": record, "--require": require, "--junit": junit, "--grade": asked.grade != "typed"}
-        remote.refuse(session.server, given)
-        return remote.compare(session.server, asked, form, opened=opened)
+        session.team.refuse(given)
+        return session.team.compare(asked, form, opened=opened)
     compared = gather(session, asked, stored=stored)
     verdict = compared.verdict
     if record:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,9 +73,9 @@ def command(
     options = _options(session, lane, settings, kind, witness_for)
     with (
         given(files, sys.stdin.buffer if "-" in files else None) as (items, passed_by),
-        contextlib.closing(_Progress()) as progress,
+        output.Progress(patience=PATIENCE) as shown,
     ):
-        evidence = gather(items, progress, read_map(Path(map_path)) if map_path is not None else None)
+        evidence = gather(items, _reading(shown), read_map(Path(map_path)) if map_path is not None else None)
         ingested = assemble(evidence, options)
     known = any(file.readings for file in evidence)
     receipt = ingested.raw if known and not ingested.problems else None
@@ -153,22 +153,12 @@ def _submit(session: Session, receipt: bytes, name: str) -> int:
     return 0
 
 
-class _Progress:
-    """Which file is being read, and how far; from the first second on."""
+def _reading(shown: output.Progress) -> Callable[[str, int, int], None]:
+    """Which file is being read, and how far."""
 
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._line = output.Progress()
+    def at(name: str, done: int, size: int) -> None:
+        # A packed file holds more than lies on the disk: how much is not known before it is read.
+        share = f" of {size / 1e6:,.0f} MB" if done <= size else ""
+        shown.text(f"{output.clean(name)[:60]}: {done / 1e6:,.0f} MB{share}")
 
-    def __repr__(self) -> str:
-        return f"_Progress({self._line!r})"
-
-    def __call__(self, name: str, done: int, size: int) -> None:
-        if time.monotonic() - self._began >= PATIENCE:
-            # A packed file holds more than lies on the disk: how much is not known before it is read.
-            share = f" of {size / 1e6:,.0f} MB" if done <= size else ""
-            self._line.text(f"{output.clean(name)[:60]}: {done / 1e6:,.0f} MB{share}")
-
-    def close(self) -> None:
-        """Take the line away."""
-        self._line.clear()
+    return at

@@ -53,12 +53,10 @@ def command(
     filters = Filters(wanted, superseded, order, limit + 1 if limit else None)  # type: ignore[arg-type]  # click.Choice holds it to the three
     commands: dict[str, str] = {}
     try:
-        if session.server is not None:
-            from receipts.cli import remote
-
-            remote.refuse(session.server, {"--next": deciding})
+        if session.team is not None:
+            session.team.refuse({"--next": deciding})
             most = limit + 1 if limit else 0
-            rows = remote.listed(session.server, conditions, most, superseded=superseded, order=order)
+            rows = session.team.listed(conditions, most, superseded=superseded, order=order)
         else:
             rows, commands = _rows(session, filters, limit, deciding=deciding)
     except NoStore:

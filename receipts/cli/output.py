@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -70,12 +71,13 @@ def note(text: str) -> None:
 class Progress:
     """How far long work is, as one line of standard error that is written over; nothing where that is no terminal.
 
-    Silent too where the answer itself appears line by line on the same terminal. ``total`` is None where only the end
-    shows it.
+    Silent too where the answer itself appears line by line on the same terminal, and in the first ``patience`` seconds.
+    ``total`` is None where only the end shows it.
     """
 
-    def __init__(self, total: int | None = None, *, answers: bool = False) -> None:
+    def __init__(self, total: int | None = None, *, answers: bool = False, patience: float = 0.0) -> None:
         self._total = total
+        self._begins = time.monotonic() + patience
         self._shown = 0.0
         self._on = sys.stderr.isatty() and not (answers and sys.stdout.isatty())
 
@@ -97,10 +99,8 @@ class Progress:
 
     def text(self, line: str) -> None:
         """Write the line over."""
-        import time
-
         now = time.monotonic()
-        if self._on and now - self._shown >= 0.1:
+        if self._on and now >= self._begins and now - self._shown >= 0.1:
             self._shown = now
             sys.stderr.write(f"\r{line}\x1b[K")
             sys.stderr.flush()

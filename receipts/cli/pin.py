@@ -32,10 +32,8 @@ def command(
     if remove and (receipt or not name):
         raise UsageError("--remove takes a name alone: receipts pin @golden --remove")
     bare = (name or "").removeprefix("@")
-    if session.server is not None:
-        from receipts.cli import remote
-
-        pins = remote.pins(session.server, bare, receipt, note, remove=remove)
+    if session.team is not None:
+        pins = session.team.pins(bare, receipt, note, remove=remove)
     else:
         with session.open_store() as store:
             if name and (receipt or remove):

@@ -62,10 +62,8 @@ def command(
     if rank is not None:
         if smaller is not None:
             raise UsageError("--next belongs to one plan, and --rank orders several; ask for one of them")
-        if session.server is not None:
-            from receipts.cli import remote
-
-            remote.refuse(session.server, {"--rank": rank})
+        if session.team is not None:
+            session.team.refuse({"--rank": rank})
         return _rank(session, rank, out, as_json)
     if out is not None:
         raise UsageError("--out belongs to --rank; the next rung's plan is written by --next FILE")
@@ -91,11 +89,9 @@ def _one(session: Session, word: str, smaller: str | None, as_json: bool) -> int
     from receipts.questions.plan import parse_plan, read_plan
     from receipts.questions.preflight import answered
 
-    if session.server is not None:
-        from receipts.cli import remote
-
-        remote.refuse(session.server, {"--next": smaller})
-        return remote.preflight(session.server, word, as_json=as_json)
+    if session.team is not None:
+        session.team.refuse({"--next": smaller})
+        return session.team.preflight(word, as_json=as_json)
     with _known(session, needed=not is_file(word)) as store:
         if word == "-":
             plan = parse_plan(from_stdin())

@@ -26,105 +26,108 @@ PAGE = 1000
 MOMENTS = ("started", "finished", "submitted_at")
 
 
-def refuse(server: RemoteServer, options: Mapping[str, Any]) -> None:
-    """Refuse options that need the database itself. Raises UsageError with the first that was given."""
-    for name, value in options.items():
-        if value:
-            raise UsageError(f"{name} needs the database itself, and {server.url} is a server; leave it out")
+class TeamServer:
+    """What commands ask of a team's server."""
 
+    def __init__(self, server: RemoteServer) -> None:
+        self._server = server
 
-def show(server: RemoteServer, word: str, *, facts: bool, opened: bool, raw: bool, as_json: bool) -> int:
-    """``receipts show``."""
-    path = f"/v1/receipts/{word}"
-    if raw:
-        sys.stdout.buffer.write(server.get(f"{path}/raw").body)
+    def __repr__(self) -> str:
+        return f"TeamServer({self._server.url!r})"
+
+    def refuse(self, options: Mapping[str, Any]) -> None:
+        """Refuse options that need the database itself. Raises UsageError with the first that was given."""
+        for name, value in options.items():
+            if value:
+                raise UsageError(f"{name} needs the database itself, and {self._server.url} is a server; leave it out")
+
+    def show(self, word: str, *, facts: bool, opened: bool, raw: bool, as_json: bool) -> int:
+        """``receipts show``."""
+        path = f"/v1/receipts/{word}"
+        if raw:
+            sys.stdout.buffer.write(self._server.get(f"{path}/raw").body)
+            return 0
+        return _print(
+            self._server.get(path, [*_form("json" if as_json else "text", opened=opened), *_flag("facts", facts)])
+        )
+
+    def verified(self, words: Sequence[str]) -> Iterator[Verified]:
+        """What ``receipts verify`` prints of stored receipts."""
+        from receipts.workflows.verify import Checked, Verified
+
+        for word in words:
+            for row in self._server.get(f"/v1/receipts/{word}/verify").data:
+                yield Verified(row["receipt"], row["name"], tuple(Checked(**item) for item in row["checks"]))
+
+    def compare(self, asked: ComparisonOptions, form: str, *, opened: bool) -> int:
+        """``receipts compare``; files are sent as they are."""
+        a, b, witnesses = (documented([_document(word) for word in side]) for side in asked.words)
+        query = [("metric", asked.metric), *(("waive", word) for word in asked.waive)]
+        query += [("study", asked.study)] if asked.study else []
+        query += [("replicates", "false")] if asked.no_replicates else []
+        query += [*_form("text" if form == "line" else form, opened=opened), *_flag("line", form == "line")]
+        body = json.dumps({"a": a, "b": b, "witness": witnesses}).encode()
+        return _print(self._server.ask("POST", "/v1/compare", query, body))
+
+    def listed(self, conditions: Sequence[str], limit: int, *, superseded: bool, order: str) -> list[Entry]:
+        """Rows of ``receipts list``; a limit of 0 is all."""
+        from receipts.store import Entry
+
+        if order == "stored":
+            raise UsageError(f"--order stored needs the database itself, and {self._server.url} is a server")
+        rows: list[Entry] = []
+        query = [*(("where", word) for word in conditions), ("order", order), *_flag("superseded", superseded)]
+        cursor: list[tuple[str, str]] = []
+        while True:
+            wanted = min(PAGE, limit - len(rows)) if limit else PAGE
+            answered = self._server.get("/v1/receipts", [*query, ("limit", str(wanted)), *cursor])
+            rows += [Entry(**_moments(item)) for item in answered.data]
+            following = answered.headers.get("link", "").partition("cursor=")[2]
+            if not following or (limit and len(rows) >= limit):
+                return rows
+            cursor = [("cursor", following.partition(">")[0].partition("&")[0])]
+
+    def preflight(self, plan: str, *, as_json: bool) -> int:
+        """``receipts preflight`` of one plan."""
+        form, document = _form("json" if as_json else "text", opened=False), _document(plan)
+        if isinstance(document, str):
+            return _print(self._server.get("/v1/preflight", [("plan", document), *form]))
+        return _print(self._server.ask("POST", "/v1/preflight", form, document.raw))
+
+    def pins(self, name: str | None, receipt: str | None, note: str | None, *, remove: bool) -> list[Any]:
+        """What ``receipts pin`` prints."""
+        from receipts.store import Pin
+
+        path = f"/v1/pins/{name}" if name else "/v1/pins"
+        if receipt:
+            body = {"receipt": receipt, **({"note": note} if note else {})}
+            answered = self._server.ask("PUT", path, body=json.dumps(body).encode())
+        else:
+            answered = self._server.ask("DELETE" if remove else "GET", path)
+        return [Pin(**{**item, "at": datetime.fromisoformat(item["at"])}) for item in answered.data]
+
+    def claims(self, files: Sequence[str], *, add: bool, as_json: bool) -> int:
+        """``receipts claim check`` and ``add`` of files: every verdict, and the exit code."""
+        path = "/v1/claims" if add else "/v1/claims/check"
+        verdicts = []
+        for file in files:
+            try:
+                raw = read_small(Path(file))
+            except OSError as error:
+                raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+            verdicts += self._server.ask("POST", path, body=raw, media="application/toml").data
+        _claims(verdicts, as_json)
+        return 0 if add else worst(item["status"] for item in verdicts)
+
+    def claim_list(self, status: str | None, *, everything: bool, as_json: bool) -> int:
+        """``receipts claim list``."""
+        query = [*([("status", status)] if status else []), *_flag("superseded", everything)]
+        _claims(self._server.get("/v1/claims", query).data, as_json)
         return 0
-    return _print(server.get(path, [*_form("json" if as_json else "text", opened=opened), *_flag("facts", facts)]))
-
-
-def verified(server: RemoteServer, words: Sequence[str]) -> Iterator[Verified]:
-    """What ``receipts verify`` prints of stored receipts."""
-    from receipts.workflows.verify import Checked, Verified
-
-    for word in words:
-        for row in server.get(f"/v1/receipts/{word}/verify").data:
-            yield Verified(row["receipt"], row["name"], tuple(Checked(**item) for item in row["checks"]))
-
-
-def compare(server: RemoteServer, asked: ComparisonOptions, form: str, *, opened: bool) -> int:
-    """``receipts compare``; files are sent as they are."""
-    a, b, witnesses = (documented([_document(word) for word in side]) for side in asked.words)
-    query = [("metric", asked.metric), *(("waive", word) for word in asked.waive)]
-    query += [("study", asked.study)] if asked.study else []
-    query += [("replicates", "false")] if asked.no_replicates else []
-    query += [*_form("text" if form == "line" else form, opened=opened), *_flag("line", form == "line")]
-    body = json.dumps({"a": a, "b": b, "witness": witnesses}).encode()
-    return _print(server.ask("POST", "/v1/compare", query, body))
-
-
-def listed(server: RemoteServer, conditions: Sequence[str], limit: int, *, superseded: bool, order: str) -> list[Entry]:
-    """Rows of ``receipts list``; a limit of 0 is all."""
-    from receipts.store import Entry
-
-    if order == "stored":
-        raise UsageError(f"--order stored needs the database itself, and {server.url} is a server")
-    rows: list[Entry] = []
-    query = [*(("where", word) for word in conditions), ("order", order), *_flag("superseded", superseded)]
-    cursor: list[tuple[str, str]] = []
-    while True:
-        wanted = min(PAGE, limit - len(rows)) if limit else PAGE
-        answered = server.get("/v1/receipts", [*query, ("limit", str(wanted)), *cursor])
-        rows += [Entry(**_moments(item)) for item in answered.data]
-        following = answered.headers.get("link", "").partition("cursor=")[2]
-        if not following or (limit and len(rows) >= limit):
-            return rows
-        cursor = [("cursor", following.partition(">")[0].partition("&")[0])]
 
 
 def _moments(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, **{name: datetime.fromisoformat(row[name]) for name in MOMENTS if row[name] is not None}}
-
-
-def preflight(server: RemoteServer, plan: str, *, as_json: bool) -> int:
-    """``receipts preflight`` of one plan."""
-    form, document = _form("json" if as_json else "text", opened=False), _document(plan)
-    if isinstance(document, str):
-        return _print(server.get("/v1/preflight", [("plan", document), *form]))
-    return _print(server.ask("POST", "/v1/preflight", form, document.raw))
-
-
-def pins(server: RemoteServer, name: str | None, receipt: str | None, note: str | None, *, remove: bool) -> list[Any]:
-    """What ``receipts pin`` prints."""
-    from receipts.store import Pin
-
-    path = f"/v1/pins/{name}" if name else "/v1/pins"
-    if receipt:
-        body = {"receipt": receipt, **({"note": note} if note else {})}
-        answered = server.ask("PUT", path, body=json.dumps(body).encode())
-    else:
-        answered = server.ask("DELETE" if remove else "GET", path)
-    return [Pin(**{**item, "at": datetime.fromisoformat(item["at"])}) for item in answered.data]
-
-
-def claims(server: RemoteServer, files: Sequence[str], *, add: bool, as_json: bool) -> int:
-    """``receipts claim check`` and ``add`` of files: every verdict, and 1 if one is refuted, 3 if one is unproven."""
-    path = "/v1/claims" if add else "/v1/claims/check"
-    verdicts = []
-    for file in files:
-        try:
-            raw = read_small(Path(file))
-        except OSError as error:
-            raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-        verdicts += server.ask("POST", path, body=raw, media="application/toml").data
-    _claims(verdicts, as_json)
-    return 0 if add else worst(item["status"] for item in verdicts)
-
-
-def claim_list(server: RemoteServer, status: str | None, *, everything: bool, as_json: bool) -> int:
-    """``receipts claim list``."""
-    query = [*([("status", status)] if status else []), *_flag("superseded", everything)]
-    _claims(server.get("/v1/claims", query).data, as_json)
-    return 0
 
 
 def _claims(verdicts: list[dict[str, Any]], as_json: bool) -> None:

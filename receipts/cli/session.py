@@ -16,6 +16,7 @@ from receipts.base.errors import NoStore, NotFound, UsageError
 
 if TYPE_CHECKING:
     from receipts.base.config import Config
+    from receipts.cli.remote import TeamServer
     from receipts.judging.rulebook import Rulebook
     from receipts.receipt import Document, Parsed
     from receipts.receipt.stream import Item
@@ -66,6 +67,15 @@ class Session:
         from receipts.workflows.server import RemoteServer
 
         return RemoteServer(named)
+
+    @cached_property
+    def team(self) -> TeamServer | None:
+        """The same as commands ask it."""
+        if self.server is None:
+            return None
+        from receipts.cli.remote import TeamServer
+
+        return TeamServer(self.server)
 
     def close(self) -> None:
         """Close the connection to a server."""

@@ -32,10 +32,8 @@ def command(
     from receipts.api.receipt import Receipt
     from receipts.api.store import Store
 
-    if session.server is not None and not is_file(receipt):
-        from receipts.cli import remote
-
-        return remote.show(session.server, receipt, facts=all_facts, opened=opened, raw=raw, as_json=as_json)
+    if session.team is not None and not is_file(receipt):
+        return session.team.show(receipt, facts=all_facts, opened=opened, raw=raw, as_json=as_json)
     if envelope:
         return _print_envelope(session, receipt)
     rulebook = session.rulebook

@@ -75,12 +75,10 @@ def _chosen(
     if not every and all(map(is_file, words)) and not session.asks_store:
         yield from checked(map(parsed_file, words), None)
         return
-    if session.server is not None:
-        from receipts.cli import remote
-
+    if session.team is not None:
         local = ", ".join(filter(is_file, words))
-        remote.refuse(session.server, {"--all": every, "--evidence": files, local: local})
-        yield from remote.verified(session.server, words)
+        session.team.refuse({"--all": every, "--evidence": files, local: local})
+        yield from session.team.verified(words)
         return
     with session.open_store(looked_up=words) as store:
         if every:

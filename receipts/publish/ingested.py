@@ -92,9 +92,9 @@ def _reading(reading: Reading) -> str:
     steps = len(reading.steps)
     parts = []
     if steps:
-        parts.append(f"{steps:,} steps" if steps > 1 else "1 step")
+        parts.append(counted(steps, "step"))
     if count := sum(item.is_oom is not False or item.fatal for item in reading.failures):
-        parts.append(f"{count} failure{'s' if count > 1 else ''}")
+        parts.append(counted(count, "failure"))
     elif reading.failures:
         parts.append("words like a failure's, and none")
     if reading.seen:
