@@ -16,7 +16,6 @@ from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from receipts.workflows.export.export import ExportOptions
-    from receipts.workflows.export.foreign import ForeignFormat
 
 FOREIGN = ("mllog", "mlflow", "hud-v3")  # formats of other programs
 
@@ -86,10 +85,8 @@ def command(
     if str(place) == "-":
         raise UsageError("an export is a folder or a file, there whole or not at all; name one, such as lab.jsonl")
     written = form or _by_name(place)
-    if written == "golden":
-        return _golden(session, place, _asked(where, since, until), since, force=force, as_json=as_json)
-    if written in FOREIGN:
-        return _foreign(session, place, written, _asked(where, since, until), force=force, as_json=as_json)  # type: ignore[arg-type]  # one of the three
+    if written == "golden" or written in FOREIGN:
+        return _counted(session, place, written, _asked(where, since, until), force=force, as_json=as_json)
     if raw and written != "csv":
         raise UsageError("--raw is for csv alone: parquet and jsonl keep every text as it is")
     asked = replace(_asked(where, since, until), raw=raw)
@@ -108,33 +105,24 @@ def command(
     return 0
 
 
-def _foreign(
-    session: Session, place: Path, form: ForeignFormat, asked: ExportOptions, *, force: bool, as_json: bool
-) -> int:
-    """Write current launches in the format of another program."""
-    from receipts.workflows.export.foreign import export_foreign
-
-    with session.open_store() as store:
-        count = export_foreign(store, place, form, asked, force=force)
-    written = f"{place}: {counted(count, 'launch', 'launches')}"
-    output.answer(as_json, {"place": str(place), "format": form, "launches": count}, written)
-    return 0
-
-
-def _golden(
-    session: Session, place: Path, asked: ExportOptions, since: str | None, *, force: bool, as_json: bool
-) -> int:
-    """Expected values of the lines that meet the conditions."""
+def _counted(session: Session, place: Path, form: str, asked: ExportOptions, *, force: bool, as_json: bool) -> int:
+    """Write expected values of lines, or current launches in the format of another program."""
     from receipts.base.extras import extra
+    from receipts.workflows.export.foreign import export_foreign
     from receipts.workflows.export.golden import export_golden
 
-    extra("ruptures", "history")
-    begin = moment("--since", since) if since else None
+    golden = form == "golden"
+    if golden:
+        extra("ruptures", "history")
     with session.open_store() as store:
-        ids = frozenset(row.id for row in store.find(asked.filters)) if asked.filters else None
-        count = export_golden(store, session.rulebook, place, ids, begin, force=force)
-    written = f"{place}: {count:,} lines with expected values"
-    output.answer(as_json, {"place": str(place), "format": "golden", "lines": count}, written)
+        if golden:
+            ids = frozenset(row.id for row in store.find(asked.filters)) if asked.filters else None
+            count = export_golden(store, session.rulebook, place, ids, asked.since, force=force)
+        else:
+            count = export_foreign(store, place, form, asked, force=force)  # type: ignore[arg-type]  # one of the three
+    data = {"place": str(place), "format": form, "lines" if golden else "launches": count}
+    what = counted(count, "line with expected values", "lines with expected values")
+    output.answer(as_json, data, f"{place}: {what if golden else counted(count, 'launch', 'launches')}")
     return 0
 
 

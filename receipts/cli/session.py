@@ -116,14 +116,14 @@ class Session:
             yield store
 
     @contextmanager
-    def submitting(self, *, create: bool = False) -> Iterator[Callable[[Iterable[Item]], Iterator[Submission]]]:
+    def submitting(self) -> Iterator[Callable[[Iterable[Item]], Iterator[Submission]]]:
         """What submits documents to the store, or to the server: see `receipts.workflows.submit.submit`."""
         from receipts.workflows.submit import submit
 
         if self.server is not None:
             yield self.server.submit
             return
-        with self.open_store(create=create) as store:
+        with self.open_store() as store:
             yield lambda documents: submit(documents, store, self.rulebook)
 
     def submit_one(self, document: Document) -> Submission:

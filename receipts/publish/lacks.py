@@ -12,6 +12,7 @@ from receipts.publish.page import Cell, Table, table_of
 from receipts.publish.readings import leaf
 from receipts.publish.words import words
 
+MOST_NAMED: Final = 3
 _WITNESSED: Final = "path.witnessed."
 
 
@@ -71,11 +72,11 @@ def _weight(group: Sequence[Finding]) -> tuple[bool, bool, int]:
     return not on_question, facts, -len({item.code for item in group}) if facts else 0
 
 
-def sentence(missing: Sequence[Lack], source: str, most: int = 3) -> str:
+def sentence(missing: Sequence[Lack], source: str) -> str:
     """What keeps a receipt from being valid: the weightiest, and the command that lists the rest."""
     say = words("receipt")
-    first = ", ".join(map(str, missing[:most]))
-    if len(missing) <= most:
+    first = ", ".join(map(str, missing[:MOST_NAMED]))
+    if len(missing) <= MOST_NAMED:
         return say("keeps", n=len(missing), first=first)
     return say("keeps_more", n=len(missing), first=first, source=source)
 

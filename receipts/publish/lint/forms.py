@@ -52,7 +52,7 @@ def text(results: Sequence[LintResult], terminal: Terminal) -> Iterator[str]:
         if result.do and not unlinked:
             yield from terminal.wrapped(f"do: {result.do}", 4)
     counts = sorted(Counter(item.state for item in results).items())
-    totals = ", ".join(f"{number} {state}" for state, number in counts) or "no performance statement"
+    totals = ", ".join(f"{number:,} {state}" for state, number in counts) or "no performance statement"
     statements = sum(number for state, number in counts if state != "remark")
     yield f"{counted(statements, 'statement')}: {totals}" if counts else totals
 

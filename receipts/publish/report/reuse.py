@@ -10,7 +10,7 @@ Where the trace is not what the store shows now, or cannot tell, the receipt is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -24,10 +24,6 @@ from receipts.metrics.reading import Taint
 
 if TYPE_CHECKING:
     from receipts.store import Entry
-
-_LEVELS: Final = {item.value: item for item in Level}
-_QUESTIONS: Final = {item.value: item for item in Question}
-_TAINTS: Final = {item.value: item for item in Taint}
 
 
 class Kin(NamedTuple):
@@ -54,30 +50,17 @@ def without_asking(verdict: ReceiptVerdict, rules: RuleSet) -> ReceiptVerdict:
 def read(body: bytes, rules: RuleSet) -> ReceiptVerdict:
     """A stored verdict on one receipt, without the findings that are left out."""
     stored = orjson.loads(body)
-    return ReceiptVerdict(
-        receipt=stored["receipt"],
-        label=stored["label"],
-        status=stored["status"],
-        path=stored["path"],
-        tainted=_taints(stored["tainted"]),
-        findings=tuple(_finding(item) for item in stored["findings"] if not rules.get(item["code"]).asks_store),
-        lane=stored["lane"],
-        rules=stored["rules"],
-        judge=stored["judge"],
-        witnesses=tuple(stored["witnesses"]),
-        grade=stored["grade"],
-        grade_why=stored["grade_why"],
-    )
+    del stored["schema_version"]
+    stored["tainted"] = tuple(map(Taint, stored["tainted"]))
+    stored["findings"] = tuple(_finding(item) for item in stored["findings"] if not rules.get(item["code"]).asks_store)
+    stored["witnesses"] = tuple(stored["witnesses"])
+    return ReceiptVerdict(**stored)
 
 
-def _taints(names: Sequence[str]) -> tuple[Taint, ...]:
-    return tuple(_TAINTS[name] for name in names)
-
-
-def _finding(stored: Mapping[str, Any]) -> Finding:
-    fields = {**stored, "level": _LEVELS[stored["level"]], "question": _QUESTIONS[stored["question"]]}
+def _finding(stored: dict[str, Any]) -> Finding:
+    stored |= {"level": Level(stored["level"]), "question": Question(stored["question"])}
     # A report judges without proofs where nothing is stored, and says the same where something is.
-    return Finding(**{**fields, "taints": _taints(stored["taints"]), "proof": ()})
+    return Finding(**stored | {"taints": tuple(map(Taint, stored["taints"])), "proof": ()})
 
 
 def holds(verdict: ReceiptVerdict, row: Entry, kin: Kin, lane: Lane, rules: RuleSet) -> bool:
