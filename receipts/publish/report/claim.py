@@ -103,17 +103,14 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
         footnote=footnote(verdict, decided),
         answers=rows,
         comparison=compared,
-        past=_judged_before(store, claim_id, until),
+        past=tuple(
+            Past(item.at, item.status, item.rules)
+            for item in store.published.claim_verdicts(claim_id)
+            if item.at < until
+        ),
         decisions=tuple(decided_of(item, refs.get(item.receipt)) for item in decided),
         documents=tuple(dict.fromkeys([*stated.quoted_in, *quoting])),
         receipts=tuple(appendix.read_again(item, rulebook, judged[item.id], facts) for item in sides),
-    )
-
-
-def _judged_before(store: Store, claim_id: str, until: datetime) -> tuple[Past, ...]:
-    """How the claim was judged before that moment, oldest first."""
-    return tuple(
-        Past(item.at, item.status, item.rules) for item in store.published.claim_verdicts(claim_id) if item.at < until
     )
 
 
@@ -185,9 +182,9 @@ def _place(item: Finding) -> Cell:
 
 def _past(past: Sequence[Past]) -> Section:
     rows = ((f"{item.at:%Y-%m-%d %H:%M}", item.status, Code(item.rules[:12])) for item in past)
-    table = table_of("Verdicts that were recorded", "when, UTC | status | rule set", rows)
-    empty = () if past else ("No verdict was recorded: receipts claim check --all --record.",)
-    return Section("past", "Judged before", sentences=empty, tables=(table,) if past else ())
+    empty = "No verdict was recorded: receipts claim check --all --record."
+    table = table_of("Verdicts that were recorded", "when, UTC | status | rule set", rows, empty=empty)
+    return Section("past", "Judged before", tables=(table,))
 
 
 def _stands_on(data: ClaimData) -> Section:
@@ -199,16 +196,12 @@ def _stands_on(data: ClaimData) -> Section:
 
 
 def _decisions(decided: Sequence[DecisionRow]) -> Section:
-    shown = (decisions.table("Decisions on its receipts", decided),) if decided else ()
-    empty = () if decided else ("Nothing was decided on its receipts.",)
-    return Section("decisions", "Decisions", sentences=empty, tables=shown)
+    shown = decisions.table("Decisions on its receipts", decided, empty="Nothing was decided on its receipts.")
+    return Section("decisions", "Decisions", tables=(shown,))
 
 
 def _documents(data: ClaimData) -> Section:
-    intro = (
-        "The claim says so itself, or they quote a receipt that it stands on."
-        if data.documents
-        else "No document is known that quotes it."
-    )
-    table = table_of("Documents that quote it", "document", ((Code(plain(name)),) for name in data.documents))
-    return Section("documents", "Quoted in", sentences=(intro,), tables=(table,) if data.documents else ())
+    intro = ("The claim says so itself, or they quote a receipt that it stands on.",) if data.documents else ()
+    rows = ((Code(plain(name)),) for name in data.documents)
+    table = table_of("Documents that quote it", "document", rows, empty="No document is known that quotes it.")
+    return Section("documents", "Quoted in", sentences=intro, tables=(table,))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from itertools import count, zip_longest
+from datetime import date, datetime, timedelta
+from itertools import count, groupby, zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
+from receipts.metrics.reading import Taint
 from receipts.publish.page import Cell, Figure, Table, table_of
 from receipts.publish.pictures import weeks as drawing
 from receipts.publish.report.page import joined, link, numbered
 from receipts.publish.report.pictures.over_sequence import series
+from receipts.publish.report.reader import ran
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.week import Week
 from receipts.publish.text import number, percent, plain
@@ -74,7 +76,11 @@ def courses(reader: ReportReader, lane: str, results: Sequence[BestResult], end:
 
 
 def _week(row: Entry) -> str:
-    return str(Week.of(row.finished or row.started))
+    return str(Week.of(ran(row)))
+
+
+def _day(row: Entry) -> date:
+    return ran(row).date()
 
 
 def _taken(
@@ -91,24 +97,15 @@ def _taken(
             item = judge([row])[0]
             if item.rate_status == "valid":
                 highest = rate
-                mfu = None if _spoilt(item) else row.mfu
+                mfu = None if item.spoilt(Taint.MFU) else row.mfu
                 records.append(FrontierRecord(item.ref, _week(row), rate, mfu, earlier))
                 break
     return records
 
 
-def _spoilt(item: Item) -> bool:
-    from receipts.metrics.reading import Taint
-
-    return item.spoilt(Taint.MFU)
-
-
 def _by_day(rows: Sequence[Entry]) -> list[list[Entry]]:
     """Rows of each day, in the order of days; within one the best comes first, as in ``rows``."""
-    by_day: dict[object, list[Entry]] = {}
-    for row in rows:
-        by_day.setdefault((row.finished or row.started).date(), []).append(row)
-    return [by_day[day] for day in sorted(by_day, key=str)]
+    return [list(day) for _, day in groupby(sorted(rows, key=_day), key=_day)]
 
 
 def _best(rows: Sequence[Entry]) -> list[tuple[str, float]]:

@@ -70,9 +70,10 @@ def section(data: Decisions) -> Section | str:
     return listed("decisions", "Decisions", "decisions", shown)
 
 
-def table(caption: str, decisions: Iterable[DecisionRow], after: tuple[str, ...] = ()) -> Table:
+def table(caption: str, decisions: Iterable[DecisionRow], after: tuple[str, ...] = (), empty: str = "") -> Table:
     """Decisions, one a row, as every page shows them."""
-    return table_of(caption, "receipt | decision | reason | when, UTC | who", map(_cells, decisions), after)
+    header = "receipt | decision | reason | when, UTC | who"
+    return table_of(caption, header, map(_cells, decisions), after, empty)
 
 
 def _cells(item: DecisionRow) -> tuple[Cell, ...]:
