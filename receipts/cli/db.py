@@ -9,7 +9,7 @@ import click
 from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
-from receipts.publish.page import Cell, Mark, Page
+from receipts.publish.page import Facts, Mark, Page
 
 if TYPE_CHECKING:
     from receipts.store.integrity.reindex import Reindexed
@@ -120,7 +120,7 @@ def check(session: Session, as_json: bool) -> int:
         state = state._replace(problems=(*state.problems, left.problem))
     data = {**state._asdict(), "index": left._asdict() if left is not None else None}
     about = f"{state.store}: schema {state.found or 'unknown'}, {counted(state.receipts, 'receipt')}"
-    whole: tuple[tuple[str, Cell], ...] = () if state.problems else (("", (Mark("yes", "whole"),)),)
+    whole: Facts = () if state.problems else (("", (Mark("yes", "whole"),)),)
     output.answer(as_json, data, Page("Schema", (about,), lead=tuple(state.problems), foot=whole))
     remind(session)
     return state.exit_code

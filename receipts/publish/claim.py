@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from receipts.publish.decisions import decisions
 from receipts.publish.findings import entries
-from receipts.publish.page import Cell, Mark, Page, Section, lines_of, marked, table_of
+from receipts.publish.page import Cell, Facts, Mark, Page, Section, lines_of, marked, table_of
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def page(verdict: ClaimVerdict) -> Page:
         sections.append(Section("findings", "", entries=entries(verdict.findings)))
     if lines := lines_of(_lines(verdict)):
         sections.append(Section("reasons", "", points=lines))
-    facts: tuple[tuple[str, Cell], ...] = (("", (verdict.text,)),)
+    facts: Facts = (("", (verdict.text,)),)
     return Page(verdict.claim, headline(verdict, verdict.claim), facts=facts, sections=tuple(sections))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipts.base.units import counted
-from receipts.publish.page import Cell, Entry, Mark, Page, Section, Table, lines_of, marked, named_rows
+from receipts.publish.page import Cell, Entry, Facts, Mark, Page, Section, Table, lines_of, marked, named_rows
 
 if TYPE_CHECKING:
     from receipts.store.integrity.merkle import ProofStep
@@ -21,7 +21,7 @@ def audited(audit: Audit, seals: Sequence[Seal], head: str | None) -> Page:
     """What the store holds, every fault with what to do, and what was sealed now; ``head`` is the root to keep."""
     names = ("receipts", "verdicts", "seals", "purges")
     held = ", ".join(counted(audit.counts[name], name[:-1]) for name in names if name in audit.counts)
-    faults = tuple(Entry("", (f"{item.where}: {item.found}",), (("", (item.do,)),)) for item in audit.faults)
+    faults = tuple(Entry("", (f"{item.where}: {item.found}",), (("→", (item.do,)),)) for item in audit.faults)
     sealed = (
         f"{one.what} {one.first:,} to {one.last:,}: {counted(one.held, 'row')}, root {one.root[:16]}" for one in seals
     )
@@ -30,14 +30,12 @@ def audited(audit: Audit, seals: Sequence[Seal], head: str | None) -> Page:
         Section("notes", "Notes", points=lines_of(audit.notes)),
         Section("sealed", "Sealed", points=lines_of(sealed)),
     )
-    whole = Mark("no", counted(len(faults), "fault")) if faults else Mark("yes", "whole")
-    root: tuple[tuple[str, Cell], ...] = (("root over all seals", (head,)),) if head is not None else ()
-    return Page(
-        "Audit",
-        (f"{audit.store}: {held or 'it cannot be read through'}",),
-        sections=tuple(item for item in sections if item.points or item.entries),
-        foot=(("", (whole,)), *root),
-    )
+    answer: Cell = (f"{audit.store}: ", held or "it cannot be read through")
+    if faults:
+        answer = (f"{audit.store}: ", Mark("no", counted(len(faults), "fault")), f" in {held}" if held else "")
+    foot: Facts = () if faults else (("", (Mark("yes", "whole"),)),)
+    foot += (("root over all seals", (head,)),) if head is not None else ()
+    return Page("Audit", answer, sections=tuple(item for item in sections if item.points or item.entries), foot=foot)
 
 
 def proof(receipt: str, root: str, steps: Sequence[ProofStep]) -> Table:
