@@ -103,6 +103,27 @@ def test_a_nan_iteration_is_divergence() -> None:
     assert read(line(5) + line(6, loss="", skipped=1, nans=1)).diverged is True
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "AssertionError: Rank 114: found NaN in local forward loss calculation. Device: 2, node: n7",
+        "[rank3]: RuntimeError: Rank 3, node n7, device 3, iteration 6: Unexpected result nan"
+        " (message='found NaN in local forward loss calculation')",
+        "ERROR:megatron.core.rerun_state_machine:Unexpected result inf on rank 3 at iteration #6 invocation #2"
+        " (message='found Inf in local grad norm for bucket #0 in backward pass')",
+    ],
+)
+def test_what_megatrons_own_check_found_is_divergence(words: str) -> None:
+    found = read(line(5) + words + "\n")
+    assert found.diverged is True
+    assert [remark.text for remark in found.remarks if "check found" in remark.text]
+
+
+def test_the_source_of_the_check_is_no_divergence() -> None:
+    source = "    f'Rank {global_rank}: found NaN in local forward loss calculation. '\n"
+    assert read(line(5) + source).diverged is False
+
+
 def test_a_printed_nan_is_kept_as_nan() -> None:
     found = read(line(5) + line(6, norm=" grad norm: nan |"))
     norm = found.steps.get(6, "grad_norm")

@@ -50,6 +50,7 @@ class Divergence:
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
+        self.checked = False
         self._finite = False
         self._silent: list[tuple[int, int, int]] = []
         self._spoilt: list[tuple[int, str, int]] = []
@@ -75,6 +76,12 @@ class Divergence:
             if norms and not math.isfinite(norms[at]) and skipped is not None and skipped[at] == 0:
                 self._spoil(step, "prints a gradient norm that is not finite", line)
 
+    def check(self, words: str, line: int) -> None:
+        """Take what Megatron's own check of losses and gradients says, of which every rank may print one."""
+        if not self.checked:
+            self.reading.remark("note", f"Megatron's check {words}", line)
+        self.checked = True
+
     def judge(self, log_interval: str, *, reinforced: bool) -> None:
         """Divergence: printed, counted, or shown by the absence of a loss from an iteration that trained.
 
@@ -86,7 +93,7 @@ class Divergence:
             for step, skipped, number in self._silent:
                 if skipped == 0 or before.get(step, 0) > skipped:
                     self._spoil(step, "trained and prints no loss: Megatron leaves out a loss that is NaN", number)
-        if self._spoilt:
+        if self._spoilt or self.checked:
             self.reading.diverged = True
             for step, what, number in self._spoilt[:_MAX_REMARKED]:
                 self.reading.remark("note", f"iteration {step} {what}", number)

@@ -27,6 +27,11 @@ from receipts.ingest.evidence.vocabulary import Label
 _STARTED: Final = re.compile(r"\[before the start of training step\]|^\W*training \.\.\.")
 _ENDED: Final = ("[after training is done]", "exiting program")
 _FLOPS: Final = re.compile(r"Effective Tera Flops per GPU: (\d{1,9}(?:\.\d{1,6})?)")
+# Its own check ends the run before such an iteration is printed; the words alone may be its source. Sources:
+# `loss_func` and `check_for_nan_in_grad`; `validate_result` of core 0.10 on.
+_CHECKED: Final = re.compile(
+    r"(?:\bRank \d{1,7}: |\bUnexpected result [^'\n]{1,120}\(message=')(found (?:NaN|Inf) in local [^.')]{1,80})"
+)
 _RATE: Final = "tflops_per_second_per_chip"
 # The host as lanes name it: the lines were printed by its own training loop.
 _HOSTS: Final = {
@@ -182,7 +187,8 @@ class Megatron(RecordReader):
             self.starts.add(1)
         elif self._times.any:
             self._times.pair(reading)
-        if not (reading.steps or reading.memory or self._dump.values or self._block.values or self._world):
+        stated = self._dump.values or self._block.values or self._world
+        if not (reading.steps or reading.memory or stated or self._divergence.checked):
             return None
         reading.records = max(1, len(reading.steps) + reading.steps.restarts)
         reading.source = self._dialect()
@@ -227,6 +233,8 @@ class Megatron(RecordReader):
             memory.footprints(reading, text)
         if "Falling back to Torch" in text and len(reading.remarks) < _MAX_REMARKED:
             reading.remark("note", text.strip()[-200:], number)
+        if " in local " in text and (match := _CHECKED.search(text)):
+            self._divergence.check(match[1].strip(), number)
         if "ActivityProfilerController" in text:
             self._profiler.take(text)
         launch.start(reading, text, number)
