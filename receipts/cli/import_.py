@@ -22,8 +22,9 @@ Examples:
   receipts import table performance-summary.md --mapping megatron-bridge -o receipts/
   receipts import table README.md --mapping mine.toml --submit
 
-Mappings that ship: gpu-recipes, llm-foundry, maxtext-tiering, megatron-bridge, torchtitan, tpu-recipes. Their format:
-docs/import-notebook.md. Without -o or --submit nothing is written: the values that can and cannot be read are printed.
+Mappings that ship: dgxc-benchmarking, gpu-recipes, llm-foundry, maxtext-tiering, megatron-bridge, torchtitan,
+tpu-recipes. Their format: docs/import-notebook.md. Without -o or --submit nothing is written: the values that can and
+cannot be read are printed.
 Exit codes: 0 every row became a receipt, 2 some row or file did not, 4 the store failed."""
 
 GROUP = """\b

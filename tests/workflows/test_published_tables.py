@@ -179,11 +179,52 @@ def test_the_name_of_a_library_is_no_degree(tmp_path: Path) -> None:
     assert (stated["numerics.recompute"], stated["measurement.stated.mfu"]) == ("none", 0.568)
 
 
+TURNED = """## Measured
+
+| Tiny 70b 24.09 BF16 (TP=4, PP=9, VP=7, MBS=1) | Speed on 32x H100 GPUs (GBS=128) | 64x H100 GPUs (GBS=256) |
+|---|---|---|
+| PP | 1 | 9 |
+| VP | n/a | 7 |
+| Training step time (seconds per step) | 8.00 | 8.00 |  | |
+| Throughput in tokens per second | 65536 | 131072 |
+Model flops utilization | 50.0% | 50.0%
+"""
+
+
+def test_a_column_may_be_a_run(tmp_path: Path) -> None:
+    one, other = (item.parsed.stated for item in recipe(tmp_path, TURNED, "dgxc-benchmarking").receipts)
+    assert (one["hardware.accelerator"], one["hardware.chips"], other["hardware.chips"]) == ("H100", 32, 64)
+    assert (one["batch.global_batch"], other["batch.global_batch"]) == (128, 256)
+    assert (one["parallelism.pipeline"], "parallelism.virtual_pipeline" in one) == (1, False)
+    assert (other["parallelism.pipeline"], other["parallelism.virtual_pipeline"]) == (9, 7)
+    assert (one["model.name"], one["wheels.nvidia-release"], one["batch.micro_batch"]) == ("Tiny 70b", "24.09", 1)
+    rates = [item["measurement.stated.tokens_per_second"] for item in (one, other)]
+    assert (rates, other["measurement.stated.mfu"]) == ([65536.0, 131072.0], 0.5)
+
+
+def test_a_run_whose_mfu_is_not_of_its_rate_is_named(tmp_path: Path) -> None:
+    table = recipe(tmp_path, TURNED.replace("131072", "262144"), "dgxc-benchmarking")
+    assert {item.says for item in table.disagreements} == {"MFU × GPUs over tokens/s", "tokens in a sample"}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (TURNED.replace("| VP | n/a | 7 |", "| PP | 1 | 7 |"), "row 'PP' occurs twice"),
+        (TURNED.replace("| 65536 | 131072 |", "| 65536 |"), "fewer cells"),
+    ],
+)
+def test_a_run_whose_cells_have_no_one_place_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    table = recipe(tmp_path, text, "dgxc-benchmarking")
+    assert not table.receipts
+    assert [says in item.problems[0].what for item in table.refused] == [True, True]
+
+
 def test_mappings_that_ship_are_named() -> None:
     assert mapping_path("torchtitan").is_file()
     with pytest.raises(UsageError, match="llm-foundry"):
         mapping_path("llm-foundr")
-    assert len(list(SHIPPED.glob("*.toml"))) == 6
+    assert len(list(SHIPPED.glob("*.toml"))) == 7
 
 
 @pytest.mark.skipif(not TABLES.is_dir(), reason="published tables")

@@ -166,6 +166,16 @@ class Melt(MappingTable):
         return self
 
 
+class Transposed(MappingTable):
+    """Tables whose columns are the runs: the named groups of the pattern of a column are cells of its row.
+
+    The first cell of each row is the name of a cell, and the name of the first column is a cell too: ``corner``.
+    """
+
+    pattern: Column
+    corner: str = "corner"
+
+
 class RowCheck(MappingTable):
     """``left`` equals ``right``, or ``constant`` has one value where the columns ``within`` are equal.
 
@@ -207,6 +217,7 @@ class Mapping(MappingTable):
     columns: dict[str, Column] = {}
     checks: tuple[RowCheck, ...] = Field(default=(), alias="check")
     melt: Melt | None = None
+    transposed: Transposed | None = None
 
     @property
     def named(self) -> frozenset[str]:

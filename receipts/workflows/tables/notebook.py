@@ -66,7 +66,7 @@ def import_file(table: Path, mapping: Path) -> ImportedTable:
     requires = how.notebook.requires
     rows = read_table(table, rows=how.notebook.rows) if not how.columns or table.suffix.lower() in MARKDOWN else []
     if requires or how.aliases or how.columns:
-        rows = list(prepared(rows, table, how.aliases, requires, how.melt))
+        rows = list(prepared(rows, table, how.aliases, requires, how.melt, how.transposed))
     if how.columns and not rows:
         rows = list(prepared([page_row(read_text(table), how.columns)], table, {}, requires))
     if not rows:

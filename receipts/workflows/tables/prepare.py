@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, Final
 
-from receipts.base.errors import UsageError, near
+from receipts.base.errors import Problem, UsageError, near
 from receipts.base.linear_patterns import LinearPattern
-from receipts.workflows.tables.mapping import Melt
-from receipts.workflows.tables.table import TableRow
+from receipts.workflows.tables.mapping import Melt, Transposed
+from receipts.workflows.tables.table import PLACE, TableRow
 
 SHIPPED: Final = Path(__file__).parent / "mappings"
 _KEPT: Final = 4  # parts of a path that tell pages of one name apart
@@ -45,14 +45,42 @@ def prepared(
     aliases: Mapping[str, tuple[str, ...]],
     requires: tuple[str, ...],
     melt: Melt | None = None,
+    transposed: Transposed | None = None,
 ) -> Iterator[TableRow]:
     """The rows that have one of the required columns, with aliases and the names of the page."""
     place = {"page": table.name, "path": "/".join(table.absolute().parts[-_KEPT:])}
+    if transposed is not None:
+        tables = groupby(rows, key=lambda row: row.table)
+        rows = chain.from_iterable(_turned(list(members), transposed) for _, members in tables)
     for row in chain.from_iterable(_melted(row, melt) for row in rows) if melt is not None else rows:
         cells = {**place, **row.cells, **_aliased(row.cells, aliases)}
         whole = replace(row, cells=cells)
         if not requires or any(whole.at(name) is not None for name in requires):
             yield whole
+
+
+def _turned(rows: list[TableRow], transposed: Transposed) -> list[TableRow]:
+    """One row for each column that the pattern fits, in which each row is a cell; the rows where it fits none."""
+    corner, *columns = [name for name in rows[0].cells if name not in PLACE] or [""]
+    runs = [(column, match) for column in columns if (match := transposed.pattern.search(column)) is not None]
+    names = [str(row.cells.get(corner)) for row in rows]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    doubt = Problem("$", f"row {twice!r} occurs twice", "rename one of them") if twice is not None else None
+    problem = next((row.problem for row in rows if row.problem is not None), doubt)
+    return [
+        replace(
+            rows[0],
+            where=f"{rows[0].where}, {column}",
+            cells={
+                **{name: cell for name, cell in rows[0].cells.items() if name in PLACE},
+                **match.groupdict(),
+                transposed.corner: corner,
+                **dict(zip(names, (row.cells.get(column) for row in rows), strict=True)),
+            },
+            problem=problem,
+        )
+        for column, match in runs
+    ] or rows
 
 
 def _melted(row: TableRow, melt: Melt) -> list[TableRow]:

@@ -31,7 +31,8 @@ _TAG = re.compile(r"</?(?!su[bp]\b)[a-zA-Z][^<>]{0,200}>")
 _EMPHASIS = re.compile(r"(\*\*|__|`)([^*_`]+)\1")
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 # How people leave a cell blank.
-_BLANK = frozenset({"", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "\N{MINUS SIGN}", "n/a", "n.a.", "tbd", "?"})
+_BLANK = frozenset({"", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "\N{MINUS SIGN}", "n/a", "n.a.", "na", "tbd", "?"})
+PLACE = ("section", "sections", "caption", "lead")  # cells that tell where a table of a page stands
 
 
 class PrintedCell(float):
@@ -49,12 +50,14 @@ class PrintedCell(float):
 class TableRow:
     """One row. ``where`` is its place, for messages: `row 12` of a list, `line 12` of a file.
 
-    ``problem`` is why its cells cannot be told apart; such a row is refused.
+    ``problem`` is why its cells cannot be told apart; such a row is refused. ``table`` is the line of its header in a
+    file of several tables.
     """
 
     where: str
     cells: dict[str, Any]
     problem: Problem | None = None
+    table: int = 0
 
     def at(self, path: str) -> Any:
         """The value at a column's name or a dotted path; None where it is absent, null, or an empty text."""
@@ -183,7 +186,7 @@ def _markdown(text: str) -> Iterator[TableRow]:
     lines = text.splitlines()
     headings: list[tuple[int, str]] = []
     lead: list[str] = []
-    header, fenced, blank = None, False, True
+    header, start, fenced, blank = None, 0, False, True
     for number, line in enumerate(lines, 1):
         if line.lstrip().startswith("```"):
             fenced = not fenced
@@ -202,14 +205,14 @@ def _markdown(text: str) -> Iterator[TableRow]:
             continue
         following = lines[number] if number < len(lines) else ""
         if header is None:
-            header = _cells(line) if _DIVIDER.match(following) else None
+            header, start = (_cells(line), number) if _DIVIDER.match(following) else (None, 0)
         elif not _DIVIDER.match(line):
             row = _cells(line)
             above = [heading for _, heading in headings]
-            place = {"section": above[-1] if above else "", "sections": " / ".join(above)}
-            place |= {"caption": lead[-1] if lead else "", "lead": _LINK.sub(r"\1", " ".join(lead))}
+            texts = (above[-1] if above else "", " / ".join(above), lead[-1] if lead else "", " ".join(lead))
+            place = {**dict(zip(PLACE, texts, strict=True)), "lead": _LINK.sub(r"\1", texts[-1])}
             cells: dict[str, Any] = {**place, **dict(zip(header, row, strict=False))}
-            yield TableRow(f"line {number}", cells, _misplaced(header, row))
+            yield TableRow(f"line {number}", cells, _misplaced(header, row), start)
 
 
 def _plain(text: str) -> str:
@@ -223,7 +226,7 @@ def _misplaced(header: list[str], cells: list[str]) -> Problem | None:
     twice = next((name for name in header if name and header.count(name) > 1), None)
     if twice is not None:
         return Problem("$", f"column {twice!r} occurs twice", "rename one of them")
-    if len(cells) > len(header):
+    if any(cells[len(header) :]):
         return Problem("$", "it has more cells than the header", "write a bar inside a cell as \\|")
     if len(cells) < len(header):
         return Problem("$", "it has fewer cells than the header", "leave a cell blank where nothing was measured")
