@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, insert, select
 
 from receipts.base.errors import NotFound
 from receipts.judging.claim_verdict import ClaimVerdict
@@ -17,12 +17,9 @@ from receipts.judging.verdict import Comparison, ReceiptVerdict
 from receipts.judging.verdict_json import SCHEMA_VERSION, to_json
 from receipts.store.database import By
 from receipts.store.packing import CODEC, pack, unpack
-from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import receipts, subjects, verdicts
 
 Verdict = ReceiptVerdict | Comparison
-_VERDICT: Final = SqlStatement.insert(verdicts)
-_SUBJECT: Final = SqlStatement.insert(subjects)
 _NAMES: Final = tuple(field.name for field in fields(ReceiptVerdict))
 
 
@@ -70,15 +67,14 @@ def row_of(verdict: Verdict, at: datetime) -> dict[str, Any]:
 
 def add(connection: Connection, verdict: Verdict, of: Sequence[tuple[str, int]], at: datetime) -> int:
     """Write a verdict on the receipts of these sides and numbers; gives the verdict's number."""
-    seq = _VERDICT.add(connection, row_of(verdict, at))
+    key = connection.execute(insert(verdicts).values(**row_of(verdict, at))).inserted_primary_key
+    assert key is not None
+    seq: int = key[0]
     rows = [
         {"verdict": seq, "position": position, "side": side, "receipt": number}
         for position, (side, number) in enumerate(of)
     ]
-    if len(rows) == 1:
-        _SUBJECT.run(connection, rows[0])
-    else:
-        _SUBJECT.each(connection, rows)
+    connection.execute(insert(subjects), rows)
     return seq
 
 

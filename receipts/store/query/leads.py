@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from math import inf
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, func, literal, or_, select, union_all
@@ -166,10 +167,10 @@ def ordered(query: Select[Any], terms: Terms, order: Order, after: Place | None)
     at, number = query.selected_columns
     typed = moment if at.table is receipts else int
     newest = order == "newest"
-    if terms.first is not None:
-        query = query.where(at >= typed(terms.first))
-    if terms.last is not None:
-        query = query.where(at <= typed(terms.last))
+    if terms.time.least > -inf:
+        query = query.where(at >= typed(int(terms.time.least)))
+    if terms.time.most < inf:
+        query = query.where(at <= typed(int(terms.time.most)))
     if after is not None and order == "stored":
         query = query.where(number > after[1])
     elif after is not None:

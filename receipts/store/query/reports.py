@@ -38,7 +38,6 @@ from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import placements, receipts, subjects, verdicts
 
 _AT_ONCE: Final = 500  # documents that are held at once
-_FEW_SHAPES: Final = 40  # up to which each is asked for apart; launches of shapes that differ in names alone are walked
 RAN: Final = func.coalesce(receipts.c.finished, receipts.c.started)
 _WITNESSES: Final = Lookup([receipts.c.witness_for], [receipts.c.witness_for, receipts.c.seq], where=standing())
 _OF_ID: Final = Lookup([receipts.c.id], [receipts.c.id, receipts.c.seq])
@@ -104,21 +103,8 @@ RESULT: Final = (  # what a frontier may hold: training that ended well, with it
 )
 
 
-def _shapes(sought: Sought) -> Select[Any]:
-    """Every shape that a result may have."""
-    return select(*(receipts.c[name] for name in SHAPE)).where(*sought.clauses, *RESULT).distinct()
-
-
-def _of_shape(sought: Sought, rules: Rules, most: int, shape: Sequence[Any]) -> Select[Any]:
-    """The first launches of one shape by rate: a walk that keeps no more of them than it gives."""
-    alike = [receipts.c[name] == value for name, value in zip(SHAPE, shape, strict=True)]
-    ranked = select(receipts.c.seq).where(*alike, *sought.clauses, *_valid(rules))
-    numbers = ranked.order_by(_RATE.desc(), receipts.c.seq).limit(most)
-    return entries().where(receipts.c.seq.in_(numbers.scalar_subquery()))
-
-
 def _of_shapes(sought: Sought, rules: Rules, most: int) -> Select[Any]:
-    """The same of all shapes at once, where they are many: all that may be one is sorted."""
+    """The first launches of each shape by rate."""
     place = func.row_number().over(
         partition_by=[receipts.c[name] for name in SHAPE], order_by=[_RATE.desc(), receipts.c.seq]
     )
@@ -184,10 +170,7 @@ def _lanes(connection: Connection) -> list[str]:
 
 def _best(connection: Connection, sought: Sought, rules: Rules, most: int) -> list[Entry]:
     """Of every shape the launches with the highest rate, so many, that may be a valid result; see `_valid`."""
-    shapes = connection.execute(_shapes(sought)).all()
-    many = len(shapes) > _FEW_SHAPES
-    asked = [_of_shapes(sought, rules, most)] if many else [_of_shape(sought, rules, most, one) for one in shapes]
-    return [entry_of(row) for query in asked for row in connection.execute(query)]
+    return [entry_of(row) for row in connection.execute(_of_shapes(sought, rules, most))]
 
 
 def _verdicts(connection: Connection, numbers: Sequence[int], rules: Rules | None = None) -> dict[int, bytes]:

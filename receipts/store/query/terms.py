@@ -38,21 +38,20 @@ class Bounds(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """Conditions as indexes hold them, and as they are tested. What no index holds is absent from the first five.
+    """Conditions as indexes hold them, and as they are tested. What no index holds is absent from the first six.
 
     ``names`` are exact names or their beginnings, by column; ``placed`` values of columns of `placements`: texts, and
-    digests of facets that meet all conditions on their columns; ``ended`` lanes and outcomes of these. ``first`` and
-    ``last`` bound the time, in microseconds since 1970. ``columns`` are tests of a receipt's row, ``commits`` of its
+    digests of facets that meet all conditions on their columns; ``ended`` lanes and outcomes of these. ``time`` is
+    in microseconds since 1970. ``columns`` are tests of a receipt's row, ``commits`` of its
     commit, and ``leaves`` of its document.
     """
 
     names: Mapping[str, Condition]
+    time: Bounds
     figures: Mapping[str, Bounds]
     ended: Sequence[tuple[str, str]]
     placed: Mapping[str, frozenset[Any]]
     axes: tuple[AxisTerm, ...]
-    first: int | None
-    last: int | None
     columns: tuple[ColumnTest, ...]
     commits: tuple[Condition, ...]
     leaves: tuple[tuple[str, Condition], ...]
@@ -64,7 +63,7 @@ def resolve(connection: Connection, conditions: Sequence[Condition]) -> Terms:
     columns = [ColumnTest(column, item) for column, item in asked if column is not None]
     leaves = [(path_of(item.name), item) for column, item in asked if column is None]
     if not conditions or not holds_all(connection):
-        return Terms(_names(columns), {}, (), {}, (), None, None, tuple(columns), (), tuple(leaves))
+        return Terms(_names(columns), Bounds(), {}, (), {}, (), tuple(columns), (), tuple(leaves))
     texts: dict[str, frozenset[Any]] = {}
     commits: list[Condition] = []
     axes: list[AxisTerm] = []
@@ -83,15 +82,14 @@ def resolve(connection: Connection, conditions: Sequence[Condition]) -> Terms:
         else:
             documents.append((path, item))
     meeting = _meeting_facets(connection, [test for test in columns if test.column in OF_FACET])
-    first, last = _time(columns)
+    figures = _bounds(columns)
     return Terms(
         names=_names(columns),
-        figures=_figures(columns),
+        time=figures.pop("started", Bounds()),
+        figures=figures,
         ended=sorted({(values["lane"], values["outcome"]) for values in meeting.values()}),
         placed=({"facet": frozenset(meeting)} if any(test.column in OF_FACET for test in columns) else {}) | texts,
         axes=axis_conditions.merged(axes),
-        first=first,
-        last=last,
         columns=tuple(columns),
         commits=tuple(commits),
         leaves=tuple(documents),
@@ -108,14 +106,16 @@ def _names(columns: Sequence[ColumnTest]) -> dict[str, Condition]:
     return names
 
 
-def _figures(columns: Sequence[ColumnTest]) -> dict[str, Bounds]:
-    """Bounds on each figure. A condition that excludes its end is tested in the row as well."""
+def _bounds(columns: Sequence[ColumnTest]) -> dict[str, Bounds]:
+    """Bounds on each figure and on the time. A condition that excludes its end is tested in the row as well."""
     bounds: dict[str, Bounds] = {}
     for test in columns:
         item = test.item
-        if test.column not in FIGURES or item.operator == "!=" or item.value == NOT_STATED or is_pattern(item):
+        bounded = test.column in FIGURES or test.column == "started"
+        if not bounded or item.operator == "!=" or item.value == NOT_STATED or is_pattern(item):
             continue
         value = typed(test.column, item)
+        value = instant(value) if test.column == "started" else value
         least, most = bounds.get(test.column, Bounds())
         if item.operator in ("=", ">", ">="):
             least = max(least, value)
@@ -162,18 +162,3 @@ def _texts_meeting(connection: Connection, column: str, item: Condition) -> froz
         return None
     meeting = frozenset(text for text in every if meets(text, item))
     return meeting if len(meeting) <= _MOST_MEETING else None
-
-
-def _time(columns: Sequence[ColumnTest]) -> tuple[int | None, int | None]:
-    """Bounds on `run.started`, both included."""
-    first, last = [], []
-    for test in columns:
-        item = test.item
-        if test.column != "started" or is_pattern(item) or item.value == NOT_STATED:
-            continue
-        at = instant(typed("started", item))
-        if item.operator in ("=", ">", ">="):
-            first.append(at + (item.operator == ">"))
-        if item.operator in ("=", "<", "<="):
-            last.append(at - (item.operator == "<"))
-    return max(first, default=None), min(last, default=None)

@@ -28,7 +28,6 @@ class CompiledSql(NamedTuple):
     constants: Mapping[str, Any]
     to_driver: Sequence[tuple[str, Convert]]
     from_driver: Sequence[tuple[int, Convert]]
-    number_returned: bool
 
     def named(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Parameters by their names, in the driver's types."""
@@ -84,12 +83,6 @@ class SqlStatement:
         """Every row of a query."""
         return self.compiled(connection.dialect).read(self.run(connection, given))
 
-    def add(self, connection: Connection, row: Mapping[str, Any]) -> int:
-        """Insert a row; gives the number that the store counted for it."""
-        cursor = self.run(connection, row)
-        number: int = cursor.fetchone()[0] if self.compiled(connection.dialect).number_returned else cursor.lastrowid
-        return number
-
     def compiled(self, dialect: Dialect) -> CompiledSql:
         """The statement in a dialect."""
         statement = self._compiled.get(dialect.name)
@@ -124,7 +117,6 @@ class SqlStatement:
             constants={name: value for name, value in compiled.params.items() if not compiled.binds[name].required},
             to_driver=[(name, convert) for name, convert in into.items() if convert is not None],
             from_driver=[(at, convert) for at, convert in enumerate(back) if convert is not None],
-            number_returned=bool(compiled.effective_returning),
         )
 
 
