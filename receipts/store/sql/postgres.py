@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import (
+    ARRAY,
     Column,
     ColumnElement,
     Connection,
@@ -15,8 +16,6 @@ from sqlalchemy import (
     Index,
     Insert,
     Integer,
-    LargeBinary,
-    SmallInteger,
     String,
     Table,
     any_,
@@ -29,7 +28,6 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError
 
 from receipts.store.sql import triggers
-from receipts.store.sql.arrays import Array, written
 from receipts.store.sql.statement import Ask, Row, Rows, SqlStatement, driver_of, run
 
 if TYPE_CHECKING:
@@ -43,7 +41,6 @@ _SCHEMA: Final = 0x7265636569707473
 _KEY: Final = 0x7265636569707475
 _ALONE: Final = SqlStatement(select(func.pg_advisory_xact_lock(_KEY)))
 _TOGETHER: Final = SqlStatement(select(func.pg_advisory_xact_lock_shared(_KEY)))
-_ARRAYS: Final = ((SmallInteger, "smallint"), (String, "text"), (LargeBinary, "bytea"))
 
 
 class Postgres:
@@ -56,11 +53,11 @@ class Postgres:
 
     def among(self, target: ColumnElement[Any], values: Sequence[Any]) -> ColumnElement[bool]:
         """That a column has one of some values: one parameter, so that a statement is the same however many."""
-        return target == any_(bindparam(None, values, type_=Array(_plain(target))))
+        return target == any_(bindparam(None, values, type_=ARRAY(_plain(target))))
 
     def among_named(self, target: ColumnElement[Any], name: str) -> ColumnElement[bool]:
         """The same of values that a `SqlStatement` is given under a name, by `values`."""
-        return target == any_(bindparam(name, type_=Array(_plain(target))))
+        return target == any_(bindparam(name, type_=ARRAY(_plain(target))))
 
     def values(self, some: Sequence[Any]) -> Any:
         """Values as a parameter of `among_named`."""
@@ -131,13 +128,11 @@ class Postgres:
         self, connection: Connection, into: Insertion, rows: Sequence[Sequence[Any]], by: int
     ) -> list[Row]:
         """Insert rows in their order, but for those whose key is taken; see `Insertion.counted`."""
-        kinds = (next((name for kind, name in _ARRAYS if isinstance(one.type, kind)), "bigint") for one in into.columns)
+        kinds = (_plain(column).compile(dialect=connection.dialect) for column in into.columns)
         arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
         names = ", ".join(column.name for column in into.columns[:by])
         sql = f"{into.into} SELECT * FROM unnest({arrays}) ON CONFLICT DO NOTHING RETURNING {names}, seq"
-        columns = zip(into.columns, zip(*rows, strict=True), strict=True)
-        given = [written(column.type, values) for column, values in columns]
-        inserted: list[Row] = run(connection, sql, given).fetchall()
+        inserted: list[Row] = run(connection, sql, [list(values) for values in zip(*rows, strict=True)]).fetchall()
         return inserted
 
     # Transactions
@@ -241,7 +236,7 @@ class Postgres:
 
 def unnested(kinds: Mapping[str, Any]) -> Any:
     """A row for each key, with its place: made of a parameter for each column, an array of its type."""
-    arrays = (bindparam(name, type_=Array(kind)) for name, kind in kinds.items())
+    arrays = (bindparam(name, type_=ARRAY(kind)) for name, kind in kinds.items())
     columns = (Column(name, kind) for name, kind in kinds.items())
     rows = func.unnest(*arrays).table_valued(*columns, with_ordinality="place", name="asked")
     return rows.render_derived()
