@@ -112,14 +112,6 @@ class Configuration:
         """
         return self._left(LINEAGE)
 
-    def summed(self, axis: str, digest: int) -> int | None:
-        """The digest with the value of that digest of an axis, stated whole; None where `without` it is.
-
-        Only for an axis that has no followers: theirs are left out.
-        """
-        left = self.without(axis)
-        return _signed(left + digest) if left is not None else None
-
     def with_(self, axis: str, part: AxisPart | None) -> Configuration:
         """The same with another value of one axis, or without a value of it. What is unstated stays as it was."""
         others = {name: item for name, item in self.parts.items() if name != axis}

@@ -16,7 +16,7 @@ from receipts.store.entries import cut, safe
 from receipts.store.sql.lookup import Lookup
 from receipts.store.tables import axes, configurations, facets, placements, signatures
 from receipts.store.write import index
-from receipts.store.write.index import OF_VALUE, IndexedReceipt, Interned, left_out
+from receipts.store.write.index import OF_VALUE, IndexedReceipt
 from receipts.store.write.listing import LISTED, facet
 
 _AXES: Final = Lookup([axes.c.value, axes.c.configuration], [axes.c.value, axes.c.configuration, axes.c.leave_one_out])
@@ -87,13 +87,13 @@ class IndexAudit:
         ran: Configuration,
         wanted: Mapping[tuple[int, int], int | None] | None,
         there: Mapping[tuple[int, int], int | None],
-        values: Mapping[AxisPart, Interned],
+        values: Mapping[AxisPart, int],
     ) -> bool:
         stated = (ran.digest, cut(safe(ran.lane)), safe(ran.anchor), ran.line)
         return (
             wanted is not None
             and (row.digest, row.lane, row.anchor, row.line) == stated
-            and bytes(row.members) == index.members(ran, dict(values))
+            and bytes(row.members) == index.members(ran, values)
             and self._counts.get(row.seq, 0) == len(wanted)
             and all(key in there and there[key] == left for key, left in wanted.items())
         )
@@ -104,26 +104,26 @@ class IndexAudit:
         return sorted(digest for digest, value in rows if _digest(value) != digest)
 
 
-def _values(connection: Connection, parts: Iterable[AxisPart]) -> dict[AxisPart, Interned]:
+def _values(connection: Connection, parts: Iterable[AxisPart]) -> dict[AxisPart, int]:
     """Numbers of axis values as the index has them; what it has under another text is not there."""
     by_key: dict[tuple[Any, int], list[AxisPart]] = {}
     for part in parts:
         by_key.setdefault((safe(part.axis), part.digest), []).append(part)
     return {
-        part: Interned(seq, bool(early))
-        for seq, axis, digest, _twin, early, value in OF_VALUE.read(connection, by_key)
+        part: seq
+        for seq, axis, digest, _twin, value in OF_VALUE.read(connection, by_key)
         for part in by_key[axis, digest]
         if part.value == value
     }
 
 
 def _wanted(
-    number: int, ran: Configuration, values: Mapping[AxisPart, Interned]
+    number: int, ran: Configuration, values: Mapping[AxisPart, int]
 ) -> dict[tuple[int, int], int | None] | None:
     """The rows of `axes` that a configuration has, as value, number and what is left; None where a value is lost."""
     if any(part not in values for part in ran.parts.values()):
         return None
-    return {(values[part].seq, number): left_out(ran, part, values[part]) for part in ran.parts.values()}
+    return {(values[part], number): ran.without(part.axis) for part in ran.parts.values()}
 
 
 def _digest(value: str) -> int | None:

@@ -15,7 +15,7 @@ from receipts.store.entries import Entry, cut, entries_of, safe, standing
 from receipts.store.sql.lookup import Lookup, distinct_texts
 from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import axes, axis_values, configurations, placements, receipts
-from receipts.store.write.index import EARLY_OF_AXIS, OF_VALUE, members_of
+from receipts.store.write.index import OF_VALUE, members_of
 
 # Configurations of one axis, and launches of one configuration, that are looked at, the newest.
 MOST_VALUES: Final = 20
@@ -119,18 +119,11 @@ def sharing(
 ) -> list[tuple[int, Configuration]]:
     """Numbers of configurations that share one's digest without an axis, each with the one that it is like.
 
-    The newest ``limit`` of each by leave-one-out digests, and those with an early value of the axis by their sums.
+    The newest ``limit`` of each digest.
     """
     left = {digest: of for of, axis in asked if (digest := of.without(axis)) is not None}
     rows = _SHARED.read(connection, [(digest,) for digest in left], limit + 1)
-    sharers = [(number, left[digest]) for number, digest in rows]
-    summed = [(of, axis) for of, axis in asked if not of.followers(axis) and axis.partition(".")[0] not in OPEN_MAPS]
-    early: dict[str, list[int]] = {}
-    for axis, digest in EARLY_OF_AXIS.read(connection, [(safe(axis),) for axis in {axis for _, axis in summed}]):
-        early.setdefault(axis, []).append(digest)
-    sums = {of.summed(axis, value): of for of, axis in summed for value in early.get(safe(axis), ())}
-    keys = [(digest,) for digest in sums if digest is not None]
-    return sharers + [(number, sums[digest]) for number, digest in _OF_DIGEST.read(connection, keys, limit + 1)]
+    return [(number, left[digest]) for number, digest in rows]
 
 
 def _apart(connection: Connection, of: Configuration, candidates: Iterable[int], axis: str | None) -> dict[int, str]:
@@ -157,7 +150,7 @@ def _apart(connection: Connection, of: Configuration, candidates: Iterable[int],
 def own_values(connection: Connection, of: Configuration) -> Iterator[tuple[int, AxisPart]]:
     """Numbers of a configuration's values, with their parts, as far as the store holds them."""
     by_key = {(safe(part.axis), part.digest): part for part in of.parts.values()}
-    for seq, axis, digest, _twin, _early, value in OF_VALUE.read(connection, by_key):
+    for seq, axis, digest, _twin, value in OF_VALUE.read(connection, by_key):
         part = by_key[axis, digest]
         if part.value == value:
             yield seq, part

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Engine, Index, Integer, String, Table, bindparam, column, func, select
+from sqlalchemy import ColumnElement, Connection, Engine, Integer, String, Table, bindparam, column, func, select
 from sqlalchemy import table as sqlalchemy_table
 from sqlalchemy.exc import DBAPIError, OperationalError
 
@@ -151,9 +151,6 @@ class Sqlite:
 
     def lock_schema(self, connection: Connection) -> None:
         """Let one migrator in at a time. There is one writer anyway."""
-
-    def restrict(self, index: Index, where: ColumnElement[bool]) -> None:
-        """Make an index partial. SQLite's tables say so themselves."""
 
     def create_triggers(self, connection: Connection) -> None:
         """Create the triggers of all tables."""

@@ -6,7 +6,7 @@ is looked up once. A digest has 8 bytes; what it finds is compared in full (`twi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from sqlalchemy import (
     BigInteger,
@@ -18,14 +18,12 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     UniqueConstraint,
-    event,
 )
 
-from receipts.store.sql import engine_of
 from receipts.store.tables.columns import Number, key, metadata, number, part_of, words
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
+    pass
 
 axis_values = Table(
     "axis_values",
@@ -34,12 +32,6 @@ axis_values = Table(
     words("axis", "Name of the axis, as `receipts axes` prints it", required=True),
     number("digest", "First 8 bytes of the value's SHA-256, signed", required=True),
     Column("twin", SmallInteger, nullable=False, comment="0, or 1 and up for another value of one digest"),
-    Column(
-        "early",
-        SmallInteger,
-        nullable=False,
-        comment="1 for the first few values of an axis, whose neighbours are found by sums; 0 for the others",
-    ),
     words("value", "The axis' effective leaves as JSON", required=True),
     UniqueConstraint("axis", "digest", "twin"),
     comment="Every value that an axis was seen to have, once",
@@ -78,7 +70,7 @@ axes = Table(
     Column("configuration", Integer, primary_key=True, autoincrement=False, comment="The configuration"),
     number(
         "leave_one_out",
-        "The configuration's digest without this axis; null where none can share it, or the value is found by its sum",
+        "The configuration's digest without this axis; null where none can share it",
     ),
     comment="One row an axis of a configuration: equal leave-one-out digests are one axis apart",
     sqlite_with_rowid=False,
@@ -130,24 +122,7 @@ signatures = Table(
 )
 
 # With what they are read in the order of, so that the newest few are found without the others.
-_LEAVE_ONE_OUT: Final = Index(
-    "axes_leave_one_out",
-    axes.c.leave_one_out,
-    axes.c.configuration,
-    sqlite_where=axes.c.leave_one_out.is_not(None),
-)
-
-
-_EARLY: Final = Index("axis_values_early", axis_values.c.axis, sqlite_where=axis_values.c.early == 1)
-
-
-@event.listens_for(axis_values, "before_create")
-@event.listens_for(axes, "before_create")
-def _restrict(_table: Table, connection: Connection, **_options: Any) -> None:
-    engine_of(connection).restrict(_LEAVE_ONE_OUT, axes.c.leave_one_out.is_not(None))
-    engine_of(connection).restrict(_EARLY, axis_values.c.early == 1)
-
-
+Index("axes_leave_one_out", axes.c.leave_one_out, axes.c.configuration)
 # With their numbers, so that PostgreSQL reads those of a lane without their rows.
 Index("configurations_lane", *(configurations.c[name] for name in ("lane", "catalogue", "seq")))
 Index("configurations_line", configurations.c.line, configurations.c.seq)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import (
     Column,
@@ -16,10 +16,8 @@ from sqlalchemy import (
     String,
     Table,
     UniqueConstraint,
-    event,
 )
 
-from receipts.store.sql import engine_of
 from receipts.store.tables.columns import (
     Number,
     Words,
@@ -35,7 +33,7 @@ from receipts.store.tables.columns import (
 )
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
+    pass
 
 receipts = Table(
     "receipts",
@@ -187,29 +185,14 @@ version = Table(
     PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
 
-Index("receipts_label", receipts.c.label)
-Index("receipts_actor", receipts.c.actor)
+for _name in ("label", "actor", "supersedes", "witness_for"):
+    Index(f"receipts_{_name}", receipts.c[_name])
 # Figures that receipts are found by where few of a lane that ended alike reach them.
 FIGURES: Final = ("tokens_per_second", "step_seconds", "mfu", "peak_bytes")
 
 
-def _where_stated(column: Column[Any], *first: Column[Any]) -> Index:
-    return Index(f"receipts_{column.name}", *first, column, sqlite_where=column.is_not(None))
-
-
-# Few receipts replace another or witness one, and a failed one mostly has no figure: the others write nothing here.
-_PARTIAL: Final = {
-    **{column: _where_stated(column) for column in (receipts.c.supersedes, receipts.c.witness_for)},
-    **{receipts.c[name]: _where_stated(receipts.c[name], receipts.c.lane, receipts.c.outcome) for name in FIGURES},
-}
-
-
-@event.listens_for(receipts, "before_create")
-def _restrict(_table: Table, connection: Connection, **_options: Any) -> None:
-    for column, index in _PARTIAL.items():
-        engine_of(connection).restrict(index, column.is_not(None))
-
-
+for _name in FIGURES:
+    Index(f"receipts_{_name}", receipts.c.lane, receipts.c.outcome, receipts.c[_name])
 Index("receipts_started", receipts.c.started)
 # Covers what the envelope, earlier failures and a lane's frontier ask, so that none of them reads a row of the table.
 # Names that may be long stay out of it: PostgreSQL takes at most 2,704 bytes an entry. One index and not two, because

@@ -6,7 +6,6 @@ two writers never wait for one another in a circle, and whoever comes second rea
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -14,7 +13,6 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, bindparam, delete, exists, select
 
 from receipts.axes.configuration import AxisPart, Configuration
-from receipts.axes.effective import OPEN_MAPS
 from receipts.axes.signature import Signature
 from receipts.metrics import Launch
 from receipts.store.entries import cut, safe
@@ -31,10 +29,7 @@ _OF_DIGEST: Final = Lookup(
 )
 OF_VALUE: Final = Lookup(
     [axis_values.c.axis, axis_values.c.digest],
-    [axis_values.c[name] for name in ("seq", "axis", "digest", "twin", "early", "value")],
-)
-EARLY_OF_AXIS: Final = Lookup(
-    [axis_values.c.axis], [axis_values.c.axis, axis_values.c.digest], where=axis_values.c.early == 1
+    [axis_values.c[name] for name in ("seq", "axis", "digest", "twin", "value")],
 )
 _PLACES: Final = Lookup([placements.c.receipt], [placements.c.configuration, placements.c.facet])
 _OLDEST: Final = SqlStatement(
@@ -62,28 +57,9 @@ _DROP_VALUE: Final = SqlStatement(
 _NEW_CONFIGURATIONS: Final = Insertion(
     [configurations.c[name] for name in ("digest", "twin", "catalogue", "lane", "anchor", "line", "whole", "members")]
 )
-_NEW_VALUES: Final = Insertion([axis_values.c[name] for name in ("axis", "digest", "twin", "early", "value")])
+_NEW_VALUES: Final = Insertion([axis_values.c[name] for name in ("axis", "digest", "twin", "value")])
 _AXIS: Final = SqlStatement.insert(axes)
 _PLACEMENT: Final = SqlStatement.insert(placements)
-
-
-# Values of an axis that are found by summing: more of them would cost a look-up each, fewer a row a configuration.
-EARLY: Final = 8
-
-
-def _by_sums(of: Configuration, axis: str) -> bool:
-    """Whether a configuration is found by its sum from one that has an early value of an axis: the rest must be alike.
-
-    What follows the axis, or is unstated of it, may differ as well; and who lacks a key does not know of it.
-    """
-    return not of.followers(axis) and axis not in of.unstated and axis.partition(".")[0] not in OPEN_MAPS
-
-
-class Interned(NamedTuple):
-    """An axis value's number, and whether it is one of the axis' early ones."""
-
-    seq: int
-    early: bool
 
 
 class IndexedReceipt(NamedTuple):
@@ -135,7 +111,7 @@ def numbers(connection: Connection, wanted: Iterable[Configuration]) -> dict[byt
     """Numbers of configurations by their `whole`; those that are new are written with their values and axes."""
     waiting = sorted({item.whole: item for item in wanted}.values(), key=lambda item: (item.digest, item.whole))
     by_digest: dict[bytes, int] = {}
-    values: dict[AxisPart, Interned] = {}
+    values: dict[AxisPart, int] = {}
     while True:
         twins: dict[int, int] = {}
         for seq, digest, twin, whole in _OF_DIGEST.read(connection, {(item.digest,) for item in waiting}):
@@ -150,7 +126,7 @@ def numbers(connection: Connection, wanted: Iterable[Configuration]) -> dict[byt
 
 
 def _write(
-    connection: Connection, new: Sequence[Configuration], values: dict[AxisPart, Interned], twins: dict[int, int]
+    connection: Connection, new: Sequence[Configuration], values: dict[AxisPart, int], twins: dict[int, int]
 ) -> None:
     """Insert configurations, and the axes of those that no other writer inserted first."""
     by_key: dict[tuple[int, int], Configuration] = {}
@@ -164,7 +140,7 @@ def _write(
     ]
     inserted = _NEW_CONFIGURATIONS.counted(connection, stated, by=2)
     rows = [
-        {"value": values[part].seq, "configuration": seq, "leave_one_out": left_out(item, part, values[part])}
+        {"value": values[part], "configuration": seq, "leave_one_out": item.without(part.axis)}
         for seq, item in ((seq, by_key[digest, twin]) for digest, twin, seq in inserted)
         for part in item.parts.values()
     ]
@@ -173,34 +149,26 @@ def _write(
     )
 
 
-def left_out(item: Configuration, part: AxisPart, value: Interned) -> int | None:
-    """A configuration's digest without an axis, as `axes` has it."""
-    return None if value.early and _by_sums(item, part.axis) else item.without(part.axis)
-
-
-def _interned(connection: Connection, wanted: Iterable[AxisPart]) -> dict[AxisPart, Interned]:
+def _interned(connection: Connection, wanted: Iterable[AxisPart]) -> dict[AxisPart, int]:
     """Numbers of axis values; those that are new are written."""
     waiting = sorted(wanted, key=lambda part: (safe(part.axis), part.digest, part.value))
-    interned: dict[AxisPart, Interned] = {}
+    interned: dict[AxisPart, int] = {}
     while True:
         twins: dict[tuple[str, int], int] = {}
-        known: dict[tuple[str, str], Interned] = {}
+        known: dict[tuple[str, str], int] = {}
         keys = {(safe(part.axis), part.digest) for part in waiting}
-        for seq, axis, digest, twin, early, value in OF_VALUE.read(connection, keys):
-            known[axis, value] = Interned(seq, bool(early))
+        for seq, axis, digest, twin, value in OF_VALUE.read(connection, keys):
+            known[axis, value] = seq
             twins[axis, digest] = max(twin + 1, twins.get((axis, digest), 0))
         interned |= {part: one for part in waiting if (one := known.get((safe(part.axis), part.value))) is not None}
         waiting = [part for part in waiting if part not in interned]
         if not waiting:
             return interned
-        axes = {safe(part.axis) for part in waiting}
-        early = Counter(row[0] for row in EARLY_OF_AXIS.read(connection, ((axis,) for axis in axes)))
         rows = []
         for part in waiting:
             key = (safe(part.axis), part.digest)
-            rows.append((*key, twins.setdefault(key, 0), int(early[key[0]] < EARLY), part.value))
+            rows.append((*key, twins.setdefault(key, 0), part.value))
             twins[key] += 1
-            early[key[0]] += 1
         _NEW_VALUES.counted(connection, rows, by=2)
 
 
@@ -230,10 +198,10 @@ def forget(connection: Connection, seqs: Sequence[int]) -> None:
     _DROP_VALUE.each(connection, ({"gone": value} for value in sorted(frozenset[int]().union(*gone.values()))))
 
 
-def members(item: Configuration, values: dict[AxisPart, Interned]) -> bytes:
+def members(item: Configuration, values: Mapping[AxisPart, int]) -> bytes:
     """The numbers of a configuration's values, ascending, as varints of the gaps between them."""
     packed, last = bytearray(), 0
-    for number in sorted(values[part].seq for part in item.parts.values()):
+    for number in sorted(values[part] for part in item.parts.values()):
         gap, last = number - last, number
         while gap > 0x7F:
             packed.append(gap & 0x7F | 0x80)
