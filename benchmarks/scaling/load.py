@@ -23,7 +23,6 @@ from receipts.store.sql import engine_of
 from receipts.store.sql.transactions import writing
 from receipts.store.tables import configurations, receipts, verdicts
 from receipts.store.write import index
-from receipts.store.write.index import Interned
 from receipts.store.write.submission import Prepared, _New, _rows
 
 AT_ONCE: Final = 2000
@@ -92,7 +91,7 @@ class Writer:
     """Writes new receipts as a submit does; of the axis index, it remembers values that it met."""
 
     def __init__(self) -> None:
-        self._values: dict[AxisPart, Interned] = {}
+        self._values: dict[AxisPart, int] = {}
         self._known: dict[bytes, int] = {}
 
     def put(self, connection: Connection, made: Sequence[tuple[Prepared, Prepared | None]]) -> None:
@@ -127,8 +126,7 @@ class Writer:
             lane, members = cut(safe(item.lane)), index.members(item, self._values)
             rows.append((seq, item.digest, 0, item.catalogue, lane, item.anchor, item.line, item.whole, members))
             for part in item.parts.values():
-                value = self._values[part]
-                axes.append((value.seq, seq, index.left_out(item, part, value)))
+                axes.append((self._values[part], seq, item.without(part.axis)))
         driver: Any = connection.connection.driver_connection
         driver.executemany(
             "INSERT INTO configurations (seq, digest, twin, catalogue, lane, anchor, line, whole, members) "

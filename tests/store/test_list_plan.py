@@ -34,6 +34,7 @@ FIGURE = Lead("figure", "mfu")
         ({NAME: 3, FACET: COUNTED}, 50, ListPlan("key", NAME, 3)),
         ({FACET: COUNTED, AXIS: 200}, 50, ListPlan("index", AXIS, 200)),
         ({FACET: COUNTED, AXIS: COUNTED}, 50, ListPlan("index", FACET, MILLION, walk=True)),
+        ({AXIS: 5_000}, 50, ListPlan("index", AXIS, 5_000, walk=True)),
         ({AXIS: COUNTED}, None, ListPlan("index", AXIS, MILLION)),
         ({NAME: COUNTED}, 50, ListPlan("scan", None, MILLION)),
         ({FIGURE: COUNTED}, 50, ListPlan("scan", None, MILLION)),
@@ -111,7 +112,7 @@ def test_every_plan_gives_what_reading_every_document_gives(store: Store, monkey
     rows = {name: (store.entry(name), store.parsed(name)) for name in every}
     met = {text: {name for name in every if meets_in_document(*rows[name], condition(text))} for text in CONDITIONS}
     orders: tuple[Order, ...] = ("newest", "oldest", "stored")
-    plans: tuple[dict[str, int], ...] = ({"COUNTED": 100}, {"WALKED": 7, "COUNTED": 1}, {})
+    plans: tuple[dict[str, int], ...] = ({"FEW": 0, "COUNTED": 100}, {"FEW": 0, "WALKED": 7, "COUNTED": 1}, {})
     ordered = {order: [row.id for row in store.find(Filters(order=order))] for order in orders}
     asked_for = list(enumerate(product(combinations(CONDITIONS, 2), plans)))
     for at, (texts, figures) in asked_for[:: unless_thorough(4, 1)]:
@@ -148,7 +149,7 @@ def test_what_was_common_long_ago_is_not_looked_for_among_the_newest(
             yield page
 
     monkeypatch.setattr(lists, "_walk", recorded)
-    for name, value in {"WALKED": 15, "COUNTED": 5}.items():
+    for name, value in {"FEW": 0, "WALKED": 15, "COUNTED": 5}.items():
         for module in (plan_module, leads, lists):
             monkeypatch.setattr(module, name, value, raising=False)
     many = [

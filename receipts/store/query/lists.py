@@ -75,7 +75,7 @@ def _pages(
 ) -> Iterator[Sequence[Place]]:
     """Receipts that may meet the conditions, in order: by the plan, some at a time.
 
-    What is common is looked for among what comes first, until some of that has none of it.
+    What many have is looked for among what comes first, until some of that has none of it.
     """
     after, walked = None, 0
     if planned.lead is None or planned.walk:
