@@ -9,6 +9,7 @@ from isal import isal_zlib
 
 from receipts.base.errors import StoreError
 from receipts.base.json_text import parse_json
+from receipts.receipt import Document
 
 # zlib's format, which every zlib reads. ISA-L writes it five times as fast: a 15 kB receipt (64 chips, 300 steps) takes
 # 0.02 ms for 4.7 kB, where zlib takes 0.11 ms for 4.8 kB at level 3. ISA-L's level 3 takes half as long again for 1 %.
@@ -30,6 +31,15 @@ def unpack(codec: str, body: bytes, what: str) -> bytes:
         return isal_zlib.decompress(body)
     except _DAMAGED as error:
         raise StoreError(f"{what} is damaged in the store ({error}); restore a backup") from error
+
+
+def document(codec: str, body: bytes, receipt_id: str) -> Document:
+    """The document of a receipt. Raises StoreError where it has other bytes than its id says."""
+    short = receipt_id[:12]
+    found = Document(unpack(codec, body, short), short)
+    if found.id != receipt_id:
+        raise StoreError(f"the bytes of {short} were changed in the store; restore a backup")
+    return found
 
 
 def readable(codec: str, body: bytes) -> tuple[bytes | None, str]:

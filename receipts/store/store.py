@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import bindparam, select
 
 from receipts.base.actor import Actor
-from receipts.base.errors import ConflictError, NoStore, NotFound, StoreError
+from receipts.base.errors import ConflictError, NoStore, NotFound
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
@@ -21,7 +21,7 @@ from receipts.store.database import Database, Part, asks, changes
 from receipts.store.entries import Entry, entries_with_ids, entry_with_id, every_id
 from receipts.store.history import standing, verdicts
 from receipts.store.history.published import Published
-from receipts.store.packing import unpack
+from receipts.store.packing import document
 from receipts.store.query import lists, names
 from receipts.store.query.lists import Filters, Progress
 from receipts.store.query.store import Queries
@@ -128,10 +128,7 @@ class Store(Part):
         if not rows:
             raise NotFound(f"there is no receipt {receipt_id[:12]}; see: receipts list")
         ((codec, body),) = rows
-        raw = unpack(codec, body, receipt_id[:12])
-        if Document(raw, "").id != receipt_id:
-            raise StoreError(f"{self.url}: the bytes of {receipt_id[:12]} were changed in the store; restore a backup")
-        return raw
+        return document(codec, body, receipt_id).raw
 
     def get(self, text: str, *, repeated: bool = False) -> Parsed:
         """The one receipt that a text names, as `resolve` reads it."""

@@ -13,7 +13,6 @@ from sqlalchemy import (
     Connection,
     ScalarSelect,
     Select,
-    bindparam,
     func,
     literal,
     select,
@@ -23,10 +22,9 @@ from sqlalchemy import (
 from receipts.axes.settings import LaunchSettings
 from receipts.axes.shape import ShapeKey
 from receipts.base.actor import same_principal
-from receipts.base.errors import StoreError
 from receipts.judging.facts import Facts, ReachedShape
-from receipts.receipt import Document, Parsed, parse_again
-from receipts.store.packing import unpack
+from receipts.receipt import Parsed, parse_again
+from receipts.store.packing import document
 from receipts.store.query import related as kin
 from receipts.store.query.contexts import varied
 from receipts.store.query.shapes import SIZE, counted, given, of_kind, spread
@@ -146,21 +144,7 @@ def _with_kin(group: Sequence[Parsed], known_facts: Facts, known: Known, actor: 
 
 def _parsed(row: Row) -> Parsed:
     receipt_id, codec, body, *_ = row
-    document = Document(unpack(codec, body, receipt_id[:12]), receipt_id[:12])
-    if document.id != receipt_id:
-        raise StoreError(f"the bytes of {receipt_id[:12]} were changed in the store; restore a backup")
-    return parse_again(document)
-
-
-# Statements are made once: making one takes longer than running it.
-_NAMED_BY: Final = select(receipts.c.id, receipts.c.launch, receipts.c.supersedes, receipts.c.supersedes_reason).where(
-    receipts.c.supersedes.in_(bindparam("targets", expanding=True))
-)
-_SAID: Final = (
-    select(supersessions.c.receipt, supersessions.c.successor, supersessions.c.reason)
-    .where(supersessions.c.receipt.in_(bindparam("ids", expanding=True)))
-    .order_by(supersessions.c.seq)
-)
+    return parse_again(document(codec, body, receipt_id))
 
 
 def _superseded(connection: Connection, group: Sequence[Parsed]) -> dict[str, tuple[str, str]]:
@@ -169,11 +153,14 @@ def _superseded(connection: Connection, group: Sequence[Parsed]) -> dict[str, tu
     ids = [item.id for item in group]
     launches = {item.receipt.run.launch: item.id for item in group}
     launch_of = {item.id: item.receipt.run.launch for item in group}
-    for row in connection.execute(_NAMED_BY, {"targets": [*ids, *launches]}):
+    among = engine_of(connection).among
+    columns = (receipts.c[name] for name in ("id", "launch", "supersedes", "supersedes_reason"))
+    for row in connection.execute(select(*columns).where(among(receipts.c.supersedes, [*ids, *launches]))):
         named = row.supersedes if row.supersedes in ids else launches[row.supersedes]
         if row.id != named and row.launch == launch_of[named] and row.launch != row.supersedes:
             superseded[named] = (row.id, row.supersedes_reason or "")
-    for statement in connection.execute(_SAID, {"ids": ids}):
+    said = select(supersessions).where(among(supersessions.c.receipt, ids)).order_by(supersessions.c.seq)
+    for statement in connection.execute(said):
         superseded[statement.receipt] = (statement.successor or "", statement.reason)
     return superseded
 

@@ -18,6 +18,7 @@ from receipts.store.tables import axes, configurations, placements, receipts
 from receipts.store.write.listing import instant
 
 Place = tuple[int, int]  # microseconds since 1970 when a receipt started, and its number: what lists are ordered by
+_PLACES: Final = select(placements.c.at, placements.c.receipt)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 PAGE: Final = 2000  # receipts whose rows are tested together: 20 ms, and some MB
 
@@ -31,7 +32,9 @@ def counts(connection: Connection, terms: Terms, total: int) -> dict[Lead, int]:
     """Receipts of each lead, none counted beyond `COUNTED`; those of an axis are estimated from its configurations."""
     counted: dict[Lead, int] = {}
     for column in terms.placed:
-        counted[Lead("column", column)] = _count(connection, _rows(connection, terms, "column", column))
+        counted[Lead("column", column)] = _count(
+            connection, _PLACES.where(_having(connection, terms, "column", column))
+        )
     each = 1
     if terms.axes:
         known = connection.execute(select(func.coalesce(func.max(configurations.c.seq), 1))).scalar_one()
@@ -63,12 +66,11 @@ def pages(
     if kind in ("name", "figure"):
         yield from _chunks(in_order(_numbered(connection, terms, kind, name), order, after), limit)
         return
-    columns = select(placements.c.at, placements.c.receipt)
     if plan.most < COUNTED:
-        rows = connection.execute(_rows(connection, terms, kind, name).with_only_columns(*columns.selected_columns))
+        rows = connection.execute(_PLACES.where(_having(connection, terms, kind, name)))
         yield from _chunks(in_order([(at, number) for at, number in rows], order, after), limit)
         return
-    every = columns.where(*_every(connection, terms))
+    every = _PLACES.where(*_every(connection, terms))
     if limit is not None:
         query = ordered(every, terms, order, after).limit(2 * limit)
         first = [(at, number) for at, number in connection.execute(query)]
@@ -139,12 +141,8 @@ def _of_figure(terms: Terms, column: str, within: Bounds) -> Select[Any] | None:
     return select(union_all(*(select(one.c.seq) for one in each)).subquery().c.seq)
 
 
-def _rows(connection: Connection, terms: Terms, kind: Kind, name: str) -> Select[Any]:
-    """Placements of a column's or an axis' values."""
-    return select(placements.c.receipt).where(_having(connection, terms, kind, name))
-
-
 def _having(connection: Connection, terms: Terms, kind: Kind, name: str) -> ColumnElement[bool]:
+    """Whether a placement has one of a column's or an axis' values."""
     among = engine_of(connection).among
     if kind == "column":
         return among(placements.c[name], sorted(terms.placed[name]))

@@ -157,15 +157,13 @@ class _Testing:
             self._configurations[number] = all(term.has != values.isdisjoint(term.values) for term in self._terms.axes)
 
     def _in_columns(self, numbers: Sequence[int]) -> list[int]:
-        if not self._columns or not numbers:
+        if not self._columns:
             return list(numbers)
-        names = list(dict.fromkeys(test.column for test in self._columns))
-        at = [(1 + names.index(test.column), test) for test in self._columns]
-        query = select(receipts.c.seq, *(receipts.c[name] for name in names))
+        query = select(receipts.c.seq, *(receipts.c[test.column].label(None) for test in self._columns))
         kept = {
-            row[0]
-            for row in self._among(query, receipts.c.seq, numbers)
-            if all(test.meets(row[place]) for place, test in at)
+            number
+            for number, *values in self._among(query, receipts.c.seq, numbers)
+            if all(test.meets(value) for test, value in zip(self._columns, values, strict=True))
         }
         return [number for number in numbers if number in kept]
 

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Select,
@@ -25,7 +26,7 @@ from sqlalchemy import (
 
 from receipts.metrics.reading import Taint
 from receipts.store.database import Part, asks
-from receipts.store.entries import Entry, entries, entries_of, entries_with_ids, entry_of, standing
+from receipts.store.entries import Entry, entries, entries_with_ids, entry_of, standing
 from receipts.store.packing import unpack
 from receipts.store.query import samples
 from receipts.store.query.conditions import Condition
@@ -33,16 +34,12 @@ from receipts.store.query.documents import documents_of
 from receipts.store.query.lists import Filters, find
 from receipts.store.query.neighbours import one_axis_away
 from receipts.store.sql import engine_of
-from receipts.store.sql.lookup import Lookup, distinct_texts
+from receipts.store.sql.lookup import distinct_texts
 from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import placements, receipts, subjects, verdicts
 
 _AT_ONCE: Final = 500  # documents that are held at once
 RAN: Final = func.coalesce(receipts.c.finished, receipts.c.started)
-_WITNESSES: Final = Lookup([receipts.c.witness_for], [receipts.c.witness_for, receipts.c.seq], where=standing())
-_OF_ID: Final = Lookup([receipts.c.id], [receipts.c.id, receipts.c.seq])
-_OF_LAUNCH: Final = Lookup([receipts.c.launch], [receipts.c.launch, receipts.c.seq], where=standing())
-
 _LAUNCHES: Final = SqlStatement(
     entries()
     .join(placements, placements.c.receipt == receipts.c.seq)
@@ -132,15 +129,17 @@ def _valid(rules: Rules) -> tuple[ColumnElement[bool], ...]:
     return (*RESULT, or_(samples.valid(Taint.RATE), and_(~otherwise), seen), standing())
 
 
-def _by_name(connection: Connection, looks: Sequence[Lookup], names: set[str]) -> dict[str, list[Entry]]:
-    pairs: set[tuple[str, int]] = set()
-    for look in looks:
-        pairs |= {(name, seq) for name, seq in look.read(connection, ((name,) for name in sorted(names)))}
-    rows = entries_of(connection, {seq for _, seq in pairs})
-    by_name: dict[str, list[Entry]] = {}
-    for name, seq in sorted(pairs, key=lambda pair: -pair[1]):
-        by_name.setdefault(name, []).append(rows[seq])
-    return by_name
+def _by_name(
+    connection: Connection, names: Iterable[str], *looks: tuple[Column[str], Sequence[ColumnElement[bool]]]
+) -> dict[str, list[Entry]]:
+    """Receipts that have one of some names in a column, and meet its conditions; by the name, newest first."""
+    by_name: dict[str, dict[int, Entry]] = {}
+    wanted = sorted(set(names))
+    for column, conditions in looks:
+        query = entries().where(engine_of(connection).among(column, wanted), *conditions)
+        for item in map(entry_of, connection.execute(query)):
+            by_name.setdefault(getattr(item, column.name), {})[item.seq] = item
+    return {name: sorted(held.values(), reverse=True) for name, held in by_name.items()}
 
 
 def _since(connection: Connection, since: datetime | None, sought: Sought) -> list[NumberedEntry]:
@@ -189,12 +188,13 @@ def _verdicts(connection: Connection, numbers: Sequence[int], rules: Rules | Non
 
 def _witnesses(connection: Connection, of: Iterable[Entry]) -> dict[str, list[Entry]]:
     """Receipts that stand and name one of these, or its launch, as what they witness; by the name, newest first."""
-    return _by_name(connection, [_WITNESSES], {name for row in of for name in (row.id, row.launch)})
+    names = (name for row in of for name in (row.id, row.launch))
+    return _by_name(connection, names, (receipts.c.witness_for, [standing()]))
 
 
 def _named(connection: Connection, names: Iterable[str]) -> dict[str, list[Entry]]:
     """Receipts of these ids, and those of these launches that stand; by the name, newest first."""
-    return _by_name(connection, [_OF_ID, _OF_LAUNCH], set(names))
+    return _by_name(connection, names, (receipts.c.id, ()), (receipts.c.launch, [standing()]))
 
 
 def _place(connection: Connection, ids: Sequence[str]) -> dict[str, int]:
