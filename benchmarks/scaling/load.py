@@ -18,7 +18,6 @@ from benchmarks.scaling.rows import Maker
 from receipts.axes.configuration import AxisPart, Configuration
 from receipts.base.actor import this_process
 from receipts.store import Store, open_store
-from receipts.store.entries import cut, safe
 from receipts.store.sql import engine_of
 from receipts.store.sql.transactions import writing
 from receipts.store.tables import configurations, receipts, verdicts
@@ -123,10 +122,8 @@ class Writer:
         first = 1 + (connection.execute(select(func.max(configurations.c.seq))).scalar() or 0)
         rows, axes = [], []
         for seq, item in enumerate(new, first):
-            lane, members = cut(safe(item.lane)), index.members(item, self._values)
-            rows.append((seq, item.digest, 0, item.catalogue, lane, item.anchor, item.line, item.whole, members))
-            for part in item.parts.values():
-                axes.append((self._values[part], seq, item.without(part.axis)))
+            rows.append((seq, item.digest, 0, *index.columns_of(item, self._values)))
+            axes += index.axes_of(seq, item, self._values)
         driver: Any = connection.connection.driver_connection
         driver.executemany(
             "INSERT INTO configurations (seq, digest, twin, catalogue, lane, anchor, line, whole, members) "

@@ -12,15 +12,14 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, func, select
 
 from receipts.axes.configuration import AxisPart, Configuration
-from receipts.store.entries import cut, safe
+from receipts.store.entries import safe
 from receipts.store.sql.lookup import Lookup
 from receipts.store.tables import axes, configurations, facets, placements, signatures
 from receipts.store.write import index
-from receipts.store.write.index import OF_VALUE, IndexedReceipt
+from receipts.store.write.index import CONFIGURED, OF_VALUE, IndexedReceipt
 from receipts.store.write.listing import LISTED, facet
 
 _AXES: Final = Lookup([axes.c.value, axes.c.configuration], [axes.c.value, axes.c.configuration, axes.c.leave_one_out])
-_OF_CONFIGURATION: Final = ("catalogue", "whole", "digest", "lane", "anchor", "line", "members")
 
 
 class Amiss(NamedTuple):
@@ -47,7 +46,7 @@ class IndexAudit:
 
     def amiss(self, batch: Sequence[IndexedReceipt]) -> Amiss:
         """What the index says otherwise of receipts than their documents; what another catalogue read is passed by."""
-        columns = [configurations.c[name] for name in _OF_CONFIGURATION]
+        columns = [configurations.c[name] for name in ("digest", *CONFIGURED)]
         query = (
             select(placements.c.receipt, configurations.c.seq, *columns, *(placements.c[name] for name in LISTED))
             .join(configurations, configurations.c.seq == placements.c.configuration)
@@ -72,31 +71,21 @@ class IndexAudit:
         """Numbers of configurations whose rows are not what was run in them."""
         self._seen.update(new)
         values = _values(self._connection, {part for _, ran in new.values() for part in ran.parts.values()})
-        wanted = {number: _wanted(number, ran, values) for number, (_, ran) in new.items()}
-        keys = sorted(key for digests in wanted.values() for key in digests or ())
-        there = {(value, number): left for value, number, left in _AXES.read(self._connection, keys)}
-        return [
-            number
-            for number, (row, ran) in sorted(new.items())
-            if not self._agrees(row, ran, wanted[number], there, values)
-        ]
+        # What a value that is lost would have is not known.
+        whole = {number for number, (_, ran) in new.items() if values.keys() >= set(ran.parts.values())}
+        wanted = {number: set(index.axes_of(number, new[number][1], values)) for number in whole}
+        there = set(_AXES.read(self._connection, sorted(row[:2] for rows in wanted.values() for row in rows)))
 
-    def _agrees(
-        self,
-        row: Any,
-        ran: Configuration,
-        wanted: Mapping[tuple[int, int], int | None] | None,
-        there: Mapping[tuple[int, int], int | None],
-        values: Mapping[AxisPart, int],
-    ) -> bool:
-        stated = (ran.digest, cut(safe(ran.lane)), safe(ran.anchor), ran.line)
-        return (
-            wanted is not None
-            and (row.digest, row.lane, row.anchor, row.line) == stated
-            and bytes(row.members) == index.members(ran, values)
-            and self._counts.get(row.seq, 0) == len(wanted)
-            and all(key in there and there[key] == left for key, left in wanted.items())
-        )
+        def holds(number: int, row: Any, ran: Configuration) -> bool:
+            written = tuple(getattr(row, name) for name in CONFIGURED)
+            return (
+                number in whole
+                and (row.digest, *written) == (ran.digest, *index.columns_of(ran, values))
+                and self._counts.get(number, 0) == len(wanted[number])
+                and wanted[number] <= there
+            )
+
+        return [number for number, (row, ran) in sorted(new.items()) if not holds(number, row, ran)]
 
     def facets(self) -> list[int]:
         """Digests of facets whose text is not what they are digests of."""
@@ -115,15 +104,6 @@ def _values(connection: Connection, parts: Iterable[AxisPart]) -> dict[AxisPart,
         for part in by_key[axis, digest]
         if part.value == value
     }
-
-
-def _wanted(
-    number: int, ran: Configuration, values: Mapping[AxisPart, int]
-) -> dict[tuple[int, int], int | None] | None:
-    """The rows of `axes` that a configuration has, as value, number and what is left; None where a value is lost."""
-    if any(part not in values for part in ran.parts.values()):
-        return None
-    return {(values[part], number): ran.without(part.axis) for part in ran.parts.values()}
 
 
 def _digest(value: str) -> int | None:

@@ -7,7 +7,6 @@ two writers never wait for one another in a circle, and whoever comes second rea
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, exists, select
@@ -54,9 +53,8 @@ _DROP_VALUE: Final = SqlStatement(
         axis_values.c.seq == bindparam("gone"), ~exists().where(axes.c.value == axis_values.c.seq)
     )
 )
-_NEW_CONFIGURATIONS: Final = Insertion(
-    [configurations.c[name] for name in ("digest", "twin", "catalogue", "lane", "anchor", "line", "whole", "members")]
-)
+CONFIGURED: Final = ("catalogue", "lane", "anchor", "line", "whole", "members")
+_NEW_CONFIGURATIONS: Final = Insertion([configurations.c[name] for name in ("digest", "twin", *CONFIGURED)])
 _NEW_VALUES: Final = Insertion([axis_values.c[name] for name in ("axis", "digest", "twin", "value")])
 _AXIS: Final = SqlStatement.insert(axes)
 _PLACEMENT: Final = SqlStatement.insert(placements)
@@ -134,19 +132,21 @@ def _write(
         twin = twins.setdefault(item.digest, 0)
         twins[item.digest] += 1
         by_key[item.digest, twin] = item
-    stated = [
-        (*key, item.catalogue, cut(safe(item.lane)), safe(item.anchor), item.line, item.whole, members(item, values))
-        for key, item in by_key.items()
-    ]
+    stated = [(*key, *columns_of(item, values)) for key, item in by_key.items()]
     inserted = _NEW_CONFIGURATIONS.counted(connection, stated, by=2)
-    rows = [
-        {"value": values[part], "configuration": seq, "leave_one_out": item.without(part.axis)}
-        for seq, item in ((seq, by_key[digest, twin]) for digest, twin, seq in inserted)
-        for part in item.parts.values()
-    ]
-    engine_of(connection).write(
-        connection, [(_AXIS, sorted(rows, key=itemgetter("value", "configuration")))], end=False
-    )
+    rows = sorted(row for digest, twin, seq in inserted for row in axes_of(seq, by_key[digest, twin], values))
+    named = [dict(zip(_AXIS.parameters, row, strict=True)) for row in rows]
+    engine_of(connection).write(connection, [(_AXIS, named)], end=False)
+
+
+def columns_of(item: Configuration, values: Mapping[AxisPart, int]) -> tuple[Any, ...]:
+    """The columns `CONFIGURED` of a configuration; ``values`` are numbers of its parts."""
+    return item.catalogue, cut(safe(item.lane)), safe(item.anchor), item.line, item.whole, members(item, values)
+
+
+def axes_of(seq: int, item: Configuration, values: Mapping[AxisPart, int]) -> Iterator[tuple[int, int, int | None]]:
+    """The rows of `axes` of the configuration of a number."""
+    return ((values[part], seq, item.without(part.axis)) for part in item.parts.values())
 
 
 def _interned(connection: Connection, wanted: Iterable[AxisPart]) -> dict[AxisPart, int]:
