@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, bindparam, literal, or_, select
 
 from receipts.axes.settings import LaunchSettings
 from receipts.axes.signature import Signature, unstated
@@ -26,7 +26,6 @@ MOST: Final = 50
 
 
 INSERT: Final = SqlStatement.insert(signatures)
-_FORGET: Final = SqlStatement(delete(signatures).where(signatures.c.receipt == bindparam("gone")))
 
 
 _NEWEST: Final = (signatures.c.receipt.desc(),)
@@ -81,11 +80,6 @@ def signed(launch: Launch) -> Signature | None:
     parsed = launch.parsed
     written = parsed.receipt.run.kind == "training" and not unstated(parsed)
     return launch.settings.signature(launch.lane) if written else None
-
-
-def forget(connection: Connection, seqs: Sequence[int]) -> None:
-    """Take out the signatures of receipts."""
-    _FORGET.each(connection, ({"gone": seq} for seq in seqs))
 
 
 def row_of(seq: int, outcome: str, signature: Signature) -> dict[str, Any]:

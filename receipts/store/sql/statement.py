@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Delete, Dialect, Float, Insert, Select, Table, insert
+from sqlalchemy import Connection, Dialect, Float, Insert, Select, Table, insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -49,11 +49,11 @@ class CompiledSql(NamedTuple):
         return rows
 
 
-Declared = Select[Any] | CompoundSelect[Any] | Insert | Delete
+Declared = Select[Any] | CompoundSelect[Any] | Insert
 
 
 class SqlStatement:
-    """A query, the insert of one row, or a deletion, under its parameters' names.
+    """A query, or the insert of one row, under its parameters' names.
 
     It may be declared for each engine: by a function that is called with a `Sqlite` or a `Postgres`.
     """
@@ -73,11 +73,6 @@ class SqlStatement:
         """Run it; gives the driver's cursor."""
         compiled = self.compiled(connection.dialect)
         return run(connection, compiled.sql, compiled.bound(given))
-
-    def each(self, connection: Connection, given: Iterable[Mapping[str, Any]]) -> None:
-        """Run a change with each of some parameters."""
-        for values in given:
-            self.run(connection, values)
 
     def all(self, connection: Connection, given: Mapping[str, Any]) -> list[Row]:
         """Every row of a query."""
@@ -103,7 +98,7 @@ class SqlStatement:
         compiled = declared.compile(dialect=dialect, column_keys=self.parameters or None)
         assert isinstance(compiled, SQLCompiler)
         types = {name: bind.type for name, bind in compiled.binds.items()}
-        columns = [] if isinstance(declared, Insert | Delete) else [item.type for item in declared.selected_columns]
+        columns = [] if isinstance(declared, Insert) else [item.type for item in declared.selected_columns]
         into = {name: kind.dialect_impl(dialect).bind_processor(dialect) for name, kind in types.items()}
         # A float comes from both drivers as it is; psycopg's converter would ask for a type that no row has told yet.
         back = [

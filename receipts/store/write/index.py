@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, exists, select
+from sqlalchemy import Connection, delete, exists, select
 
 from receipts.axes.configuration import AxisPart, Configuration
 from receipts.axes.signature import Signature
 from receipts.metrics import Launch
+from receipts.store import tables
 from receipts.store.entries import cut, safe
 from receipts.store.query import signatures
 from receipts.store.sql import engine_of
@@ -30,29 +31,13 @@ OF_VALUE: Final = Lookup(
     [axis_values.c.axis, axis_values.c.digest],
     [axis_values.c[name] for name in ("seq", "axis", "digest", "twin", "value")],
 )
-_PLACES: Final = Lookup([placements.c.receipt], [placements.c.configuration, placements.c.facet])
 _OLDEST: Final = SqlStatement(
     select(receipts.c.seq, placements.c.receipt)
     .outerjoin(placements, placements.c.receipt == receipts.c.seq)
     .order_by(receipts.c.seq)
     .limit(2)
 )
-_INHABITED: Final = Lookup([placements.c.configuration], [placements.c.configuration], newest=[placements.c.at])
 MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c[name] for name in ("seq", "whole", "members")])
-_UNPLACE: Final = SqlStatement(delete(placements).where(placements.c.receipt == bindparam("receipt")))
-# What another row still has stays.
-_DROP_FACET: Final = SqlStatement(
-    delete(facets).where(facets.c.digest == bindparam("gone"), ~exists().where(placements.c.facet == facets.c.digest))
-)
-_DROP_AXIS: Final = SqlStatement(
-    delete(axes).where(axes.c.value == bindparam("of"), axes.c.configuration == bindparam("configured"))
-)
-_DROP_CONFIGURATION: Final = SqlStatement(delete(configurations).where(configurations.c.seq == bindparam("gone")))
-_DROP_VALUE: Final = SqlStatement(
-    delete(axis_values).where(
-        axis_values.c.seq == bindparam("gone"), ~exists().where(axes.c.value == axis_values.c.seq)
-    )
-)
 CONFIGURED: Final = ("catalogue", "lane", "anchor", "line", "whole", "members")
 _NEW_CONFIGURATIONS: Final = Insertion([configurations.c[name] for name in ("digest", "twin", *CONFIGURED)])
 _NEW_VALUES: Final = Insertion([axis_values.c[name] for name in ("axis", "digest", "twin", "value")])
@@ -186,16 +171,25 @@ def forget(connection: Connection, seqs: Sequence[int]) -> None:
 
     The caller holds the lock alone, so that no writer places a receipt where one is taken out.
     """
-    places = _PLACES.read(connection, ((seq,) for seq in seqs))
-    had, facets = {row[0] for row in places}, {row[1] for row in places if row[1] is not None}
-    signatures.forget(connection, seqs)
-    _UNPLACE.each(connection, ({"receipt": seq} for seq in seqs))
-    _DROP_FACET.each(connection, ({"gone": facet} for facet in sorted(facets)))
-    empty = had - {row[0] for row in _INHABITED.read(connection, ((number,) for number in had), 1)}
-    gone = members_of(connection, empty)
-    _DROP_AXIS.each(connection, ({"of": value, "configured": seq} for seq, values in gone.items() for value in values))
-    _DROP_CONFIGURATION.each(connection, ({"gone": seq} for seq in gone))
-    _DROP_VALUE.each(connection, ({"gone": value} for value in sorted(frozenset[int]().union(*gone.values()))))
+    among = engine_of(connection).among
+    query = select(placements.c.configuration, placements.c.facet).where(among(placements.c.receipt, list(seqs)))
+    places = connection.execute(query).all()
+    for table in (tables.signatures, placements):
+        connection.execute(delete(table).where(among(table.c.receipt, list(seqs))))
+    inhabited = exists().where(placements.c.configuration == configurations.c.seq)
+    had = among(configurations.c.seq, sorted({row.configuration for row in places}))
+    gone = members_of(connection, connection.execute(select(configurations.c.seq).where(had, ~inhabited)).scalars())
+    values, empty = sorted(frozenset[int]().union(*gone.values())), list(gone)
+    # What another row still has stays.
+    listed_so = exists().where(placements.c.facet == facets.c.digest)
+    held = exists().where(axes.c.value == axis_values.c.seq)
+    for drop in (
+        delete(facets).where(among(facets.c.digest, list({row.facet for row in places} - {None})), ~listed_so),
+        delete(axes).where(among(axes.c.value, values), among(axes.c.configuration, empty)),
+        delete(configurations).where(among(configurations.c.seq, empty)),
+        delete(axis_values).where(among(axis_values.c.seq, values), ~held),
+    ):
+        connection.execute(drop)
 
 
 def members(item: Configuration, values: Mapping[AxisPart, int]) -> bytes:
