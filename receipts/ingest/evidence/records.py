@@ -9,7 +9,7 @@ decided here: divergence, ranks, restarts, the first step after a start, rates t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import repeat
 from math import inf, isfinite
@@ -17,8 +17,9 @@ from typing import ClassVar, Final
 
 from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.numbers import number, scaled
+from receipts.ingest.evidence.peaks import Peaks
 from receipts.ingest.evidence.reader import LineReader, Spans
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading, Reason
+from receipts.ingest.evidence.reading import Reading, Reason
 from receipts.ingest.evidence.record import Form, LineRecord, RecordRows
 from receipts.ingest.evidence.steps import ABSENT, FIELDS
 from receipts.ingest.evidence.vocabulary import Label
@@ -27,8 +28,7 @@ from receipts.ingest.evidence.wrapped import Pieces
 STEP: Final = "step"
 RANK: Final = "rank"
 # Figures of memory that the engine keeps, in bytes.
-SIZES: Final = ("bytes_used", "bytes_limit", "peak_bytes", "peak_reserved_bytes")
-_LARGEST: Final = 1e18
+SIZES: Final = ("peak_bytes", "peak_reserved_bytes", "bytes_used", "bytes_limit")
 _FIELDS: Final = frozenset(FIELDS)
 _RATES: Final = _FIELDS - {"loss", "grad_norm", "global_batch"}
 
@@ -66,8 +66,7 @@ class RecordReader(LineReader):
         self._bad = self._good = False
         self._pieces = Pieces()
         self._width = 0
-        self._most = 0.0
-        self._kept_row: MemoryRow | None = None
+        self.peaks = Peaks(self.reading)
         self._validation: tuple[float, str, int] | None = None
         self._order = {label: at for at, label in enumerate(self.labels)}
 
@@ -205,17 +204,17 @@ class RecordReader(LineReader):
                 self.reading.remark("note", f"step {step} prints {what}", line)
 
     def keep_memory(self, rows: RecordRows) -> None:
-        """Keep the row with the largest peak, or use, of what the records print of memory, in bytes."""
-        kinds = ("peak_bytes", "peak_reserved_bytes", "bytes_used")
-        peaks: Sequence[float] = next((rows.figures[kind] for kind in kinds if kind in rows.figures), ())
-        for at, peak in enumerate(peaks):
-            if self._most < peak < _LARGEST:
-                self._most = peak
-                sizes = {name: round(rows.figures[name][at]) for name in SIZES if 0 < rows.values(name)[at] < _LARGEST}
+        """Keep for each rank the largest peaks that the records print, in bytes; without a peak the largest use."""
+        names = [name for name in SIZES if name in rows.figures]
+        ranks: list[int | None] = [*rows.counts.get(RANK, [])] or [None] * len(rows.lines)
+        for rank in dict.fromkeys(ranks) if names else ():
+            for name in names:
+                sizes = [size if of == rank else ABSENT for size, of in zip(rows.figures[name], ranks, strict=True)]
+                last = name.startswith("bytes") and names[0] != name
+                known = [at for at, size in enumerate(sizes) if size > 0]
+                at = known[-1] if last and known else sizes.index(max(sizes))
                 step = rows.steps[at] if rows.steps else None
-                others = [row for row in self.reading.memory if row is not self._kept_row]
-                self._kept_row = MemoryRow(Place(rows.lines[at]), phase="steady", step=step, **sizes)
-                self.reading.memory = [*others, self._kept_row]
+                self.peaks.keep(name, sizes[at], rows.lines[at], step, rank, last=last)
 
     def complete(self, names: Iterable[str]) -> bool:
         """Whether a record with these labels has what every record has."""

@@ -214,7 +214,7 @@ def test_dictionaries_of_any_program_are_read_without_running_them(text: str, va
     assert repr(literal(text)) == repr(value)
 
 
-def test_memory_that_a_fork_logs_with_each_record_is_the_largest_peak() -> None:
+def test_memory_that_a_fork_logs_with_each_record_is_the_largest_peak_and_the_last_use() -> None:
     def record(used: float, peak: float) -> str:
         cells = (
             f"'memory_allocated (GB)': {used}, 'max_memory_allocated (GB)': {peak}, 'total_memory_available (GB)': 96.0"
@@ -222,7 +222,7 @@ def test_memory_that_a_fork_logs_with_each_record_is_the_largest_peak() -> None:
         return f"{{'loss': 1.5, 'learning_rate': 1e-05, 'epoch': 0.1, {cells}}}\n"
 
     (row,) = read(record(3.0, 7.5) + record(4.0, 6.5)).memory
-    assert (row.bytes_used, row.peak_bytes, row.bytes_limit) == (3 << 30, int(7.5 * 2**30), 96 << 30)
+    assert (row.bytes_used, row.peak_bytes, row.bytes_limit) == (4 << 30, int(7.5 * 2**30), 96 << 30)
 
 
 def test_a_slow_bar_right_above_a_record_tells_its_step() -> None:

@@ -64,7 +64,7 @@ def test_swift_prints_the_largest_pool_beside_megatrons_own_lines() -> None:
     own = "[Rank 3] (after 1 iterations) memory (MB) | allocated: 64.0 | max allocated: 96.0 | max reserved: 128.0\n"
     first, second = (bridge(n, 900.0).replace(" learning", f" memory(GiB): {60 + n}.25 | learning") for n in (1, 2))
     rows = read(first + own + second).memory
-    assert [(row.chip, row.peak_reserved_bytes) for row in rows] == [(3, 128 * 2**20), (None, 62.25 * 2**30)]
+    assert [(row.chip, row.peak_reserved_bytes) for row in rows] == [(None, 62.25 * 2**30), (3, 128 * 2**20)]
 
 
 def test_a_norm_of_the_engine_that_is_not_printed_is_unknown() -> None:

@@ -202,23 +202,10 @@ def test_a_broken_line_stops_no_reading(text: str) -> None:
     assert 9 in reading.steps.numbers()
 
 
-def test_memory_of_the_performance_scripts_is_allocated_and_reserved_for_each_step() -> None:
-    found = read(
-        "".join(
-            line(step, rest=f" | max_memory_reserved: {9000 + step} | max_memory_allocated: 8000") for step in range(3)
-        )
-    )
-    assert [(row.step, row.peak_bytes, row.peak_reserved_bytes) for row in found.memory] == [
-        (0, 8000, 9000),
-        (1, 8000, 9001),
-        (2, 8000, 9002),
-    ]
-
-
-def test_a_highest_peak_past_the_bound_of_rows_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("receipts.ingest.evidence.frameworks.nemo.log.MAX_ROWS", 2)
-    found = read("".join(line(step, rest=f" | peak_memory_usage: {5000 + step % 5}") for step in range(6)))
-    assert [(row.step, row.peak_bytes) for row in found.memory] == [(0, 5000), (1, 5001), (4, 5004)]
+def test_memory_of_the_performance_scripts_is_the_largest_of_each_pool() -> None:
+    rests = [f" | max_memory_reserved: {9000 + n % 2} | max_memory_allocated: {8000 - n}" for n in range(3)]
+    found = read("".join(line(step, rest=rest) for step, rest in enumerate(rests)))
+    assert [(row.phase, row.peak_bytes, row.peak_reserved_bytes) for row in found.memory] == [("steady", 8000, 9001)]
 
 
 @pytest.mark.parametrize("mark", ["", "# ", "> "])

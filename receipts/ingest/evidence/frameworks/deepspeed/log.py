@@ -15,9 +15,10 @@ from typing import ClassVar, Final
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.frameworks.deepspeed.configuration import DeepSpeedConfig, batch_size
-from receipts.ingest.evidence.frameworks.deepspeed.memory import DeepSpeedMemory
+from receipts.ingest.evidence.frameworks.deepspeed.memory import usage
 from receipts.ingest.evidence.frameworks.deepspeed.reports import Collectives, EngineTimers, profile, timers
 from receipts.ingest.evidence.numbers import FIGURE
+from receipts.ingest.evidence.peaks import Peaks
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.record import Form, RecordRows
@@ -65,7 +66,7 @@ class DeepSpeed(RecordReader):
         super().__init__()
         self._config = DeepSpeedConfig(self.reading)
         self._collectives = Collectives(self.reading)
-        self._memory = DeepSpeedMemory()
+        self._usage = Peaks(self.reading, None)
         self._engine = EngineTimers()
         self._megatron = self._pipeline = self._hopeless = False
         self._reported = (0, 0)
@@ -105,15 +106,16 @@ class DeepSpeed(RecordReader):
         """Take records of a form, or of a report and a throughput line in turn."""
         self._config.close()
         self.taken += len(rows.lines)
+        # Of a report and a throughput line the second has figures.
+        rows.lines = rows.columns.ends
+        self.keep_memory(rows)
         if reported := rows.counts.get("reported"):
             self._report(reported, rows.counts["skipped"])
         if "loss" in rows.figures:
             self._pipeline = True
             self.judge(rows)
-            self._memory.pipeline(rows)
             self._put(rows.steps, {name: rows.figures[name] for name in _PIPELINE & rows.figures.keys()})
         else:
-            self._memory.timer(rows)
             if "samples_per_second" in rows.figures:
                 self._throughput(rows)
         if self._overflow_at is not None:
@@ -131,7 +133,6 @@ class DeepSpeed(RecordReader):
         reading = super().finish()
         if reading is None:
             return None
-        self._memory.rows(reading)
         if self._rates and (batch := self._samples()):
             # The batch was stated below the steps.
             for step, rate in self._rates.items():
@@ -185,7 +186,7 @@ class DeepSpeed(RecordReader):
                 self.reading.not_steady.update(dict.fromkeys((step, step + 1), "profile"))
         elif "Max_MA" not in text and "mem_allocated:" not in text:
             self._config.line(text, line)
-        self.taken += self._memory.usage(text, line)
+        self.taken += usage(text, line, self._usage)
 
     def _report(self, steps: Sequence[int], skips: Sequence[int]) -> None:
         for step, skipped in zip(steps, skips, strict=True):

@@ -14,7 +14,7 @@ from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.arguments import Settings
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.numbers import number as parse
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.record import Form
 from receipts.ingest.evidence.records import STEP, RecordReader
 
@@ -38,9 +38,7 @@ class LoopLog(RecordReader):
         """Take the line of memory; without a step the reading is none, and nor is it."""
         match = self.memory.search(text) if self.memory else None
         if match and (known := self.label(match["label"])) and (size := self.parse(match["word"])):
-            self.reading.memory.append(
-                MemoryRow(Place(number), phase="steady", **{known.field: round(size / known.divisor)})
-            )
+            self.peaks.keep(known.field, size / known.divisor, number)
 
     def finish(self) -> Reading | None:
         """The reading; how many steps a record averages over follows from the steps that have one."""

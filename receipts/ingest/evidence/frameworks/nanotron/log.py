@@ -14,11 +14,13 @@ from itertools import pairwise
 from math import ceil
 from typing import ClassVar, Final
 
+from receipts.base.units import MIB
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.frameworks.nanotron.configuration import NanotronConfig
-from receipts.ingest.evidence.numbers import FIGURE, scaled
+from receipts.ingest.evidence.numbers import FIGURE, number
+from receipts.ingest.evidence.peaks import Peaks
 from receipts.ingest.evidence.reader import Spans
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.steps import ABSENT
@@ -26,7 +28,8 @@ from receipts.ingest.evidence.steps import ABSENT
 # Where a line of the logger begins: behind another that lacks its end, too.
 _LOGGED = re.compile(r"(?:\[default\d{1,4}\]:\s?)?\d\d/\d\d(?:/\d{4})? \d\d:\d\d:\d\d \[[A-Z]{4,8}[|\]]")
 _MEMORY = re.compile(
-    r"Memory usage: ([\d.]{1,15})MiB\.?\s*Peak allocated:? ([\d.]{1,15})MiB\.?\s*(?:Peak reserved:? ([\d.]{1,15})MiB)?"
+    r"Memory usage: (?P<bytes_used>[\d.]{1,15})MiB\.?\s*Peak allocated:? (?P<peak_bytes>[\d.]{1,15})MiB\.?\s*"
+    r"(?:Peak reserved:? (?P<peak_reserved_bytes>[\d.]{1,15})MiB)?"
 )
 _START: Final = "Clearing the previous training stage"
 _BEYOND: Final = ("iteration: ", "Peak allocated", "[Start training]", "Total number of parameters: ")
@@ -67,10 +70,7 @@ class Nanotron(RecordReader):
         self._switched = False
         self._samples: set[int] = set()
         self._chips: tuple[float, float] = (0.0, float("inf"))
-        self._peaks: dict[str, int] = {}
-        self._memory_step: int | None = None
-        self._memory_line = 0
-        self._built: MemoryRow | None = None
+        self._built = Peaks(self.reading, "post_init")
 
     def line(self, text: str, number: int) -> bool:
         """Take one line, of which several of the logger's may be glued together."""
@@ -99,7 +99,6 @@ class Nanotron(RecordReader):
         self._totals.update(rows.counts.pop("total")[: _MAX_TOTALS - len(self._totals)])
         figures = rows.figures
         figures.pop("consumed", None)
-        self._cuda(rows)
         self._ratios(rows)
         if (batches := figures.pop("batch", None)) is not None:
             rates, seconds = rows.values("tokens_per_second"), rows.values("step_seconds")
@@ -133,11 +132,6 @@ class Nanotron(RecordReader):
         if not reading.records and not self._config.started:
             return None
         self._state()
-        if self._peaks:
-            row = MemoryRow(Place(self._memory_line), phase="steady", step=self._memory_step, **self._peaks)
-            reading.memory.append(row)
-        if self._built is not None:
-            reading.memory.append(self._built)
         if len(self._totals) > 1:
             totals = ", ".join(str(total) for total in sorted(self._totals)[:5])
             reading.remark("note", f"iterations are counted towards different totals ({totals}): several runs")
@@ -171,40 +165,16 @@ class Nanotron(RecordReader):
                 ratio = rate / per_chip
                 self._chips = (max(low, ratio / _ROUNDING**2), min(high, ratio * _ROUNDING**2))
 
-    def _cuda(self, rows: RecordRows) -> None:
-        for step, line, size in zip(rows.steps, rows.lines, rows.figures.pop("bytes_used", ()), strict=False):
-            if 0 < size < 1e16:
-                self._peaks["bytes_used"] = round(size)
-                self._memory_step, self._memory_line = step, line
-        for line, size in zip(rows.lines, rows.figures.pop("peak_reserved_bytes", ()), strict=False):
-            if 0 <= size < 1e16:
-                self._peak("peak_reserved_bytes", round(size), line)
-
     def _usage(self, text: str, line: int) -> None:
         match = _MEMORY.search(text)
         if match is None:
             return
         self._config.records += 1
-        used, peak, reserved = (scaled(word) if word else None for word in match.groups())
-        if used is None or peak is None or not max(used, peak, reserved or 0.0) < 1e10:
-            return
-        if "After model building" in text:
-            self._built = MemoryRow(
-                Place(line),
-                phase="post_init",
-                bytes_used=round(used * 2**20),
-                peak_bytes=round(peak * 2**20),
-                peak_reserved_bytes=None if reserved is None else round(reserved * 2**20),
-            )
-            return
-        self._peak("peak_bytes", round(peak * 2**20), line)
-        if reserved is not None:
-            self._peak("peak_reserved_bytes", round(reserved * 2**20), line)
-
-    def _peak(self, name: str, size: int, line: int) -> None:
-        if size > self._peaks.get(name, 0):
-            self._peaks[name] = size
-            self._memory_line = line
+        built = "After model building" in text
+        for name, word in match.groupdict().items():
+            # What is in use between two steps is none of a step.
+            if word and (built or name != "bytes_used") and (size := number(word)) is not None:
+                (self._built if built else self.peaks).keep(name, size * MIB, line)
 
 
 READERS = (Nanotron,)

@@ -14,14 +14,13 @@ from typing import ClassVar, Final
 from receipts.ingest.evidence import steady, vocabulary
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.frameworks.megatron.launch import Elastic
-from receipts.ingest.evidence.frameworks.megatron.memory import MAX_ROWS, ParameterCounts
+from receipts.ingest.evidence.frameworks.megatron.memory import ParameterCounts
 from receipts.ingest.evidence.frameworks.nemo.layout import Formula, LayoutLines, configure
 from receipts.ingest.evidence.numbers import FIGURE
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RecordReader
 
-_MEMORY: Final[tuple[str, ...]] = ("bytes_used", "peak_bytes", "peak_reserved_bytes")
 _LARGEST: Final = 1e18
 _LABEL: Final = r"(?P<label>[A-Za-z_][\w/ \-\[\].]{0,60}?)"
 
@@ -59,7 +58,6 @@ class Nemo(RecordReader):
         self._layout = LayoutLines(self.reading)
         self._epoch = self._base = 0
         self._last = -1
-        self._highest: MemoryRow | None = None
 
     def inside(self) -> bool:
         """Whether a configuration dump or the README's formula goes on."""
@@ -69,15 +67,10 @@ class Nemo(RecordReader):
         """Take records; the first form names epoch and iteration, the second a count of its own."""
         rows.steps = rows.steps or self._steps(rows)
         figures = rows.figures
-        memory: dict[str, list[float]] = {name: figures.pop(name) for name in _MEMORY if name in figures}
         for name in ("number", "consumed"):
             figures.pop(name, None)
         if not rows.steps or not figures:
             return
-        for at in range(len(rows.steps) if memory else 0):
-            sizes = {name: round(column[at]) for name, column in memory.items() if 0 < column[at] < _LARGEST}
-            if sizes:
-                self._row(rows.steps[at], sizes, rows.lines[at])
         self._last = rows.steps[-1]
         if "loss" in figures or "step_seconds" not in figures or len(figures) > 1:
             self.put(rows)
@@ -94,8 +87,6 @@ class Nemo(RecordReader):
             return None
         reading.records = len(reading.steps) + reading.steps.restarts
         reading.see("framework", "nemo", "backend")
-        if self._highest is not None and self._highest not in reading.memory:
-            reading.memory.append(self._highest)
         self._configure()
         self._formula.state(reading)
         numbers = reading.steps.numbers()
@@ -131,18 +122,6 @@ class Nemo(RecordReader):
                     self._epoch, self._base = epoch, before + 1 - iteration
                 steps.append(self._base + iteration)
         return steps
-
-    def _row(self, step: int, sizes: dict[str, int], line: int) -> None:
-        """Keep the memory of one step; past a bound, only the highest peak."""
-        best, rows = self._highest, self.reading.memory
-        higher = best is None or sizes.get("peak_bytes", 0) > (best.peak_bytes or 0)
-        if not higher and len(rows) >= MAX_ROWS:
-            return
-        row = MemoryRow(Place(line), None, None, step, **sizes)
-        if len(rows) < MAX_ROWS:
-            rows.append(row)
-        if higher:
-            self._highest = row
 
     def other(self, text: str, number: int) -> None:
         """Take a line of a block, or one that says one thing."""

@@ -8,7 +8,8 @@ from typing import Final
 
 from receipts.ingest.evidence.frameworks.maxtext.steady import SLOW, Events, not_steady
 from receipts.ingest.evidence.frameworks.tensorboard.tags import RATE, Dialect, cleaned, dialect, figure
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+from receipts.ingest.evidence.peaks import Peaks
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.records import SIZES
 
 # Figures kept until a framework shows itself: every one writes its own names within its first steps.
@@ -27,7 +28,7 @@ class NamedMetrics:
         self._names: set[str] = set()
         self._spelt: dict[str, str] = {}
         self._taken: dict[str, str] = {}
-        self._peaks: dict[str, tuple[float, int]] = {}
+        self._peaks = Peaks(reading, None)
         self._finite: bool | None = None
         self._last: dict[str, int] = {}
         self._validation: float | None = None
@@ -61,10 +62,6 @@ class NamedMetrics:
         if others:
             reading.remark("note", f"names that no figure of a step follows from: {self._some(others)}")
         reading.diverged = None if self._finite is None else not self._finite
-        if self._peaks:
-            step = max(at for _, at in self._peaks.values())
-            sizes = {leaf: round(peak) for leaf, (peak, _) in self._peaks.items()}
-            reading.memory.append(MemoryRow(Place(), phase=None, step=step, **sizes))
         if self._validation is not None:
             reading.state("measurement.loss.validation", self._validation)
         if self.dialect.mean and self._gaps:
@@ -110,15 +107,10 @@ class NamedMetrics:
             value = figure(metric, raw)
             if value is not None and metric.field in SIZES:
                 self._taken[name] = name
-                self._peak(metric.field, value, step)
+                self._peaks.keep(metric.field, value, 0, step)
             # Two names of one field (an old and a new one) would overwrite each other: the first one stands.
             elif value is not None and self._taken.setdefault(metric.field, name) == name:
                 self._step(step, "step_seconds" if metric.field == RATE else metric.field, value)
-
-    def _peak(self, field: str, size: float, step: int) -> None:
-        best = self._peaks.get(field)
-        if 0 <= size < 2**60 and (best is None or size > best[0]):
-            self._peaks[field] = size, step
 
     def _step(self, step: int, field: str, figure: float) -> None:
         reading = self.reading

@@ -9,6 +9,7 @@ there, in GiB.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar, Final
 
@@ -18,7 +19,7 @@ from receipts.ingest.evidence.frameworks.torchtitan.configuration import Torchti
 from receipts.ingest.evidence.literal import balanced
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reader import Spans
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading, Reason
+from receipts.ingest.evidence.reading import Reading, Reason
 from receipts.ingest.evidence.record import Form, LineRecord, RecordRows
 from receipts.ingest.evidence.records import RANK as RANKS
 from receipts.ingest.evidence.records import RecordReader
@@ -35,7 +36,6 @@ _RATE: Final = "tokens_per_second_per_chip"
 _NO_LOSS: Final = -1.0
 # Characters before a record in which words make it one of an evaluation.
 _NEAR: Final = 24
-_MAX_RANKS: Final = 65_536
 
 
 class Torchtitan(RecordReader):
@@ -73,7 +73,6 @@ class Torchtitan(RecordReader):
         self._stated = 0
         self._block = ConfigBlock(most=4000)
         self._wrapped_trainer = False
-        self._peak: dict[int | None, tuple[float, int, int]] = {}
         self._disturbed: dict[int | None, Reason] = {}
         self._counts: dict[str, int] = {}
         self._asked = True
@@ -105,10 +104,8 @@ class Torchtitan(RecordReader):
             self._document()
         figures = rows.figures
         ranks: list[int | None] = [*rows.counts.get(RANKS, [])] or [None] * len(rows.steps)
-        if "memory_gib" in figures:
-            self._memories(figures.pop("memory_gib"), ranks, rows)
-            if not self._peak:
-                self.reading.memory_unavailable = "it is printed as 0.00GiB: the allocator was not the accelerator's"
+        if "peak_reserved_bytes" in figures:
+            self.reading.memory_unavailable = "it is printed as 0.00GiB: the allocator was not the accelerator's"
         if _RATE in figures and (tokens := self._tokens()):
             figures["step_seconds"] = [tokens / rate if rate > 0 else ABSENT for rate in figures[_RATE]]
         if self._disturbed:
@@ -141,19 +138,11 @@ class Torchtitan(RecordReader):
             reading.steps, reading.diverged = Steps(), None
             reading.not_steady.clear()
             reading.remark("note", "step lines of torchtitan's form in a log of Megatron: only their memory is read")
-        if self._peak:
+        if reading.memory:
             reading.memory_unavailable = None
-        for rank, (gib, step, line) in sorted(self._peak.items(), key=lambda item: -1 if item[0] is None else item[0]):
-            reading.memory.append(
-                MemoryRow(
-                    Place(line),
-                    chip=rank,
-                    phase="post_step0" if step <= 1 else "steady",
-                    step=step,
-                    peak_reserved_bytes=round(gib * 2**30),
-                    bytes_limit=self._config.capacity,
-                )
-            )
+        for at, row in enumerate(reading.memory):
+            phase = "post_step0" if (row.step or 0) <= 1 else "steady"
+            reading.memory[at] = replace(row, phase=phase, bytes_limit=self._config.capacity)
         reading.counters.update(self._counts)
         if reading.steps.interval is None:
             reading.steps.interval = _interval(reading.steps.numbers())
@@ -165,16 +154,6 @@ class Torchtitan(RecordReader):
             self._asked = False
             self._step_tokens = self._config.step_tokens_per_chip()
         return self._step_tokens
-
-    def _memories(self, sizes: list[float], ranks: list[int | None], rows: RecordRows) -> None:
-        """Keep each rank's highest peak, where it was printed first."""
-        printed = list(zip(ranks, sizes, strict=True))
-        places = dict(zip(reversed(printed), range(len(printed) - 1, -1, -1), strict=True))
-        for (rank, gib), at in sorted(places.items(), key=lambda item: item[1]):
-            peak = self._peak.get(rank)
-            known = peak is not None or len(self._peak) < _MAX_RANKS
-            if known and 0 < gib < 1e6 and (peak is None or gib > peak[0]):
-                self._peak[rank] = (gib, rows.steps[at], rows.lines[at])
 
     def other(self, text: str, line: int) -> None:
         """Take a line of the configuration, or one that says what happened between the steps."""
