@@ -21,6 +21,10 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         "[batch=7/48]:\n\t Train loss/train/total: 2.5\n\t Train throughput/device/mfu: 0.4",
         {"loss": 2.5, "mfu": 0.4},
     ),
+    "pytorch_loop": (
+        "iter 7: loss 2.5, time 250.25ms, mfu 31.25%",
+        {"loss": 2.5, "step_seconds": 0.25025, "mfu": 0.3125},
+    ),
     "torchtune": (
         "Step 7 | loss:2.5 lr:2e-05 tokens_per_second_per_gpu:4512.25 grad_norm:1.5 peak_memory_active:40.5"
         " peak_memory_alloc:40.25 peak_memory_reserved:45.5",

@@ -6,9 +6,9 @@ import hashlib
 
 import pytest
 
+from receipts.ingest.evidence.frameworks.loops.log import reader
 from receipts.ingest.evidence.frameworks.modded_nanogpt.log import ModdedNanogpt
 from receipts.ingest.evidence.frameworks.modded_nanogpt.program import PrintedProgram
-from receipts.ingest.evidence.frameworks.nanogpt.log import PlainLoop
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 
@@ -103,7 +103,7 @@ def test_the_copy_of_the_source_at_the_head_is_no_step() -> None:
 def test_plain_loops_of_the_family_read_alike(
     text: str, step: int, seconds: float, rate: float | None, share: float | None
 ) -> None:
-    (found,) = scan([text.encode()], [PlainLoop])
+    (found,) = scan([text.encode()], [reader("pytorch_loop")])
     assert found.steps.get(step, "loss") == 3.21
     assert found.steps.get(step, "step_seconds") == pytest.approx(seconds)
     assert found.steps.get(step, "tokens_per_second") == rate
@@ -111,7 +111,7 @@ def test_plain_loops_of_the_family_read_alike(
 
 
 def test_lines_with_rates_but_no_step_are_no_loop() -> None:
-    assert scan([b"generated at tok/sec: 50.0\nstep 3 done, tok/sec: 1.0\n"], [PlainLoop]) == []
+    assert scan([b"generated at tok/sec: 50.0\nstep 3 done, tok/sec: 1.0\n"], [reader("pytorch_loop")]) == []
 
 
 def test_a_fork_tells_its_batch_in_tokens() -> None:

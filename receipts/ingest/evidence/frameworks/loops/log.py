@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
@@ -15,7 +16,7 @@ from receipts.ingest.evidence.arguments import Settings
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.numbers import number as parse
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Form
+from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import STEP, RecordReader
 
 _CELL: Final = rf"(?<![\w/.(-])(?P<label>[A-Za-z][\w/.-]{{0,80}})['\"]?(?: ?[:=] ?| )['\"]?(?P<word>{FIGURE})"
@@ -27,12 +28,28 @@ class LoopLog(RecordReader):
     """Reads the lines of one loop. ``mean``: its figures are means over the steps since the last record.
 
     ``window``: they are means over so many steps, whichever a record names. ``memory`` is the line that says, beside
-    the steps, what a chip needed at most.
+    the steps, what a chip needed at most. ``starts_fresh``: its first record is a process's first.
+    ``remarks`` are what contradicts the figures of a record that is like a pattern.
     """
 
     mean: ClassVar[bool]
     window: ClassVar[int]
     memory: ClassVar[re.Pattern[str] | None]
+    starts_fresh: ClassVar[bool]
+    remarks: ClassVar[Mapping[str, str]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fresh = self.starts_fresh
+        self._remarked: set[str] = set()
+
+    def rows(self, rows: RecordRows) -> None:
+        """Take records, with what is to be said of the first one."""
+        for pattern, text in self.remarks.items():
+            if pattern not in self._remarked and re.search(pattern, rows.text):
+                self._remarked.add(pattern)
+                self.reading.remark("contradiction", text, rows.lines[0])
+        self.put(rows)
 
     def other(self, text: str, number: int) -> None:
         """Take the line of memory; without a step the reading is none, and nor is it."""
@@ -116,6 +133,8 @@ def reader(name: str) -> type[LoopLog]:
         "needs": frozenset(record.get("needs", ("loss",))),
         "mean": record.get("mean", False),
         "window": record.get("window", 0),
+        "starts_fresh": record.get("starts", False),
+        "remarks": record.get("remarks", {}),
     }
     head = re.compile(record["head"])
     settings["memory"] = re.compile(record["memory"].replace("FIGURE", FIGURE)) if "memory" in record else None
@@ -123,8 +142,10 @@ def reader(name: str) -> type[LoopLog]:
         below = {"head": head, "metric": re.compile(record.get("metric", _METRIC)), "settings": Settings(name)}
         below["apart"] = record.get("apart", False)
         return type(name, (BlockLoop,), settings | below)
-    cells = re.compile(record.get("cells", _CELL).replace("FIGURE", FIGURE), re.IGNORECASE)
-    return type(name, (LoopLog,), settings | {"forms": (Form(head, (cells,)),)})
+    cells = record.get("cells", _CELL)
+    patterns = [cells] if isinstance(cells, str) else cells
+    compiled = tuple(re.compile(pattern.replace("FIGURE", FIGURE), re.IGNORECASE) for pattern in patterns)
+    return type(name, (LoopLog,), settings | {"forms": (Form(head, compiled),)})
 
 
 READERS = tuple(map(reader, vocabulary.loops()))

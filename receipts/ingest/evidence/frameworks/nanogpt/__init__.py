@@ -1,1 +1,0 @@
-"""Plain PyTorch loops of the nanoGPT family."""
