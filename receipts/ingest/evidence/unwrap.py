@@ -87,7 +87,7 @@ def _ways(lines: Sequence[str]) -> Iterator[list[_Join]]:
     if lines.count("") * _DOUBLE_SPACED > len(lines):
         yield [lambda line, after: None if after else ""]
     # One line that is printed again and again has one length, too.
-    lengths = Counter(length for line in set(lines) if (length := len(line)) >= _NARROWEST)
+    lengths = Counter(length for line in dict.fromkeys(lines) if (length := len(line)) >= _NARROWEST)
     if not lengths:
         return
     longest = max(lengths)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from receipts.ingest.evidence import read
+from receipts.ingest.evidence import read, unwrap
 from receipts.ingest.evidence.reading import Reading
 
 NANOTRON = """\
@@ -158,3 +160,9 @@ def test_a_warning_that_is_printed_again_and_again_is_no_line_that_goes_on(tmp_p
     )
     warned = "[rank3]:W0302 10:00:00.123 torch/distributed/run.py:793] Warning: something\n"
     assert said(tmp_path, "".join(f"{line}\n{warned}" for line in log)).counters == {"FusedAttention": 1}
+
+
+def test_of_widths_that_are_as_frequent_the_first_is_tried_whatever_the_hash_seed() -> None:
+    lines = [f"{n:03}{'x' * (60 + n % 40)}" for n in range(120)]
+    ways = next(unwrap._ways([*lines, "y" * 150]))  # readings show it of one hash seed in two
+    assert [cast("partial[str]", way).args[0] for way in ways] == [150, len(lines[0])]
