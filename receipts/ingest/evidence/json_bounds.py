@@ -7,6 +7,7 @@ file can drive to gigabytes.
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence.reader import FileReader
@@ -29,21 +30,32 @@ def json_document(source: Source, reading: Reading, what: str) -> list[Any] | di
 
 
 class JsonReader(FileReader):
-    """Reads a JSON document as a whole; ``what`` it is, for people."""
+    """Reads a JSON document as a whole; ``what`` it is, for people. An object of this form has all of ``marks``."""
 
     what: ClassVar[str]
+    marks: ClassVar[tuple[bytes, ...]] = ()
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        """Whether it begins as a JSON object, and every mark is in it."""
+        return head.lstrip(BOM_UTF8 + b" \t\r\n")[:1] == b"{" and all(mark in head for mark in cls.marks)
 
     def read(self, source: Source) -> list[Reading]:
         """One reading, if anything is known; a document that is broken or too large says so in a remark."""
         reading = Reading(self.source)
         document = json_document(source, reading, self.what)
-        if document is not None:
+        if isinstance(document, dict):
             self.take(reading, document)
+        elif document is not None:
+            self.listed(reading, document)
         return [reading] if reading.records or reading.remarks or reading.complete else []
 
-    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
-        """Put into the reading what the document says."""
+    def take(self, reading: Reading, document: dict[str, Any]) -> None:
+        """Put into the reading what the object says."""
         raise NotImplementedError
+
+    def listed(self, reading: Reading, rows: list[Any]) -> None:
+        """Put into the reading what a list says: nothing, of most forms."""
 
 
 MAX_DEPTH: Final = 256  # a trace nests six levels deep

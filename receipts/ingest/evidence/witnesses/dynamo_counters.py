@@ -78,10 +78,9 @@ class DynamoCountersReader(JsonReader):
     def claims(cls, head: bytes) -> bool:
         return _CLAIM.match(head) is not None
 
-    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
-        if isinstance(document, dict):
-            take_counters(reading, {str(name): _counts(group) for name, group in document.items()})
-            reading.complete = reading.records > 0
+    def take(self, reading: Reading, document: dict[str, Any]) -> None:
+        take_counters(reading, {str(name): _counts(group) for name, group in document.items()})
+        reading.complete = reading.records > 0
 
 
 def _counts(group: Any) -> dict[str, int]:

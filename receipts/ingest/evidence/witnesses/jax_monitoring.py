@@ -65,13 +65,16 @@ class JaxMonitoring(JsonReader):
         """A JSON document of events by JAX's names."""
         return bool(_HEAD.match(head)) and bool(_EVENT.search(head)) and b"traceEvents" not in head
 
-    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
-        """Count the events, listed or counted by name."""
+    def take(self, reading: Reading, document: dict[str, Any]) -> None:
+        """Take events that were counted by name."""
         events = _Events()
-        if isinstance(document, list):
-            _listed(document, events)
-        else:
-            _counted(document, events)
+        _counted(document, events)
+        _describe(events, reading)
+
+    def listed(self, reading: Reading, rows: list[Any]) -> None:
+        """Count the events of a list."""
+        events = _Events()
+        _listed(rows, events)
         _describe(events, reading)
 
 

@@ -6,16 +6,13 @@ or ``matrix_types`` counts the types of all multiplications. The loops under ``b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from typing import Any, Final, TypeGuard
+from typing import Any, TypeGuard
 
 from receipts.ingest.evidence.json_bounds import JsonReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
 from receipts.receipt.dtypes import dtype
-
-_PRODUCER: Final = re.compile(rb'"producer"\s*:\s*"torch\.profiler"')
 
 
 class OperatorSumsReader(JsonReader):
@@ -23,16 +20,10 @@ class OperatorSumsReader(JsonReader):
 
     source = "torch-profiler"
     what = "sums of operators"
+    marks = (b'"operators"', b'"producer"', b'"torch.profiler"')
 
-    @classmethod
-    def claims(cls, head: bytes) -> bool:
-        """Operators, and the profiler that counted them."""
-        return head.lstrip()[:1] == b"{" and b'"operators"' in head and _PRODUCER.search(head) is not None
-
-    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
+    def take(self, reading: Reading, document: dict[str, Any]) -> None:
         """Operators with the type of their first input; a multiplication's, where it is known, says what ran."""
-        if not isinstance(document, dict):
-            return
         histogram = Histogram()
         for name, entry in _entries(document, "operators"):
             count, types = (entry.get("count"), entry.get("types")) if isinstance(entry, dict) else (entry, None)

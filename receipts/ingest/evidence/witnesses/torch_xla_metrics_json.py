@@ -36,14 +36,21 @@ class TorchXlaMetricsJson(JsonReader):
         """Counters by torch_xla's own names, or a list of operators."""
         return bool(_OPERATORS.match(head)) or bool(_COUNTERS.match(head) and _KNOWN.search(head))
 
-    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
-        """Counters, timers, or operators by name."""
-        if isinstance(document, list):
-            _operators(document, reading)
-        else:
-            table = _table(document)
-            reading.records = len(table.counters) + len(table.samples)
-            describe(table, reading, 0)
+    def take(self, reading: Reading, document: dict[str, Any]) -> None:
+        """Counters and timers."""
+        table = _table(document)
+        reading.records = len(table.counters) + len(table.samples)
+        describe(table, reading, 0)
+
+    def listed(self, reading: Reading, rows: list[Any]) -> None:
+        """Operators without counts: each fell back at least once. Host reads are among them."""
+        names = [name for name in rows[:10_000] if isinstance(name, str) and name.startswith("aten::")]
+        reading.records = len(names)
+        reading.counters = dict.fromkeys(names, 1)
+        reading.fallbacks = {name: 1 for name in names if name != HOST_READ} or None
+        reading.remark("note", "operators without counts: each was executed on the host at least once")
+        if names:
+            reading.see("framework", "torch-xla", "kernels")
 
 
 def _table(document: Mapping[str, Any]) -> MetricsReport:
@@ -78,17 +85,6 @@ def _metric(metric: Any) -> tuple[int | None, float | None]:
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
-
-
-def _operators(rows: list[Any], reading: Reading) -> None:
-    """The list has names and no counts: each operator fell back at least once. It has host reads among them."""
-    names = [name for name in rows[:10_000] if isinstance(name, str) and name.startswith("aten::")]
-    reading.records = len(names)
-    reading.counters = dict.fromkeys(names, 1)
-    reading.fallbacks = {name: 1 for name in names if name != HOST_READ} or None
-    reading.remark("note", "operators without counts: each was executed on the host at least once")
-    if names:
-        reading.see("framework", "torch-xla", "kernels")
 
 
 READERS = (TorchXlaMetricsJson,)

@@ -34,11 +34,11 @@ class DeepSpeedSettings(JsonReader):
     @classmethod
     def claims(cls, head: bytes) -> bool:
         """Whether it is a JSON object with a batch size by DeepSpeed's name, and another of its keys."""
-        named = any(f'"{name}"'.encode() in head for name in _BATCH)
-        return head.lstrip()[:1] == b"{" and named and any(f'"{name}"'.encode() in head for name in _OTHERS)
+        named = (any(f'"{name}"'.encode() in head for name in names) for names in (_BATCH, _OTHERS))
+        return super().claims(head) and all(named)
 
-    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
-        """What the configuration states; nothing where a log's lines merely begin like an object."""
+    def take(self, reading: Reading, document: dict[str, Any]) -> None:
+        """What the configuration states, or one within it."""
         if (settings := _configuration(document)) is not None:
             config = DeepSpeedConfig(reading)
             config.settings(settings, 0)

@@ -34,21 +34,14 @@ class Golden(JsonReader):
 
     source: ClassVar[str] = "megatron-golden"
     what: ClassVar[str] = "golden values"
+    # Each metric has its interval of steps.
+    marks = (b'"step_interval"', b'"end_step"')
 
-    @classmethod
-    def claims(cls, head: bytes) -> bool:
-        """Whether a JSON object of metrics begins here, each with its interval of steps."""
-        return head.lstrip()[:1] == b"{" and b'"step_interval"' in head and b'"end_step"' in head
-
-    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
+    def take(self, reading: Reading, document: dict[str, Any]) -> None:
         """Steps, memory and the mean time of all metrics."""
-        if isinstance(document, dict):
-            self._metrics(reading, document)
-            reading.complete = True
-
-    def _metrics(self, reading: Reading, metrics: dict[str, Any]) -> None:
+        reading.complete = True
         losses: list[float] = []
-        for metric, block in metrics.items():
+        for metric, block in document.items():
             name = _METRICS.get(metric)
             for step, figure in _values(block):
                 if name is None or (math.isnan(figure) and name != "loss"):
@@ -56,8 +49,8 @@ class Golden(JsonReader):
                 losses += [figure] if name == "loss" else []
                 reading.steps.add(step, {name: figure})
         reading.records = len(reading.steps)
-        _memory(reading, metrics)
-        average = metrics.get(_AVERAGE)
+        _memory(reading, document)
+        average = document.get(_AVERAGE)
         if isinstance(average, float) and average > 0:
             text = f"{_AVERAGE} {average}"
             reading.state("measurement.stated.step_seconds", average, text, record=_AVERAGE)

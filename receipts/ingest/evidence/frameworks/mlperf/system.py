@@ -103,18 +103,9 @@ class MlperfSystem(JsonReader):
 
     source: ClassVar[str] = "mlperf-system"
     what: ClassVar[str] = "a system description"
+    marks = (b'"accelerator_model_name"', b'"accelerators_per_node"')
 
-    @classmethod
-    def claims(cls, head: bytes) -> bool:
-        """Whether it is one JSON object with the two names that each description has."""
-        return (
-            head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-            and b'"accelerator_model_name"' in head
-            and b'"accelerators_per_node"' in head
-        )
-
-    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
+    def take(self, reading: Reading, document: dict[str, Any]) -> None:
         """The hardware and the software that it names."""
-        if isinstance(document, dict):
-            reading.records = 1
-            describe(reading, document)
+        reading.records = 1
+        describe(reading, document)

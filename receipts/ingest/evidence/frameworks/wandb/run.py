@@ -145,18 +145,10 @@ class Metadata(JsonReader):
 
     source: ClassVar[str] = "wandb"
     what: ClassVar[str] = "the metadata of a run"
+    marks = (b'"executable"', b'"program"', b'"python"')
 
-    @classmethod
-    def claims(cls, head: bytes) -> bool:
-        """Whether the keys of a run's metadata are there."""
-        return (
-            head.lstrip().startswith(b"{") and b'"executable"' in head and b'"program"' in head and b'"python"' in head
-        )
-
-    def take(self, reading: Reading, document: list[Any] | dict[str, Any]) -> None:
+    def take(self, reading: Reading, document: dict[str, Any]) -> None:
         """When it began, on what."""
-        if not isinstance(document, dict):
-            return
         reading.records = 1
         _machine(
             reading,
