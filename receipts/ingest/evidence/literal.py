@@ -12,6 +12,7 @@ from typing import Any, Final
 
 MAX_DEPTH: Final = 40
 MAX_ITEMS: Final = 50_000
+MAX_LINE: Final = 1 << 16
 _TOKEN = re.compile(
     r"""(?P<mark>[{}\[\](),:])
     |(?P<string>[bruf]{0,2}(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))
@@ -35,16 +36,6 @@ def literal(text: str, start: int = 0) -> Any:
     return _Literal(text, start).value()
 
 
-def ends_at(text: str) -> int | None:
-    """Where the bracket that the text begins with is closed, the place behind it; None where it goes on below."""
-    depth = 0
-    for match in _TOKEN.finditer(text):
-        depth += (match["mark"] in _CLOSERS) - (match["mark"] in ("}", "]", ")"))
-        if depth <= 0:
-            return match.end()
-    return None
-
-
 def balanced(text: str) -> int:
     """How many braces stay open after ``text``, those in quotes aside; what opened on a line that goes on below."""
     depth = 0
@@ -60,7 +51,7 @@ class Brackets:
     """The lines of one printed object, until its braces close; true while one is open. It began on ``line``."""
 
     def __init__(self, most: int) -> None:
-        self.line = self._depth = 0
+        self.line = self._depth = self._pieces = 0
         self._most = most
         self._lines: list[str] = []
 
@@ -69,14 +60,21 @@ class Brackets:
 
     def begin(self, text: str, line: int) -> bool:
         """Begin with the text from the first brace on; whether the object goes on below."""
-        self._lines, self.line, self._depth = [text], line, balanced(text)
+        self._lines, self.line, self._depth, self._pieces = [text], line, balanced(text), 1
         return self._depth > 0
 
     def more(self, text: str, *, glued: bool = False) -> bool:
         """Take one more line, or the rest of the one before (``glued``); whether the object goes on below it."""
-        self._lines.append(self._lines.pop() + text if glued else text)
-        self._depth += balanced(text)
-        return self._depth > 0 and len(self._lines) < self._most
+        before = self._lines.pop() if glued else ""
+        self._lines.append(before + text)
+        self._depth += balanced(before + text) - balanced(before)
+        self._pieces += 1
+        return self._depth > 0 and self._pieces < self._most and len(before + text) <= MAX_LINE
+
+    @property
+    def cut(self) -> bool:
+        """Whether its braces did not close."""
+        return self._depth > 0
 
     def take(self) -> str:
         """The object, closed where it was cut off; nothing where none is open, as none is afterwards."""

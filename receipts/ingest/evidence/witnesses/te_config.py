@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence.literal import ends_at, literal
+from receipts.ingest.evidence.literal import literal
 from receipts.ingest.evidence.reading import Reading
 
 _LEAVES: Final = {
@@ -26,17 +26,11 @@ _TOLD: Final = (
 )
 
 
-def state_config(reading: Reading, text: str, line: int, *, cut: bool = False) -> int | None:
-    """State the versions in a printed config; where it ends, or None where it goes on in the next line.
-
-    With ``cut`` the text is all there is, and its whole entries count.
-    """
-    stop = ends_at(text)
-    if stop is None and not cut:
-        return None
-    entries = _entries(text[:stop], cut=stop is None)
+def state_config(reading: Reading, text: str, line: int, *, cut: bool) -> None:
+    """State the versions in a printed config; of one that is cut its whole entries count."""
+    entries = _entries(text, cut=cut)
     if "attn_mask_type" not in entries and "qkv_dtype" not in entries and "transformer_engine_version" not in entries:
-        return stop
+        return
     reading.records += 1
     for key, leaf in _LEAVES.items():
         version = entries.get(key, "")
@@ -49,9 +43,8 @@ def state_config(reading: Reading, text: str, line: int, *, cut: bool = False) -
         reading.remark("note", f"selected for {summary}", line)
     if entries.get("fp8", "") == "True":
         reading.see("compute_dtype", "fp8", "intent", line)
-    if stop is None:
+    if cut:
         reading.remark("broken", "the printed config is cut; its whole entries were read", line)
-    return stop
 
 
 def _entries(text: str, *, cut: bool) -> dict[str, str]:

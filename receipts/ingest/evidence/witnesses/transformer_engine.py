@@ -13,6 +13,7 @@ from collections import Counter
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.literal import Brackets
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import AllocationFailure, Place, Reading
 from receipts.ingest.evidence.witnesses.te_config import state_config
@@ -21,7 +22,6 @@ from receipts.ingest.evidence.witnesses.te_prefix import is_quoted, is_source, r
 FUSED, FLASH, UNFUSED = "FusedAttention", "FlashAttention", "UnfusedDotProductAttention"
 PATHS: Final = {FUSED: "te_fused", FLASH: "te_flash", UNFUSED: "te_unfused"}
 MAX_REASONS: Final = 60
-MAX_CONFIG: Final = 1 << 16
 MAX_CONFIG_LINES: Final = 60
 MAX_RANKS: Final = 4096
 _SUB_BACKENDS: Final = {"0": "F16_max512_seqlen", "1": "F16_arbitrary_seqlen", "2": "FP8"}
@@ -72,31 +72,29 @@ class TransformerEngineReader(LineReader):
         self._details: dict[str, int] = {}
         self._reasons: dict[str, tuple[int, int]] = {}
         self._notes: dict[str, tuple[int, int]] = {}
-        self._config = ""
-        self._config_line = 0
-        self._config_lines = 0
+        self._config = Brackets(MAX_CONFIG_LINES)
         self._choices: list[tuple[str, int | None, str]] = []
 
     def line(self, text: str, number: int) -> bool:
         if self._config:
             if not _begins_record(text):
-                return self._more_config(text, number)
-            self._end_config()
+                return self._config.more(text, glued=True) or self._configured(text, number)
+            self._configured("", number)
         if self._choices and (times := repeated_before(text)) is not None:
             for name, rank, kind in self._choices:
                 self._counts[name, rank][kind] += times - 1
         self._choices = []
         begin = text.find(_CONFIG)
         if begin >= 0 and not is_source(text, begin):
-            self._config_line, self._config_lines = number, 0
-            return self._more_config(text[begin + len(_CONFIG) - 1 :], number)
+            goes_on = self._config.begin(text[begin + len(_CONFIG) - 1 :], number)
+            return goes_on or self._configured(text, number)
         self._selections(text, number)
         self._remarks(text, number)
         return bool(self._choices)
 
     def finish(self) -> Reading | None:
         if self._config:
-            self._end_config()
+            self._configured("", 0)
         reading = self.reading
         for (name, rank), kinds in self._counts.items():
             # One selection is told at level 2 and again at level 1.
@@ -222,29 +220,14 @@ class TransformerEngineReader(LineReader):
             table[text] = (times, number)
         self.reading.records += 1
 
-    def _more_config(self, text: str, number: int) -> bool:
-        self._config += text
-        self._config_lines += 1
-        whole = state_config(self.reading, self._config[:MAX_CONFIG], self._config_line)
-        if whole is not None:
-            self._config = ""
-            self._rest(text, number)
-            return bool(self._choices)
-        if len(self._config) > MAX_CONFIG or self._config_lines > MAX_CONFIG_LINES:
-            self._end_config()
-            return False
-        return True
-
-    def _rest(self, text: str, number: int) -> None:
-        """What is glued behind the dict on its last line."""
-        rest = text.rpartition("}")[2]
+    def _configured(self, text: str, number: int) -> bool:
+        """Take the config, and what is glued behind it on its last line; whether that may go on below."""
+        state_config(self.reading, self._config.take(), self._config.line, cut=self._config.cut)
+        rest = text.rpartition("}")[2] if not self._config.cut else ""
         if rest.strip():
             self._selections(rest, number)
             self._remarks(rest, number)
-
-    def _end_config(self) -> None:
-        state_config(self.reading, self._config[:MAX_CONFIG], self._config_line, cut=True)
-        self._config = ""
+        return bool(self._choices)
 
 
 def _begins_record(text: str) -> bool:
