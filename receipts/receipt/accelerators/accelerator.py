@@ -41,8 +41,9 @@ class Accelerator:
     `names` are the words by which free text names it, and `not_with` words that make it another product (a
     PCIe form, a MIG slice). `devices_per_chip` is how many devices the runtime shows for a chip.
     `best_matmul_fraction` is the share of the dense peak that the chip's own best dense matmul reaches, by
-    type, where it was measured. An empty `memory_limits` means not known, never "anything else is wrong".
-    `no_peak` says why bf16 has no peak.
+    type, where it was measured. `joined` is the most chips that its fast fabric joins where that ends at the
+    host; None where it joins hosts (ICI), or nobody declares it. An empty `memory_limits` means not known,
+    never "anything else is wrong". `no_peak` says why bf16 has no peak.
     """
 
     key: str
@@ -56,6 +57,7 @@ class Accelerator:
     memory_limits: tuple[MemoryLimit, ...] = ()
     bandwidth_bytes_per_second: float | None = None
     fabric: str = ""
+    joined: int | None = None
     native_fp8: bool = False
     devices_per_chip: int = 1
     not_with: tuple[str, ...] = ()

@@ -5,7 +5,8 @@ GB".
 
 bf16 and FP8 peaks stand in the tables of torchtitan and of NVIDIA's own benchmarking recipes. The rest are
 the datasheets' figures as secondary pages quote them, halved where the sheet counts sparsity; check them
-against the sheet before they carry a claim.
+against the sheet before they carry a claim. NVSwitch joins the eight GPUs of an HGX board; products whose
+NVLink leaves the host (GB200 NVL72) are other accelerators.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ H200_SXM = Accelerator(
     ),
     bandwidth_bytes_per_second=4.8e12,
     fabric="NVLink 4, 900 GB/s a GPU",
+    joined=8,
     native_fp8=True,
 )
 
@@ -70,6 +72,7 @@ H100_SXM = Accelerator(
     ),
     bandwidth_bytes_per_second=3.35e12,
     fabric="NVLink 4, 900 GB/s a GPU",
+    joined=8,
     native_fp8=True,
 )
 
@@ -109,6 +112,7 @@ B200 = Accelerator(
     ),
     bandwidth_bytes_per_second=8e12,
     fabric="NVLink 5, 1800 GB/s a GPU",
+    joined=8,
     native_fp8=True,
 )
 
@@ -125,6 +129,7 @@ GB10 = Accelerator(
     hbm_bytes=128 * GIB,
     bandwidth_bytes_per_second=273e9,
     fabric="2 x ConnectX-7, 200 Gbit/s each",
+    joined=1,
     native_fp8=True,
     no_peak="NVIDIA publishes FP32 and FP4 with sparsity only; a dense bf16 or FP8 figure would be a guess",
 )
