@@ -66,7 +66,7 @@ def command(
     launches of one configuration.
     """
     from receipts.publish.fit import page
-    from receipts.questions.fit import estimate
+    from receipts.questions.fit import estimate, with_shrinks
     from receipts.questions.fit.data import as_data
 
     if oom is not None and not aot:
@@ -80,7 +80,10 @@ def command(
     lanes = session.rulebook.lanes
     plans = [named_plan(session, word) for word in (plan, other) if word is not None]
     known = _calibrations(session, plans) if calibrate else {}
-    estimates = [estimate(item, lane := lanes.of(item.receipt.run.lane), known.get(lane.name)) for item in plans]
+    estimates = [
+        with_shrinks(estimate(item, lane := lanes.of(item.receipt.run.lane), known.get(lane.name)), item, lane)
+        for item in plans
+    ]
     answer = _compile(plans[0], lanes.of(estimates[0].lane), estimates[0]) if aot else None
     if oom is not None and answer is not None and answer.failure is not None:
         _write_refusal(oom, plans[0], estimates[0], answer)

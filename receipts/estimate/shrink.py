@@ -1,8 +1,8 @@
-"""What shrinks it: one change of one axis at a time, and what the peak would be then."""
+"""What shrinks it: one change of one axis, or two together, and what the peak would be then."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from receipts.estimate.estimate import fullest
@@ -13,20 +13,41 @@ from receipts.receipt.alphabets import BlockKind
 
 @dataclass(frozen=True, slots=True)
 class Shrink:
-    """One change of the receipt's path ``axis``. ``total``: estimated bytes with it; ``saved``: what it takes off."""
+    """One change of the receipt's path ``axis``. ``total``: estimated bytes with it; ``saved``: what it takes off.
+
+    Two changes together have both paths, and both changes, joined by " + ".
+    """
 
     axis: str
     change: str
     total: float
     saved: float
 
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The paths that change."""
+        return tuple(self.axis.split(" + "))
+
 
 def shrinks(setup: Setup) -> tuple[Shrink, ...]:
     """Changes that lower the estimate, the largest saving first; one axis each, on the same chips."""
+    return _ordered(setup, _others(setup))
+
+
+def pairs(setup: Setup) -> tuple[Shrink, ...]:
+    """Changes of two axes together, as `shrinks` orders them: what is left to try where no single change suffices."""
+    both_by_changes = {
+        frozenset(((axis, change), (second, further))): (f"{axis} + {second}", f"{change} + {further}", both)
+        for axis, change, one in _others(setup)
+        for second, further, both in _others(one)
+        if axis != second
+    }
+    return _ordered(setup, both_by_changes.values())
+
+
+def _ordered(setup: Setup, others: Iterable[tuple[str, str, Setup]]) -> tuple[Shrink, ...]:
     now = fullest(setup).total
-    shrunk = [
-        Shrink(axis, change, total := fullest(other).total, now - total) for axis, change, other in _others(setup)
-    ]
+    shrunk = [Shrink(axis, change, total := fullest(other).total, now - total) for axis, change, other in others]
     return tuple(sorted((item for item in shrunk if item.saved > 0), key=lambda item: -item.saved))
 
 

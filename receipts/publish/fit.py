@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from receipts.questions.fit.compiled import CompilerAnswer
 
 _ORDER = {name: index for index, name in enumerate(Name)}
-_MOST = 8  # changes that are shown; --json has them all
+_MOST, _MOST_PAIRS = 8, 4  # changes that are shown; --json has them all
 _MOST_OF_MESSAGE = 600
 
 
@@ -137,7 +137,7 @@ def _shrinks(item: MemoryEstimate) -> Section:
             *(each.axis, each.change, f"−{amount(each.saved, total)}"),
             *(amount(each.total, total), _fits(item, each.total)),
         )
-        for each in item.shrinks[:_MOST]
+        for each in (*item.shrinks[:_MOST], *item.pairs[:_MOST_PAIRS])
     )
     table = table_of("", "axis | change | #saves | #then | fits", rows, empty="no single change does")
     return Section("shrinks", "What shrinks it", tables=(table,))

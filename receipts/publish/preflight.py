@@ -28,8 +28,10 @@ def page(plan: Parsed, answer: PreflightAnswer, rung: Rung | None, written: str 
         sections.append(Section("known", "Known launch", tables=(named_rows(_evidence(answer.by, answer)),)))
     if rung is not None:
         title = "Next rung" if answer.status != "unknown" else "Next rung, should it fail"
-        note = f"written to {written}" if written else "write it with: --next FILE"
-        table = named_rows(_rung(rung), (note,) if rung.plan is not None else ())
+        notes = [f"written to {written}" if written else "write it with: --next FILE"] * (rung.plan is not None)
+        if answer.status in ("failed", "predicted"):
+            notes.append("recompute and other axes off the ladder, alone and in pairs: receipts fit PLAN")
+        table = named_rows(_rung(rung), tuple(notes))
         sections.append(Section("next", title, tables=(table,)))
     facts = (("plan", (f"{plan.name} · lane {plan.receipt.run.lane}",)), ("signature", (answer.signature[:16],)))
     headline = (Mark(*STATES[answer.status]), f": {answer.why}")

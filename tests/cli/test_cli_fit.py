@@ -17,7 +17,7 @@ from receipts.axes.signature import sign
 from receipts.estimate.aot import CompiledStep
 from receipts.estimate.surface import Name
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.fit import budget, calibrate, compared, estimate, measured
+from receipts.questions.fit import budget, calibrate, compared, estimate, measured, with_shrinks
 from receipts.questions.fit.calibrate import CalibrationPoint
 from receipts.questions.fit.compiled import ACCELERATOR, CompilerAnswer, oom_receipt
 from receipts.questions.plan import parse_plan, plan_of, write_plan
@@ -119,7 +119,7 @@ def test_a_long_sequence_is_offered_context_parallelism_at_the_bytes_of_that_pla
     lane, tree = LANES.of("tpu-maxtext"), json.loads(json.dumps(PLAN))
     tree["batch"] = {"micro_batch": 1, "global_batch": 4, "sequence_length": 65536, "accumulation": 1}
     long = plan_of(tree, "long")
-    now = estimate(long, lane)
+    now = with_shrinks(estimate(long, lane), long, lane)
     assert now.dominant is not None
     assert now.dominant.name is Name.ACTIVATIONS
     offered = {item.axis: item for item in now.shrinks}["parallelism.context"]
@@ -128,7 +128,21 @@ def test_a_long_sequence_is_offered_context_parallelism_at_the_bytes_of_that_pla
     assert made.stated["parallelism.shard"] == 2
     assert estimate(made, lane).total_bytes == pytest.approx(offered.total)
     without = replace(lane, not_applicable={"parallelism.context": "not on this lane"})
-    assert "parallelism.context" not in {item.axis for item in estimate(long, without).shrinks}
+    assert "parallelism.context" not in {item.axis for item in with_shrinks(now, long, without).shrinks}
+
+
+def test_where_no_single_change_fits_pairs_that_do_are_offered(shell: Shell) -> None:
+    path = plan(shell.folder, batch__micro_batch=96, batch__global_batch=384)
+    first = shell("fit", path, "--json").json["estimates"][0]
+    assert all(item["total_bytes"] > first["budget_bytes"] for item in first["shrinks"])
+    assert first["pairs"]
+    assert all(item["total_bytes"] <= first["budget_bytes"] for item in first["pairs"])
+    pairs = {item["axis"]: item["change"] for item in first["pairs"]}
+    assert pairs["numerics.recompute + batch.micro_batch"] == "full + 96 → 48"
+    assert "batch.sequence_length" not in first["pairs"][0]["axis"], "pairs that keep the question come first"
+    assert " + " in shell("fit", path).out
+    alone = shell("fit", plan(shell.folder, batch__micro_batch=4, batch__global_batch=16), "--json").json
+    assert alone["estimates"][0]["pairs"] == [], "one change suffices, or none is needed"
 
 
 def test_too_little_stated_ends_with_3_and_names_what_is_missing(shell: Shell) -> None:

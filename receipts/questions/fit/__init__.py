@@ -22,6 +22,7 @@ from receipts.questions.fit.estimate import (
     point_of,
     predicted,
     setup_of,
+    with_shrinks,
 )
 
 __all__ = [
@@ -43,4 +44,5 @@ __all__ = [
     "point_of",
     "predicted",
     "setup_of",
+    "with_shrinks",
 ]

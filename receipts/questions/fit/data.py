@@ -53,8 +53,11 @@ def _data(item: MemoryEstimate, *, calibrated: bool) -> dict[str, Any]:
             for each in item.families
         ],
         "routing_block": item.routing and asdict(item.routing),
-        "shrinks": [{"axis": each.axis, "change": each.change, "saves_bytes": each.saved, "total_bytes": each.total}
-                    for each in item.shrinks],
+        **{
+            name: [{"axis": each.axis, "change": each.change, "saves_bytes": each.saved, "total_bytes": each.total}
+                   for each in changes]
+            for name, changes in (("shrinks", item.shrinks), ("pairs", item.pairs))
+        },
         "missing": list(item.missing),
         "assumed": [each._asdict() for each in item.assumed],
         "uncounted": list(item.uncounted),

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from receipts.axes.lane import Lane
+from receipts.axes.signature import SEQUENCE_LENGTH
 from receipts.estimate.breakdown import ParameterFamily, parameter_families, routing_block
 from receipts.estimate.estimate import fullest, least
 from receipts.estimate.inputs import Assumed
 from receipts.estimate.resolve import Circumstances, resolve
 from receipts.estimate.routing import RoutingScratch
 from receipts.estimate.setup import Setup
-from receipts.estimate.shrink import Shrink, shrinks
+from receipts.estimate.shrink import Shrink, pairs, shrinks
 from receipts.estimate.surface import OUTSIDE, Name, Surface
 from receipts.questions.fit.calibrate import Calibration, CalibrationPoint, calibrate
 from receipts.receipt import Parsed
@@ -75,6 +76,7 @@ class MemoryEstimate:
     uncounted: tuple[str, ...] = ()
     measured: Measured | None = None
     shrinks: tuple[Shrink, ...] = ()
+    pairs: tuple[Shrink, ...] = ()
     families: tuple[ParameterFamily, ...] = ()
     routing: RoutingScratch | None = None
     calibration: Calibration | None = None
@@ -145,7 +147,7 @@ def setup_of(parsed: Parsed, lane: Lane) -> Setup | None:
 
 
 def estimate(parsed: Parsed, lane: Lane, calibration: Calibration | None = None) -> MemoryEstimate:
-    """The estimate of a receipt or a plan. Nothing is measured and nothing is read but the receipt and the lane."""
+    """The estimate of a receipt or a plan, without what shrinks it. Nothing is read but the receipt and the lane."""
     inputs = resolve(parsed.stated, circumstances(lane))
     result = MemoryEstimate(
         name=parsed.name,
@@ -175,10 +177,24 @@ def estimate(parsed: Parsed, lane: Lane, calibration: Calibration | None = None)
         stage=stage.stage,
         stages=inputs.setup.layout.pipeline,
         moment=stage.peak,
-        shrinks=tuple(item for item in shrinks(inputs.setup) if lane.applies(item.axis)),
         families=parameter_families(inputs.setup, stage.stage),
         routing=routing_block(inputs.setup, stage.stage),
     )
+
+
+def with_shrinks(item: MemoryEstimate, parsed: Parsed, lane: Lane) -> MemoryEstimate:
+    """The estimate with what shrinks it: single changes, and pairs that fit where no single one does.
+
+    Pairs that keep the sequence length come first: the others change what is asked.
+    """
+    setup, budget_bytes = setup_of(parsed, lane), item.budget_bytes
+    if setup is None:
+        return item
+    single = tuple(each for each in shrinks(setup) if lane.applies(each.axis))
+    over = budget_bytes is not None and min((item.total_bytes or 0.0, *(one.total for one in single))) > budget_bytes
+    both = pairs(setup) if over else ()
+    fitting = (each for each in both if each.total <= (budget_bytes or 0) and all(map(lane.applies, each.axes)))
+    return replace(item, shrinks=single, pairs=tuple(sorted(fitting, key=lambda each: SEQUENCE_LENGTH in each.axes)))
 
 
 def budget(stated: Mapping[str, Any], lane: Lane) -> Budget | None:
