@@ -94,3 +94,38 @@ def test_a_paragraph_without_a_full_stop_is_looked_at_near_each_number() -> None
     start, end = sentence_at(text, 100_000)
     assert start <= 100_000 < end <= start + 2_000
     assert sentence_at("One. Two 12 tok/s. Three.", 10) == (5, 18)
+
+
+NAMED = (
+    "Our TPU runs beat the H200 in MFU, 52 % to 48 %.",
+    "MaxText reaches 52 % MFU, ahead of Megatron with 48 %.",
+    "We get 52 % of peak on v6e and only 48 % on H200.",
+    "The v6e has 1.2x the MFU of the H200.",
+    "With 52 % MFU, MaxText outperforms Megatron.",
+    "Megatron beats FSDP2 on H200, 46 % to 41 % MFU.",
+)
+NOT_RANKED = (
+    "Our H200 runs reach 48 % MFU. The TPU runs reach 52 % MFU.",
+    "TPU runs reach 52 % MFU, up from 48 % a week ago, while the H200 lane is being rebuilt.",
+    "On H200, Megatron beats last week's run, 46 % to 44 % MFU.",
+    "H200 gives 48 % MFU, TPU is only supported by MaxText.",
+    "torch 2.9 on TPU beats torch 2.8, 52 % to 48 % MFU.",
+    "Our TPU runs beat the H200, 52,000 tok/s to 48,000 tok/s.",
+    "<!-- receipts: ignore quoted to show what not to do -->\nOur TPU runs beat the H200 in MFU, 52 % to 48 %.",
+)
+
+
+@pytest.mark.parametrize("text", NAMED)
+def test_lanes_that_words_rank_are_refused_without_a_link(
+    world: World, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, codes = world.lint(text, capsys)
+    assert (code, codes[-1]) == (1, "K109")
+    assert "K109" not in codes[:-1], "once for each order"
+
+
+@pytest.mark.parametrize("text", NOT_RANKED)
+def test_names_of_two_lanes_alone_rank_nothing(world: World, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, codes = world.lint(text, capsys)
+    assert code == 0
+    assert "K109" not in codes

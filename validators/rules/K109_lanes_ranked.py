@@ -5,7 +5,8 @@ overlap policy. A dense Megatron lane with Transformer Engine kernels, an FSDP2 
 are three experiments, even if all three print a share of a peak. One column of such shares is read as a ranking.
 
 *Rejected.* A table has 46 % MFU of `tpu-maxtext` above 41 % MFU of `nvidia-megatron`; each number holds. "MaxText beats
-Megatron, 46 % to 41 % MFU." A factor of MFU between receipts of two lanes.
+Megatron, 46 % to 41 % MFU." The same of TPU and H200, with or without links. A factor of MFU between receipts of two
+lanes.
 
 *Accepted.* MFU of one lane, in whatever order. MFU of two lanes, each in its own table or section, or in sentences that
 compare nothing. Tokens a second of two lanes: rates state their unit, and other rules hold them.

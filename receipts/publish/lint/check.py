@@ -14,6 +14,7 @@ from receipts.metrics import Metric
 from receipts.publish.lint.agreement import agrees
 from receipts.publish.lint.expect import readings
 from receipts.publish.lint.page import PageRemark
+from receipts.publish.lint.ranking import LaneWords
 from receipts.publish.lint.recipes import disagreeing
 from receipts.publish.lint.statement import UNREAD, Statement
 from receipts.receipt import Parsed
@@ -94,7 +95,7 @@ class Checker:
                 "refuted", f"{what} ({figure.file})", "quote the recipe, or link to another", "overstated"
             )
         if link is None:
-            return self._offense(item, "unreceipted") or LintResult("ignored", item.ignored)
+            return self._offense(item, "unreceipted", "W") or LintResult("ignored", item.ignored)
         if link.problem:
             return LintResult("refuted", f"{link.target} cannot be read", link.problem, "no_receipt")
         if link.claim:
@@ -116,20 +117,21 @@ class Checker:
     def _across_lanes(self, item: Statement) -> LintResult | None:
         """A refusal of a number that the page ranks beside one of another lane; None where it does not."""
         receipts = [self._receipts[word] for word in item.link.receipts if word in self._receipts] if item.link else []
-        if not receipts:
+        named = self._lane_words.apart(item.about) if item.about and not receipts else ()
+        if not receipts and not named:
             return None
         lanes = [parsed.receipt.run.lane for parsed in receipts]
         ranked = self._ranked.setdefault((item.file, item.order), set()) if item.order else set()
         ranked.update(lanes[-1:] if item.kind == "reading" else lanes)
-        return self._offense(item, "refuted", tuple(sorted(ranked)))
+        return self._offense(item, "refuted", "E", named or tuple(sorted(ranked)))
 
-    def _offense(self, item: Statement, state: State, lanes: tuple[str, ...] = ()) -> LintResult | None:
-        """What a rule on statements finds, of one that is ranked among ``lanes``; None where none does."""
+    def _offense(self, item: Statement, state: State, level: str, lanes: tuple[str, ...] = ()) -> LintResult | None:
+        """What a rule of that level finds of a statement that is ranked among ``lanes``; None where none does."""
         from receipts.judging.judge import judge_claim
 
         named = (item.link.receipts, item.link.claim) if item.link else ((), "")
         case = StatementCase(item.text, item.place, *named, item.ignored, item.metric, lanes)
-        finding = next(iter(judge_claim(case, self._rulebook.rules)), None)
+        finding = next((one for one in judge_claim(case, self._rulebook.rules) if one.level == level), None)
         return LintResult(state, finding.found, finding.do, finding.code) if finding is not None else None
 
     def _receipt(self, word: str) -> Parsed:
@@ -233,6 +235,11 @@ class Checker:
         if key not in self._compared_before:
             self._compared_before[key] = self._comparisons.compare([a], [b], metric.name)
         return self._compared_before[key]
+
+    @cached_property
+    def _lane_words(self) -> LaneWords:
+        lanes = self._rulebook.lanes
+        return LaneWords(lanes.get(name) for name in lanes.names())
 
     @cached_property
     def _comparisons(self) -> Comparisons:

@@ -165,7 +165,7 @@ DOWN = re.compile(
     re.IGNORECASE,
 )
 EQUAL = re.compile(r"\b(?:unchanged|same|flat|equal|within|neutral|identical|no slower|par)\b", re.IGNORECASE)
-_BOUNDARY = re.compile(
+BOUNDARY = re.compile(
     r"[;:()—,]|\s–\s|\b(?:but|while|whereas|and|which|because|although|though|yet|so)\b", re.IGNORECASE
 )
 _FAR = 10_000
@@ -198,7 +198,7 @@ class Sentence:
         if high <= low:
             return 0
         if self._boundaries is None:
-            self._boundaries = [match.start() for match in _BOUNDARY.finditer(self.text)]
+            self._boundaries = [match.start() for match in BOUNDARY.finditer(self.text)]
         crossed = bisect_left(self._boundaries, high) - bisect_left(self._boundaries, low)
         # A word that follows its number stands closer to it than one before: `13 % faster`.
         follows = 0 if other[0] >= end else 3

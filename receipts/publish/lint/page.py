@@ -12,7 +12,7 @@ from receipts.publish.lint.blocks import TextBlock, blocks, definitions
 from receipts.publish.lint.cues import Sentence, nearest
 from receipts.publish.lint.inline import Text, read
 from receipts.publish.lint.prose import statements
-from receipts.publish.lint.ranking import RankedOrder
+from receipts.publish.lint.ranking import UNRANKED, NumberOrder, RankedOrder
 from receipts.publish.lint.rates import rate_metric
 from receipts.publish.lint.reading import reading, stated
 from receipts.publish.lint.relative import of_ratio
@@ -43,7 +43,7 @@ class _Found:
     text: Text
     link: NamedReceipt | None = None
     cell: int = 0
-    order: str = ""
+    order: NumberOrder = UNRANKED
 
 
 def page(open_lines: Callable[[], Iterable[str]], file: str) -> Iterator[Statement | PageRemark]:
@@ -173,5 +173,6 @@ def _placed(item: _Found, block: TextBlock, file: str, ignores: dict[int, str]) 
         text=item.text.text[draft.start : draft.end].strip(),
         link=item.link,
         ignored=ignores.get(line, ignores.get(0, "")),
-        order=item.order,
+        order=item.order.name,
+        about=item.order.words,
     )

@@ -56,6 +56,7 @@ class Statement(StatementDraft):
     """One performance statement with its place: ``line`` and ``column`` count from 1, columns in characters.
 
     ``order`` names what it is ranked in (`receipts.publish.lint.ranking`); empty where nothing ranks it.
+    ``about`` are the words of that order, in prose.
     """
 
     file: str
@@ -67,6 +68,7 @@ class Statement(StatementDraft):
     link: NamedReceipt | None = None
     ignored: str = ""
     order: str = ""
+    about: str = field(default="", repr=False)
 
     @property
     def place(self) -> str:
