@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from receipts.estimate.inputs import EstimateInputs
 from receipts.estimate.setup import Architecture, Layer
+from receipts.estimate.unpriced import LATENT
 from receipts.estimate.weights import parameters_total
 from receipts.metrics.flops import Geometry, geometry_of
 from receipts.receipt.alphabets import ALPHABETS, ATTENDING, STATEFUL, BlockKind
@@ -150,7 +151,9 @@ def _uncounted(facts: EstimateInputs, kinds: set[BlockKind]) -> tuple[str, ...]:
     uncounted = []
     words = " ".join(facts.word(path) for path in ("model.attention_kinds", "path.intended.attention"))
     if BlockKind.SPARSE_ATTENTION in kinds or any(word in words for word in ("dsa", "sparse", "mla")):
-        uncounted.append("sparse or latent attention is counted as full attention; an indexer's scores are not counted")
+        cache = "" if all(facts.word(path).isdigit() for path in LATENT) else " and its cache"
+        what = f"sparse or latent attention{cache} is counted as full attention"
+        uncounted.append(f"{what}; an indexer's keys and scores are not counted")
     if BlockKind.DELTA in kinds:
         uncounted.append("a gated delta net is counted as a Mamba block")
     variant = facts.word("model.ssm_variant")

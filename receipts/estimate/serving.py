@@ -19,15 +19,17 @@ def kv_cache(setup: Setup, which: Sequence[Layer]) -> float:
 
     Shazeer 2019, arXiv:1911.02150, section 2.4 (keys and values of every earlier token); Ainslie et al. 2023,
     arXiv:2305.13245 (only the key-value heads). Kwon et al. 2023, arXiv:2309.06180, section 4 for the paged form,
-    whose last block is the only waste. Mamba blocks hold none of it.
+    whose last block is the only waste. Latent attention holds one vector and one key with positions instead, whole on
+    every tensor rank (DeepSeek-V2 2024, arXiv:2405.04434, section 2.1.4). Mamba blocks hold none of it.
     """
     if not setup.serving:
         return 0.0
     model = setup.model
     _, heads = heads_a_rank(model.heads, model.kv_heads, setup.layout.tensor)
     tokens = -(-setup.length // setup.kv_block) * setup.kv_block
-    one = 2.0 * setup.batch.micro * tokens * heads * model.head_dim * (setup.kv_bytes or setup.types.compute)
-    return len(attention_map(which)) * one
+    token = setup.kv_latent or 2 * heads * model.head_dim
+    one = setup.batch.micro * tokens * token * (setup.kv_bytes or setup.types.compute)
+    return float(len(attention_map(which)) * one)
 
 
 def state_pool(setup: Setup, which: Sequence[Layer]) -> float:

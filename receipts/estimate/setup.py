@@ -92,6 +92,7 @@ class Setup:
     """Everything that an estimate reads. ``offload`` are states kept in host memory: *optimizer*, *parameters*.
 
     ``kv_bytes`` an element of a served cache are 0 for those of a matmul, and ``kv_block`` tokens fill a block of it.
+    ``kv_latent`` elements hold a token of a layer where attention is latent; 0 where each head has keys and values.
     ``pass_tokens`` are the most that one pass of a server computes, 0 for all of its sequences' tokens.
     ``pressed`` asks for the least that a compiler reaches when memory is short (`receipts.estimate.estimate.least`).
     """
@@ -111,6 +112,7 @@ class Setup:
     pressed: bool = False
     kv_bytes: float = 0.0
     kv_block: int = 1
+    kv_latent: int = 0
     pass_tokens: int = 0
 
     def layers_of(self, stage: int) -> tuple[Layer, ...]:

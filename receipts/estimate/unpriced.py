@@ -12,18 +12,20 @@ from receipts.receipt.dtypes import DTYPES, dtype_of
 _SHOWN = 4  # names of features; of more it says how many
 _CACHE_TYPE, _CACHE_BLOCK = "features.kv_cache_dtype", "features.kv_block_size"
 _PASS = "features.max_num_batched_tokens"
-_KNOWN = (_CACHE_TYPE, _CACHE_BLOCK, _PASS, "features.fp8_param_gather")
+LATENT = ("features.kv_lora_rank", "features.qk_rope_head_dim")  # as the configurations of Hugging Face name them
+_KNOWN = (_CACHE_TYPE, _CACHE_BLOCK, _PASS, *LATENT, "features.fp8_param_gather")
 _PASS_TOKENS = 8192  # of a server where nothing is stated: vLLM's on large GPUs, TensorRT-LLM's max_num_tokens
 
 
 class Served(TypedDict, total=False):
     """Bytes of a cached element, 0 for that of the matmuls; tokens of a cache block, 1 for a contiguous cache.
 
-    And the most tokens that one pass computes.
+    Elements of a latent cache, 0 for that of heads; and the most tokens that one pass computes.
     """
 
     kv_bytes: float
     kv_block: int
+    kv_latent: int
     pass_tokens: int
 
 
@@ -39,7 +41,9 @@ def served_in(facts: EstimateInputs) -> Served:
     tokens = facts.word(_PASS)
     if not tokens.isdigit():
         facts.assume(_PASS, f"{_PASS_TOKENS:,} tokens", "a pass of a server; longer prompts come in chunks")
+    latent = [facts.word(path) for path in LATENT]
     return {
+        "kv_latent": sum(map(int, latent)) if all(word.isdigit() for word in latent) else 0,
         "kv_bytes": DTYPES[dtype].bytes if dtype else 0.0,
         "kv_block": max(1, int(block)) if block.isdigit() else 1,
         "pass_tokens": max(1, int(tokens)) if tokens.isdigit() else _PASS_TOKENS,

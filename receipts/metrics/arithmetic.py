@@ -123,6 +123,19 @@ _ALL: Final = (
         lambda layers, kv_heads, head_dim, tokens, dtype: 2 * layers * kv_heads * head_dim * tokens * dtype,
     ),
     ArithmeticFormula(
+        "latent-cache-bytes",
+        {
+            "layers": "layers that attend", "kv_lora_rank": "width of the latent vector",
+            "qk_rope_head_dim": "width of the shared key with positions",
+            "tokens": "tokens held, of all sequences", "dtype": "type of a value",
+        },
+        "bytes", "layers · (kv_lora_rank + qk_rope_head_dim) · tokens · bytes of the type",
+        "DeepSeek-V2 2024, arXiv:2405.04434, section 2.1.4",
+        lambda layers, kv_lora_rank, qk_rope_head_dim, tokens, dtype: (
+            layers * (kv_lora_rank + qk_rope_head_dim) * tokens * dtype
+        ),
+    ),
+    ArithmeticFormula(
         "mfu",
         {
             "tokens_per_second_per_chip": "tokens a second of one chip", "flops_per_token": "model FLOPs a token",

@@ -89,6 +89,17 @@ def test_a_served_cache_has_its_own_type_and_fills_whole_blocks() -> None:
     assert assumed == {"features.kv_cache_dtype", "features.kv_block_size"}
 
 
+def test_a_latent_cache_holds_one_vector_a_token_whole_on_each_rank() -> None:
+    latent = {"features__kv_lora_rank": 512, "features__qk_rope_head_dim": 64, "model__attention_kinds": "4 MLA"}
+    for tensor in (1, 4):
+        found = _resolved(run__kind="serving", batch__sequence_length=1000, parallelism__tensor=tensor, **latent)
+        assert found.setup is not None
+        assert kv_cache(found.setup, found.setup.model.layers) == 4 * 2 * 1000 * (512 + 64) * 2
+        assert not any("cache" in text for text in found.uncounted)
+    without = _resolved(run__kind="serving", batch__sequence_length=1000, model__attention_kinds="4 MLA")
+    assert any("its cache" in text for text in without.uncounted)
+
+
 def test_the_activations_of_a_server_are_those_of_a_pass_whatever_the_context() -> None:
     def activations(length: int, **leaves: Any) -> float:
         found = _resolved(run__kind="serving", batch__sequence_length=length, **leaves)

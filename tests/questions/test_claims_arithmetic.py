@@ -16,6 +16,7 @@ from receipts.questions.claims.load import parse
 
 EXPERTS = "tokens = 4096, top_k = 2, experts = 128, capacity_factor = 1.2"
 CACHE = 'layers = 80, head_dim = 128, tokens = "128K", dtype = "bf16"'
+LATENT = 'layers = 61, qk_rope_head_dim = 64, tokens = 131072, dtype = "bf16"'
 RATES = 'flops_per_token = "48.5 GFLOP", peak_flops_per_second = "989 TFLOP/s"'
 BUFFER = f'{EXPERTS}, hidden = 4096, local_experts = 4, dtype = "bf16"'
 
@@ -80,6 +81,8 @@ def _problems(raw: bytes) -> str:
         ("gradient-bytes", 'parameters = "125M", dtype = "bf16"', "262 MB", "refuted"),  # as if of 1,024
         ("all-reduce-bytes", 'size = "8 B", ranks = 2', "8 B", "supported"),
         ("amortization-steps", 'compile_seconds = "1.5 min", step_seconds = "500 ms"', "17,820 steps", "supported"),
+        ("latent-cache-bytes", f"{LATENT}, kv_lora_rank = 512", "9.2 GB", "supported"),
+        ("latent-cache-bytes", f"{LATENT}, kv_lora_rank = 512", "18.4 GB", "refuted"),
         ("mfu", f"tokens_per_second_per_chip = 8400, {RATES}", "41.2 %", "supported"),
         ("mfu", f"tokens_per_second_per_chip = 8400, {RATES}", "0.412", "supported"),
         ("mfu", f"tokens_per_second_per_chip = 8400, {RATES}", "20.6 %", "refuted"),
