@@ -84,9 +84,9 @@ def command(
 
     With --evidence the logs, profiles and reports of the same launch are read as receipts ingest reads them, and the
     receipt is stored with what they show and it does not state: one receipt with one id. The store keeps the files
-    (receipts evidence). With several receipts, the name of the evidence is read from the folder of each. With
-    --supersede the receipt takes the place of the one that the store holds of its launch; the reason is kept in it, and
-    shown with both.
+    (receipts evidence). Of one receipt, evidence is named from here or from its folder; of several, from the folder of
+    each. With --supersede the receipt takes the place of the one that the store holds of its launch; the reason is kept
+    in it, and shown with both.
 
     With --sign the store keeps a DSSE envelope beside each receipt. It must trust the key (receipts key trust).
     """
@@ -194,7 +194,7 @@ def _amended(
 ) -> list[Amended]:
     """The receipts of the call, made whole; prints what the evidence of each added and what contradicts it.
 
-    Of one receipt, evidence is named from here; of several, from the folder of each.
+    Of one receipt, evidence is named from here, or from its folder; of several, from the folder of each.
     """
     from receipts.base.errors import UsageError
     from receipts.ingest import Options, read_settings
@@ -210,8 +210,11 @@ def _amended(
     options = Options(None, None, read_settings(settings), tuple(lanes.get(name) for name in lanes.names()))
     documents = []
     for word in files:
-        places = evidence if len(files) == 1 else [os.path.join(os.path.dirname(word), item) for item in evidence]
-        document = amended(word, places, reason, options, sys.stdin.buffer if word == "-" else None)
+        beside = [os.path.join(os.path.dirname(word), item) for item in evidence]
+        if len(files) == 1:
+            pairs = zip(evidence, beside, strict=True)
+            beside = [there if os.path.exists(there) and not os.path.exists(here) else here for here, there in pairs]
+        document = amended(word, beside, reason, options, sys.stdin.buffer if word == "-" else None)
         documents.append(document)
         if document.ingested is not None and not quiet:
             output.show(added(word, document.ingested))

@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
+from receipts.receipt.catalogue import find
+
 _HEX = re.compile(r"\{64\}")
+_SUCH_AS = re.compile(r"such as `([^`]+)`")
 LARGEST = 1 << 62  # where the format bounds an integer only because a database does
 _NAMES = {
     "integer": "an integer",
@@ -47,7 +50,14 @@ def takes(path: str, adapter: TypeAdapter[Any]) -> Takes:
     choice = _plain(schema, schema.get("$defs", {}))
     allowed = tuple(str(item) for item in choice.get("enum", ()))
     kind = "one of" if allowed else _types(schema) or _type(choice)
-    return Takes(kind, allowed, _NAMED.get(path) or (allowed[0] if allowed else _typed(choice)))
+    return Takes(kind, allowed, _NAMED.get(path) or (allowed[0] if allowed else _described(path) or _typed(choice)))
+
+
+def _described(path: str) -> str:
+    """The first example that the description of a leaf gives; empty where it gives none."""
+    leaf = find(path)
+    match = _SUCH_AS.search(leaf.description) if leaf is not None else None
+    return match[1] if match else ""
 
 
 def _plain(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from receipts.ingest.base import SOURCE as RECEIPT
 from receipts.ingest.config import readings
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence, Observation, vocabulary
-from receipts.ingest.evidence.reading import Report
+from receipts.ingest.evidence.reading import Reading, Report
 from receipts.ingest.evidence.witnesses.dynamo_counters import UNNAMED
 from receipts.ingest.options import LaneOptions
 from receipts.ingest.warmup import reports_of
@@ -119,18 +119,18 @@ def _frameworks(
         for seen, where, source in by_leaf.get(leaf, ()):
             if seen.level != "intent" and names.get(seen.value, ("", RECEIPT))[1] == RECEIPT:
                 names[seen.value] = where, source  # what a file shows is no longer the receipt's own word alone
-    for file, reading in readings(files):
-        if len(reading.steps) and reading.source in HOSTS and not set(names) - LIBRARIES:
-            host = HOSTS[reading.source]
+    for file, reading in sorted(readings(files), key=lambda item: not len(item[1].steps)):
+        if (host := _shown(reading)) is None:
+            continue
+        # A file bears out what the receipt says itself; else it names a host where nothing has yet.
+        if names.get(host, ("", ""))[1] == RECEIPT:
+            names[host] = (Where(file.name), reading.source)
+        elif not set(names) - LIBRARIES:
             if _is_host(host, _FORMS.get(reading.source), names, lane):
                 names[host] = (Where(file.name), reading.source)
             else:
                 text = f"step lines in the form of {host}, which other loops print too, show no framework"
                 draft.tell("note", text, Where(file.name))
-    for file, reading in readings(files):
-        # The timers of its engine: from 2025 on its step lines are hidden unless the log's level is raised.
-        if reading.source == "deepspeed" and reading.timings and not set(names) - LIBRARIES:
-            names["deepspeed"] = (Where(file.name), reading.source)
     below = {item for name in names for item in _BELOW.get(name, ())}
     hosts = {name: claim for name, claim in names.items() if name not in LIBRARIES}
     if not hosts:
@@ -146,6 +146,15 @@ def _frameworks(
     draft.put("path.witnessed.frameworks", list(hosts), where, source)
     if len(hosts) == 1:
         draft.put("path.witnessed.framework", first, where, source)
+
+
+def _shown(reading: Reading) -> str | None:
+    """The framework of a file's own lines: steps, or the timers of DeepSpeed's engine.
+
+    From 2025 on its step lines are hidden unless the log's level is raised.
+    """
+    lines = len(reading.steps) or (reading.source == "deepspeed" and reading.timings)
+    return HOSTS.get(reading.source) if lines else None
 
 
 def _is_host(host: str, libraries: frozenset[str] | None, names: Iterable[str], lane: LaneOptions | None) -> bool:

@@ -35,7 +35,7 @@ class Model(Section):
     mtp_depth: Count | None = axis("Multi-token-prediction depth; 0 means none.")
     mtp_wiring: Name | None = axis("How the MTP heads are wired: repeated, tied, standalone.")
     tied_embeddings: bool | None = axis("Whether input and output embeddings share weights.")
-    attention_kinds: Name | None = axis("Attention kinds by layer, such as `9 DSA + 4 MLA`.")
+    attention_kinds: Name | None = axis("Attention kinds by layer, such as `32 full` or `9 DSA + 4 MLA`.")
     sparse_attention: Name | None = axis("Requested implementation of sparse attention.")
     ssm_variant: Name | None = axis("Variant of the Mamba or recurrent block.")
     spec: Name | None = axis("Layer specification by name, where a framework builds blocks from one.")

@@ -134,3 +134,26 @@ def test_launches_with_their_traces_are_an_accepted_comparison(shell: Shell) -> 
     assert "follows path.attention" in decided.out
     assert "accepted: comparable yes · path witnessed" in decided.out
     assert decided.code == 0
+
+
+def test_evidence_of_one_receipt_is_found_beside_it(shell: Shell) -> None:
+    path = Path(shell.write("one", path__witnessed={"framework": "torch"}))
+    trace(shell)
+    (shell.folder / "run-one").mkdir()
+    path.rename(shell.folder / "run-one" / "run.json")
+    (shell.folder / "trace").rename(shell.folder / "run-one" / "trace")
+    stored = shell("submit", "run-one/run.json", "--evidence", "trace/")
+    assert stored.code == 0, stored.err
+    assert "path.witnessed.attention sdpa_flash" in stored.out
+
+
+def test_a_trainers_state_bears_out_the_framework_that_the_receipt_states(shell: Shell) -> None:
+    path = shell.write("one", path__witnessed={"framework": "hf-trainer", "frameworks": ["hf-trainer"]})
+    records = [{"epoch": 0.1, "step": step, "loss": 4.0, "learning_rate": 1e-3} for step in (1, 2, 3)]
+    state = {"global_step": 3, "max_steps": 3, "logging_steps": 1, "log_history": records}
+    (shell.folder / "trainer_state.json").write_text(json.dumps(state), encoding="utf-8")
+    assert shell("submit", path, "--evidence", "trainer_state.json").code == 0
+    (row,) = shell("list", "--json").json
+    receipt = shell("show", row["id"], "--raw").json
+    read = {leaf for entry in receipt["evidence"] for leaf in entry.get("read", {})}
+    assert {"path.witnessed.framework", "path.witnessed.frameworks"} <= read

@@ -21,7 +21,7 @@ PAGE = (CHECKOUT / "docs" / "start.md").read_text(encoding="utf-8")
 TRAINER, XLA = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[:2]
 
 
-def recorded(shell: Shell, python: str, script: str, argument: str, evidence: str, **env: str) -> None:
+def recorded(shell: Shell, python: str, script: str, argument: str, evidence: tuple[str, ...], **env: str) -> None:
     """One launch in the folder `one`, submitted with its evidence."""
     (shell.folder / "train.py").write_text(script, encoding="utf-8")
     (shell.folder / "one").mkdir()
@@ -34,7 +34,7 @@ def recorded(shell: Shell, python: str, script: str, argument: str, evidence: st
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    shell("submit", "one/run.json", "--evidence", evidence)
+    shell("submit", "one/run.json", *(word for name in evidence for word in ("--evidence", name)))
 
 
 def verdict(shell: Shell) -> str:
@@ -42,9 +42,15 @@ def verdict(shell: Shell) -> str:
     return shell("check", row["id"]).out
 
 
+def assert_valid(shown: str) -> None:
+    """Valid, or open for steps that another program on this machine made unsteady."""
+    assert "path witnessed" in shown
+    assert shown.startswith("VALID") or "1 fact keeps it from being valid: steady steps" in " ".join(shown.split())
+
+
 def test_the_trainers_script_gives_a_witnessed_receipt(shell: Shell) -> None:
-    recorded(shell, lab(LAB, "transformers"), TRAINER, "FLASH_ATTENTION", "one/trace.json")
-    assert "path witnessed" in verdict(shell)
+    recorded(shell, lab(LAB, "transformers"), TRAINER, "FLASH_ATTENTION", ("trace.json", "trainer_state.json"))
+    assert_valid(verdict(shell))
 
 
 def test_the_torch_xla_script_gives_a_witnessed_receipt(shell: Shell) -> None:
@@ -54,5 +60,5 @@ def test_the_torch_xla_script_gives_a_witnessed_receipt(shell: Shell) -> None:
         "PT_XLA_DEBUG_FILE": "one/debug.txt",
         "XLA_FLAGS": "--xla_dump_to=one/dump --xla_dump_hlo_as_text",
     }
-    recorded(shell, lab(XLA_LAB, "torch_xla"), XLA, "SGD", "one", **env)
-    assert "path witnessed" in verdict(shell)
+    recorded(shell, lab(XLA_LAB, "torch_xla"), XLA, "SGD", ("one",), **env)
+    assert_valid(verdict(shell))

@@ -288,3 +288,8 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
 def test_a_report_quoted_in_a_text_keeps_its_first_metric() -> None:
     found = reading("`" + metric("CompileTime", 5, "04m19s324ms429.976us"))
     assert found.timings["CompileTime"].samples == 5
+
+
+def test_marks_at_which_nothing_runs_are_no_steps() -> None:
+    found = reading(metric("ExecuteTime", 16, "116ms944.317us") + counters(MarkStep=48, UncachedCompile=2, xla__mm=96))
+    assert found.steps_covered == 16
