@@ -13,7 +13,11 @@ export RECEIPTS_STORE
 say() { printf '\n\n# %s\n' "$*"; }
 
 run() {
-    printf '\n$ %s\n' "$*"
+    printf '\n$'
+    for word in "$@"; do
+        case $word in *[!a-zA-Z0-9/._=,@:-]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
+    done
+    echo
     code=0
     "$@" || code=$?
     case $code in

@@ -11,6 +11,7 @@ from receipts.publish.findings import Grouped, actions, on_sides
 from receipts.publish.page import Cell, Table, table_of
 from receipts.publish.readings import leaf
 from receipts.publish.words import words
+from receipts.receipt.catalogue import find
 
 MOST_NAMED: Final = 3
 _WITNESSED: Final = "path.witnessed."
@@ -61,8 +62,11 @@ def weighed(groups: Grouped) -> list[Lack]:
 
 
 def _advice(group: Sequence[Finding]) -> tuple[str, ...]:
-    """What to do: what a rule says that judged, where one did; else to state the fact."""
-    return tuple(actions([item for item in group if not item.unjudged] or group))
+    """What to do: what a rule says that judged, where one did; else to state the fact, and what that is."""
+    if judged := [item for item in group if not item.unjudged]:
+        return tuple(actions(judged))
+    fact = find(group[0].at)
+    return tuple(f"{text}: {fact.description}" if fact is not None else text for text in actions(group))
 
 
 def _weight(group: Sequence[Finding]) -> tuple[bool, bool, int]:

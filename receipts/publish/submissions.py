@@ -80,7 +80,8 @@ class SubmitSum:
         parts = [say("sum", n=f"{self.new.total():,}", statuses=self._statuses())] if self.new else []
         parts += [say("before", n=self.known)] if self.known else []
         parts += [say("refused", n=self.refused)] if self.refused else []
-        return "; ".join(parts) or say("none")
+        whole = "; ".join(parts) or say("none")
+        return say("next", sum=whole) if self.new["open"] else whole
 
     def _statuses(self) -> str:
         say = words("submit")

@@ -41,8 +41,8 @@ def of_pair(comparison: Comparison, a: Parsed, b: Parsed) -> str:
     asked |= {Question.PATH} if comparison.path == "unwitnessed" else set()
     open_findings = [item for item in comparison.findings if _is_open(item)]
     if any(path.startswith(_MEASURED) for path in _leaves(open_findings)):
-        return _repeat(a if len(comparison.a) < len(comparison.b) else b)
-    open_findings = [item for item in open_findings if item.question in asked]
+        return _repeat(_weaker(comparison, open_findings, a, b))
+    lacking, open_findings = open_findings, [item for item in open_findings if item.question in asked]
     gaps = comparison.difference.unknown if Question.COMPARABLE in asked else ()
     for side, parsed in (("a", a), ("b", b)):
         own = [item for item in open_findings if item.subject in (side, "pair")]
@@ -51,7 +51,15 @@ def of_pair(comparison: Comparison, a: Parsed, b: Parsed) -> str:
         unseen = _unseen([item for item in open_findings if item.subject == side])
         if command := _amend(parsed, stated, unseen):
             return command
-    return _repeat(a if len(comparison.a) < len(comparison.b) else b)
+    return _repeat(_weaker(comparison, lacking, a, b))
+
+
+def _weaker(comparison: Comparison, open_findings: Iterable[Finding], a: Parsed, b: Parsed) -> Parsed:
+    """The head of the side that another launch helps: the only one that lacks something, else the smaller one."""
+    lacking = {item.subject for item in open_findings} & {"a", "b"}
+    if len(lacking) == 1:
+        return a if "a" in lacking else b
+    return a if len(comparison.a) < len(comparison.b) else b
 
 
 def _is_open(item: Finding) -> bool:

@@ -62,6 +62,15 @@ def test_a_comparison_with_a_gap_wants_the_fact_of_the_side_that_lacks_it(shell:
     assert command_of(decided.out).startswith(f"receipts submit {b} --set numerics.optimizer=VALUE")
 
 
+def test_a_comparison_with_one_unsteady_side_wants_a_launch_of_that_side(shell: Shell) -> None:
+    drifting = [0.5 + 0.01 * step for step in range(60)]
+    unsteady = {"measurement__step_durations_seconds": drifting, "measurement__stated": None}
+    a = shell.write("a", numerics__seed=1, **unsteady)
+    b = shell.write("b", numerics__learning_rate=0.001, numerics__seed=2)
+    assert f"--plan {a} " in command_of(shell("compare", a, b).out)
+    assert f"--plan {a} " in command_of(shell("compare", b, a).out)
+
+
 def test_the_report_has_the_command_of_every_inconclusive_row(shell: Shell) -> None:
     shell.store("a")
     b = shell.store("b", numerics__learning_rate=0.001)

@@ -76,5 +76,5 @@ def test_several_end_with_their_sum_and_why_one_is_invalid(shell: Shell) -> None
     lines = shell("submit", *paths).lines
     line = " ".join(" ".join(lines[3:]).split())
     assert line.startswith("3 stored: 1 valid, 1 invalid (R")
-    assert line.endswith(", 1 open (missing depth of the model (R109))")
+    assert line.endswith(", 1 open (missing depth of the model (R109)); next: receipts list --next")
     assert shell("submit", *paths).lines[-1] == "3 were stored before"

@@ -50,7 +50,7 @@ def unwitnessed_path(case: Case) -> Iterator[Offense]:
             at="evidence",
             found=f"evidence of level {best}",
             expected=f"level {case.lane.evidence} for lane {case.lane.name}, from a file with its SHA-256",
-            do="have such a file read: receipts submit run.json --evidence FILE; intent < backend < kernels",
+            do="docs/evidence.md names the switch that writes one; levels, the weakest first: intent, backend, kernels",
         )
 
 
