@@ -104,7 +104,7 @@ class MetricsReport:
 
     @property
     def steps(self) -> int | None:
-        """Steps by their marks; a compiled step marks its begin and its end, and a mark with nothing pending is none."""
+        """Steps by their marks. A compiled step has several; a mark with nothing pending runs nothing."""
         marks = self.counters.get("MarkStep")
         return min(marks, self.executions) if marks and self.executions and not self.eager else marks
 
