@@ -57,7 +57,7 @@ def command(
     from dataclasses import replace
 
     from receipts.api.comparison import refuse_strangers
-    from receipts.base.errors import InputError, NotFound
+    from receipts.base.errors import InputError, NotFound, near
     from receipts.judging.judge import judge_receipt
     from receipts.judging.verdict_json import to_json
 
@@ -93,7 +93,9 @@ def command(
             if quiet:
                 output.line(output.clean(text(line(verdict))))
             else:
-                output.show(page(verdict, item.source, missing=missing))
+                lane, names = item.receipt.run.lane, session.rulebook.lanes.names()
+                undeclared = (lane, near(lane, names)) if lane not in names else None
+                output.show(page(verdict, item.source, missing=missing, undeclared=undeclared))
     return 2 if refused else worst(item.status for item in verdicts)
 
 

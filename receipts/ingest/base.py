@@ -81,8 +81,10 @@ def base_of(files: Iterable[FileEvidence]) -> Base | None:
     """The receipt among the files, or None. Raises InputError with all its errors, UsageError where it is not one."""
     receipts = [file for file in files if file.readings and file.readings[0].source == SOURCE]
     if len(receipts) > 1:
-        names = " and ".join(file.name for file in receipts[:3])
-        raise UsageError(f"{names} are {_count(len(receipts))} receipts; ingest takes the files of one launch")
+        names = ", ".join(file.name for file in receipts[:3]) + ", …" * (len(receipts) > 3)
+        raise UsageError(
+            f"{_count(len(receipts))} receipts ({names}); ingest takes the files of one launch, submit takes receipts"
+        )
     for file in receipts:
         parsed = parse(read(file.path))
         return Base(file.name, parsed.raw, upcast(json.loads(parsed.raw), file.name), intact(parsed) is True)

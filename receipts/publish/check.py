@@ -19,11 +19,17 @@ def offense(errors: Sequence[Sequence[Finding]], say: Words) -> Iterator[str]:
         yield say("more", n=len(errors) - 1)
 
 
-def page(verdict: ReceiptVerdict, source: str, *, missing: bool = False) -> Page:
-    """The whole page; with ``missing`` what is missing and what to do about it, in place of the findings."""
+def page(
+    verdict: ReceiptVerdict, source: str, *, missing: bool = False, undeclared: tuple[str, str] | None = None
+) -> Page:
+    """The whole page; with ``missing`` what is missing and what to do about it, in place of the findings.
+
+    ``undeclared`` is the name of a lane that nobody declared, and which names are near it.
+    """
     say = words("receipt")
     groups = grouped(verdict.findings)
     name = verdict.label or verdict.receipt[:12]
+    unknown = [say("undeclared", lane=undeclared[0], near=undeclared[1])] if undeclared else []
     sections: tuple[Section, ...]
     if missing:
         lacking = lacks.weighed(groups)
@@ -36,7 +42,7 @@ def page(verdict: ReceiptVerdict, source: str, *, missing: bool = False) -> Page
             marked(verdict.status, say(verdict.status)),
             f"  {'; '.join([name, *_why(verdict, groups, source)])}",
         ),
-        facts=(("", (say("checked", id=verdict.receipt[:12], lane=verdict.lane),)),),
+        facts=tuple(("", (text,)) for text in (say("checked", id=verdict.receipt[:12], lane=verdict.lane), *unknown)),
         sections=sections,
         foot=tuple(_foot(verdict)),
     )

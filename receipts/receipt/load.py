@@ -24,6 +24,7 @@ MAX_KEYS = 4096  # of one object: twice the entries that the largest map may hav
 MAX_OBJECTS, MAX_VALUES = 250_000, 2_000_000
 # Possessive, and content with a string that never ends: a hostile document costs one pass and never a second look.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+_LAST_COMMA = re.compile(r",\s*[}\]]")
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _NO_BRACKETS = re.compile(rb"[^\[\]{}]+")
 _SAME_DIGITS = bytes.maketrans(b"123456789", b"000000000")
@@ -207,7 +208,12 @@ def _exact(source: str, raw: bytes, text: str) -> dict[str, Any]:
         )
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise refusal(source, f"this is not JSON: {error.msg}", "check the file was written whole", where) from None
+        before = text[: error.pos].rstrip()  # Python 3.13 points to the comma, and those before behind it
+        if _LAST_COMMA.match(text, len(before) - 1 if before.endswith(",") else error.pos):
+            what, do = "a comma before a closing bracket", "take the comma out"
+        else:
+            what, do = error.msg, "check the file was written whole"
+        raise refusal(source, f"this is not JSON: {what}", do, where) from None
     if reader.refused:
         raise InputError(source, capped(list(islice(_refusals(value), MAX_REFUSALS))))
     if _HALF.search(raw) and (halves := list(islice(_surrogates(value), MAX_REFUSALS))):

@@ -94,3 +94,16 @@ def test_what_is_missing_is_listed_by_weight_with_what_to_do(shell: Shell) -> No
 def test_a_submit_of_one_open_receipt_says_what_keeps_it_open(shell: Shell) -> None:
     whole = shell("submit", shell.write("bare", measurement__step_durations_seconds=None, path__witnessed=None))
     assert "from being valid" in " ".join(whole.out.split())
+
+
+def test_a_mistyped_lane_is_answered_with_those_near_it(shell: Shell) -> None:
+    said = " ".join(shell("check", shell.write("one", run__lane="cpu-troch")).out.split())
+    assert "no lane is called cpu-troch; did you mean cpu-torch or " in said
+    assert "a declared lane (R301)" in said
+
+
+def test_a_trailing_comma_is_told_as_one(shell: Shell) -> None:
+    (shell.folder / "run.json").write_text('{"run": {"lane": "cpu-torch",\n}}', encoding="utf-8")
+    said = shell("check", "run.json")
+    assert said.code == 2
+    assert "a comma before a closing bracket (take the comma out)" in " ".join(said.err.split())
