@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 HOSTILE = ("hostile", "10 kB", "lane", "comparison", "claim")
 PAGES = unless_thorough(("report", "hostile"), ("report", "report-of-the-grid", *HOSTILE))
-WIDTHS = (320, 400, 1152, 1153, 1280, 1920)
+WIDTHS = (320, 400, 768, 769, 1000, 1152, 1153, 1280, 1920)
 PAPER = 700  # CSS pixels between the margins of A4 that the style asks for
 ATTACK = (
     "\x00\u202e\u2066<script>window.hurt = 1</script></title></style></textarea><img src=x onerror='window.hurt = 2'>"

@@ -26,7 +26,7 @@ def one_run(call: Call) -> View:
     receipt = call.store.get(call.name)
     published = call.store.opened.published
     shown = receipt.page(stated=True)
-    sections = [_folded(item) if item.id == "facts" else item for item in shown.sections]
+    sections = [_titled(item) for item in shown.sections]
     steps = _steps(call, receipt)
     sections[1:1] = [steps] if steps is not None else []
     sections.sort(key=lambda item: item.id not in REASONS)
@@ -45,8 +45,10 @@ def one_run(call: Call) -> View:
     return View(replace(shown, title=shown.title[:TITLE], facts=facts, sections=tuple(sections)), "run", values)
 
 
-def _folded(section: Section) -> Section:
-    return replace(section, title="Configuration and everything that is stated", fold="all stated leaves")
+def _titled(section: Section) -> Section:
+    if section.id == "facts":
+        return replace(section, title="Configuration and everything that is stated", fold="all stated leaves")
+    return replace(section, title="At a glance") if section.id == "answers" else section
 
 
 def _steps(call: Call, receipt: Receipt) -> Section | None:
