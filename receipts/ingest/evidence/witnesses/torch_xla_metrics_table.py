@@ -103,12 +103,6 @@ class MetricsReport:
         return reads if reads or self.whole else None
 
     @property
-    def steps(self) -> int | None:
-        """Steps by their marks. A compiled step has several; a mark with nothing pending runs nothing."""
-        marks = self.counters.get("MarkStep")
-        return min(marks, self.executions) if marks and self.executions and not self.eager else marks
-
-    @property
     def report(self) -> Report | None:
         """Steps, compiles and host reads so far; None where the table does not show what a step executes."""
         steps, compiles = self.steps, self.compiles
