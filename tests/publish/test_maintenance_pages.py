@@ -1,4 +1,4 @@
-"""The pages of audit, verify, revalidate, merge, recover and imports: the answer first, on every terminal and as HTML."""
+"""Pages of audit, verify, revalidate, merge, recover and imports: the answer first, in a terminal and as HTML."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ COUNTS = {"receipts": 2, "verdicts": 1}
 WHOLE = Audit("lab.sqlite", COUNTS, 0, (), (), None)
 BROKEN = Audit("lab.sqlite", COUNTS, 0, (FAULT,), (LONG,), None)
 FLIP = Rejudged("receipt", ("3f9c" * 16,), "one", "valid", None, (FindingChange("R1", "run", "E", LONG, True),), LONG)
+EDITED = Verified("3f9c" * 16, "one", (Checked("bytes", "other", LONG),))
 RUN = {"run": {"launch": "a", "outcome": "ok"}, "measurement": {"step_durations_seconds": [1.0]}}
 JOURNAL = {"written": "run.json", "rank": 1, "world": 8, "steps": 3, "outcome": "oom", "failure": {"message": LONG}}
 UNREAD = ImportedTable((), (), tuple(Unread("row", f"leaf.{index}", LONG) for index in range(20)))
