@@ -87,14 +87,10 @@ def make(engine: Engine, address: Address) -> None:
     engine_of(engine).prepare(engine)
     with writing(engine) as connection:
         engine_of(connection).lock_schema(connection)
-        current = revision(connection) if "alembic_version" in inspect(connection).get_table_names() else None
-        if current:
-            compare(address, current)
+        if _known(connection, address):
             return
-        _refuse_strangers(connection, address)
         create(connection)
-        if current is None:
-            version.create(connection)
+        version.create(connection, checkfirst=True)
         connection.execute(insert(version).values(version_num=HEAD))
         identify(connection)
 

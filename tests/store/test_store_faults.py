@@ -353,3 +353,15 @@ def test_a_writer_waits_for_another_and_does_not_fail(tmp_path: Path) -> None:
         assert store.submit(*judged(parsed())).new
         assert time.monotonic() - begun > 0.2
         holder.close()
+
+
+def test_a_store_of_an_earlier_version_says_how_its_receipts_come_over(tmp_path: Path) -> None:
+    file = tmp_path / "receipts.db"
+    open_store(str(file)).close()
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("DROP TABLE axis_values")
+        connection.execute(
+            "CREATE TABLE axis_values (seq INTEGER PRIMARY KEY, axis, digest, twin, early NOT NULL, value)"
+        )
+    with open_store(str(file)) as store, pytest.raises(StoreError, match="made by an earlier version.*\n.*export"):
+        store.submit(*ready())

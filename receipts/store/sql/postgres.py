@@ -114,8 +114,10 @@ class Postgres:
         """Rows of each key: one statement over arrays."""
         if "postgresql" not in lookup.prepared:
             kinds = {f"key{at}": _plain(column) for at, column in enumerate(lookup.key)}
-            asked = unnested(kinds)
-            each = lookup.of(list(asked.c)[:-1]).correlate(asked).lateral("found")
+            arrays = (bindparam(name, type_=ARRAY(kind)) for name, kind in kinds.items())
+            columns = (Column(name, kind) for name, kind in kinds.items())
+            asked = func.unnest(*arrays).table_valued(*columns, name="asked").render_derived()
+            each = lookup.of(list(asked.c)).correlate(asked).lateral("found")
             lookup.prepared["postgresql"] = SqlStatement(select(*each.c).select_from(asked.join(each, true())))
         given: dict[str, Any] = {f"key{at}": column for at, column in enumerate(zip(*keys, strict=True))}
         if lookup.limited:
@@ -227,14 +229,6 @@ class Postgres:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             for table in tables:
                 connection.exec_driver_sql(f"VACUUM {table}")
-
-
-def unnested(kinds: Mapping[str, Any]) -> Any:
-    """A row for each key, with its place: made of a parameter for each column, an array of its type."""
-    arrays = (bindparam(name, type_=ARRAY(kind)) for name, kind in kinds.items())
-    columns = (Column(name, kind) for name, kind in kinds.items())
-    rows = func.unnest(*arrays).table_valued(*columns, with_ordinality="place", name="asked")
-    return rows.render_derived()
 
 
 def _is_plain_insert(statement: SqlStatement) -> bool:

@@ -219,6 +219,7 @@ _SQLITE = {
     "unable to open": "the file cannot be opened; check the path and its permissions",
     "no such column": EARLIER,
     "has no column": EARLIER,
+    "NOT NULL constraint": EARLIER,
     "no such table": EARLIER,
     "locked": f"another process has held the store for more than {BUSY_SECONDS} s; wait, or find it with: fuser FILE",
 }
@@ -238,7 +239,7 @@ def _sentence(error: DBAPIError, address: Address) -> str:
         return f"the server refused ({text}); check user, password and database in the URL"
     if state == "42501":
         return f"the role may not do this ({text}); grant it, or use another role"
-    if state in ("42703", "42P01"):
+    if state in ("42703", "42P01", "23502"):  # no such column or table, or one that nobody gives any more
         return EARLIER
     if state == "25006":
         return "the store may only be read; connect to the primary server"
