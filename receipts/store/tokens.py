@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, insert, select
 
 from receipts.base.errors import ConflictError, NotFound, UsageError
-from receipts.store.database import Part
+from receipts.store.database import By, Part, changes
 from receipts.store.tables.tokens import tokens
 
 SCOPES: Final = ("submit", "read", "decide", "admin")
@@ -47,6 +47,15 @@ class Token(NamedTuple):
         return () if self.may("submit") else tuple(lane for kind, _, lane in kinds if kind == "submit")
 
 
+def _revoke(connection: Connection, by: By, name: str) -> Token:
+    """End a token now. Raises NotFound."""
+    held = _standing(connection).get(name)
+    if held is None:
+        raise NotFound(f"no token is called {name!r}; see: receipts token list")
+    _write(connection, held._replace(at=by.at), None)
+    return held
+
+
 class Tokens(Part):
     """The tokens of a store."""
 
@@ -60,25 +69,15 @@ class Tokens(Part):
         text = f"{prefix}_{secrets.token_urlsafe(32)}"
         token = Token(name, prefix, named, expires, datetime.now(UTC))
 
-        def work(connection: Connection) -> None:
+        def give(connection: Connection) -> None:
             if name in _standing(connection):
                 raise ConflictError(f"{name} has a token; revoke it first: receipts token revoke {name}")
             _write(connection, token, sha256(text.encode()).hexdigest())
 
-        self.database.write(work)
+        self.database.write(give)
         return token, text
 
-    def revoke(self, name: str) -> Token:
-        """End a token now. Raises NotFound."""
-
-        def work(connection: Connection) -> Token:
-            held = _standing(connection).get(name)
-            if held is None:
-                raise NotFound(f"no token is called {name!r}; see: receipts token list")
-            _write(connection, held._replace(at=datetime.now(UTC)), None)
-            return held
-
-        return self.database.write(work)
+    revoke = changes(_revoke)
 
     def all(self) -> list[Token]:
         """Every token that is not revoked, expired or not, by name."""

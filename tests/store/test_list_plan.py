@@ -128,11 +128,11 @@ def test_every_plan_gives_what_reading_every_document_gives(store: Store, monkey
 
 def test_a_scan_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, int]] = []
-    monkeypatch.setattr(lists, "_FIRST_PAGE", 4)
+    monkeypatch.setattr(leads, "PAGE", 16)
     with open_store(str(tmp_path / "receipts.db")) as store:
         store.write([prepare(*judged(item)) for item in drawn()])
         list(store.find(Filters((condition("run.site=hall-1"),)), lambda done, total: seen.append((done, total))))
-        assert seen == [(4, 40), (20, 40), (40, 40)]
+        assert seen == [(16, 40), (32, 40), (40, 40)]
         list(store.find(Filters((condition("flags.A=1"),)), lambda done, total: seen.append((0, 0))))
         assert seen[-1] == (40, 40)
 

@@ -363,5 +363,5 @@ def test_a_store_of_an_earlier_version_says_how_its_receipts_come_over(tmp_path:
         connection.execute(
             "CREATE TABLE axis_values (seq INTEGER PRIMARY KEY, axis, digest, twin, early NOT NULL, value)"
         )
-    with open_store(str(file)) as store, pytest.raises(StoreError, match="made by an earlier version.*\n.*export"):
+    with open_store(str(file)) as store, pytest.raises(StoreError, match=r"made by an earlier version.*\n.*export"):
         store.submit(*ready())

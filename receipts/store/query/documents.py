@@ -26,22 +26,17 @@ def meeting_leaves(
     connection: Connection, rows: Sequence[Entry], conditions: Sequence[tuple[str, Condition]]
 ) -> Iterator[Entry]:
     """Those of some receipts whose documents meet conditions on leaves; some are read at a time."""
-    for start in range(0, len(rows), _AT_ONCE):
-        yield from _read(connection, rows[start : start + _AT_ONCE], conditions)
-
-
-def _read(
-    connection: Connection, chunk: Sequence[Entry], conditions: Sequence[tuple[str, Condition]]
-) -> Iterator[Entry]:
-    stored = documents_of(connection, [row.seq for row in chunk])
     needles = [needle for path, item in conditions for needle in _needles(path, item)]
-    for row in chunk:
-        raw = stored[row.seq]
-        if not all(needle in raw for needle in needles) and rb"\u" not in raw:
-            continue
-        parsed = parse(Document(raw, row.id[:12]))
-        if all(meets(value_of(parsed, path), item) for path, item in conditions):
-            yield row
+    for start in range(0, len(rows), _AT_ONCE):
+        chunk = rows[start : start + _AT_ONCE]
+        stored = documents_of(connection, [row.seq for row in chunk])
+        for row in chunk:
+            raw = stored[row.seq]
+            if not all(needle in raw for needle in needles) and rb"\u" not in raw:
+                continue
+            parsed = parse(Document(raw, row.id[:12]))
+            if all(meets(value_of(parsed, path), item) for path, item in conditions):
+                yield row
 
 
 def documents_of(connection: Connection, numbers: Sequence[int]) -> dict[int, bytes]:

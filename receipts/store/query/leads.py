@@ -93,10 +93,19 @@ def in_order(places: list[Place], order: Order, after: Place | None) -> list[Pla
 
 
 def _chunks(places: Sequence[Place], limit: int | None) -> Iterator[Sequence[Place]]:
-    start, most = 0, PAGE if limit is None else min(max(2 * limit, 10), PAGE)
+    start, sizes = 0, page_sizes(limit)
     while start < len(places):
-        yield places[start : start + most]
-        start, most = start + most, min(4 * most, PAGE)
+        end = start + next(sizes)
+        yield places[start:end]
+        start = end
+
+
+def page_sizes(limit: int | None) -> Iterator[int]:
+    """How many receipts are tested together: few where the limit may soon be met, and larger pages as it goes on."""
+    most = PAGE if limit is None else min(max(2 * limit, 10), PAGE)
+    while True:
+        yield most
+        most = min(4 * most, PAGE)
 
 
 def _numbered(connection: Connection, terms: Terms, kind: Kind, name: str) -> list[Place]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
@@ -27,7 +27,6 @@ from receipts.store.write.listing import OF_FACET, instant
 __all__ = ["Condition", "Filters", "ListPlan", "Order", "Progress", "condition", "find", "plan"]
 
 Progress = Callable[[int, int], None]
-_FIRST_PAGE: Final = 200
 
 
 class Filters(NamedTuple):
@@ -93,18 +92,17 @@ def _pages(
 
 
 def _walk(connection: Connection, filters: Filters, terms: Terms) -> Iterator[Sequence[Place]]:
-    """Every receipt within the bounds on time, in order; larger pages as it goes on."""
+    """Every receipt within the bounds on time, in order."""
     after: Place | None = None
-    most = _FIRST_PAGE if filters.limit is None else min(max(2 * filters.limit, 10), PAGE)
-    while True:
+    for most in leads.page_sizes(filters.limit):
         query = leads.ordered(select(receipts.c.started, receipts.c.seq), terms, filters.order, after)
         rows = connection.execute(query.limit(most)).all()
         page = [(instant(started), seq) for started, seq in rows]
         if page:
             yield page
+            after = page[-1]
         if len(page) < most:
             return
-        after, most = page[-1], min(4 * most, PAGE)
 
 
 class _Testing:
