@@ -36,10 +36,10 @@ def unpack(codec: str, body: bytes, what: str) -> bytes:
 def document(codec: str, body: bytes, receipt_id: str) -> Document:
     """The document of a receipt. Raises StoreError where it has other bytes than its id says."""
     short = receipt_id[:12]
-    found = Document(unpack(codec, body, short), short)
-    if found.id != receipt_id:
+    kept = Document(unpack(codec, body, short), short)
+    if kept.id != receipt_id:
         raise StoreError(f"the bytes of {short} were changed in the store; restore a backup")
-    return found
+    return kept
 
 
 def readable(codec: str, body: bytes) -> tuple[bytes | None, str]:

@@ -159,8 +159,8 @@ def _superseded(connection: Connection, group: Sequence[Parsed]) -> dict[str, tu
         named = row.supersedes if row.supersedes in ids else launches[row.supersedes]
         if row.id != named and row.launch == launch_of[named] and row.launch != row.supersedes:
             superseded[named] = (row.id, row.supersedes_reason or "")
-    said = select(supersessions).where(among(supersessions.c.receipt, ids)).order_by(supersessions.c.seq)
-    for statement in connection.execute(said):
+    statements = select(supersessions).where(among(supersessions.c.receipt, ids)).order_by(supersessions.c.seq)
+    for statement in connection.execute(statements):
         superseded[statement.receipt] = (statement.successor or "", statement.reason)
     return superseded
 
