@@ -17,7 +17,7 @@ from receipts.store.query import leads
 from receipts.store.query.conditions import Condition, condition, meets
 from receipts.store.query.documents import meeting_leaves
 from receipts.store.query.leads import PAGE, Place
-from receipts.store.query.plan import WALKED, ListPlan, Order, plan_list
+from receipts.store.query.plan import ListPlan, Order, plan_list
 from receipts.store.query.terms import Terms, resolve
 from receipts.store.sql import engine_of
 from receipts.store.tables import configurations, placements, receipts
@@ -82,7 +82,7 @@ def _pages(
             met = testing.met
             yield page
             after, walked = page[-1], walked + len(page)
-            if planned.lead is not None and (testing.met == met or walked >= WALKED):
+            if planned.lead is not None and (testing.met == met or walked >= planned.most_walked):
                 break
             if progress is not None:
                 progress(walked, planned.most)

@@ -18,8 +18,8 @@ Kind = Literal["name", "figure", "column", "axis"]
 COUNTED: Final = 20_000
 # Receipts that an index is asked for at once, and that nobody waits for: 10 ms.
 FEW: Final = 2000
-# Receipts that are looked at in order before an index is asked for more than a few.
-WALKED: Final = 5000
+# To look at a receipt in order is as dear as to read so many out of an index.
+DEARER: Final = 4
 
 
 class Lead(NamedTuple):
@@ -40,6 +40,11 @@ class ListPlan(NamedTuple):
     most: int
     walk: bool = False
     documents: tuple[str, ...] = ()
+
+    @property
+    def most_walked(self) -> int:
+        """Receipts that are looked at in order before the lead is asked: as many as cost what it would."""
+        return min(self.most, COUNTED) // DEARER if self.walk else 0
 
     @property
     def empty(self) -> bool:

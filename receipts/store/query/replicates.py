@@ -16,6 +16,7 @@ from receipts.store.query import samples
 from receipts.store.query.neighbours import holds_lane
 from receipts.store.tables import configurations, placements, receipts
 
+_SPOILT: Final = ~samples.unspoilt(Taint.RATE)
 _SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "global_batch", "depth")
 
 
@@ -34,8 +35,7 @@ def candidates(connection: Connection, parsed: Parsed, ran: Configuration, until
         query = query.where(receipts.c.outcome == run.outcome)
     if until is not None:
         query = query.where(func.coalesce(receipts.c.finished, receipts.c.started) <= until)
-    spoilt = ~samples.unspoilt(Taint.RATE)
-    query = query.order_by(receipts.c.outcome != run.outcome, spoilt, receipts.c.started.desc(), receipts.c.seq.desc())
+    query = query.order_by(receipts.c.outcome != run.outcome, _SPOILT, receipts.c.started.desc(), receipts.c.seq.desc())
     return list(connection.execute(query).scalars())
 
 
