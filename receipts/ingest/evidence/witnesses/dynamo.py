@@ -206,8 +206,7 @@ class DynamoReader(LineReader):
 
     def _note(self, text: str, number: int) -> None:
         self.reading.records += 1
-        if not any(remark.text == text for remark in self.reading.remarks[-MAX_PLACES:]):
-            self.reading.remark("note", text, number)
+        self.reading.remark("note", text, number)
 
     def _count(self, table: Counter[str], name: str, times: int = 1) -> None:
         table[name if name in table or len(table) < MAX_NAMES else "others"] += times

@@ -13,9 +13,6 @@ from typing import ClassVar, Final
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.witnesses.te_prefix import is_source, repeated
 
-MAX_HINTS: Final = 50
-
-
 _SLOW: Final = r"The fast path is not available because (?:one|on) of [^\n]{1,300}"
 # What a message says of the path: a leaf and its value.
 _PATHS: Final = (
@@ -52,10 +49,6 @@ class FallbackHintsReader(LineReader):
         *(b"softmax not available", b"kernel not available", b"is not available, using"),
     )
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._noted: set[str] = set()
-
     def line(self, text: str, number: int) -> bool:
         text = text[:2000]
         for leaf, value, form in _HINTS:
@@ -65,9 +58,7 @@ class FallbackHintsReader(LineReader):
             self.reading.records += 1
             if leaf:
                 self.reading.see(leaf, value, "backend", number, count=repeated(text))
-            if match[0] not in self._noted and len(self._noted) < MAX_HINTS:
-                self._noted.add(match[0])
-                self.reading.remark("note", match[0].strip()[:300], number)
+            self.reading.remark("note", match[0].strip()[:300], number)
             break
         return False
 

@@ -39,7 +39,7 @@ def state_config(reading: Reading, text: str, line: int, *, cut: bool) -> None:
     if _VERSION.fullmatch(version := entries.get("transformer_engine_version", "")):
         reading.version = reading.version or version
     summary = ", ".join(f"{key}={entries[key][:40]}" for key in _TOLD if key in entries)
-    if summary and not any(remark.text == f"selected for {summary}" for remark in reading.remarks):
+    if summary:
         reading.remark("note", f"selected for {summary}", line)
     if entries.get("fp8", "") == "True":
         reading.see("compute_dtype", "fp8", "intent", line)

@@ -63,7 +63,7 @@ class HfTrainer(RecordReader):
         self._block = DictBlock(most=80)
         self._events = ProfileEvents(self.reading)
         self._metrics = MetricTable()
-        self._hidden = self.bare = False
+        self.bare = False
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True within a dictionary or a table that goes on below."""
@@ -187,8 +187,7 @@ class HfTrainer(RecordReader):
     def _filtered(self, losses: Sequence[float], norms: Sequence[float], lines: Sequence[int]) -> list[float]:
         """Losses without those of 0.0 beside a norm of NaN, which stand for a NaN."""
         hidden = [loss == 0.0 and norm != norm for loss, norm in zip(losses, norms, strict=True)]
-        if any(hidden) and not self._hidden:
-            self._hidden = True
+        if any(hidden):
             what = "loss 0.0 beside a gradient norm of NaN: the Trainer filtered NaN losses, the run has diverged"
             self.reading.remark("contradiction", what, lines[hidden.index(True)])
         return [ABSENT if hide else loss for loss, hide in zip(losses, hidden, strict=True)]

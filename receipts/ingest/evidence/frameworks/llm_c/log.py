@@ -60,7 +60,7 @@ class LlmC(RecordReader):
     def __init__(self) -> None:
         super().__init__()
         self._lines = 0
-        self._console = self._unknown_peak = False
+        self._console = False
         self._row: MemoryRow | None = None
 
     def complete(self, names: Iterable[str]) -> bool:
@@ -81,8 +81,7 @@ class LlmC(RecordReader):
             self.reading.steps = Steps()
         self._console = True
         unknown = [line for line, share in zip(rows.lines, rows.values("mfu"), strict=True) if ABSENT < share < 0]
-        if unknown and not self._unknown_peak:
-            self._unknown_peak = True
+        if unknown:
             self.reading.remark("missing", "MFU is -100 %: llm.c knows no peak of this chip", unknown[0])
         self.put(rows)
 

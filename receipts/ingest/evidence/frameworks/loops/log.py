@@ -41,13 +41,11 @@ class LoopLog(RecordReader):
     def __init__(self) -> None:
         super().__init__()
         self.fresh = self.starts_fresh
-        self._remarked: set[str] = set()
 
     def rows(self, rows: RecordRows) -> None:
         """Take records, with what is to be said of the first one."""
         for pattern, text in self.remarks.items():
-            if pattern not in self._remarked and re.search(pattern, rows.text):
-                self._remarked.add(pattern)
+            if re.search(pattern, rows.text):
                 self.reading.remark("contradiction", text, rows.lines[0])
         self.put(rows)
 
