@@ -8,7 +8,7 @@ before the cut.
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 MAX_DEPTH: Final = 40
 MAX_ITEMS: Final = 50_000
@@ -101,6 +101,11 @@ def integer(value: Any) -> int | None:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def counted(value: Any) -> TypeGuard[int]:
+    """Whether a value of JSON is a count: a whole number from 0, and no truth value."""
+    return type(value) is int and 0 <= value < 1 << 53
 
 
 def number(value: Any) -> float | None:

@@ -10,14 +10,13 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence.json_bounds import JsonReader
-from receipts.ingest.evidence.literal import literal
+from receipts.ingest.evidence.literal import counted, literal
 from receipts.ingest.evidence.reading import Reading
 
 _GROUPS: Final = ("frames", "stats", "aot_autograd", "inductor", "graph_break", "unimplemented", "aten_mm_info")
 _CLAIM = re.compile(rb'\s*\{\s*"(?:frames|stats|aot_autograd|inductor|graph_break|unimplemented)"\s*:\s*\{')
 _COUNTER = re.compile(r"\bCounter\((?=\{)")
 _LIMIT: Final = ("recompile limit exceeded", "cache size limit exceeded", "recompile_limit reached")
-_MAX: Final = 10**12
 # A function that is run uncompiled, where its name is not said.
 UNNAMED: Final = "torch.compile:recompile_limit"
 
@@ -86,7 +85,7 @@ class DynamoCountersReader(JsonReader):
 def _counts(group: Any) -> dict[str, int]:
     if not isinstance(group, dict):
         return {}
-    return {str(key): value for key, value in group.items() if type(value) is int and 0 <= value < _MAX}
+    return {str(key): value for key, value in group.items() if counted(value)}
 
 
 READERS = (DynamoCountersReader,)

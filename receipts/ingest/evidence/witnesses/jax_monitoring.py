@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from receipts.ingest.evidence.json_bounds import JsonReader
+from receipts.ingest.evidence.literal import counted
 from receipts.ingest.evidence.reading import CompileSpan, Reading
 
 MAX_NAMES: Final = 1_000
@@ -105,7 +106,7 @@ def _counts(table: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
     for key, value in table.items():
         inner = value.items() if isinstance(value, dict) else ((key, value),)
         for name, count in inner:
-            if str(name).startswith("/jax/") and isinstance(count, int) and 0 <= count < 1 << 53:
+            if str(name).startswith("/jax/") and counted(count):
                 yield (key if isinstance(value, dict) else ""), name, count
 
 

@@ -7,9 +7,10 @@ or ``matrix_types`` counts the types of all multiplications. The loops under ``b
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeGuard
+from typing import Any
 
 from receipts.ingest.evidence.json_bounds import JsonReader
+from receipts.ingest.evidence.literal import counted
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
 from receipts.receipt.dtypes import dtype
@@ -27,15 +28,15 @@ class OperatorSumsReader(JsonReader):
         histogram = Histogram()
         for name, entry in _entries(document, "operators"):
             count, types = (entry.get("count"), entry.get("types")) if isinstance(entry, dict) else (entry, None)
-            if _is_count(count):
+            if counted(count):
                 reading.records += 1
                 first = types[0] if isinstance(types, list) and types else None
                 histogram.operator(name, count, first if isinstance(first, str) else None)
         for name, count in _entries(document, "matrix_types"):
-            if _is_count(count) and (kind := dtype(name)) is not None:
+            if counted(count) and (kind := dtype(name)) is not None:
                 histogram.matmul_types[kind].add(count, 0.0)
         steps = document.get("steps")
-        reading.steps_covered = steps if _is_count(steps) and steps else None
+        reading.steps_covered = steps if counted(steps) and steps else None
         if histogram.matmul_types:
             reading.see("framework", "torch", "kernels")
         histogram.write(reading)
@@ -44,10 +45,6 @@ class OperatorSumsReader(JsonReader):
 def _entries(document: dict[str, Any], name: str) -> Iterable[tuple[str, Any]]:
     entries = document.get(name)
     return entries.items() if isinstance(entries, dict) else ()
-
-
-def _is_count(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
 
 
 READERS = (OperatorSumsReader,)

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Final
 
 import orjson
 
+from receipts.ingest.evidence.literal import counted
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Reading
 
 MAX_COUNTERS: Final = 1000
 _KEYS: Final = frozenset({"name", "count", "expected", "steps", "layers", "rank"})
-_LARGEST: Final = 1 << 53
 _LONGEST: Final = 1 << 16
 
 
@@ -63,19 +63,17 @@ class PathCountersReader(LineReader):
     def _take(self, item: Any, number: int, *, alone: bool) -> None:
         if not isinstance(item, dict) or not item.keys() <= _KEYS or not {"name", "count"} <= item.keys():
             return
-        name, count = item["name"], _whole(item["count"])
-        if not isinstance(name, str) or not 0 < len(name) <= 200 or count is None or (alone and "expected" not in item):
+        name, count, rank = item["name"], item["count"], item.get("rank")
+        if not isinstance(name, str) or not 0 < len(name) <= 200 or not counted(count):
             return
-        rank = _whole(item.get("rank"))
+        if alone and "expected" not in item:
+            return
+        rank = rank if counted(rank) else None
         if (name, rank) in self._counters or len(self._counters) < MAX_COUNTERS:
-            stated = {key: _whole(item.get(key)) for key in ("expected", "steps", "layers")}
-            row = {"name": name, "count": count} | {key: value for key, value in stated.items() if value is not None}
+            stated = {key: item[key] for key in ("expected", "steps", "layers") if counted(item.get(key))}
+            row = {"name": name, "count": count} | stated
             self._counters[name, rank] = row, number
             self.reading.records += 1
-
-
-def _whole(value: Any) -> int | None:
-    return value if type(value) is int and 0 <= value < _LARGEST else None
 
 
 READERS = (PathCountersReader,)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from receipts.ingest.evidence.json_bounds import JsonReader
+from receipts.ingest.evidence.literal import counted
 from receipts.ingest.evidence.reading import Reading, Timing
 from receipts.ingest.evidence.witnesses.torch_xla_metrics_table import HOST_READ, MetricsReport, describe
 
@@ -57,7 +58,7 @@ def _table(document: Mapping[str, Any]) -> MetricsReport:
     table = MetricsReport()
     counters, metrics = document.get("counters"), document.get("metrics")
     if isinstance(counters, dict):
-        table.counters = {name: count for name, count in counters.items() if _is_count(count)}
+        table.counters = {name: count for name, count in counters.items() if counted(count)}
     for name, metric in metrics.items() if isinstance(metrics, dict) else ():
         samples, total = _metric(metric)
         if samples is None:
@@ -77,14 +78,10 @@ def _metric(metric: Any) -> tuple[int | None, float | None]:
         samples, total = metric[:2]
     else:
         return None, None
-    count = samples if _is_count(samples) else None
+    count = samples if counted(samples) else None
     if isinstance(total, bool) or not isinstance(total, int | float) or not abs(total) < 1e18:
         return count, None
     return count, float(total)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
 
 
 READERS = (TorchXlaMetricsJson,)

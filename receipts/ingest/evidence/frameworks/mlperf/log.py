@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final
 from receipts.ingest.evidence import steady as megatron_steady
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.frameworks.mlperf.progress import BlockRecord, Blocks, Work
-from receipts.ingest.evidence.frameworks.mlperf.records import MllogRecord, figure, integer, objects, record_of
+from receipts.ingest.evidence.frameworks.mlperf.records import MllogRecord, integer, objects, record_of
 from receipts.ingest.evidence.frameworks.mlperf.settings import (
     EVALUATED,
     NOTE,
@@ -25,6 +25,7 @@ from receipts.ingest.evidence.frameworks.mlperf.settings import (
 )
 from receipts.ingest.evidence.frameworks.mlperf.system import MlperfSystem, describe
 from receipts.ingest.evidence.frameworks.nemo.layout import configure
+from receipts.ingest.evidence.literal import number as figure
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.receipt.accelerators import find as find_accelerator

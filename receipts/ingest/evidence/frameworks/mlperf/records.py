@@ -9,6 +9,8 @@ import json
 import math
 from typing import Any, Final, NamedTuple
 
+from receipts.ingest.evidence import literal
+
 MAX_OBJECTS: Final = 1_000
 _DECODER: Final = json.JSONDecoder()
 
@@ -38,7 +40,7 @@ def record_of(document: dict[str, Any], line: int) -> MllogRecord | None:
         return None
     # Documents abridge records and set what is of interest beside the key.
     merged = {**document, **metadata} if isinstance(metadata, dict) else document
-    clock = figure(at)
+    clock = literal.number(at)
     seconds = clock / 1e3 if clock is not None and 0 <= clock < 1e15 else math.nan
     return MllogRecord(key, document.get("value"), merged, seconds, line)
 
@@ -61,15 +63,5 @@ def objects(text: str, marker: str) -> list[dict[str, Any]]:
 
 def integer(value: Any) -> int | None:
     """A count, also where it is printed as text or as a float; None for what is none."""
-    if isinstance(value, str) and value.strip().isdigit() and len(value) < 16:
-        return int(value)
-    if isinstance(value, float) and math.isfinite(value) and value == int(value):
-        value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 60 else None
-
-
-def figure(value: Any) -> float | None:
-    """A number that may be no number (NaN); None for what is no figure."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if isinstance(value, float) or abs(value) < 1 << 60 else None
+    whole = literal.integer(value)
+    return whole if whole is not None and 0 <= whole < 1 << 60 else None

@@ -10,7 +10,8 @@ import re
 from typing import Any, Final
 
 from receipts.ingest.evidence.arguments import DEGREES
-from receipts.ingest.evidence.frameworks.mlperf.records import figure, integer
+from receipts.ingest.evidence.frameworks.mlperf.records import integer
+from receipts.ingest.evidence.literal import number
 from receipts.ingest.evidence.reading import Reading
 
 COUNTS: Final = {
@@ -49,7 +50,7 @@ def state_setting(reading: Reading, key: str, value: Any, line: int) -> None:
     elif name == "seed" and isinstance(value, int) and 0 <= value < 1 << 63:
         reading.state("numerics.seed", value, f"seed {value}", line)
     elif name == "opt_base_learning_rate":
-        if (rate := figure(value)) is not None and rate >= 0:
+        if (rate := number(value)) is not None and rate >= 0:
             reading.state("numerics.learning_rate", rate, f"{key} {value}", line)
     elif name in TEXTS and isinstance(value, str) and value.strip():
         reading.state(TEXTS[name], value.strip()[:80], f"{key} {value[:80]}", line)
