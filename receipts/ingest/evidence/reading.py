@@ -278,5 +278,5 @@ class Reading:
 
     def remark(self, kind: Literal["missing", "contradiction", "broken", "note"], text: str, line: int = 0) -> None:
         """Say something about the file, once; a flood of remarks is cut at `MAX_REMARKS`."""
-        if len(self.remarks) < MAX_REMARKS and not any(said.text == text for said in self.remarks):
+        if len(self.remarks) < MAX_REMARKS and not any(remark.text == text for remark in self.remarks):
             self.remarks.append(Remark(kind, text, Place(line)))

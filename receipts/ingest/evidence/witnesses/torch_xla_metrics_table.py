@@ -78,8 +78,8 @@ class MetricsReport:
 
         To 2.7 the programs of dynamo are timed, and not counted.
         """
-        told = self.counters.get("UncachedCompile"), self.samples.get("CompileTime")
-        count = max((item for item in told if item is not None), default=None)
+        counts = self.counters.get("UncachedCompile"), self.samples.get("CompileTime")
+        count = max((item for item in counts if item is not None), default=None)
         return count if count is not None else self.samples.get("EagerOpCompileTime")
 
     @property
