@@ -363,6 +363,30 @@ def test_what_the_driver_refuses_has_its_bytes(status: str) -> None:
             "Mosaic scoped allocation with size 35127296 bytes exceeds the scoped vmem limit of 33554432",
             *("compile_vmem", {"requested_bytes": 33 * MIB + 512 * 1024, "limit_bytes": 32 * MIB}),
         ),
+        # A program far above the chip's memory is not compiled to the end.
+        (
+            "RESOURCE_EXHAUSTED: Compilation failure: Aborting compilation early because it's unlikely to have enough "
+            "device memory. Requires 384.00G, has 29.50G available. If more detailed logging is desired, set "
+            "--xla_tpu_impure_oom_fast_exit_threshold=-1",
+            *("compile_hbm", {"used_bytes": 384 * GIB, "limit_bytes": 29 * GIB + 512 * MIB}),
+        ),
+        (
+            "Aborting compilation early because it's unlikely to have enough memory. Requires 2.50E, has 14.50G "
+            "available.",
+            *("compile_hbm", {"limit_bytes": 14 * GIB + 512 * MIB}),
+        ),
+        # SparseCore's compiler counts words.
+        (
+            "INTERNAL:Failed to run pass pipeline. Hlo-Op: r.1:9:1: error: 'memref.alloca' op current allocation offset "
+            "upper bound (135168 words) exceeds the legitimate user allocatable offset upper bound (131071 words) in "
+            "memory space 201 when allocating 20480 words.",
+            *("compile_vmem", {"used_bytes": 540672, "limit_bytes": 524284, "requested_bytes": 81920}),
+        ),
+        (
+            "Compilation failure: No viable logical replica count for the embedding table with metadata: feature_width "
+            "= 8, sample_count = 4096 (fixed_size_allocation_bytes = 4096, total_spmem_size_bytes = 524288)",
+            *("compile_vmem", {"limit_bytes": 524288}),
+        ),
     ],
 )
 def test_older_and_quoted_wordings(text: str, class_: str, sizes: dict[str, int]) -> None:

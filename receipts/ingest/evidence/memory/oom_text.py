@@ -23,7 +23,8 @@ BEGIN = re.compile(
 )
 # A sentence from the middle of one: it belongs to what is open, or begins where nothing is.
 MIDDLE = re.compile(
-    r"Ran out of memory|[Ss]hared memory size limit|out of resource: shared"
+    r"Ran out of memory|[Ss]hared memory size limit|out of resource: shared|unlikely to have enough"
+    r"|user allocatable offset|No viable logical replica count"
     r"|would exceed memory|capacity by|exceeding available|[Ss]coped (?:allocation|vmem)"
     r"|Attempting to (?:reserve|allocate)|That was not possible|Error (?:loading program|allocating device)"
     r"|[Ff]ailed to alloc|in-memory CUBIN|Total hbm usage|CompileTime\w+Oom"

@@ -1,7 +1,7 @@
 """XLA's out-of-memory messages: what a TPU's compiler refuses, what the runtime cannot load or place, and GPU pools.
 
-Wordings of libtpu 0.0.17 to 0.0.42, of openxla's error pages (E0100, E0101, E1000, E1001) and of its GPU allocators.
-XLA's ``G``, ``M`` and ``K`` are binary.
+Wordings of libtpu 0.0.6 to 0.0.42, of openxla's error pages (E0100, E0101, E1000, E1001, E3000, E3001) and of its GPU
+allocators. XLA's ``G``, ``M`` and ``K`` are binary.
 """
 
 from __future__ import annotations
@@ -49,6 +49,22 @@ _ONE_LINE: Final = (
         rf"(?: exceeds available \w{{2,12}} \((?P<limit>{SIZE})\))?)?",
         re.IGNORECASE,
     ),
+    # What no strategy fits is not compiled to the end.
+    re.compile(
+        rf"unlikely to have enough (?:device )?memory\. Requires (?:(?P<used>{SIZE})|[\d.]+[PE]), "
+        rf"has (?P<limit>{SIZE}) available"
+    ),
+    # A table of embeddings that cannot be split until its part fits SparseCore's memory.
+    re.compile(
+        r"No viable logical replica count for the embedding table"
+        r"(?=(?:.{0,600}?\btotal_(?P<space>spmem)_size_bytes = (?P<limit>\d{1,20}))?)"
+    ),
+)
+# SparseCore's memories by their numbers, in words of four bytes.
+_NUMBERED: Final = {"0": "smem", "201": "tilespmem", "202": "spmem", "203": "hbm", "204": "sflag"}
+_ALLOCA = re.compile(
+    r"allocation offset upper bound \((?P<words>\d{1,15}) words\) exceeds the legitimate user allocatable offset upper "
+    r"bound \((?P<most>\d{1,15}) words\) in memory space (?P<number>\d{1,4}) when allocating (?P<more>\d{1,15}) words"
 )
 # The middle of that line, as people quote it.
 _EXCEEDS = re.compile(
@@ -117,7 +133,11 @@ def _one_line(text: str) -> Iterator[AllocationFailure]:
     """What one line says whole, and the two memories of a chip with SparseCores."""
     whole = [match for form in _ONE_LINE for match in form.finditer(text)]
     for match in whole or _EXCEEDS.finditer(text):
-        yield refused(text, match, _space(match["space"] or "hbm"))
+        yield refused(text, match, _space(match.groupdict().get("space") or "hbm"))
+    for match in _ALLOCA.finditer(text):
+        used, limit, requested = (4 * int(match[name]) for name in ("words", "most", "more"))
+        class_ = _space(_NUMBERED.get(match["number"], "hbm"))
+        yield refused(text, match, class_, used=used, limit=limit, requested=requested)
     for match in _SPARSE.finditer(text):
         dense, sparse = size(match["dense"]), size(match["sparse"])
         yield refused(text, match, "compile_hbm", used=None if dense is None or sparse is None else dense + sparse)
