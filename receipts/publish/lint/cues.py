@@ -166,7 +166,7 @@ DOWN = re.compile(
 )
 EQUAL = re.compile(r"\b(?:unchanged|same|flat|equal|within|neutral|identical|no slower|par)\b", re.IGNORECASE)
 BOUNDARY = re.compile(
-    r"[;:()—,]|\s–\s|\b(?:but|while|whereas|and|which|because|although|though|yet|so)\b", re.IGNORECASE
+    r"[;:()—,]|\s[–|•·]\s|\b(?:but|while|whereas|and|which|because|although|though|yet|so)\b", re.IGNORECASE
 )
 _FAR = 10_000
 _CROSSING = 22

@@ -6,12 +6,10 @@ import math
 import re
 
 from receipts.publish.lint.quantity import si
-from receipts.publish.lint.statement import Bound, Direction, Statement
+from receipts.publish.lint.statement import MIRRORED, Bound, Direction, Statement
 from receipts.stats.interval import Interval
 
 _FASTER = re.compile(r"\b(?:faster|quicker|speed-?ups?|sped|slower|slow-?downs?|as fast|as quick)\b", re.IGNORECASE)
-# A bound below no change is one above it of the size: `at least −3 %` is at most 3 % down.
-_MIRRORED: dict[Bound, Bound] = {"least": "most", "most": "least"}
 _LEAST = -0.9  # of a percentage that is open below: the rate or time stays above zero
 _AS_LONG = re.compile(r"\bas (?:long|slow)\b", re.IGNORECASE)
 
@@ -62,7 +60,7 @@ def ratios(statement: Statement, *, lower_is_better: bool) -> tuple[Interval, ..
     text = statement.text
     by_speed = _FASTER.search(text) is not None and not _AS_LONG.search(text)
     if statement.unit == "%":
-        bound = _MIRRORED.get(statement.bound, statement.bound) if stated.high <= 0.0 else statement.bound
+        bound = MIRRORED.get(statement.bound, statement.bound) if stated.high <= 0.0 else statement.bound
         size = _opened(magnitude(stated), bound, 0.0) * 0.01
         candidates = _percentages(
             Interval(max(size.low, _LEAST), size.high), statement.direction, by_speed, lower_is_better

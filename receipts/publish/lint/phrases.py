@@ -8,15 +8,14 @@ from collections.abc import Iterator
 from receipts.publish.lint import cues
 from receipts.publish.lint.cues import Sentence, nearest
 from receipts.publish.lint.inline import CODE
-from receipts.publish.lint.quantity import quantities
-from receipts.publish.lint.sense import ARTICLE, PERFORMANCE
-from receipts.publish.lint.statement import Direction, StatementDraft
+from receipts.publish.lint.quantity import bound_before, quantities
+from receipts.publish.lint.sense import ARTICLE, PERFORMANCE, SOFT
+from receipts.publish.lint.statement import MIRRORED, Direction, StatementDraft
 
 _FACTORS = {"doubl": 2.0, "tripl": 3.0, "quadrupl": 4.0, "halv": 0.5}
 _FACTOR = re.compile(
     rf"\b(?:(?P<verb>doubl|tripl|quadrupl|halv)(?:e[sd]?|ing)\s{ARTICLE}{PERFORMANCE}\b"
-    rf"|{PERFORMANCE}\s(?:(?:has|was|were|is|more than|nearly|roughly)\s){{0,2}}(?P<passive>doubl|tripl|quadrupl|halv)"
-    rf"e[sd]\b)",
+    rf"|{PERFORMANCE}\s(?:(?:has|was|were|is)\s)?{SOFT}(?P<passive>doubl|tripl|quadrupl|halv)e[sd]\b)",
     re.IGNORECASE,
 )
 _QUALIFIED = re.compile(
@@ -76,7 +75,9 @@ def verbs(sentence: Sentence) -> Iterator[StatementDraft]:
         metric = (cue.lastgroup if cue else None) or "tokens_per_second"
         half = value / 4.0 if value > 1.0 else 0.05
         direction: Direction = "down" if value < 1.0 else "up"
-        yield StatementDraft(match.start(), match.end(), "ratio", metric, (value,), "×", direction, (half,))
+        bound = bound_before(sentence.text, match.start(match.lastgroup or 0))
+        bound = bound if value > 1.0 else MIRRORED.get(bound, bound)
+        yield StatementDraft(match.start(), match.end(), "ratio", metric, (value,), "×", direction, (half,), bound)
 
 
 def fits(sentence: Sentence) -> Iterator[StatementDraft]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from receipts.base.units import BYTES, LETTERS, SCALES, SECONDS, half_place, plain
 from receipts.publish.lint.statement import Bound
@@ -55,7 +55,7 @@ def _units(side: str) -> str:
 
 
 QUANTITY = re.compile(
-    rf"(?<![\w$€£#@\\])(?<![\w.][.,/:\-])(?P<sign>[+\-−–±]\s?)?(?P<a>{_NUMBER})(?P<plus>\+)?(?P<scale_a>{_SCALE})?"
+    rf"(?:(?<![\w$€£#@\\])(?<![\w.][.,/:\-])|(?<=\d)(?=±))(?P<sign>(?:\+/?[-−]|[+\-−–±])\s?)?(?P<a>{_NUMBER})(?P<plus>\+)?(?P<scale_a>{_SCALE})?"
     rf"(?:[\s\u00a0\u202f]?-?(?:{_units('a_')}))?"
     rf"(?:(?:(?P<change>{_CHANGE})|"
     rf"(?P<range>{_RANGE})){_SOFT}(?P<sign_b>[+\-−]\s?)?(?P<b>{_NUMBER})(?P<scale_b>{_SCALE})?"
@@ -64,11 +64,12 @@ QUANTITY = re.compile(
     re.IGNORECASE,
 )
 _SIMPLE = re.compile(
-    rf"(?<![\w$€£#@\\])(?<![\w.][.,/:\-])(?P<sign>[+\-−–±]\s?)?(?P<a>{_NUMBER})(?P<plus>\+)?(?P<scale_a>{_SCALE})?"
+    rf"(?:(?<![\w$€£#@\\])(?<![\w.][.,/:\-])|(?<=\d)(?=±))(?P<sign>(?:\+/?[-−]|[+\-−–±])\s?)?(?P<a>{_NUMBER})(?P<plus>\+)?(?P<scale_a>{_SCALE})?"
     rf"(?:[\s\u00a0\u202f]?-?(?:{_units('a_')}))?(?![\d]|\.\d|[A-Za-z_])",
     re.IGNORECASE,
 )
 _NAMES = tuple(name for name, _ in _UNITS)
+QUALIFIED = ("±", "+/-", "+-", "+/−")
 
 
 _BOUNDS = re.compile(
@@ -81,6 +82,14 @@ _BOUNDS = re.compile(
     re.IGNORECASE,
 )
 _SOFTENED = re.compile(r"[~≈]|\b(?:about|around|roughly|nearly|almost|some)\b", re.IGNORECASE)
+_FROM = re.compile(
+    r"\bfrom\s(?:(?:about|around|roughly|approximately|nearly|almost|some|just|over|under|above|below|an?|the)\s|[~≈]\s?)*$",
+    re.IGNORECASE,
+)
+_DIFFERENCE = re.compile(
+    r"\b(?:by|up|down)\s(?:(?:about|around|roughly|nearly|almost|some|just|over|under|another|an?)\s|[~≈]\s?)*$",
+    re.IGNORECASE,
+)
 _ABOUT = 0.05  # of the number: what "about" allows at most
 
 
@@ -112,11 +121,36 @@ class Quantity:
 
 def quantities(text: str) -> Iterator[Quantity]:
     """Every number of a text with its unit, in order. Numbers of one unit that are joined come as one."""
+    last: Quantity | None = None
+    for quantity in _each(text):
+        if (
+            last is not None
+            and text.startswith(QUALIFIED, quantity.start)
+            and not text[last.end : quantity.start].strip()
+        ):
+            last = _qualified(last, quantity)
+            continue
+        if last is not None:
+            yield last
+        last = quantity
+    if last is not None:
+        yield last
+
+
+def _each(text: str) -> Iterator[Quantity]:
     position = 0
     while match := QUANTITY.search(text, position):
         quantity = _joined(match, text) or _one(match, text)
         position = max(quantity.end, match.start() + 1)
         yield quantity
+
+
+def _qualified(stated: Quantity, spread: Quantity) -> Quantity:
+    """A number with what is stated around it: `512 ± 3 ms`."""
+    named = spread if stated.dimension == "none" else stated
+    factor = _relative(spread.unit, named.unit) if spread.dimension == named.dimension else 1.0
+    halves = tuple(max(half, spread.values[0] * factor) for half in stated.halves)
+    return replace(stated, end=spread.end, halves=halves, dimension=named.dimension, unit=named.unit)
 
 
 def _unit(match: re.Match[str], side: str) -> tuple[str, str]:
@@ -140,9 +174,18 @@ def _joined(match: re.Match[str], text: str) -> Quantity | None:
         return None
     scale_b = match["scale_b"] or ""
     scale_a = match["scale_a"] or (scale_b if name_a == "none" else "")
-    before = text[max(0, match.start() - 6) : match.start()].lower()
-    ranged = match["range"] is not None or (change is not None and change.strip() == "to" and "from" not in before)
+    started = _FROM.search(text, max(0, match.start() - 24), match.start()) is not None
+    ranged = match["range"] is not None or (change is not None and change.strip() == "to" and not started)
     if match["range"] is not None and match["sign"] and name_a != "none":
+        return None
+    # It rose by so much, to so much.
+    if (
+        ranged
+        and change
+        and unit_a
+        and name_b not in ("percent", "ratio")
+        and _DIFFERENCE.search(text, 0, match.start())
+    ):
         return None
     about = _SOFTENED.search(match[0]) is not None or bound_before(text, match.start()) == "about"
     a, half_a = _value(match["a"], scale_a, match["sign"], approximate=about)
@@ -183,12 +226,16 @@ def _relative(unit: str, to: str) -> float:
 
 
 def _value(number: str, scale: str, sign: str | None, *, approximate: bool = False) -> tuple[float, float]:
-    """A printed number and half its last digit; of an approximate one its zeros at the end are no digits, up to 5 %."""
+    """A printed number and half its last digit; of an approximate one its zeros at the end are no digits, up to 5 %.
+
+    Somebody who says `about 15` counts in fives.
+    """
     digits, word = plain(number), scale.strip()
     factor = SCALES[word.upper() if len(word) == 1 else word.lower()]
     value, half = float(digits) * factor, half_place(digits) * factor
     if approximate:
-        half = max(half, min(half_place(digits, approximate=True) * factor, _ABOUT * value))
+        rough = 5.0 * half if digits.endswith("5") else half_place(digits, approximate=True) * factor
+        half = max(half, min(rough, _ABOUT * value))
     return (-value if sign and sign.strip() in ("-", "−", "–") else value), half
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from receipts.publish.lint import cues
 from receipts.publish.lint.cues import Sentence, nearest
-from receipts.publish.lint.quantity import Quantity
+from receipts.publish.lint.quantity import QUALIFIED, Quantity
+from receipts.publish.lint.sense import SOFT, sense_of
 from receipts.publish.lint.statement import Direction, Kind, StatementDraft
 
 # How far, in characters, a word may stand from the number that it speaks of.
@@ -18,27 +20,43 @@ CARRIED = 45
 # Words before and behind an amount that was added or saved, and is no level.
 _CHANGED = re.compile(
     r"(?:\b(?:sav|shav|cut|cost|fre|add|extra|regress|reduc|lost|los)\w*(?: \w+){0,3} (?:by |about |around |roughly |"
-    r"another )*|\bby (?:about |around |roughly |almost |nearly |over |under |some |at least |at most |up to )?)[~≈]?$",
+    rf"another )*|\b(?:by|up|down) {SOFT})[~≈]?$",
     re.IGNORECASE,
 )
 _COMPARED = re.compile(
-    r"\s(?:less|more|lower|higher|fewer|shorter|longer|faster|slower)\b(?!\sthan\s\d)", re.IGNORECASE
+    r"\s(?:(?P<better>faster|quicker)|(?P<worse>slower)|less|more|lower|higher|fewer|shorter|longer)\b(?!\sthan\s\d)",
+    re.IGNORECASE,
 )
 
 
 def reading(quantity: Quantity, metric: str, text: str) -> StatementDraft:
     """A number with a unit as a statement: a reading of the metric, or a change where the words around it say so."""
     near = text[max(0, quantity.start - 45) : quantity.end + 25]
+    compared = _COMPARED.match(text, quantity.end)
     kind: Kind = "change" if quantity.joined == "change" else "reading"
-    direction = direction_of(near)
+    direction: Direction = direction_of(near)
     if kind == "change" and len(quantity.values) == 2:
         low, high = quantity.values
         direction = "up" if high > low else "down" if high < low else "equal"
-    elif kind == "reading" and quantity.signed and text[quantity.start] != "±":
+    elif kind == "reading" and quantity.signed and not text.startswith(QUALIFIED, quantity.start):
         kind, direction = "change", "down" if quantity.values[0] < 0.0 else "up"
-    elif kind == "reading" and (_CHANGED.search(text, 0, quantity.start) or _COMPARED.match(text, quantity.end)):
+    elif kind == "reading" and (compared or _CHANGED.search(text, 0, quantity.start)):
         kind = "change"
+        sense = sense_of(text, quantity)
+        if compared and compared.lastgroup:
+            direction = "better" if compared["better"] else "worse"
+        elif sense is not None and sense != "level":
+            direction = sense
+        quantity = _spanned(quantity)
     return stated(quantity, kind, metric, quantity.unit, direction)
+
+
+def _spanned(quantity: Quantity) -> Quantity:
+    """Two ends of one difference as its middle: `by 120-140 ms` is no `from` and `to`."""
+    if len(quantity.values) != 2:
+        return quantity
+    low, high = sorted(quantity.values)
+    return replace(quantity, values=((low + high) / 2,), halves=((high - low) / 2 + max(quantity.halves),))
 
 
 def stated(

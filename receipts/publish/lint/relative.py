@@ -27,6 +27,12 @@ _AFTER_RATIO = re.compile(
     rf"large|wide|deep)|the (?:size|number|data|batch|parameters|params|length|depth|width|price|"
     rf"cost of))\b)"
 )
+# What is more or fewer by it is a count, and no metric.
+_COUNTED = re.compile(
+    r"\s?(?:more|fewer|less)\s(?:\w+\s)?(?:steps?|iterations?|updates?|param\w*|weights|layers|heads|experts|epochs?|data|"
+    r"kernels?|launch\w*|lines|GPUs?|chips?|nodes?|flops?(?!\s?/|\sper)|(?:tokens|samples|sequences)(?!\s?/|\sper))\b",
+    re.IGNORECASE,
+)
 _COMPARED = re.compile(
     r"\s?(?:the|as|more|less|faster|slower|quicker|higher|lower|better|fewer|longer)\b", re.IGNORECASE
 )
@@ -57,6 +63,8 @@ def relative(
 
     ``drafts`` are the statements before it in the sentence: one right beside it may tell its metric.
     """
+    if _COUNTED.match(sentence.text, quantity.end):
+        return None
     if quantity.dimension == "ratio" and not quantity.worded and not _is_factor(sentence.text, quantity):
         return None
     metric = (_worded_metric if quantity.worded else _metric)(sentence, before, quantity, drafts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from receipts.publish.lint.quantity import Quantity
+from receipts.publish.lint.quantity import QUALIFIED, Quantity
 
 # `level` is the ratio itself: `half the memory`, `twice as long`.
 Sense = Literal["up", "down", "better", "worse", "equal", "level"]
@@ -31,7 +31,7 @@ _UP = (
 )
 _BETTER = (
     r"improv\w*|better|gain\w*|boost\w*|outperform\w*|speed-?ups?|speeds?\sup|sped\sup|accelerat\w*|faster|"
-    r"quicker|beats?"
+    r"quicker|beats?|recover\w*|regain\w*"
 )
 _WORSE = r"worse\w*|regress\w*|degrad\w*|slow(?:s|ed|ing)?[\s-]?down\w*|slow(?:s|ed)|slower|overhead|penalt\w+|costs?"
 _VERB = re.compile(
@@ -54,26 +54,33 @@ _OF = re.compile(
     rf"\s(?:of\s(?!peak\b)|the\s|its\s|our\s){ARTICLE}(?:{PERFORMANCE}|time|baseline|original|reference)\b",
     re.IGNORECASE,
 )
-_SOFT = (
-    r"(?:(?:about|around|roughly|approximately|nearly|almost|some|only|just|over|under|up\sto|more\sthan|less\sthan|"
-    r"at\s(?:least|most)|as\smuch\sas|another|an?|the|full|whole|factor\sof|[~≈])\s?)*"
+SOFT = (
+    r"(?:(?:about|around|roughly|approximately|nearly|almost|some|only|just|barely|slightly|well|typically|further|"
+    r"a\s(?:bit|little)|over|under|up\sto|(?:(?:no|not)\s)?(?:more|less|fewer)\sthan|at\s(?:least|most)|as\smuch\sas|another|an?|the|full|"
+    r"whole|factor\sof|[~≈])\s?)*"
 )
-_BY = re.compile(rf"\b(?:by|of)\s{_SOFT}$", re.IGNORECASE)
-_TO = re.compile(rf"(?<!\bup\s)\bto\s{_SOFT}$", re.IGNORECASE)
+_BY = re.compile(rf"\b(?:by|of)\s{SOFT}$", re.IGNORECASE)
+_TO = re.compile(rf"(?<!\bup\s)\bto\s{SOFT}$", re.IGNORECASE)
 _IN = re.compile(r"\bin\s$", re.IGNORECASE)  # cut in half
-_WITHIN = re.compile(rf"\b(?:within|unchanged\sto|equal\sto)\s(?:±\s?)?{_SOFT}$", re.IGNORECASE)
-_TAKEN = re.compile(
-    rf"\b(?:(?P<down>sav(?:e[sd]?|ing)|shav(?:e[sd]?|ing)|los(?:t|es?|ing)|frees?|freed|cuts?)|(?P<up>adds?|added))\s"
-    rf"{_SOFT}$|\b(?P<worse>costs?)\s{_SOFT}$",
+_WITHIN = re.compile(
+    rf"\b(?:within|unchanged\sto|equal\sto|(?:var(?:y|ie[sd])|varying|differ(?:s|ed)?|fluctuat\w+)\sby)\s{SOFT}$",
     re.IGNORECASE,
 )
-_DIRECT = re.compile(rf"(?<![\w-])(?:{_BETTER}|{_WORSE}|{_DOWN}|{_UP})\s{_SOFT}$", re.IGNORECASE)
+_TAKEN = re.compile(
+    rf"\b(?:(?P<down>sav(?:e[sd]?|ing)|shav(?:e[sd]?|ing)|los(?:t|es?|ing)|frees?|freed|cuts?)|(?P<up>adds?|added))\s"
+    rf"{SOFT}$|\b(?P<worse>costs?|g[ia]ves?\s(?:up|back)|sacrific\w+|forfeits?|trad(?:es?|ed|ing)|pa(?:ys?|id))\s{SOFT}$",
+    re.IGNORECASE,
+)
+_DIRECT = re.compile(rf"(?<![\w-])(?:{_BETTER}|{_WORSE}|{_DOWN}|{_UP})\s{SOFT}$", re.IGNORECASE)
 _CLAUSE = re.compile(r"[;:]|,\s(?:and|but|while)\b|\s[—–]\s")
 _FAR = 60
+_SMALL = 10.0  # 3 % of the throughput is a part of it, and not what is left
 
 
 def sense_of(text: str, quantity: Quantity) -> Sense | None:
     """The sense of a share or a factor by the words around it; None where they do not say."""
+    if text.startswith(QUALIFIED, quantity.start):
+        return "equal"
     if quantity.signed:
         return "down" if quantity.values[0] < 0 else "up"
     before = _clause(text, quantity.start)
@@ -87,14 +94,18 @@ def sense_of(text: str, quantity: Quantity) -> Sense | None:
     taken = _TAKEN.search(before)
     if taken:
         return taken.lastgroup  # type: ignore[return-value]  # the groups are senses
-    if _BY.search(before):
-        return _verb(before, text[quantity.end : quantity.end + 12])
-    if (_TO.search(before) or (quantity.worded and _IN.search(before))) and _verb(before) is not None:
+    # A word of change among those that soften a number is none of its own: `fell by more than 3 %`.
+    by = _BY.search(before)
+    if by:
+        return _verb(before[: by.start()], text[quantity.end : quantity.end + 12])
+    to = _TO.search(before) or (_IN.search(before) if quantity.worded else None)
+    if to and _verb(before[: to.start()]) is not None:
         return "level"
     direct = _DIRECT.search(before)
     if direct:
-        return _verb(direct[0])
-    return "level" if _OF.match(text, quantity.end) else None
+        return _VERB.match(direct[0]).lastgroup  # type: ignore[union-attr,return-value]  # it begins with that verb
+    small = quantity.dimension == "percent" and quantity.values[0] < _SMALL
+    return "level" if not small and _OF.match(text, quantity.end) else None
 
 
 def _clause(text: str, end: int) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 Kind = Literal["reading", "change", "ratio", "fit"]
 # `better` and `worse` say of a rate that it rose, and of a time or of memory that it fell.
 Direction = Literal["up", "down", "better", "worse", "equal", "none"]
 # What the words before a number leave open: `at least`, `at most`, `up to`. With `about` its rounding is wider.
 Bound = Literal["", "least", "most", "reach", "about"]
+# Below no change a bound is one above it of the size: `at least −3 %` is at most 3 % down.
+MIRRORED: Final[dict[Bound, Bound]] = {"least": "most", "most": "least"}
 
 # Metrics of the registry, and those that people state and no receipt reads.
 UNREAD = frozenset(

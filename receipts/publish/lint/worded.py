@@ -25,13 +25,13 @@ _WORDED = re.compile(
     rf"|(?P<fold>{_MANY})-?fold\b"
     rf"|(?:an?\s)?factor\sof\s(?:about\s|roughly\s|over\s|nearly\s)?(?P<factor>\d++(?:\.\d++)?+|{_MANY}\b)(?!\s?%)[x×]?(?!\w)"
     rf"|(?:(?P<orders>{_COUNT})\s)?orders?\sof\smagnitude\b"
-    rf"|(?P<count>{_COUNT})?(?:(?<=\w)[\s-])?(?P<part>hal(?:f|ves)|thirds?|quarters?|fifths?|sixths?|eighths?|tenths?)"
+    rf"|(?P<count>{_COUNT})?(?:(?<=\w)[\s-])?(?P<part>half|thirds?|quarters?|fifths?|sixths?|eighths?|tenths?)"
     rf"\b(?!-)"
     rf")",
     re.IGNORECASE,
 )
 _CHEAP = re.compile(
-    r"twice|thrice|double|triple|times|fold|factor|magnitude|hal[fv]|third|quarter|fifth|sixth|eighth|tenth",
+    r"twice|thrice|double|triple|times|fold|factor|magnitude|half|third|quarter|fifth|sixth|eighth|tenth",
     re.IGNORECASE,
 )
 _ROUGH = 0.05  # of a share: a third is said of 30 as of 37 %
