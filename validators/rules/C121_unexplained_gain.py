@@ -1,0 +1,35 @@
+"""# C121 unexplained_gain
+
+*Why.* Repeats of one configuration agree within their noise. Where they do not, something changed that neither side
+states: frozen parameters, another file, a busy machine. The number is real, and no setting earned it.
+
+*Rejected.* No axis changed, and B is 150 % faster over three launches a side.
+
+*Accepted.* Repeats that agree within the smallest effect that matters, or whose interval is too wide to tell. A
+difference beside an axis that changed, a waived one too, or between hosts or in regimes that differ on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.judging.effect import effect_of
+from receipts.judging.rule import EFFECT, MFU, RATE, I, Offense, PairCase, rule
+
+
+@rule("C121", "unexplained_gain", I, on="pair", question=EFFECT, taints=(RATE, MFU))
+def unexplained_gain(pair: PairCase) -> Iterator[Offense]:
+    """An effect between launches of which no stated setting, host or regime differs."""
+    if pair.difference.changed or pair.difference.blocks or pair.regimes:
+        return
+    readings_a = [launch.read(pair.metric) for launch in pair.group_a]
+    readings_b = [launch.read(pair.metric) for launch in pair.group_b]
+    effect = effect_of(pair, pair.metric, readings_a, readings_b)
+    if effect.kind not in ("faster", "slower", "indicated") or effect.ratio is None:
+        return
+    yield Offense(
+        at="measurement.step_durations_seconds",
+        found=f"{effect.ratio - 1:+.1%} {pair.metric.title}, and no setting changed",
+        expected="repeats of one configuration that agree",
+        do="state what was changed; if nothing was, launch both in turns on a machine that does nothing else",
+    )
