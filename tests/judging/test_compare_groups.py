@@ -18,7 +18,7 @@ from receipts.judging.compare import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.verdict import Comparison
 from receipts.metrics import Launch
-from receipts.publish.readings import ratio
+from receipts.publish.readings import signed
 from receipts.receipt import Document, Parsed
 from receipts.stats.equivalence import Effect
 from receipts.store import open_store
@@ -205,8 +205,11 @@ def test_the_change_that_is_printed_is_the_one_that_the_interval_is_around() -> 
     verdict = judged(group("a", 3), group("b", 4, seconds=0.79, numerics__learning_rate=7))
     for item in verdict.results:
         if item.effect.low is not None and item.effect.high is not None and item.effect.ratio is not None:
-            assert ratio(item) == f"{(item.effect.ratio - 1) * 100:+.2f} %"
-    assert ratio(replace(verdict.results[0], effect=replace(headline(verdict), ratio=None), stated_ratio=None)) == "~"
+            assert signed(item.ratio) == f"{(item.effect.ratio - 1) * 100:+.2f} %"
+    assert (
+        signed(replace(verdict.results[0], effect=replace(headline(verdict), ratio=None), stated_ratio=None).ratio)
+        == "~"
+    )
 
 
 def test_what_forbids_to_name_an_effect_forbids_it_on_every_metric_that_it_taints_and_keeps_the_numbers() -> None:
