@@ -149,11 +149,12 @@ def _frameworks(
 
 
 def _shown(reading: Reading) -> str | None:
-    """The framework of a file's own lines: steps, or the timers of DeepSpeed's engine.
+    """The framework of a file's own lines: steps, losses that the Trainer prints without one, or DeepSpeed's timers.
 
-    From 2025 on its step lines are hidden unless the log's level is raised.
+    From 2025 on DeepSpeed's step lines are hidden unless the log's level is raised.
     """
-    lines = len(reading.steps) or (reading.source == "deepspeed" and reading.timings)
+    timed = reading.source == "deepspeed" and reading.timings
+    lines = len(reading.steps) or timed or (reading.source == "hf-trainer" and reading.diverged is not None)
     return HOSTS.get(reading.source) if lines else None
 
 

@@ -87,6 +87,22 @@ def test_a_trace_of_the_launch_itself_is_read(recorded: Path, tmp_path: Path) ->
     assert "path.witnessed.attention" not in verdict.grade_why
 
 
+def test_the_log_of_the_trainer_shows_the_framework_that_the_job_stated(tmp_path: Path) -> None:
+    with Recorder("cpu-torch", out=tmp_path / "run.json", probes=False, quiet=True) as rec:
+        rec.observe(framework="hf-trainer", frameworks=["hf-trainer"])
+        with rec.step():
+            pass
+    # Since transformers 5 the figures are quoted; none of the records says its step.
+    rows = [
+        f"{{'loss': '{9 - n / 9:.3f}', 'grad_norm': '1.2', 'learning_rate': '0.001', 'epoch': '0.{n}'}}"
+        for n in range(1, 4)
+    ]
+    (tmp_path / "train.log").write_text("\n".join(rows) + "\n")
+    tree = json.loads(amended(str(tmp_path / "run.json"), [str(tmp_path / "train.log")]).document.raw)
+    (entry,) = [item for item in tree["evidence"] if item.get("uri") == "train.log"]
+    assert {"path.witnessed.framework", "path.witnessed.frameworks"} <= entry["read"].keys()
+
+
 def test_show_names_the_file_of_what_was_read_and_calls_an_edited_leaf_typed(recorded: Path, tmp_path: Path) -> None:
     tree, _ = _whole(recorded, tmp_path, _trace(recorded))
     say, (entry,) = (
