@@ -41,6 +41,8 @@ ROWS: Final = ("measurement.path_counters",)
 _HIGHEST: Final = ("measurement.exposed_communication_seconds",)
 # What every rank and attempt has its own of: the first that is told stands, and nothing contradicts.
 _OWN: Final = ("run.host", "run.site", "run.label", "run.command", "run.started", "run.started_stated", "run.finished")
+# Which clock timed the steps: of a receipt's own steps no file beside it says.
+_TIMER: Final = "measurement.timer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,8 @@ def _claims(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> dict[str, lis
     for file, reading in readings(files):
         for path, claim in reading.stated.items():
             where = Where(file.name, claim.place)
-            if path in READING_ONLY or path == "schema_version":
+            timed = path == _TIMER and draft.base is not None and draft.base.get("measurement.step_durations_seconds")
+            if path in READING_ONLY or path == "schema_version" or timed:
                 continue
             if path not in ROWS and (find(path) is None or "[]" in path):
                 draft.tell("note", f"{path} is {claim.text[:80]}; the receipt has no such leaf", where)

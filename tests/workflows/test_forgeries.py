@@ -103,6 +103,16 @@ def test_the_log_of_the_trainer_shows_the_framework_that_the_job_stated(tmp_path
     assert {"path.witnessed.framework", "path.witnessed.frameworks"} <= entry["read"].keys()
 
 
+def test_a_log_does_not_say_which_clock_timed_the_steps_of_the_receipt(recorded: Path, tmp_path: Path) -> None:
+    own = shutil.copy(recorded, tmp_path / "run.json")
+    names = ("fwd_microstep", "bwd_microstep"), ("fwd", "bwd", "bwd_inner", "bwd_allreduce", "step")
+    lines = [f"[Rank 0] time (ms) | {' | '.join(f'{name}: 4.70' for name in row)}" for row in names] * 3
+    (tmp_path / "engine.log").write_text("\n".join(lines) + "\n")
+    tree = json.loads(amended(str(own), [str(tmp_path / "engine.log")]).document.raw)
+    assert tree["path"]["witnessed"]["framework"] == "deepspeed"
+    assert "DeepSpeed timers" not in str(tree)
+
+
 def test_show_names_the_file_of_what_was_read_and_calls_an_edited_leaf_typed(recorded: Path, tmp_path: Path) -> None:
     tree, _ = _whole(recorded, tmp_path, _trace(recorded))
     say, (entry,) = (

@@ -25,7 +25,8 @@ from receipts.judging.rule import ALL, PATH, Case, I, Offense, Topic, rule
 _DO = {
     "typed": "make the receipt from the run's own files: receipts ingest LOG TRACE -o run.json; or submit the document "
     "as its program wrote it: receipts submit run.json --evidence DIR",
-    "recorded": "read what shows the path (trace, log, compiled program): receipts submit run.json --evidence DIR",
+    "recorded": "read what shows the path (a trace or compiled program; of a framework its log): receipts submit "
+    "run.json --evidence DIR",
     "evidenced": "keep the files in the store: receipts submit run.json --evidence DIR",
 }
 
