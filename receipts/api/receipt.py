@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.api.answer import Answer
 from receipts.api.rules import rulebook
+from receipts.base.errors import near
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.receipt import Document, Parsed, parse, read
+from receipts.receipt.catalogue import by_path, find
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +69,8 @@ class Receipt(Answer):
         return self.parsed.stated
 
     def __getitem__(self, path: str) -> Any:
+        if path not in self.stated:
+            raise KeyError(f"{path} is not stated" if find(path) else f"there is no leaf {path}{near(path, by_path())}")
         return self.stated[path]
 
     @property

@@ -34,9 +34,9 @@ class Amortization:
         seconds = f"{self.seconds:,.0f}" if self.seconds >= 100.0 else f"{self.seconds:.3g}"
         parts = [f"{seconds} s of compiling"]
         if self.share is not None:
-            parts.append(f"{self.share:.1%} of the wall time")
+            parts.append(f"{100 * self.share:.1f} % of the wall time")
         if self.steps is not None:
-            parts.append(f"{SHARE:.0%} after {self.steps:,} step{'' if self.steps == 1 else 's'}")
+            parts.append(f"{100 * SHARE:.0f} % after {self.steps:,} step{'' if self.steps == 1 else 's'}")
         return ", ".join(parts)
 
 
@@ -85,8 +85,8 @@ def goodput_shown(launch: Launch) -> str | None:
         return None
     total = math.fsum(seconds.values())
     rest = sorted(((value, name) for name, value in seconds.items() if name != "step" and value > 0.0), reverse=True)
-    others = ", ".join(f"{name} {value / total:.1%}" for value, name in rest)
-    return f"goodput {seconds['step'] / total:.1%}" + (f" ({others})" if others else "")
+    others = ", ".join(f"{name} {100 * (value / total):.1f} %" for value, name in rest)
+    return f"goodput {100 * (seconds['step'] / total):.1f} %" + (f" ({others})" if others else "")
 
 
 def _wall_seconds(launch: Launch, compiling: float) -> float | None:

@@ -51,8 +51,8 @@ def answer(item: MemoryEstimate) -> str:
         return f"unknown: {len(item.uncounted)} {parts} no formula of its own; counted as listed, {total}{assumed}"
     if not item.fits:
         return f"does not fit: {total}, {amount(-left)} too much{assumed}"
-    tight = f", less than the {item.headroom_wanted:.0%} that the lane keeps free" if item.tight else ""
-    return f"fits: {total}, {amount(left)} ({share:.1%}) left{tight}{assumed}"
+    tight = f", less than the {100 * item.headroom_wanted:.0f} % that the lane keeps free" if item.tight else ""
+    return f"fits: {total}, {amount(left)} ({100 * share:.1f} %) left{tight}{assumed}"
 
 
 def _no_budget(item: MemoryEstimate) -> str:
@@ -83,7 +83,7 @@ def _surfaces(item: MemoryEstimate, title: str) -> Table:
             SIGNS[_ORDER[each.name]],
             each.name.value,
             amount(each.peak_bytes, total),
-            f"{each.peak_bytes / total:.1%}",
+            f"{100 * (each.peak_bytes / total):.1f} %",
             amount(each.bytes, total) if each.bytes > 1.001 * each.peak_bytes else "",
             each.scales,
         )
@@ -98,7 +98,7 @@ def _marks(item: MemoryEstimate) -> Iterator[str]:
     if item.dominant is not None:
         at = f"at {item.moment}" + (f" on stage {item.stage} of {item.stages}" if item.stages > 1 else "")
         share = item.dominant.peak_bytes / (item.total_bytes or 1.0)
-        yield f"dominant: {item.dominant.name.value} ({share:.0%}), {at}"
+        yield f"dominant: {item.dominant.name.value} ({100 * share:.0f} %), {at}"
     if item.budget is not None:
         physical = item.budget.physical
         beside = f"; {amount(physical)} are physical, which is no budget" if physical else ""
@@ -108,7 +108,7 @@ def _marks(item: MemoryEstimate) -> Iterator[str]:
         chip = "" if item.measured.chip is None else f" on chip {item.measured.chip}"
         yield (
             f"measured: {amount(item.measured.bytes)} {kind}{chip}; "
-            f"estimated {amount(compared(item))}, {item.delta:+.1%}"
+            f"estimated {amount(compared(item))}, {100 * item.delta:+.1f} %"
         )
 
 
@@ -154,7 +154,7 @@ def calibration_says(record: Calibration | None, lane: str) -> str:
     return (
         f"× {record.factor:.3f} for {lane}, from {record.launches} launches of {record.groups} configurations; the "
         f"next one is expected between × {record.low:.3f} and × {record.high:.3f} (90 %); each estimated from the "
-        f"others, the worst is {record.left_out:.1%} off, the middle one {record.left_out_median:.1%}"
+        f"others, the worst is {100 * record.left_out:.1f} % off, the middle one {100 * record.left_out_median:.1f} %"
     )
 
 
@@ -196,7 +196,7 @@ def _compiler(answered: CompilerAnswer) -> Section:
         ("code", compiled.code),
         ("peak and code", compiled.total),
     )
-    after = (f"estimated {amount(answered.estimated)}, {answered.error:+.1%}",)
+    after = (f"estimated {amount(answered.estimated)}, {100 * answered.error:+.1f} %",)
     table = table_of("", "a chip | #bytes", ((name, amount(value)) for name, value in sizes), after)
     return Section("compiler", title, tables=(table,))
 

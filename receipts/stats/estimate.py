@@ -24,12 +24,13 @@ class Sigma(NamedTuple):
     of: str = ""
 
     def __str__(self) -> str:
+        size = f"σ {100 * self.value:.2f} %"
         if self.source == "declared" and self.of:
-            return f"σ {self.value:.2%} published, not yours: {self.of}"
+            return f"{size} published, not yours: {self.of}"
         if self.source == "declared":
-            return f"σ {self.value:.2%} declared, not measured" + (", normal quantiles" if self.df is None else "")
+            return f"{size} declared, not measured" + (", normal quantiles" if self.df is None else "")
         freedom = "" if self.df is None else f" on {self.df:g} degrees of freedom"
-        return f"σ {self.value:.2%} measured{freedom}{f', {self.of}' if self.of else ''}"
+        return f"{size} measured{freedom}{f', {self.of}' if self.of else ''}"
 
 
 def pooled(groups: Iterable[Sequence[float]], of: str = "", source: Source = "measured") -> Sigma | None:

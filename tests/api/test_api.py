@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import receipts
+import rule_cases
 from command_line import Shell
 from receipts.base.errors import InputError, NotFound
 
@@ -139,3 +140,12 @@ def test_the_page_in_a_notebook_is_executed(shell: Shell) -> None:
     assert len(blocks) >= 3
     assert names["before"].status == "valid"
     assert list(names["table"]["label"])
+
+
+def test_a_leaf_that_is_mistyped_or_unstated_is_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps(rule_cases.base("cpu")), encoding="utf-8")
+    receipt = receipts.load(tmp_path / "run.json")
+    with pytest.raises(KeyError, match=r"no leaf batch\.micro_bath; did you mean batch\.micro_batch"):
+        receipt["batch.micro_bath"]
+    with pytest.raises(KeyError, match=r"model\.spec is not stated"):
+        receipt["model.spec"]

@@ -204,7 +204,7 @@ def test_hostile_names_harm_neither_terminal_nor_picture(shell: Shell) -> None:
 def test_show_tells_what_chips_tells(shell: Shell) -> None:
     path = slice_of(shell, "one", 16, "4x4")
     shown, drawn = (" ".join(shell(verb, path).out.split()) for verb in ("show", "chips"))
-    sentence = "steady: chip 15 leads with 21.50 GiB live peak, 3.6% above the median chip"
+    sentence = "steady: chip 15 leads with 21.50 GiB live peak, 3.6 % above the median chip"
     assert sentence in shown
     assert sentence in drawn
     memory = json.loads(shell("show", path, "--json").out)["memory"]

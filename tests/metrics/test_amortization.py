@@ -41,7 +41,7 @@ def test_compiling_has_seconds_a_share_and_the_steps_until_it_is_one_percent() -
 def test_goodput_is_the_share_of_steps_and_names_where_the_rest_went() -> None:
     launch = _launch(**_spent())
     assert launch.read(metrics.get("goodput")).value == pytest.approx(0.9)
-    assert goodput_shown(launch) == "goodput 90.0% (compile 6.0%, checkpoint 3.0%, data 1.0%)"
+    assert goodput_shown(launch) == "goodput 90.0 % (compile 6.0 %, checkpoint 3.0 %, data 1.0 %)"
 
 
 def test_what_compiled_inside_steps_is_compiling_and_not_goodput() -> None:
@@ -70,6 +70,6 @@ def test_the_answer_on_amortization_carries_the_figures() -> None:
     verdict = judge_receipt(launch.parsed, launch.lane, book.rules)
     found = answers(launch.parsed, launch.lane, verdict, None, book.rules)
     assert "60 s of compiling, 6.0% of the wall time, 1% after " in found.amortized.answer
-    assert "goodput 90.0%" in found.amortized.answer
+    assert "goodput 90.0 %" in found.amortized.answer
     row = next(item for item in found if item.question == "compile amortized?")
     assert (row.state, row.brief) == ("yes", "yes in the rate, not in the launch")

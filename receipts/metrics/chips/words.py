@@ -44,7 +44,7 @@ def leader(phase: Phase, metric: Metric = "peak") -> str:
     if len(ranking.leaders) == ranking.chips:
         return f"all {ranking.chips} chips have {held}"
     verb = "leads" if len(ranking.leaders) == 1 else "lead"
-    above = f", {ranking.skew:.1%} above the median chip" if ranking.skew else ""
+    above = f", {100 * ranking.skew:.1f} % above the median chip" if ranking.skew else ""
     least = f"least {amount(ranking.lowest)} on chip {ranking.lowest_chip}"
     return f"{ordinals(ranking.leaders)} {verb} with {held}{above}; {least}"
 
@@ -67,7 +67,8 @@ def headroom(item: Chip | None) -> str:
         return ""
     if item.headroom < 0:
         return f"chip {item.chip} is {amount(-item.headroom)} above its limit of {amount(item.limit)}"
-    return f"least headroom {amount(item.headroom)} on chip {item.chip}, {item.left:.1%} of its {amount(item.limit)}"
+    share = f"{100 * item.left:.1f} % of its {amount(item.limit)}"
+    return f"least headroom {amount(item.headroom)} on chip {item.chip}, {share}"
 
 
 def faults(phase: Phase) -> Iterator[str]:
@@ -105,7 +106,7 @@ def brief(phase: Phase) -> str:
     alike = len(ranking.leaders) == ranking.chips
     parts = [f"{amount(ranking.highest)} live peak on {'every chip' if alike else ordinals(ranking.leaders)}"]
     if tightest is not None and tightest.headroom is not None:
-        parts.append(f"least headroom {amount(tightest.headroom)} on chip {tightest.chip}, {tightest.left:.1%}")
+        parts.append(f"least headroom {amount(tightest.headroom)} on chip {tightest.chip}, {100 * tightest.left:.1f} %")
     return f"{phase.name}: {'; '.join((*parts, *faults(phase)))}"
 
 
@@ -152,7 +153,7 @@ def change(result: Pressure) -> str:
     if result.kind == "unknown":
         return f"whether pressure fell or moved is unknown: {result.why}"
     before, after = result.highest
-    ratio = f" ({after / before - 1:+.1%})" if before else ""
+    ratio = f" ({100 * (after / before - 1):+.1f} %)" if before else ""
     highest = f"highest {TITLES[result.metric]} {amount(before)} to {amount(after)}{ratio}"
     old, new = result.relieved, result.burdened
     if old is not None and new is not None:

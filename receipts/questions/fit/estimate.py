@@ -219,7 +219,7 @@ def budget(stated: Mapping[str, Any], lane: Lane) -> Budget | None:
         return Budget(limit.low_bytes, f"the limit that {limit.reporter} gives on {chip.key}", physical)
     if physical is None:
         return None
-    return Budget(int(physical * (1 - lane.headroom)), f"HBM of {chip.key} less {lane.headroom:.0%}", physical)
+    return Budget(int(physical * (1 - lane.headroom)), f"HBM of {chip.key} less {100 * lane.headroom:.0f} %", physical)
 
 
 def measured(parsed: Parsed) -> Measured | None:

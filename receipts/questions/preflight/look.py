@@ -160,7 +160,7 @@ def _estimated(plan: Parsed, lane: Lane, signature: Signature, estimator: Estima
     most = f", most of it {fit.surface}" if fit.surface else ""
     if fit.beyond > fit.tolerance:
         return PreflightAnswer("predicted", f"the estimate is {size}{most}", plan.name, signature.signature, fit=fit)
-    how = "which fits" if fit.beyond <= 0 else f"within the estimator's {fit.tolerance:.0%}"
+    how = "which fits" if fit.beyond <= 0 else f"within the estimator's {100 * fit.tolerance:.0f} %"
     why = f"no launch like it; the estimate is {size}, {how}"
     return PreflightAnswer("unknown", why, plan.name, signature.signature, fit=fit)
 
