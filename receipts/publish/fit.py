@@ -196,7 +196,7 @@ def _compiler(answered: CompilerAnswer) -> Section:
         ("code", compiled.code),
         ("peak and code", compiled.total),
     )
-    after = (f"estimated {amount(answered.estimated)}, {100 * answered.error:+.1f} %",)
+    after = (f"estimated {amount(answered.estimated)}, {100 * (answered.error or 0.0):+.1f} %",)
     table = table_of("", "a chip | #bytes", ((name, amount(value)) for name, value in sizes), after)
     return Section("compiler", title, tables=(table,))
 

@@ -147,5 +147,5 @@ def test_a_leaf_that_is_mistyped_or_unstated_is_told_apart(tmp_path: Path) -> No
     receipt = receipts.load(tmp_path / "run.json")
     with pytest.raises(KeyError, match=r"no leaf batch\.micro_bath; did you mean batch\.micro_batch"):
         receipt["batch.micro_bath"]
-    with pytest.raises(KeyError, match=r"model\.spec is not stated"):
-        receipt["model.spec"]
+    with pytest.raises(KeyError, match=r"data\.order_seed is not stated"):
+        receipt["data.order_seed"]

@@ -69,7 +69,7 @@ def test_the_answer_on_amortization_carries_the_figures() -> None:
     book = rule_cases.rulebook()
     verdict = judge_receipt(launch.parsed, launch.lane, book.rules)
     found = answers(launch.parsed, launch.lane, verdict, None, book.rules)
-    assert "60 s of compiling, 6.0% of the wall time, 1% after " in found.amortized.answer
+    assert "60 s of compiling, 6.0 % of the wall time, 1 % after " in found.amortized.answer
     assert "goodput 90.0 %" in found.amortized.answer
     row = next(item for item in found if item.question == "compile amortized?")
     assert (row.state, row.brief) == ("yes", "yes in the rate, not in the launch")

@@ -105,7 +105,7 @@ def brief(phase: Phase) -> str:
     tightest = phase.tightest
     alike = len(ranking.leaders) == ranking.chips
     parts = [f"{amount(ranking.highest)} live peak on {'every chip' if alike else ordinals(ranking.leaders)}"]
-    if tightest is not None and tightest.headroom is not None:
+    if tightest is not None and tightest.headroom is not None and tightest.left is not None:
         parts.append(f"least headroom {amount(tightest.headroom)} on chip {tightest.chip}, {100 * tightest.left:.1f} %")
     return f"{phase.name}: {'; '.join((*parts, *faults(phase)))}"
 
