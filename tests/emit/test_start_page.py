@@ -1,6 +1,6 @@
 """docs/start.md: its scripts run as printed, and their receipts get a witnessed path from the files they leave.
 
-RECEIPTS_LAB_PYTHON names an interpreter with torch and transformers, RECEIPTS_LAB_XLA_PYTHON one with torch_xla.
+RECEIPTS_LAB_PYTHON names an interpreter with torch, transformers and jax, RECEIPTS_LAB_XLA_PYTHON one with torch_xla.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from probe_stage import LAB, XLA_LAB, lab
 pytestmark = pytest.mark.slow
 CHECKOUT = Path(__file__).resolve().parents[2]
 PAGE = (CHECKOUT / "docs" / "start.md").read_text(encoding="utf-8")
-TRAINER, XLA = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[:2]
+TRAINER, XLA, JAX = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[:3]
 
 
 def recorded(shell: Shell, python: str, script: str, argument: str, evidence: tuple[str, ...], **env: str) -> None:
@@ -34,6 +34,7 @@ def recorded(shell: Shell, python: str, script: str, argument: str, evidence: tu
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
+    (shell.folder / "one" / "stderr.log").write_text(done.stderr, encoding="utf-8")
     shell("submit", "one/run.json", *(word for name in evidence for word in ("--evidence", name)))
 
 
@@ -61,4 +62,10 @@ def test_the_torch_xla_script_gives_a_witnessed_receipt(shell: Shell) -> None:
         "XLA_FLAGS": "--xla_dump_to=one/dump --xla_dump_hlo_as_text",
     }
     recorded(shell, lab(XLA_LAB, "torch_xla"), XLA, "SGD", ("one",), **env)
+    assert_valid(verdict(shell))
+
+
+def test_the_jax_script_gives_a_witnessed_receipt(shell: Shell) -> None:
+    env = {"JAX_LOG_COMPILES": "1", "XLA_FLAGS": "--xla_dump_to=one/dump --xla_dump_hlo_as_text"}
+    recorded(shell, lab(LAB, "jax"), JAX, "0.1", ("stderr.log", "dump"), **env)
     assert_valid(verdict(shell))
