@@ -377,9 +377,9 @@ def test_what_the_driver_refuses_has_its_bytes(status: str) -> None:
         ),
         # SparseCore's compiler counts words.
         (
-            "INTERNAL:Failed to run pass pipeline. Hlo-Op: r.1:9:1: error: 'memref.alloca' op current allocation offset "
-            "upper bound (135168 words) exceeds the legitimate user allocatable offset upper bound (131071 words) in "
-            "memory space 201 when allocating 20480 words.",
+            "INTERNAL:Failed to run pass pipeline. Hlo-Op: r.1:9:1: error: 'memref.alloca' op current allocation "
+            "offset upper bound (135168 words) exceeds the legitimate user allocatable offset upper bound (131071 "
+            "words) in memory space 201 when allocating 20480 words.",
             *("compile_vmem", {"used_bytes": 540672, "limit_bytes": 524284, "requested_bytes": 81920}),
         ),
         (
