@@ -559,7 +559,7 @@ def test_a_condition_on_an_axis_reads_no_document_where_the_index_is_whole(
     def refuse(*_: object) -> None:
         raise AssertionError("a document was read")
 
-    monkeypatch.setattr(documents, "_read", refuse)
+    monkeypatch.setattr(documents, "documents_of", refuse)
     filters = Filters((condition("numerics.learning_rate=5"),))
     assert len(list(store.find(filters))) == 1
 
