@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Sequence
-from itertools import repeat
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from math import inf, nan
 from typing import Any, Final
 
@@ -43,23 +43,29 @@ class StepTimes:
 
     def take(self, rows: RecordRows, times: Sequence[tuple[float, float]] | None) -> None:
         """Take records, and the step time (with its TFLOP/s or NaN) that stands before or behind each."""
-        before = times is not None and next(iter(rows.columns.names)) == FIRST_RANK
-        records = list(zip(rows.steps, rows.values("step_seconds"), strict=True))
+        records = [(step, seconds, nan) for step, seconds in zip(rows.steps, rows.values("step_seconds"), strict=True)]
         if not self.any:
             # Before the first step time only the last record can wait for one.
             del self._steps[:], self._seconds[:], self._rates[:]
             records = records if times else records[-1:]
-        for (step, seconds), time in zip(records, times or repeat(None), strict=False):
-            if time is not None and before:
-                self.time(*time)
-            self._keep(step, seconds, nan)
-            if time is not None and not before:
-                self.time(*time)
+        if times is None:
+            self._keep(records)
+            return
+        self.any = True
+        stated = [(_UNNAMED, seconds, rate) for seconds, rate in times]
+        before = next(iter(rows.columns.names)) == FIRST_RANK
+        self._keep(
+            list(
+                chain.from_iterable(
+                    zip(stated, records, strict=False) if before else zip(records, stated, strict=False)
+                )
+            )
+        )
 
     def time(self, seconds: float, rate: float) -> None:
         """Take one step time, with its TFLOP/s or NaN."""
         self.any = True
-        self._keep(_UNNAMED, seconds, rate)
+        self._keep([(_UNNAMED, seconds, rate)])
 
     def pair(self, reading: Reading) -> None:
         """Give each record the TFLOP/s of the step time that is as long, of those around it."""
@@ -67,22 +73,20 @@ class StepTimes:
         records: deque[tuple[float, int]] = deque(maxlen=_WAITING)
         rates: dict[int, float] = {}
         for step, seconds, rate in zip(self._steps, self._seconds, self._rates, strict=True):
-            waiting: deque[tuple[float, Any]] = records if step == _UNNAMED else times
-            at = next((at for at, item in enumerate(waiting) if abs(item[0] - seconds) <= _ROUNDING), None)
-            if step == _UNNAMED and at is None:
-                times.append((seconds, rate))
-            elif step == _UNNAMED and at is not None:
+            if step != _UNNAMED:
+                at = _near(times, seconds) if times else None
+                rates[step] = nan if at is None else times[at][1]
+                if at is None:
+                    records.append((seconds, step))
+                for _ in range(0 if at is None else at + 1):
+                    times.popleft()
+            elif records and (at := _near(records, seconds)) is not None:
                 rates[records[at][1]] = rate
                 del records[at]
-            elif at is None:
-                rates.pop(step, None)
-                records.append((seconds, step))
             else:
-                rates[step] = times[at][1]
-                for _ in range(at + 1):
-                    times.popleft()
-        for step, rate in rates.items():
-            if 0 < rate < inf and reading.steps.get(step, _RATE) is None:
+                times.append((seconds, rate))
+        for step, printed in zip(reading.steps.numbers(), reading.steps.column(_RATE), strict=True):
+            if printed is None and 0 < (rate := rates.get(step, nan)) < inf:
                 reading.steps.add(step, {_RATE: rate})
 
     def number(self, reading: Reading) -> None:
@@ -91,11 +95,20 @@ class StepTimes:
             reading.steps.put(step, {"step_seconds": seconds or None, _RATE: rate if rate > 0 else None})
         reading.remark("note", "steps are numbered by the order of their times; the log names none")
 
-    def _keep(self, step: int, seconds: float, rate: float) -> None:
-        if len(self._steps) < 2 * MAX_STEPS:
-            self._steps.append(step)
-            self._seconds.append(seconds)
-            self._rates.append(rate)
+    def _keep(self, events: Sequence[tuple[int, float, float]]) -> None:
+        steps, seconds, rates = zip(*events, strict=True)
+        if len(self._steps) + len(steps) <= 2 * MAX_STEPS:
+            self._steps.extend(steps)
+            self._seconds.extend(seconds)
+            self._rates.extend(rates)
+
+
+def _near(waiting: Iterable[tuple[float, Any]], seconds: float) -> int | None:
+    """The place of the first that is as long."""
+    for at, item in enumerate(waiting):
+        if abs(item[0] - seconds) <= _ROUNDING:
+            return at
+    return None
 
 
 def configure(reading: Reading, block: NestedDump) -> None:
