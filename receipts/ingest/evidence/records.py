@@ -80,7 +80,7 @@ class RecordReader(LineReader):
         return False
 
     def partial(self, text: str) -> bool:
-        """Whether a record whose end never came is one of this source's."""
+        """Whether a record whose end never came, or came behind the next one's head, is one of this source's."""
         return True
 
     def label(self, word: str) -> Label | None:
@@ -115,8 +115,9 @@ class RecordReader(LineReader):
         held = (joined is not None or not records[-1].whole) and self._pieces.hold(
             text if len(records) == 1 else text[records[-1].start :], number
         )
-        rest = records[: len(records) - held]
-        if rest and not any(self.complete(record.spans) for record in rest):
+        ended = records[: len(records) - held]
+        rest = [record for record in ended if record.whole or self.partial(text[record.start : record.stop])]
+        if ended and not any(self.complete(record.spans) for record in rest):
             self.other(text[records[0].start if records[0].start > self.prefix else 0 :], number)
         for record in rest:
             self._one(text, record, number)

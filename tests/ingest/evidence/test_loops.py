@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 import pytest
 
-from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence import read, vocabulary
 from receipts.ingest.evidence.frameworks.loops.log import READERS
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.registry import line_readers
@@ -217,6 +218,8 @@ def test_a_mean_is_over_the_steps_since_the_last_record() -> None:
         ("Step: 7, Loss: 2.500, Time: 1.25s, Tokens/s: 12000", 1.25),
         ("[step 7] loss=2.500 | step_time=125ms | mem=41.2GB", 0.125),
         ("Epoch 0 | Step 7 | Loss 2.5 | 250 ms/step", 0.25),
+        ("Step 7: loss=2.5, time=0.25s", 0.25),
+        ("step 7 | loss 2.5 | time 250.00 ms", 0.25),
     ],
 )
 def test_a_plain_loop_is_read_where_its_time_has_a_unit(line: str, seconds: float) -> None:
@@ -224,6 +227,15 @@ def test_a_plain_loop_is_read_where_its_time_has_a_unit(line: str, seconds: floa
     assert reading.source == "pytorch-loop"
     assert reading.steps.get(7, "loss") == 2.5
     assert reading.steps.get(7, "step_seconds") == pytest.approx(seconds)
+
+
+def test_lines_that_begin_as_those_of_llm_c_are_all_read(tmp_path: Path) -> None:
+    line = "step {0}/20 | loss 2.{0} | grad_norm 1.5 | step_time 250.00 ms | 29,511 tokens/s\n"
+    (tmp_path / "train.log").write_text("begin\n" + "".join(line.format(step) for step in range(1, 21)))
+    (reading,) = read(tmp_path / "train.log").readings
+    assert reading.source == "pytorch-loop"
+    assert reading.steps.numbers() == list(range(1, 21))
+    assert reading.steps.get(20, "tokens_per_second") == 29_511
 
 
 @pytest.mark.parametrize("line", ["step 7, loss 2.5, time 1.25, tok/sec: 90", "eval step 7, Loss: 2.5"])
