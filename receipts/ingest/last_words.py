@@ -1,7 +1,7 @@
 """What a log says at its end where no Python error ended the launch: a time-out of ranks, a scheduler, a signal.
 
 Sources: `ProcessGroupNCCL.cpp` and Gloo of torch 2.x, slurmstepd and srun of Slurm 23, torchrun 2.x, DeepSpeed's
-launcher, a shell.
+launcher, a shell, llm.c, mpirun of Open MPI 4.
 """
 
 from __future__ import annotations
@@ -16,14 +16,34 @@ from receipts.ingest.evidence.stream import Source
 
 _ENDS: Final = (
     ("hang", rb"watchdog caught collective operation timeout|timed out (?:after )?waiting \d+ ?ms for (?:recv|send)"),
-    ("preempted", rb"\*\*\* (?:job|step) [^\n*]{1,80} cancelled at |received (?:signals\.sigterm|15) death signal"),
+    (
+        "preempted",
+        rb"\*\*\* (?:job|step) [^\n*]{1,80} cancelled at (?![^\n]{0,60}node failure)|\*\*\* sigterm received at "
+        rb"|received (?:signals\.sigterm|15) death signal|(?m:(?:^|(?<=[]\r]))terminated[ \t\r]*$)",
+    ),
     (
         "crash",
         rb"signal \d{1,2} \(sig(?:kill|segv|abrt|bus|fpe|ill)\) received by pid|failed \(exitcode: -?\d"
         rb"|exits with return code = -?[1-9]|: line \d{1,6}: +\d{1,9} (?:segmentation fault|aborted|killed) "
         rb"|watchdog thread terminated with exception|terminate called after throwing an instance of"
-        rb"|srun: error: [^\n]{1,80}: (?:exited with exit code|segmentation fault|aborted|killed)",
+        rb"|srun: error: [^\n]{1,80}: (?:exited with exit code|segmentation fault|aborted|killed)"
+        rb"|srun: error: node failure on |\*\*\* (?:job|step) [^\n*]{1,80} due to node failure"
+        rb"|\[(?:cuda|cudnn|nccl) error\] at file [^\n]{1,300}:\n[^\n]{1,200}|\[cublas error\]: \d"
+        rb"|mpirun (?:detected|noticed) that [^\n]{1,80}(?:non-zero status|exited on signal)"
+        rb"|\bnccl error in: |\*\*\* sig(?:segv|abrt|bus|fpe|ill) received at |fatal python error: "
+        rb"|\bterminated with exit code [1-9]"
+        rb"|(?m:(?:^|(?<=\r))make(?:\[\d{1,3}\])?: \*\*\* \[[^\n]{1,200}\] (?:error \d|killed))"
+        # Behind a progress bar, too.
+        rb"|(?m:(?:^|(?<=[]\r]))(?:segmentation fault|bus error|aborted|floating point exception|illegal instruction"
+        rb"|killed)(?: \(core dumped\))?[ \t\r]*$)"
+        rb"|(?m:(?:^|(?<=\r))\[\d{1,3}\][+-]? +(?:\d{1,9} +)?(?:segmentation fault|bus error|abort|killed)\b)"
+        rb"|double free or corruption|(?m:(?:^|(?<=\r))(?:free|malloc|realloc)\(\): )|\bhas fallen off the bus\b",
     ),
+)
+# What torch says below a CUDA error.
+_ADVICE: Final = re.compile(
+    rb"(?m)^(?:\[rank\d{1,6}\]: )?(?:CUDA kernel errors might be|For debugging consider passing|Compile with `TORCH_USE"
+    rb"|Search for `cuda|Device-side assertion tracking was not).*(?:\n|\Z)"
 )
 
 
@@ -55,9 +75,9 @@ def last_words(file: FileEvidence) -> LastWords | None:
         if not prints_steps(file, tail[match.end() :]):
             # A progress bar draws over itself on one line.
             begin = max(tail.rfind(end, 0, match.start()) for end in (b"\n", b"\r")) + 1
-            line = tail[begin:].partition(b"\n")[0]
-            return LastWords(outcome, line.decode("utf-8", "replace").strip()[:500])
-    before, _, last = tail.rstrip().rpartition(b"\n")
+            line = tail[begin : match.end()] + tail[match.end() :].partition(b"\n")[0]
+            return LastWords(outcome, " ".join(line.decode("utf-8", "replace").splitlines()).strip()[:500])
+    before, _, last = _ADVICE.sub(b"", tail).rstrip().rpartition(b"\n")
     if _ERROR.fullmatch(last) and _IGNORED not in before[-400:]:
         return LastWords("crash", last.decode("utf-8", "replace")[:500])
     return None

@@ -187,6 +187,17 @@ def test_the_last_words_of_a_log_tell_how_it_ended_without_an_error(tmp_path: Pa
         "srun: error: n1: task 0: Exited with exit code 1",
         "[Rank 1] NCCL watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered",
         "terminate called after throwing an instance of 'c10::Error'",
+        "[CUDA ERROR] at file llmc/encoder.cuh:155:\nan illegal memory access was encountered",
+        "[cuBLAS ERROR]: 14 llmc/matmul.cuh 230",
+        "mpirun detected that one or more processes exited with non-zero status, thus causing",
+        "Segmentation fault (core dumped)",
+        "[1]    12345 segmentation fault  python train.py",
+        "make: *** [Makefile:12: train] Error 1",
+        "NCCL error in: ProcessGroupNCCL.cpp:1269, unhandled cuda error, NCCL version 2.14.3",
+        "srun: error: Node failure on n7",
+        "Fatal Python error: Aborted",
+        "command terminated with exit code 1",
+        "free(): invalid pointer",
     ],
 )
 def test_a_process_that_a_launcher_reports_as_failed_crashed(tmp_path: Path, words: str) -> None:
@@ -194,6 +205,14 @@ def test_a_process_that_a_launcher_reports_as_failed_crashed(tmp_path: Path, wor
     log.write_text(f"{_STEPS} 20%|██  | 2/10\r{words}\n")
     found = assemble([read(log)], Options())
     assert (at(found, "run.outcome"), at(found, "failure.message").split()) == ("crash", words.split())
+
+
+def test_a_cuda_error_without_its_traceback_stands_above_what_torch_advises(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    error = "RuntimeError: CUDA error: an illegal memory access was encountered"
+    log.write_text(f"{_STEPS}{error}\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\n")
+    found = assemble([read(log)], Options())
+    assert (at(found, "run.outcome"), at(found, "failure.message")) == ("crash", error)
 
 
 _RAISED = (

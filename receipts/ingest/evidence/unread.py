@@ -18,10 +18,12 @@ _FEW: Final = 2
 # It prints times and rates, and leaves the loss to the program.
 _LOSSLESS: Final = "deepspeed"
 _SHOWN: Final = 90
-_LOSS: Final = rf"\w*loss[\w/]*['\"]?\s{{0,4}}[:=]?\s{{0,4}}['\"]?{FIGURE}"
+_LOSS: Final = rf"(?:\w*loss[\w/]*|xent)['\"]?\s{{0,4}}[:=]?\s{{0,4}}['\"]?{FIGURE}"
 _LINE = re.compile(
     r"(?i)(?:\b(?:step|iter(?:ation)?|batch|update)s?['\"]?\s{0,4}[:=\[#]?\s{0,4}\d{1,12}\b"
-    rf"|\d{{1,12}}/\d{{1,12}}\s{{0,4}}[]\[]).{{0,400}}?\b{_LOSS}"
+    rf"|\d{{1,12}}/\d{{1,12}}\s{{0,4}}[]\[]|\d{{1,12}}batch:|^\s{{0,8}}\d{{1,12}}\s{{0,4}}[|:,]).{{0,400}}?\b{_LOSS}"
+    # The figure before its name: tinygrad.
+    rf"|^\s{{0,8}}\d{{1,12}}\s.{{0,200}}?(?<![\w.]){FIGURE} loss\b"
 )
 
 

@@ -202,6 +202,8 @@ def test_the_class_follows_from_the_figures(figures: OomFigures, expected: str) 
         "userbuffers.cpp:12 in function create: CUDA Error: out of memory",
         "RuntimeError: Triton Error [CUDA]: out of memory",
         "RuntimeError: HIP error: out of memory",
+        "[CUDA ERROR] at file llmc/cuda_common.h:91:\nout of memory",
+        "[CUDA ERROR] at file sgemm.cu(line 91):\ncudaErrorMemoryAllocation: out of memory",
     ],
 )
 def test_cuda_says_it_without_figures(text: str) -> None:
@@ -252,6 +254,11 @@ def test_the_hosts_memory_is_another_class(text: str, requested: int | None) -> 
         "RuntimeError: DataLoader worker (pid 77) is killed by signal: Killed. ",
         "RuntimeError: DataLoader worker (pid(s) 77, 78) is killed by signal: Bus error. ",
         "/tmp/slurm_script: line 42: 54321 Killed                  python train.py",
+        "Killed\nSee the log above.",
+        " 8%|8  | 15/200 [00:10<02:12,  1.4it/s]Killed",
+        "[1]    12345 killed     python train.py",
+        "[1]+  Killed                  python train.py",
+        "command terminated with exit code 137",
         "Last error:\nError while creating shared memory segment /dev/shm/nccl-V8Xq2m (size 9637888)",
         "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).",
     ],
@@ -259,6 +266,11 @@ def test_the_hosts_memory_is_another_class(text: str, requested: int | None) -> 
 def test_a_worker_that_a_signal_ended_may_have_lacked_memory(text: str) -> None:
     failure = only(text)
     assert (failure.is_oom, failure.class_) == (None, "host")
+
+
+@pytest.mark.parametrize("text", ["Killed 3 stale workers", "INFO: Killed the old server", "exit code 137 is a kill"])
+def test_a_sentence_about_killing_is_no_failure(text: str) -> None:
+    assert scan([f"{text}\n".encode()], [OomReader]) == []
 
 
 def test_paddles_allocator_and_the_hosts_errno_are_failures() -> None:

@@ -49,6 +49,24 @@ def test_older_forms_and_the_pytorch_twin_read_alike(line: str) -> None:
     assert steps.get(3, "tokens_per_second") == 6350
 
 
+def test_the_first_form_of_a_step_ends_with_its_time() -> None:
+    settings = "[GPT-2]\nmax_seq_len: 1024\nnum_layers: 12\nchannels: 768\nbatch size: 4\nsequence length: 512\n"
+    found = read(
+        settings
+        + "val loss 4.531809\nstep 9: train loss 4.25 (took 101.500000 ms)\nval loss 4.5\nnum_layers: 13\n"
+        + "step 10: train loss 4.125 (took 101.250000 ms)\n"
+    )
+    assert found.steps.numbers() == [9, 10]
+    assert found.steps.get(10, "step_seconds") == 0.10125
+    assert {name: leaf.value for name, leaf in found.stated.items()} == {
+        "model.depth": 12,
+        "model.hidden": 768,
+        "batch.micro_batch": 4,
+        "batch.sequence_length": 512,
+        "measurement.loss.validation": 4.5,
+    }
+
+
 def test_main_log_gives_losses_and_the_console_stands_before_it() -> None:
     logged = "s:0 tel:11.0\ns:0 trl:10.9 lr:0.0006 norm:1.5\ns:1 trl:10.8 lr:0.0006 norm:1.4\n"
     found = read(logged)

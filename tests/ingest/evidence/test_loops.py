@@ -34,6 +34,10 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
     ),
     "torchtune_bar": ("1|7|Loss: 2.5:  12%|█▏        | 7/64 [00:42<05:00,  5.25s/it]", {"loss": 2.5}),
     "llama_cookbook": ("Training Epoch: 1/3, step 7/388 completed (loss: 2.5):   3%|▎  | 8/388 [00:12]", {"loss": 2.5}),
+    "llama2_c": (
+        " 7 | loss 2.5000 | lr 5.000000e-05 | 330.00ms | mfu 0.19%",
+        {"loss": 2.5, "step_seconds": 0.33, "mfu": 0.0019},
+    ),
     "litgpt": (
         "Epoch 2 | iter 28 step 7 | loss train:  2.500, val: n/a | iter time: 350.25 ms (step) remaining time: 2:03:04",
         {"loss": 2.5},

@@ -12,6 +12,8 @@ from receipts.ingest.evidence.frameworks.modded_nanogpt.program import PrintedPr
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 
+LOOPS = [reader("pytorch_loop"), reader("llama2_c")]
+
 
 def read(text: str) -> Reading:
     """The one reading of a log."""
@@ -97,13 +99,15 @@ def test_the_copy_of_the_source_at_the_head_is_no_step() -> None:
             None,
         ),
         ("step 7, loss: 3.21, dt: 330.12ms, tok/sec: 158.5", 7, 0.33012, 158.5, None),
+        ("7 | loss 3.2100 | lr 5.000000e-05 | 330.12ms | mfu 0.19%", 7, 0.33012, None, 0.0019),
+        ("[rank0]: 7 | loss 3.2100 | ppl 2.50 | lr 5.000000e-05 | 330.12ms", 7, 0.33012, None, None),
         ("step 00007/900 (0.8%) | loss: 3.2100 | lrm: 1.00 | dt: 330ms | tok/s: 15,850", 7, 0.33, 15_850, None),
     ],
 )
 def test_plain_loops_of_the_family_read_alike(
     text: str, step: int, seconds: float, rate: float | None, share: float | None
 ) -> None:
-    (found,) = scan([text.encode()], [reader("pytorch_loop")])
+    (found,) = scan([text.encode()], LOOPS)
     assert found.steps.get(step, "loss") == 3.21
     assert found.steps.get(step, "step_seconds") == pytest.approx(seconds)
     assert found.steps.get(step, "tokens_per_second") == rate
@@ -111,7 +115,10 @@ def test_plain_loops_of_the_family_read_alike(
 
 
 def test_lines_with_rates_but_no_step_are_no_loop() -> None:
-    assert scan([b"generated at tok/sec: 50.0\nstep 3 done, tok/sec: 1.0\n"], [reader("pytorch_loop")]) == []
+    assert scan([b"generated at tok/sec: 50.0\nstep 3 done, tok/sec: 1.0\n"], LOOPS) == []
+    assert scan([b"| epoch 001 | loss 15.2 | lr 3e-04 | 13ms\n| epoch 002 | loss 9.5 | ppl 12\n"], LOOPS) == []
+    console = b"step   20/99 | loss 9.9 (+0.1z)| norm 1.5 (+nanz)| lr 1e-05 | 4233.11 ms | 41.1% bf16 MFU | 12 tok/s\n"
+    assert scan([console], LOOPS) == []
 
 
 def test_a_fork_tells_its_batch_in_tokens() -> None:

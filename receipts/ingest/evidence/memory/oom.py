@@ -34,7 +34,10 @@ _REPORT = re.compile(
 )
 _POOL_LIMIT = re.compile(r"\bLimit: +(\d{1,20})\b")
 _POOL_USED = re.compile(r"\bInUse: +(\d{1,20})\b")
-_EXIT = re.compile(r"exitcode {0,4}: (-?\d{1,5})|exits with return code = (-?\d{1,5})|exitcode: (-?\d{1,5})")
+_EXIT = re.compile(
+    r"exitcode {0,4}: (-?\d{1,5})|exits with return code = (-?\d{1,5})|exitcode: (-?\d{1,5})"
+    r"|\bterminated with exit code (\d{1,5})"
+)
 
 
 @dataclass(slots=True)

@@ -17,7 +17,8 @@ BEGIN = re.compile(
     r"|Allocator \(|Can't reduce memory|ALLOC_FAILED|ALLOCATION_FAILED|NCCL WARN|NVML_SUCCESS|would exceed allowed"
     r"|DefaultCPUAllocator|[Oo][Oo][Mm][-_ ]?[Kk]ill|bad_alloc|Errno 12|MemoryError|Unable to allocate"
     r"|Out Of Memory|insufficient shared memory|shared memory segment|DataLoader worker|: line \d{1,6}: +\d{1,9} Killed"
-    r"|Cannot allocate memory|_NOT_INITIALIZED"
+    r"|Cannot allocate memory|_NOT_INITIALIZED|\[CUDA ERROR\] at file"
+    r"|(?:^|\])\s*Killed\s*$|^\[\d{1,3}\][+-]?\s+(?:\d{1,9}\s+)?[Kk]illed\b"
     r"|OutOfMemoryError|Unsupported version|expected parameter|halted (?:prematurely|unexpectedly)"
     r"|Total (?:estimated )?memory size|cudaErrorMemoryAllocation|running low on memory|Exceeded job memory"
 )

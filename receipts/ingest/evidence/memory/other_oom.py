@@ -21,6 +21,8 @@ _RUNTIME = re.compile(
     r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY"
     r"|cuda(?:Malloc|Host)\w{0,30}(?:\(\))? failed:? out of memory"
     r"|cuda runtime error \(2\)"
+    # llm.c and its like, on two lines.
+    r"|\[CUDA ERROR\] at file \S{1,200}(?: ?\(line \d{1,6}\))?: (?:\w{1,60}: )?out of memory"
 )
 _NCCL = re.compile(
     r"(?:\((?P<function>\w{1,60})\) )?(?:NCCL WARN )?Cuda failure (?:2 )?'out of memory'"
@@ -51,6 +53,8 @@ _HOST = re.compile(
 _PERHAPS_HOST = re.compile(
     r"DataLoader worker \(pid[^:]{1,60}\) is killed by signal: (?:Killed|Bus error)|insufficient shared memory \(shm\)"
     r"|creating shared memory segment \S{1,200} \(size (?P<bytes>\d{1,20})\)|: line \d{1,6}: +\d{1,9} Killed\b"
+    # A shell's words on a line of their own, or behind a progress bar: `oom_text.BEGIN`.
+    r"|^(?:[^\n]{0,400}?\])? ?Killed\b|^\[\d{1,3}\][+-]? (?:\d{1,9} )?[Kk]illed\b"
 )
 # PaddlePaddle's allocator; its units are of base 1024.
 _PADDLE = re.compile(

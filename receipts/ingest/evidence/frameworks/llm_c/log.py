@@ -26,6 +26,9 @@ _PEAK = re.compile(r"peak memory consumption: (\d{1,12}) MiB")
 _VALIDATION = re.compile(r"^\s*val loss (\S{1,24})\s*$")
 _AVERAGE = re.compile(r"total average iteration time: ([\d.]{1,24}) ms")
 _ROW = re.compile(r"\| ([\w ]{1,24}?)\s{1,60}\| (\S(?:.{0,60}?\S)?)\s*\|\s*$")
+# April 2024: one process, whose settings stand in lines of their own from `max_seq_len` on.
+_FIRST: Final = "max_seq_len"
+_PLAIN = re.compile(r"\s*([a-z][\w ]{1,30}): (\d{1,15})\s*$")
 _BATCH = re.compile(
     r"batch_size B=(\d{1,9}) \* seq_len T=(\d{1,9}) \* num_processes=(\d{1,9}) and total_batch_size=(\d{1,12})"
 )
@@ -49,7 +52,7 @@ class LlmC(RecordReader):
                     rf"(?<![\w.])(?P<word>{FIGURE})(?: (?=ms\b|tok/s)|% [\w/ ]{{0,30}}(?=MFU))(?P<label>ms|tok/s|MFU)"
                 ),
             ),
-            end=re.compile(".*?tok/s"),
+            end=re.compile(r".*?(?:tok/s|\(took [\d.]{1,24} ms\))"),
         ),
         Form(
             re.compile(r"(?<![A-Za-z_])s:(?P<step>\d{1,12}) (?=trl:)"),
@@ -60,12 +63,16 @@ class LlmC(RecordReader):
     def __init__(self) -> None:
         super().__init__()
         self._lines = 0
-        self._console = False
+        self._console = self._below = False
         self._row: MemoryRow | None = None
 
     def complete(self, names: Iterable[str]) -> bool:
         """A record of the console has a time; one of main.log has none."""
         return {"loss", "ms"} <= set(names) or "trl" in names
+
+    def inside(self) -> bool:
+        """Whether settings go on below the first one."""
+        return self._below
 
     def partial(self, text: str) -> bool:
         """Other programs print such a beginning, but no z-scores."""
@@ -106,7 +113,11 @@ class LlmC(RecordReader):
     def other(self, text: str, line: int) -> None:
         """Take a line that is no record of a step."""
         self._memory(text, line)
-        if match := _VALIDATED.search(text) or _VALIDATION.search(text):
+        plain = _PLAIN.match(text) if self._below or _FIRST in text else None
+        self._below = plain is not None and (self._below or plain[1] == _FIRST)
+        if plain is not None:
+            self._table(plain[1], plain[2], line)
+        elif match := _VALIDATED.search(text) or _VALIDATION.search(text):
             if (loss := number(match[1])) is not None:
                 self._lines += "tel:" in match[0]
                 self.validated(loss, match[0].strip(), line)

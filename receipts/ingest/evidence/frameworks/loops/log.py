@@ -134,7 +134,7 @@ def reader(name: str) -> type[LoopLog]:
         "starts_fresh": record.get("starts", False),
         "remarks": record.get("remarks", {}),
     }
-    head = re.compile(record["head"])
+    head = re.compile(record["head"].replace("FIGURE", FIGURE))
     settings["memory"] = re.compile(record["memory"].replace("FIGURE", FIGURE)) if "memory" in record else None
     if record.get("below"):
         below = {"head": head, "metric": re.compile(record.get("metric", _METRIC)), "settings": Settings(name)}
