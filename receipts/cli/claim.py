@@ -276,7 +276,7 @@ def footnote(session: Session, claim_id: str, file: str | None, as_json: bool) -
     with _claims(session, (file,) if file else (), every=file is None) as (groups, store):
         verdict = next(iter(_judged(session, groups, store, [claim_id])), None)
         if verdict is None:
-            raise NotFound(f"there is no claim {claim_id!r} that stands; see: receipts claim list --everything")
+            raise NotFound(f"there is no current claim {claim_id!r}; see: receipts claim list --everything")
         decided = store.published.decisions([*verdict.baseline, *verdict.candidate]) if store is not None else []
     text = written(verdict, decided)
     output.answer(as_json, lambda: {"footnote": text, "verdict": to_json(verdict)}, text.rstrip("\n"))

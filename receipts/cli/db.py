@@ -114,7 +114,7 @@ def check(session: Session, as_json: bool) -> int:
 
     place = address(session.store_url)
     state = schema.check(place)
-    # A damaged file is told by the check itself: counting in it would fail.
+    # The check itself reports a damaged file: counting in it would fail.
     left = coverage(place, session.rulebook.lanes) if not state.problems else None
     if left is not None and left.problem:
         state = state._replace(problems=(*state.problems, left.problem))

@@ -125,7 +125,7 @@ def picture(path: str, drawn: str | None, without: str = "") -> None:
 
 
 def refuse(error: ReceiptsError) -> None:
-    """An error on standard error. One of a document stands by the document's name, as compilers have it."""
+    """An error on standard error. One of a document begins with the document's name, as compilers print it."""
     lead = "" if isinstance(error, InputError) else "receipts: "
     note(f"{lead}{error}")
 

@@ -14,7 +14,7 @@ Examples:
   receipts serve --listen 0.0.0.0:8700 --host receipts.example.org
   RECEIPTS_STORE=https://receipts.example.org RECEIPTS_TOKEN=rcp_… receipts submit run.json
 
-Without tokens it listens on this machine alone, and whoever can reach it may do everything. docs/serve.md has the
+Without tokens it listens on this machine alone, and anyone who can reach it may do everything. docs/serve.md has the
 container, the systemd unit and TLS. Exit codes: 0 stopped, 2 wrong call, 4 the store or the address failed."""
 
 

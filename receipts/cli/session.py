@@ -53,7 +53,7 @@ class Session:
     @property
     def store_url(self) -> str | None:
         """The store that was asked for; None for that of ``RECEIPTS_STORE`` or, without it, the user's own."""
-        named = self.config.store if self._config else None  # a --config that cannot be read is told in any case
+        named = self.config.store if self._config else None  # a --config that cannot be read is reported in any case
         if self._store and not self.asks_store and self._store == os.environ.get("RECEIPTS_STORE"):
             return None  # `receipts.store.address` reads it, and makes its folder
         return self._store or named
@@ -198,7 +198,7 @@ def named(store: Store, word: str) -> list[Parsed]:
 
 
 def one(store: Store, word: str) -> Parsed:
-    """The receipt in a file, or the one that stands for those that a word names in the store, of one configuration."""
+    """The receipt in a file, or the one that represents those that a word names in the store, of one configuration."""
     return parsed_file(word) if is_file(word) else store.get(word, repeated=True)
 
 
@@ -214,7 +214,7 @@ pass_session = click.make_pass_decorator(Session)
 def named_plan(session: Session, word: str) -> Parsed:
     """A plan by file, ``-`` for standard input, id, label or pin; a store is opened for the last three alone.
 
-    Raises InputError where no chips can hold its layout. A lane that nobody declared is told, since it bars nothing.
+    Raises InputError where no chips can hold its layout. A lane that nobody declared is reported: it bars nothing.
     """
     from receipts.questions.plan import parse_plan, read_plan
 

@@ -107,7 +107,7 @@ def gather(session: Session, asked: ComparisonOptions, *, stored: bool) -> Compa
     """The receipts of both sides, compared.
 
     With ``stored`` a store is asked: for what the words name, for replicates, for its noise floor. A launch that is
-    named by a file, id or pin stands for its side; those of a label or pattern as far as they count. Raises what
+    named by a file, id or pin represents its side; those of a label or pattern as far as they count. Raises what
     `compared` does, and UsageError for a ``--witness`` that witnesses none of them.
     """
     from receipts.api.comparison import compared

@@ -205,7 +205,7 @@ def _amended(
     if any(is_many(word) for word in files):
         raise UsageError("--evidence, --set and --supersede take files of one receipt each, such as runs/*/run.json")
     if reason is not None and not reason.strip():
-        raise UsageError('--supersede "…": say why the earlier receipt no longer stands')
+        raise UsageError('--supersede "…": say why the earlier receipt is withdrawn')
     lanes = session.rulebook.lanes
     options = Options(None, None, read_settings(settings), tuple(lanes.get(name) for name in lanes.names()))
     documents = []

@@ -69,7 +69,7 @@ def _degree(facts: EstimateInputs, name: str) -> int:
     path = f"parallelism.{name}"
     if facts.stated.get(path) is None and facts.stated.get("hardware.chips") == 1:
         return 1
-    return facts.take(path, 1, "not split that way unless it is told")
+    return facts.take(path, 1, "not split that way unless it is stated")
 
 
 def _expert_tensor(facts: EstimateInputs, tensor: int) -> int:

@@ -79,7 +79,7 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
     )
     assume_unpriced(facts, framework, known=tuple(name for names in _OFFLOADED.values() for name in names))
     if facts.missing:
-        # What was taken on the way stands on values that are not there: heads of no width, one key-value head.
+        # What was read on the way rests on values that are not there: heads of no width, one key-value head.
         return Resolved(None, facts.missing, (), ())
     return Resolved(setup, (), facts.assumed, uncounted)
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Name(StrEnum):
-    """Surfaces, in the order in which they are told. The values are those of `memory.predicted[].surface`."""
+    """Surfaces, in the order in which they are shown. The values are those of `memory.predicted[].surface`."""
 
     REPLICATED = "replicated parameters"
     TENSOR = "tensor-sharded parameters"

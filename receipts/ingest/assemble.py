@@ -202,7 +202,7 @@ def _by_schema(node: dict[str, Any], path: str) -> dict[str, Any]:
 
 
 def _place(path: str) -> int:
-    """Where a leaf stands in the document."""
+    """Where a leaf is in the document."""
     places = _places()
     return places.get(path, places.get(path.partition(".")[0], len(places)))
 

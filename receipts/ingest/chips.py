@@ -79,7 +79,7 @@ def _merge(rows: Rows, chip: int, phase: str, row: MemoryRow) -> None:
 def _ordinals(draft: ReceiptDraft, kept: Sequence[tuple[FileEvidence, Reading]]) -> dict[str, int]:
     """The chip of each file whose rows name none, where several files are ranks of one launch and are numbered.
 
-    A file's name says which rank it is only beside its fellows: all of them are numbered, and no number stands twice.
+    A file's name says which rank it is only beside its fellows: all of them are numbered, and no number occurs twice.
     """
     bare = list(dict.fromkeys(file.name for file, reading in kept if all(row.chip is None for row in reading.memory)))
     if len(bare) < 2:

@@ -1,6 +1,6 @@
 """Leaves that files state outright: configuration, versions, hardware, identity. Who is believed, and who disagrees.
 
-What the program printed of itself stands above a command line or launch file, and that above notes. Two sources of
+What the program printed of itself is above a command line or launch file, and that above notes. Two sources of
 one rank that differ leave the leaf unstated: a pick would be a guess.
 """
 
@@ -39,7 +39,7 @@ READING_ONLY: Final = ("measurement.flops_per_step_per_chip", "measurement.targe
 ROWS: Final = ("measurement.path_counters",)
 # What ranks measure side by side: the highest of them is the run's.
 _HIGHEST: Final = ("measurement.exposed_communication_seconds",)
-# What every rank and attempt has its own of: the first that is told stands, and nothing contradicts.
+# What every rank and attempt has its own of: the first that is reported stands, and nothing contradicts.
 _OWN: Final = ("run.host", "run.site", "run.label", "run.command", "run.started", "run.started_stated", "run.finished")
 # Which clock timed the steps: of a receipt's own steps no file beside it says.
 _TIMER: Final = "measurement.timer"

@@ -104,7 +104,7 @@ class ReceiptDraft:
     def put(
         self, path: str, value: Any, where: Where, source: str, text: str = "", *, beside_own: bool = False
     ) -> bool:
-        """State a leaf. What does not fit it is told and left out; False then.
+        """State a leaf. What does not fit it is reported and left out; False then.
 
         ``beside_own``: the value has what the receipt among the files states in it already, and takes its place.
         """

@@ -113,7 +113,7 @@ def _first_fatal(
 def _timed(draft: ReceiptDraft, file: FileEvidence, failure: AllocationFailure) -> AllocationFailure:
     """The failure with its phase and step, as the steps tell that its own file prints before it; none follow it.
 
-    Behind one step it is the first compile window, behind two it is steady. A record that stands for several steps, or
+    Behind one step it is the first compile window, behind two it is steady. A record that represents several steps, or
     the first of a source that prints its first step and then every so many, leaves open which step came last.
     """
     records = max((reading for reading in file.readings), key=lambda reading: len(reading.steps), default=None)
@@ -195,7 +195,7 @@ def last_traceback(file: FileEvidence) -> tuple[Where, str] | None:
 def _of_worker(tail: bytes) -> str:
     """The error of the rank that failed first, by the report of torchrun: its own error says only that one failed."""
     before, failed, report = tail.decode("utf-8", "replace").partition("ChildFailedError")
-    # What failed first stands last, under the others.
+    # What failed first is last, under the others.
     ranks = re.findall(r"(?m)^ *rank +: (\d{1,7}) ", report) if failed else []
     own = [error[1] for error in _ERROR.finditer(before) if ranks and error[0].startswith(f"[rank{ranks[-1]}]")]
     return own[-1] if own else ""
@@ -204,13 +204,13 @@ def _of_worker(tail: bytes) -> str:
 def _exit_code(file: FileEvidence) -> int | None:
     """The exit code of the first process that failed, as torchrun reports it behind its ChildFailedError."""
     _, failed, report = Source(file.path, file.name).tail.partition(b"ChildFailedError")
-    # What failed first stands last, under the others.
+    # What failed first is last, under the others.
     codes = re.findall(rb"exitcode +: (-?\d{1,4}) ", report) if failed else []
     return int(codes[-1]) if codes else None
 
 
 def _diverged(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries | None) -> Where | None:
-    """Where a divergence stands: a reader saw one that its source hides, or the last loss is not finite."""
+    """Where a divergence is: a reader saw one that its source hides, or the last loss is not finite."""
     places = [Where(file.name) for file, reading in readings(files) if reading.diverged]
     if places:
         draft.put("measurement.loss.finite", False, places[0], SOURCE)

@@ -76,7 +76,7 @@ def _longer(item: InputFile, files: list[InputFile]) -> str:
 def gather(
     files: Iterable[InputFile], progress: Progress | None = None, step_map: StepMap | None = None
 ) -> list[FileEvidence]:
-    """Read every file. ``progress`` is told the file, the bytes read of it (decompressed), and its size on disk.
+    """Read every file. ``progress`` gets the file, the bytes read of it (decompressed), and its size on disk.
 
     Files that ``step_map`` names are read by it. Raises InputError where one of its entries fits no file.
     """

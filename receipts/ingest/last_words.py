@@ -63,7 +63,7 @@ class LastWords(NamedTuple):
 
 
 def last_words(file: FileEvidence) -> LastWords | None:
-    """Which of them stands first at the end of a log, behind its last step; None in one that says that it ended well.
+    """Which of them is first at the end of a log, behind its last step; None in one that says that it ended well.
 
     Packed files are not looked at.
     """

@@ -91,7 +91,7 @@ def _objects(lines: Iterable[tuple[int, str]], reading: Reading) -> Iterator[Rec
 
 
 def _at(node: Any, path: str) -> Any:
-    """What stands at a dotted path: a key that has the dots itself first, else step by step; lists by their index."""
+    """What is at a dotted path: a key that has the dots itself first, else step by step; lists by their index."""
     if isinstance(node, dict) and path in node:
         return node[path]
     head, dot, rest = path.partition(".")

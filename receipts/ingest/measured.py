@@ -226,7 +226,7 @@ def _average(draft: ReceiptDraft, steps: StepSeries, where: Where) -> None:
 
 
 def _covered(numbers: Sequence[int], every: int) -> int:
-    """How many steps the first record stands for: loops that print every tenth step may print the first one, too."""
+    """How many steps the first record represents: loops that print every tenth step may print the first one, too."""
     first = numbers[0]
     if len(numbers) > 1 and numbers[1] - first < every:
         return 1

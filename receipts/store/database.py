@@ -62,7 +62,7 @@ class Database:
 
     @contextmanager
     def one_state(self) -> Iterator[None]:
-        """All that is read meanwhile is read from one state of the store, whoever writes; and without asking anew."""
+        """All reads inside see one state of the store, whatever is written meanwhile, and nothing is asked twice."""
         if self._state is not None:
             yield
             return
@@ -101,7 +101,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """A transaction that reads one state of the store, however long it takes and whoever writes meanwhile."""
+        """A transaction that reads one state of the store, however long it takes and whatever is written meanwhile."""
         with driver_errors(self.address), snapshot(self.engine) as connection:
             yield connection
 

@@ -19,7 +19,7 @@ from receipts.store.query.samples import kinds_of, text_of
 from receipts.store.sql import engine_of
 from receipts.store.tables import receipts, supersessions
 
-# Column → where it stands in the document. `list` takes either name.
+# Column → its path in the document. `list` takes either name.
 PATHS: Final[Mapping[str, str]] = {
     "launch": "run.launch",
     "lane": "run.lane",
@@ -215,7 +215,7 @@ def standing() -> ColumnElement[bool]:
 
 
 def entries() -> Select[Any]:
-    """Every receipt's columns with the last word on whether it stands; `entry_of` reads a row of it."""
+    """Every receipt's columns with the last word on whether it was withdrawn; `entry_of` reads a row of it."""
     last = (
         select(supersessions.c.successor, supersessions.c.seq)
         .where(supersessions.c.receipt == receipts.c.id)

@@ -83,7 +83,7 @@ def compare(address: Address, current: str) -> None:
 
 
 def make(engine: Engine, address: Address) -> None:
-    """Make the tables in an empty database, once, whoever else is making them."""
+    """Make the tables in an empty database, once, even if others are making them."""
     engine_of(engine).prepare(engine)
     with writing(engine) as connection:
         engine_of(connection).lock_schema(connection)

@@ -80,7 +80,7 @@ class Store(Part):
         return self.database.url
 
     def one_state(self) -> AbstractContextManager[None]:
-        """All that is read meanwhile is read from one state of the store, whoever writes; and without asking anew."""
+        """All reads inside see one state of the store, whatever is written meanwhile, and nothing is asked twice."""
         return self.database.one_state()
 
     # Writing receipts
@@ -89,7 +89,7 @@ class Store(Part):
         """Store a judged receipt with its bytes and verdict, on the disk when this returns.
 
         The same bytes again are harmless: `Submitted.new` is False. Raises ConflictError where the launch has
-        another receipt that stands, or these bytes were purged, and InputError where no store can hold it.
+        another valid receipt, or these bytes were purged, and InputError where no store can hold it.
         """
         (result,) = self.write([prepare(launch, verdict)])
         if isinstance(result, Submitted):
@@ -99,7 +99,7 @@ class Store(Part):
     def write(self, items: Sequence[Prepared], *, decides: bool = False) -> list[Submitted | ConflictError]:
         """Store receipts in one transaction, in their order. One that is refused leaves the others alone.
 
-        Only whoever ``decides`` replaces a receipt that another actor submitted.
+        Only an actor who ``decides`` replaces a receipt that another actor submitted.
 
         They were prepared here or in another process; see `prepare`. Gives, for each, what it came to, or the error
         that it was refused with.

@@ -85,7 +85,7 @@ class Tokens(Part):
             return [item for _, item in sorted(_standing(connection).items())]
 
     def holder(self, text: str) -> Token | None:
-        """The token of a secret, if it stands now."""
+        """The token of a secret, if it is valid now."""
         if not _TOKEN.fullmatch(text):
             return None
         query = select(tokens).where(tokens.c.prefix == text[:12]).order_by(tokens.c.seq.desc()).limit(1)

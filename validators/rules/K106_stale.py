@@ -3,7 +3,7 @@
 *Why.* 269.4 TFLOP/s was superseded because its gradients were silently corrupted, and stayed in the README, the plan
 and the changelog.
 
-*Rejected.* A receipt that the claim stands on was superseded or retracted; a newer verdict no longer supports it; a
+*Rejected.* A receipt that the claim rests on was superseded or retracted; a newer verdict no longer supports it; a
 larger shape than the claimed ceiling has been sustained since.
 
 *Accepted.* All its receipts stand, and it is as well supported as when it was last judged.

@@ -1,4 +1,4 @@
-"""Numbers as logs print them: separators, letters, units, quotes; and sizes in bytes by the unit that stands there."""
+"""Numbers as logs print them: separators, letters, units, quotes; and sizes in bytes by the unit that is there."""
 
 from __future__ import annotations
 

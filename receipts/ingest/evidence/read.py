@@ -37,7 +37,7 @@ class FileEvidence:
 
 
 def read(path: Path, name: str | None = None, progress: Progress | None = None) -> FileEvidence:
-    """Read one file. ``progress`` is told the bytes read so far, decompressed.
+    """Read one file. ``progress`` gets the bytes read so far, decompressed.
 
     Raises UsageError where it cannot be opened. Broken content is no error: it is read as far as it goes, and told.
     """

@@ -45,7 +45,7 @@ class LineReader:
     def spans(self, text: str) -> Spans:
         """Where the figures stand on a line that is one whole record of a step, by names of the reader's choice.
 
-        Nothing on any other line. What stands between is the line's shape: words must be the same on another line for
+        Nothing on any other line. What is between is the line's shape: words must be the same on another line for
         it to be of this shape, numbers may differ. So a number that the reader looks at must have its span here.
         """
         return {}

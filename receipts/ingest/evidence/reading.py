@@ -31,7 +31,7 @@ def alike(cause: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value stands: a line (from 1), or a record of a file that has no lines (`traceEvents[17]`)."""
+    """Where a value is: a line (from 1), or a record of a file that has no lines (`traceEvents[17]`)."""
 
     line: int = 0
     record: str = ""

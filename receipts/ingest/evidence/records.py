@@ -38,7 +38,7 @@ class RecordReader(LineReader):
 
     ``goes_back_at_start`` says that a process begins where the numbers go back, as they also do where runs are quoted.
     ``finds_firsts`` says that the first steps of processes are marked here, and not by what the reader knows of times.
-    ``placeholders`` says that a time or a rate of nothing, or of infinity, stands for one that is not known.
+    ``placeholders`` says that a time or a rate of nothing, or of infinity, represents one that is not known.
     ``prefix`` is room for a program's name, a date and a rank: what is longer was glued before the record.
     ``needs`` are fields without which a line is no record, ``any_of`` those of which it has one.
     ``letters`` says that figures have letters of base 1000.
@@ -186,7 +186,7 @@ class RecordReader(LineReader):
             self._validation = loss, text, line
 
     def step(self, step: int, figures: Mapping[str, float], line: int) -> None:
-        """Take a record that stands in no line of a `Form`, such as a table's row."""
+        """Take a record that is in no line of a `Form`, such as a table's row."""
         values = {field: [value] for field, value in figures.items()}
         self.rows(RecordRows([step], [line], {}, values, RecordColumns((line,), (line,), {})))
 

@@ -160,7 +160,7 @@ class Scanner:
     def _through(self, piece: bytes, at: int, stop: int) -> int:
         """Give the lines from ``at`` up to ``stop`` to the readers that hold, until none does; where it ended.
 
-        ``at`` is where the last line's text ended, so it stands on a line break, or at the start of the piece.
+        ``at`` is where the last line's text ended, so it is on a line break, or at the start of the piece.
         """
         while self._holding and at < stop:
             if piece[at : at + 1] == b"\n":

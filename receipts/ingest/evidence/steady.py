@@ -1,6 +1,6 @@
 """Which steps of a run must not enter a steady window: its start, what still carries it, and stalls.
 
-Step logs of this family say little of why a step was slow, so that times decide: the start is what stands before the
+Step logs of this family say little of why a step was slow, so that times decide: the start is what is before the
 first step of ordinary speed, and a stall is a step far outside the spread that the other steps have.
 """
 

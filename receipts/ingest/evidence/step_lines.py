@@ -14,7 +14,7 @@ STEPS: Final = (
     *(b"iter ", b"iter:", b"iteration ", b"iteration:", b"Iteration "),
 )
 _STEP: Final = re.compile(r"""(?:^|[^\w/])(?:[Ss]tep(?P<key>["']?)|[Ii]ter(?:ation)?)[ :=]{1,12}(\d{1,12})\b""")
-# Steps of an evaluation have numbers of their own; where a checkpoint stands, no step has ended.
+# Steps of an evaluation have numbers of their own; where a checkpoint is, no step has ended.
 _NO_STEP: Final = re.compile(r"(?i)\b(?:eval|valid|test|checkpoint|load|resum|restor)")
 # Figures of an evaluation; a line with none of training beside them repeats the number of a step that has ended.
 _EVALUATED: Final = re.compile(r"(?i)(?<![a-z])(?:eval|val(?:id(?:ation)?)?|test)[_/ ]\w*")

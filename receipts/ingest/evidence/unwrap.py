@@ -35,7 +35,7 @@ _DOUBLE_SPACED: Final = 3
 def unwrapped(text: bytes, readings: list[Reading]) -> list[Reading]:
     """The readings of a whole file, or better ones of what it was before it was broken.
 
-    ``readings`` are those of ``text`` as it stands. Lines of what is told are those of ``text`` in either case.
+    ``readings`` are those of ``text`` as it stands. Lines of what is reported are those of ``text`` in either case.
     """
     lines = _unquoted([line.rstrip("\r") for line in ANSI.sub(b"", text).decode("utf-8", "replace").split("\n")])
     before = figures(readings)
@@ -78,7 +78,7 @@ def _figures(reading: Reading) -> int:
 
 _DIGIT = re.compile(r"\d")
 _MARK = re.compile(r"[0\[(|:]")
-# Given a line and the next, what stands between them: nothing, a blank, or None for a break that is the log's own.
+# Given a line and the next, what is between them: nothing, a blank, or None for a break that is the log's own.
 _Join = Callable[[str, str], str | None]
 
 

@@ -11,7 +11,7 @@ from receipts.publish.pictures import inline
 from receipts.publish.pictures.canvas import SMALL, Canvas
 from receipts.publish.pictures.colours import FAINT, INK, LINE, PAPER, category, ink_on
 
-# Signs of a terminal without colour: neighbours differ in ink, and each stands beside its surface in the legend.
+# Signs of a terminal without colour: neighbours differ in ink, and each is beside its surface in the legend.
 SIGNS = "█▓▒░▚▞▤▥▦▧▨▩◆◇◈"
 _WIDTH, _ROW, _EDGE = 720.0, 16.0, 20.0
 _BAR, _TOP, _BETWEEN = 34.0, 64.0, 86.0  # a bar, where the first one is, and from one to the next

@@ -51,7 +51,7 @@ class Heat:
         return (low - short / 2, high + short / 2) if short > 0 else (low, high)
 
     def share(self, chip: int) -> float | None:
-        """Where a chip's value stands on the scale: 0 to 1, the worst at 1; a change from -1 to 1."""
+        """Where a chip's value is on the scale: 0 to 1, the worst at 1; a change from -1 to 1."""
         value = self.values.get(chip)
         if value is None:
             return None

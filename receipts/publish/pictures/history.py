@@ -34,7 +34,7 @@ class Dot:
 class LevelSegment:
     """The level from launch ``start`` to before ``stop``, from ``first`` to ``last`` where it drifts.
 
-    ``name`` stands over its first launch; ``matters`` tells an incident from the rest.
+    ``name`` is over its first launch; ``matters`` tells an incident from the rest.
     """
 
     start: int

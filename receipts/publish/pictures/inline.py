@@ -1,4 +1,4 @@
-"""A figure that stands inside a page: an SVG element that takes its colors and font, with ids of its own."""
+"""A figure that is inside a page: an SVG element that takes its colors and font, with ids of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks of series that are told apart without colour: a shape and a dash each, with a colour for light and for dark.
+"""Marks of series that are distinguished without colour: a shape and a dash each, with a colour for light and for dark.
 
 Each light colour has a contrast of at least 4.5 to 1 on white, each dark one on the page's dark ground (WCAG 2 asks 3
 of graphics). The hues are those of Okabe and Ito (2008), moved to those contrasts.

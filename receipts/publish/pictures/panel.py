@@ -27,7 +27,7 @@ class Scale:
     log: bool = False
 
     def share(self, value: float) -> float:
-        """Where a value stands: 0 at the low end, 1 at the high one."""
+        """Where a value is: 0 at the low end, 1 at the high one."""
         low, high, at = (math.log(item) for item in (self.low, self.high, value)) if self.log else (
             self.low, self.high, value
         )  # fmt: skip
@@ -36,7 +36,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Where a panel stands, and its scales."""
+    """Where a panel is, and its scales."""
 
     left: float
     top: float

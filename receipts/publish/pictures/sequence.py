@@ -86,7 +86,7 @@ def _alt_of(points: Sequence[SequencePoint]) -> str:
 def _paint(points: Sequence[SequencePoint], names: Sequence[str], kinds: Sequence[str], canvas: Canvas) -> None:
     lengths = sorted({item.length for item in points})
     low, high = lengths[0], lengths[-1]
-    # Half an octave on both sides, so that no mark stands on an edge.
+    # Half an octave on both sides, so that no mark is on an edge.
     x = Scale(low / 2**0.5, high * 2**0.5, log=True)
     width, top = WIDTH - LEFT - RIGHT, 0.0
     for kind in kinds:

@@ -1,6 +1,6 @@
 """Step times of compared launches: a row for each launch, with the spread of its steady steps.
 
-Launches stay apart: the spread between medians is what a comparison stands on, and pooled steps would hide it.
+Launches stay apart: the spread between medians is what a comparison rests on, and pooled steps would hide it.
 """
 
 from __future__ import annotations

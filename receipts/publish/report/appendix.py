@@ -1,4 +1,4 @@
-"""The appendix of a page: every receipt that it stands on, each with an anchor that numbers lead to."""
+"""The appendix of a page: every receipt that it rests on, each with an anchor that numbers lead to."""
 
 from __future__ import annotations
 

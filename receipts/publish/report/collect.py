@@ -191,7 +191,7 @@ def _lane(of: _Gathered, name: str) -> LaneWeek:
 
 
 def _with_receipts(data: WeekData, reader: ReportReader) -> WeekData:
-    """The same with its appendix: every receipt that a number of it stands on, in the order in which they ran.
+    """The same with its appendix: every receipt that a number of it rests on, in the order in which they ran.
 
     A decision or a claim may name what ran later, or elsewhere.
     """

@@ -80,7 +80,7 @@ def _undecided(
     if not lane.inconclusive:
         return "undecided comparisons"
     settle = [_settles(item, of_unknown) for item in lane.inconclusive]
-    # What several of them wait for stands above them: a notebook's rows lack the same facts.
+    # What several of them wait for is above them: a notebook's rows lack the same facts.
     counts = Counter(cell for own in settle for cell in own)
     common = [cell for cell, count in counts.items() if count == len(settle) > 1]
     often = [cell for cell, count in counts.items() if FEWEST_ROWS <= count < len(settle) and len(cell) > 1]

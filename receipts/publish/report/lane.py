@@ -58,7 +58,7 @@ def lane_section(
 
 
 def place(name: str, part: str = "") -> str:
-    """Where a lane stands on the page, or a part of it: a lane's name may be anything that somebody wrote."""
+    """Where a lane is on the page, or a part of it: a lane's name may be anything that somebody wrote."""
     slug = re.sub(r"[^a-z0-9-]+", "-", name.lower())
     if slug != name:
         slug = f"{slug[:40]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

@@ -96,7 +96,7 @@ class LaunchGroup:
 
     @property
     def order(self) -> tuple[datetime, datetime, int]:
-        """Where its first launch stands in time."""
+        """Where its first launch is in time."""
         return order(self.head.entry)
 
 

@@ -75,7 +75,7 @@ def pairs(links: Links, first: Collection[str] = ()) -> Pairs:
 
 
 def _first(configuration: LaunchGroup, first: Collection[str]) -> tuple[object, ...]:
-    """Where a configuration stands among those of its lane, of which only so many are looked at."""
+    """Where a configuration is among those of its lane, of which only so many are looked at."""
     sound = ("valid", "open", "invalid").index(configuration.head.rate_status)
     newest = configuration.last.entry
     return (
@@ -159,7 +159,7 @@ def _reasons(verdict: Comparison, status: str, rules: RuleSet) -> list[Reason]:
     for item in findings:
         if wanted is Level.ERROR and not item.on_pair and item.at in quoted:
             continue
-        # Of a side's launches the first that a rule spoils stands for all that it spoils.
+        # Of a side's launches the first that a rule spoils represents all that it spoils.
         key = f"{item.code} {item.subject} {item.found.partition(':')[0]}" if item.code in quoting else item.code
         reasons.setdefault(key, _reason(item, placed=item.code in quoting and item.found[-1:].isdigit()))
     return list(reasons.values())
@@ -168,7 +168,7 @@ def _reasons(verdict: Comparison, status: str, rules: RuleSet) -> list[Reason]:
 def _reason(item: Finding, *, placed: bool) -> Reason:
     side = {"a": "A", "b": "B"}.get(item.subject, "")
     text = f"{item.at} {item.found}" if item.unjudged else item.found
-    # A bare number says nothing without the leaf that it stands at.
+    # A bare number says nothing without the leaf that it is at.
     where = f" ({item.at})" if placed else ""
     return Reason(item.code, item.name, side, f"{text}{where}", item.do)
 

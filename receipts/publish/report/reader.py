@@ -95,7 +95,7 @@ def ran(entry: Entry) -> datetime:
 
 
 def order(entry: Entry) -> tuple[datetime, datetime, int]:
-    """Where a receipt stands in time; the store's own order decides among those known to the day."""
+    """Where a receipt is in time; the store's own order decides among those known to the day."""
     return ran(entry), entry.started, entry.seq
 
 

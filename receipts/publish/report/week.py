@@ -1,4 +1,4 @@
-"""The interval of a report, an ISO week or any other in UTC, and the moment that it stands at."""
+"""The interval of a report, an ISO week or any other in UTC, and the moment that it is at."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def root(leaves: Iterable[bytes]) -> bytes:
 
 
 class ProofStep(NamedTuple):
-    """One digest of a proof, and whether it stands left of what is proven."""
+    """One digest of a proof, and whether it lies left of what is proven."""
 
     left: bool
     digest: bytes

@@ -1,7 +1,7 @@
 """Seals: Merkle roots over the rows that came since the last one, so that a row changed or taken away since is found.
 
 No row carries a chain, which would make writers wait for each other. A seal holds at most `MOST` rows, so that nobody
-waits long for the one who writes it. The last seal of a run is over the seals themselves: whoever keeps its root
+waits long for the one who writes it. The last seal of a run is over the seals themselves: a person who keeps its root
 somewhere else can tell that none of those before it was rewritten.
 
 A purge leaves the digest of each sealed row that it erases (`erased`), so that the seal still holds; no number is given

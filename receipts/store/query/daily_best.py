@@ -57,7 +57,7 @@ def _ranked(connection: Connection, shape: Mapping[str, Any], since: datetime, u
     of_day = case((receipts.c.started < since, null()), else_=day)
     place = func.row_number().over(partition_by=of_day, order_by=order)
     ranked = select(receipts.c.seq, place.label("place")).where(*alike, until >= receipts.c.started).subquery("ranked")
-    # Who stands is asked of the few that are left: of every launch of a year it costs more than all the rest.
+    # Only the few that are left are checked for withdrawal: for every launch of a year it costs more than all the rest.
     numbers = select(ranked.c.seq).where(ranked.c.place <= MOST).scalar_subquery()
     query = entries().where(receipts.c.seq.in_(numbers), standing()).order_by(*order)
     yield from (entry_of(row) for row in connection.execute(query))

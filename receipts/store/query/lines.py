@@ -42,7 +42,7 @@ class Line(NamedTuple):
 def recent(connection: Connection, since: datetime, lane: str | None = None, most: int = 200) -> list[Line]:
     """Every line with a launch that started or was submitted since a moment: its newest ``most`` launches that stand.
 
-    Lines are told apart by their digest, lane and kind.
+    Lines differ by their digest, lane and kind.
     """
     active = (
         select(configurations.c.line)

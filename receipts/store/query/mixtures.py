@@ -29,7 +29,7 @@ class Between(NamedTuple):
     """A stored configuration between two others.
 
     ``newest`` is the launch of it that speaks for it, ``launches`` how many of its newest ended well, and ``failed``
-    the newest of those that did not; None where there is none. Each stands, and is of the kind that was asked for.
+    the newest of those that did not; None where there is none. None is withdrawn, and each is of the requested kind.
     """
 
     configuration: Configuration

@@ -49,7 +49,7 @@ def resolve_all(connection: Connection, text: str) -> list[str]:
 def resolve(connection: Connection, text: str, *, repeated: bool = False) -> str:
     """The id of the one receipt that a text names. Raises NotFound as `resolve_all`, and where it names several.
 
-    With ``repeated`` it may name several of one configuration; the newest that was measured and ended well stands for
+    With ``repeated`` it may name several of one configuration; the newest that was measured and ended well represents
     them.
     """
     ids = resolve_all(connection, text)
@@ -62,7 +62,7 @@ def resolve(connection: Connection, text: str, *, repeated: bool = False) -> str
 
 
 def _of_one_configuration(connection: Connection, ids: Sequence[str]) -> str | None:
-    """The launch that stands for these; None where the index does not show that they ran one configuration."""
+    """The launch that represents these; None where the index does not show that they ran one configuration."""
     query = (
         select(receipts.c.id, receipts.c.kind, receipts.c.outcome, placements.c.configuration)
         .join(placements, placements.c.receipt == receipts.c.seq)

@@ -46,7 +46,7 @@ def _in_index(ran: Configuration) -> ColumnElement[bool]:
 
 def _in_columns(parsed: Parsed, ran: Configuration) -> ColumnElement[bool]:
     """An axis that is unstated on one side only is unknown, so that such a receipt is no replicate either."""
-    # A context stands for what is unstated, and where nothing is, it may be another one.
+    # A context fills what is unstated; if nothing is, it may be another one.
     names = (*_SHAPE, "context") if ran.anchor is not None else _SHAPE
     values: dict[str, Any] = {name: parsed.stated.get(PATHS[name]) for name in names}
     known = find_accelerator(values["accelerator"]) if values["accelerator"] else None

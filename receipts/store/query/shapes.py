@@ -50,7 +50,7 @@ class ShapeOutcomes(NamedTuple):
 def reached(
     connection: Connection, lane: str, since: datetime | None = None, until: datetime | None = None
 ) -> list[ShapeOutcomes]:
-    """Every shape that measured training of a lane sustained, or ran out of memory at; what no longer stands is out.
+    """Every shape that measured training of a lane sustained, or ran out of memory at; withdrawn receipts are left out.
 
     What is no sample of the rate was no good launch, and its failure is a failure all the same. ``since`` and
     ``until`` bound when launches started, the latter left out.

@@ -43,7 +43,7 @@ _AGAIN = ("40001", "40P01", "23505", "55P03")
 def connect(address: Address) -> Engine:
     """An engine on a store that exists. Connections are made when they are needed."""
     if address.file is None:
-        # The driver logs what follows from an error, which nobody asked for: the error itself is told.
+        # The driver logs what follows from an error, which nobody needs: the error itself is reported.
         logging.getLogger("psycopg").addHandler(_NOWHERE)
         patience = {name: value for name, value in _PATIENCE.items() if name not in address.url.query}
         return create_engine(address.url, pool_size=2, connect_args=patience)
@@ -129,7 +129,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def snapshot(engine: Engine) -> Iterator[Connection]:
-    """A transaction that reads one state of the store, however long it takes and whoever writes meanwhile."""
+    """A transaction that reads one state of the store, however long it takes and whatever is written meanwhile."""
     with engine.connect() as connection:
         connection = engine_of(engine).snapshot(connection)
         with connection.begin():

@@ -49,9 +49,7 @@ configurations = Table(
     Column("twin", SmallInteger, nullable=False, comment="0, or 1 and up for another configuration of one digest"),
     number("catalogue", "Digest of the catalogue of axes and of the lane that read the receipt, signed", required=True),
     words("lane", "run.lane, its first 200 characters", required=True),
-    words(
-        "anchor", "What stands for all that is unstated: the context, else the receipt's own id; null where nothing is"
-    ),
+    words("anchor", "What fills all that is unstated: the context, else the receipt's own id; null if all is stated"),
     number("line", "Digest without code, wheels, image and driver; null where what else is unstated is one receipt's"),
     Column("whole", LargeBinary, nullable=False, comment="16 bytes of SHA-256 over all of it, compared on every hit"),
     Column(
@@ -82,7 +80,7 @@ placements = Table(
     part_of("receipt", "receipts", "The receipt", cascade=True),
     Column("configuration", Number, ForeignKey("configurations.seq"), nullable=False, comment="Its configuration"),
     number("at", "run.started, in microseconds since 1970"),
-    number("facet", "What came of it, by its digest in facets"),
+    number("facet", "Its combination of lane, kind, outcome and status, by digest in facets"),
     words("host", "run.host, its first 200 characters"),
     words("context", "run.context, its first 200 characters"),
     words("revision", "code.commit, its first 200 characters"),
@@ -105,7 +103,7 @@ facets = Table(
         "rate_source, failure_phase, failure_class",
         required=True,
     ),
-    comment="Every combination of what came of receipts, once",
+    comment="Distinct combinations of lane, kind, outcome, status and the rest of the value",
 )
 
 signatures = Table(

@@ -118,7 +118,7 @@ verdicts = Table(
     words("judge", "Version of the judge", required=True),
     moment("judged_at", "When it was judged"),
     *packed("The verdict as JSON"),
-    comment="What the rules said, and under which rule set; a later verdict stands beside an earlier one",
+    comment="What the rules said, and under which rule set; a later verdict does not replace an earlier one",
     sqlite_autoincrement=True,  # the number of a row that a purge erased is not given again
 )
 

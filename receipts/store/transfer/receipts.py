@@ -87,7 +87,7 @@ def take(
 ) -> IntakeResult:
     """Take in a batch of receipts of the store of that id. ``statements`` is all that it says of standing, by receipt.
 
-    A receipt whose launch has another one here that stands is refused, and nothing of it is written. Of a store that
+    A receipt whose launch has another valid one here is refused, and nothing of it is written. Of a store that
     is not exported ``whole`` some successor may never come: what it replaced is then withdrawn.
     """
     here = _Here(connection, batch, statements, whole=whole)

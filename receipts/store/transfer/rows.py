@@ -43,7 +43,7 @@ def take_purges(connection: Connection, store: str, rows: Sequence[Row]) -> Came
 
 
 class _Plain(NamedTuple):
-    """How rows of a table are told apart, in groups in which the last one counts: by `rank`, else as it counts here."""
+    """How rows of a table are identified, in groups in which the last one counts: by `rank`, else as it counts here."""
 
     table: Table
     group: str

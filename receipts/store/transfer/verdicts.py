@@ -19,7 +19,7 @@ from receipts.store.transfer.origins import Came, Row, come_from, insert_rows, t
 class VerdictRow(NamedTuple):
     """A verdict under its number in its store: `document` is its JSON, `subjects` are sides and ids in its order.
 
-    `about` is the claim's id in a verdict on a claim, else None; `metric` stands in a comparison alone.
+    `about` is the claim's id in a verdict on a claim, else None; only a comparison has a `metric`.
     """
 
     number: int

@@ -37,7 +37,7 @@ class PurgedReceipt(NamedTuple):
 
 
 _superseded = select(supersessions.c.seq).where(supersessions.c.receipt == receipts.c.id).limit(1).scalar_subquery()
-# All that can decide what becomes of receipts: themselves, their launches, whom they replace, and whoever said that
+# All that can decide what becomes of receipts: themselves, their launches, whom they replace, and the actor who said
 # they replace them before they came; and the tombstones of receipts.
 _AROUND: Final = SqlStatement(
     lambda engine: select(

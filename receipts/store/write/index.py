@@ -1,7 +1,7 @@
 """The indexes: which configuration every receipt ran, its facet and its signature, rebuilt from its document.
 
 Writing is made for many at once and for any number of writers: what is new is inserted in one fixed order, so that
-two writers never wait for one another in a circle, and whoever comes second reads what the first one wrote.
+two writers never wait for one another in a circle, and the second reads what the first one wrote.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a receipt is listed by beside its axes: when, where and from which code it ran, and what came of it.
+"""What a receipt is listed by beside its axes: when, where and from which code it ran, and its outcome.
 
 What came of it is one of some hundred combinations of columns, a facet, so that a list of what nobody has is known to
 be empty at once, and one of what few have is read in its order, however many receipts there are.
@@ -79,7 +79,7 @@ def facet(values: tuple[str | None, ...]) -> Facet:
     return Facet(int.from_bytes(sha256(text.encode()).digest()[:8], "big", signed=True), text)
 
 
-# Two writers of one new facet meet at its key, and whoever comes second begins again.
+# Two writers of one new facet meet at its key, and the second begins again.
 INSERT: Final = SqlStatement(
     insert(facets).from_select(
         ["digest", "value"],

@@ -191,7 +191,7 @@ def _refuse_anothers(replaced: Sequence[RelatedReceipt], item: Prepared, actor: 
 
 
 def _refuse_second(neighbours: Sequence[RelatedReceipt], item: Prepared, replaced: Sequence[RelatedReceipt]) -> None:
-    """A launch has at most one receipt that stands; one that comes superseded already is no second."""
+    """A launch has at most one receipt that is not withdrawn; one that arrives superseded is not a second."""
     other = rival(item.row, neighbours, replaced)
     if other is not None:
         raise ConflictError(

@@ -151,7 +151,7 @@ class MemoryColumns(MappingTable):
 class Melt(MappingTable):
     """Columns that hold one figure of several variants: each becomes a row, with the variant under ``name``.
 
-    ``beside`` names further figures of a variant, each by its column, in which ``{}`` stands for the variant.
+    ``beside`` names further figures of a variant, each by its column, in which ``{}`` represents the variant.
     """
 
     pattern: Column

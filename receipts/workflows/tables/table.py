@@ -32,7 +32,7 @@ _EMPHASIS = re.compile(r"(\*\*|__|`)([^*_`]+)\1")
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 # How people leave a cell blank.
 _BLANK = frozenset({"", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "\N{MINUS SIGN}", "n/a", "n.a.", "na", "tbd", "?"})
-PLACE = ("section", "sections", "caption", "lead")  # cells that tell where a table of a page stands
+PLACE = ("section", "sections", "caption", "lead")  # cells that tell where a table of a page is
 
 
 class PrintedCell(float):

@@ -1,7 +1,7 @@
 """torch's own out-of-memory messages: the caching allocator of 1.0 to 2.10, cudaMallocAsync, and HIP, XPU and NPU.
 
 The wordings are those of c10/cuda/CUDACachingAllocator.cpp and CUDAMallocAsyncAllocator.cpp. A message that was cut
-keeps what stands before the cut.
+keeps what is before the cut.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _FIGURES: Final = {
         "reserved": (rf"{SIZE} reserved in total by PyTorch",),
     }.items()
 }
-# What stands behind the last figure: nothing more to wait for.
+# What follows the last figure: nothing more to wait for.
 _END = re.compile(r"but unallocated|reserved in total by PyTorch|ALLOC_CONF|user-supplied memory fraction\)\s*: \d.*B")
 
 

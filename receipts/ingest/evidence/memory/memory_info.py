@@ -149,7 +149,7 @@ class MemoryInfoReader(LineReader):
         return super().finish()
 
     def _token(self, match: re.Match[str], before: str, number: int) -> None:
-        """Take one token; ``before`` is what stands between it and the last brace of its line."""
+        """Take one token; ``before`` is what is between it and the last brace of its line."""
         if match["open"]:
             label = f"{self._pending} {before or self._before}".strip()
             if len(self._open) < MAX_DEPTH:

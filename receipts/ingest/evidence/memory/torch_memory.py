@@ -1,7 +1,7 @@
 """torch's caching allocator in its own words: `memory_summary()`, `memory_stats()`, and prints of its peaks.
 
 The summary's KiB, MiB and GiB are binary; so were the KB, MB and GB of older versions. A peak that a script prints
-counts only where its unit stands beside it.
+counts only where its unit is beside it.
 """
 
 from __future__ import annotations

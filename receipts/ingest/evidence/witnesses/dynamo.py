@@ -40,7 +40,7 @@ _LIMIT = re.compile(
     r"torch\._dynamo hit config\.(?P<limit>(?:accumulated_)?(?:recompile|cache_size)_limit) \((?P<value>\d+)\)"
 )
 _FUNCTION = re.compile(r"\s*function: '(?P<name>[^']{1,200})' \((?P<file>.{1,400}?):\d+\)")
-# The newest program's guard stands first; from 2.3 on its number does, and the source that asks for it.
+# The newest program's guard is first; from 2.3 on its number does, and the source that asks for it.
 _GUARD = re.compile(
     r"\s+- (?:\d+/\d+: )?(?P<guard>[^#]{1,300}?)\s*(?:#.*# (?P<file>[^#]{1,300}?):(?P<line>\d+) in .*|#.*)?"
 )
@@ -217,7 +217,7 @@ def _body(text: str) -> tuple[str, str]:
     match = _HEAD.search(text, 0, 1000)
     begin = match.end() if match else 0
     if match is None and not text.startswith(("Recompiling", "Graph break", "torch._dynamo hit", "skipping", "   f")):
-        # A launcher's mark stands before what torch prints without a head of its own.
+        # A launcher's mark is before what torch prints without a head of its own.
         mark = re.match(r"\s*(?:\[[^\]]{1,40}\]:?|\([^)]{1,80}\)|\d{1,6}:)\s*", text)
         begin = mark.end() if mark else 0
     tags = _TAGS.match(text, begin)

@@ -96,7 +96,7 @@ class Hlo(LineReader):
             self._close_module()
             module = self._current(number)
             module.head(text)
-            # "HloModule f, …" stands in messages, too; a module's own head goes on with its layout or schedule.
+            # "HloModule f, …" is in messages, too; a module's own head goes on with its layout or schedule.
             self.reading.records += any(word in text for word in _HEADS)
             self._inside, self._foreign = True, 0
             return True

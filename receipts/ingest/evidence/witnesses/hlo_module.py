@@ -101,7 +101,7 @@ class Module:
         return hashlib.sha256(self.hash.digest() + self.constants.digest()).hexdigest()
 
     def instruction(self, text: str, at: int, line: int) -> None:
-        """One instruction; ``at`` is where ``" = "`` stands in its text."""
+        """One instruction; ``at`` is where ``" = "`` is in its text."""
         if text.startswith("  %"):
             name = text[3:at]
         else:

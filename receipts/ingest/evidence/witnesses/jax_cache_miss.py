@@ -18,7 +18,7 @@ _CHANGES: Final = (
 
 @dataclass(slots=True)
 class CacheMiss:
-    """A tracing cache miss, whose reason stands on the lines below."""
+    """A tracing cache miss, whose reason is on the lines below."""
 
     place: str
     short: str

@@ -42,7 +42,7 @@ _TIMED: Final = re.compile(r"Finished .{1,300} in \d{1,9}\.\d{6}")
 # What trains: a function that is called a step, or the step of a trainer.
 _OF_STEP: Final = re.compile(r"p?jit_(?:\w{0,60}_)?(?:train|step)(?:_\w{0,60})?$")
 _DIGITS: Final = re.compile(r"\d+")
-# From these versions on a hit is told wherever a compilation is. (In 2021, too, it traced + transformed "for jit".)
+# From these versions on a hit is reported wherever a compilation is. (In 2021, too, it traced + transformed "for jit".)
 _TELLS_HITS: Final = re.compile(r"in \d+\.\d{9} sec|tracing (?!\+).{1,200} for jit in |Compiling jit\(")
 
 _T = TypeVar("_T")
@@ -139,7 +139,7 @@ class JaxCompiles(LineReader):
             compile_.compiles = max(done - self._hits, self._misses)
             compile_.seconds = self._seconds
         elif self._misses:
-            # Without log_compiles nothing but the cache's own lines is told: what it had not, was compiled.
+            # Without log_compiles nothing but the cache's own lines is reported: what it had not, was compiled.
             compile_.compiles = self._misses
         if done and not cached:
             silence = (

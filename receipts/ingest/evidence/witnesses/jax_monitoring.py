@@ -2,7 +2,7 @@
 
 JAX hands events (``/jax/compilation_cache/cache_hits``) and durations (``/jax/core/compile/backend_compile_duration``
 and others) to listeners and writes no file itself; scripts keep a list of ``{"event": …, "step": …}``, or counts by
-name, flat or in phases. A backend compile is told on a persistent-cache hit, too.
+name, flat or in phases. A backend compile is reported on a persistent-cache hit, too.
 """
 
 from __future__ import annotations

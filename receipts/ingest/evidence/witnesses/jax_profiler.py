@@ -1,6 +1,6 @@
 """Traces of JAX's profiler: ``plugins/profile/…/HOST.trace.json.gz``, in the Chrome format.
 
-torch's traces share the format and are told apart by content. Their clock begins with the trace, and no host and no
+torch's traces share the format and are distinguished by content. Their clock begins with the trace, and no host and no
 process is in them: the .xplane.pb beside them holds time and host.
 Source: tsl/profiler/convert/trace_events_to_json.cc.
 """

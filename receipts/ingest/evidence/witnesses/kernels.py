@@ -62,7 +62,7 @@ _ATTENTION: Final = (
 _ATTENTION_ANY = re.compile("|".join(f"(?P<a{index}>{pattern})" for index, (pattern, _) in enumerate(_ATTENTION)))
 
 _NCCL = re.compile(r"nccl(?:Sym[km]?)?(?:Dev)?Kernel_?(?P<what>[A-Za-z]+)?")
-# What the name of a kernel alone says, in the order in which it is asked; attention stands between.
+# What the name of a kernel alone says, in the order in which it is asked; attention is between.
 _MOVES: Final[_Table] = (
     ("overlap", "tp_comm", re.compile(r"userbuffers_")),
     ("dispatch", "deepep", re.compile(r"deep_?ep::|internode_ll::")),

@@ -41,9 +41,9 @@ class TableColumns:
 
 
 def columns(head: str, dashes: str) -> TableColumns | None:
-    """The columns of a table whose head stands over a line of dashes; None where the two do not fit together.
+    """The columns of a table whose head is over a line of dashes; None where the two do not fit together.
 
-    A head may reach beyond its column: heads are told apart by two blanks and taken in their order.
+    A head may reach beyond its column: heads are distinguished by two blanks and taken in their order.
     """
     if len(dashes) > _WIDEST or set(dashes.strip()) - {"-", " "}:
         return None

@@ -1,7 +1,7 @@
 """Nsight Systems: the kernel table of `nsys stats`, as text and as CSV, and the exported SQLite file.
 
 Source: the reports `cuda_gpu_kern_sum` and `cuda_gpu_kern_gb_sum` (before 2023 `gpukernsum`) of the Nsight Systems
-user guide. The head of a table names its unit, `Total Time (ns)`; the time of all kernels of one name stands in it.
+user guide. The head of a table names its unit, `Total Time (ns)`; the time of all kernels of one name is in it.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _LONGEST: Final = 1 << 16
 
 
 class PathCountersReader(LineReader):
-    """Counters by name; what stands below its expected count is remarked."""
+    """Counters by name; what is below its expected count is remarked."""
 
     source: ClassVar[str] = "path-counters"
     anchors: ClassVar[tuple[bytes, ...]] = (b'"expected"', b'"path_counters"')

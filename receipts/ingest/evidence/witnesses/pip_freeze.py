@@ -1,4 +1,4 @@
-"""Installed distributions as `pip freeze` and `pip list` print them: the versions that a lineage is told by.
+"""Installed distributions as `pip freeze` and `pip list` print them: the versions that a lineage is shown by.
 
 Source: pip `operations/freeze.py` (``name==version``, ``name @ url``, ``-e url#egg=name``) and `commands/list.py`
 (columns under dashes). Other files hold such lines too (requirements, commands, logs): here nearly all lines are one.

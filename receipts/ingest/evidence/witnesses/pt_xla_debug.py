@@ -105,7 +105,7 @@ class PtXlaDebug(LineReader):
     def _place(self) -> None:
         """Put each compile among the steps: what is asked for once the last step has ended is none of theirs.
 
-        Without executions no step's end is told: that a place compiled before shows that it was met before.
+        Without executions no step's end is reported: that a place compiled before shows that it was met before.
         """
         compile_, known = self.reading.compile, bool(self._steps)
         if known or max(self._compiled.values(), default=0) >= MIN_ENDS:
@@ -188,8 +188,8 @@ class PtXlaDebug(LineReader):
             self._hashes.add(block.hash)
         if block.kind == "Compilation":
             self._counts["compilations"] += 1
-            # This program's own execution is told after it, so what was executed is what came before. At level 1 no
-            # execution is told; that a place compiled before it shows that it was met before.
+            # This program's own execution is reported after it, so what was executed is what came before. At level 1 no
+            # execution is reported; that a place compiled before it shows that it was met before.
             before = max(self._executed.get(block.where, 0), self._compile(block))
             self._meet(block.where)
             if len(self._built) < MAX_HASHES:

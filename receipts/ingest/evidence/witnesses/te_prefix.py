@@ -1,4 +1,4 @@
-"""What stands before a message: whose rank it is, how many ranks said it, whether it is source text that is quoted."""
+"""What is before a message: whose rank it is, how many ranks said it, whether it is source text that is quoted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def repeated_before(line: str) -> int | None:
 
 
 def is_quoted(text: str, start: int, end: int) -> bool:
-    """Whether the message from ``start`` to ``end`` is a string of a program, or stands in quotation marks in prose."""
+    """Whether the message from ``start`` to ``end`` is a string of a program, or is in quotation marks in prose."""
     mark = text[start - 1 : start]
     closed = mark in ('"', "'") and text.find(mark, end, end + 200) >= 0
     return is_source(text, start) or (closed and not _FIELD.search(text[max(0, start - 20) : start]))

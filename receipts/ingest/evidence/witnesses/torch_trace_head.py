@@ -23,7 +23,7 @@ _TRAILING = re.compile(rb"[\s,]+\Z")
 class TraceBody:
     """The events of a trace as a file of their own, which a parser of JSON takes.
 
-    Writers make mistakes outside the events (a missing value, a backslash in a file name): what stands before them is
+    Writers make mistakes outside the events (a missing value, a backslash in a file name): what is before them is
     kept in ``head``. ``closed`` tells afterwards whether the file ends as a trace does, and ``marks`` how many events
     were in it at least.
     """

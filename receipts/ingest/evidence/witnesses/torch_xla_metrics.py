@@ -40,7 +40,7 @@ def seconds(text: str) -> float | None:
         if above is None:
             total = picos * unit // 1000
         else:
-            # ``total`` is what stands below this unit: at half of it and more the printer had rounded up. The highest
+            # ``total`` is what is below this unit: at half of it and more the printer had rounded up. The highest
             # unit is printed from one of it on, and a half may be rounded down to zero.
             least = 2 if unit == parts[0][1] else 1
             total += (count - 1 if 2 * total >= unit and count >= least else count) * unit

@@ -97,7 +97,7 @@ class TransformerEngineReader(LineReader):
             self._configured("", 0)
         reading = self.reading
         for (name, rank), kinds in self._counts.items():
-            # One selection is told at level 2 and again at level 1.
+            # One selection is reported at level 2 and again at level 1.
             count = max(kinds.values())
             reading.count(name, count)
             if name in PATHS:

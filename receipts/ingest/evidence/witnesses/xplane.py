@@ -121,7 +121,7 @@ def _line(wire: Wire, stop: int, counts: Counts, profile: Profile) -> None:
 
 
 def _event(event: Message) -> tuple[int, int, int, int]:
-    """Number of its metadata, how many events it stands for, and start and duration in picoseconds."""
+    """Number of its metadata, how many events it represents, and start and duration in picoseconds."""
     identity, start, spent, times = (event.whole(number) for number in (1, 2, 3, 5))
     return identity or 0, max(1, min(times or 1, 1 << 31)), start or 0, max(0, spent or 0)
 

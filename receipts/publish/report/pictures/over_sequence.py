@@ -65,7 +65,7 @@ def interval(rates: Sequence[float]) -> tuple[float | None, float | None]:
 
 
 def figure(anchor: str, lane: LaneWeek, repeated: Iterable[RepeatedResult], reached: Ceilings) -> Figure | None:
-    """The picture of a lane; None where there is too little to draw: what stands in its tables says it all."""
+    """The picture of a lane; None where there is too little to draw: what is in its tables says it all."""
     beside = {item.receipt: item for item in repeated}
     grades = _grades(reached)
     every = (*lane.frontier, *lane.stated)
@@ -147,7 +147,7 @@ def series(item: BestResult, beside: Iterable[BestResult]) -> str:
 
 
 def _table(title: str, lane: LaneWeek, beside: Mapping[str, RepeatedResult]) -> Table | None:
-    """Intervals of the frontier; everything else stands in the tables that the section has."""
+    """Intervals of the frontier; everything else is in the tables that the section has."""
     header = (
         "receipt | sequence [tokens] | best [tokens/s/chip] | 95 % interval of the mean [tokens/s/chip] | #launches"
     )

@@ -31,7 +31,7 @@ _NAMES: Final = ("tokens", "micro batch", "depth")
 class Ceilings:
     """What a lane sustained, group by group, of which ``more`` are left out.
 
-    `described` says what the receipt is of that stands for a group; `refs` has every receipt that is named, and
+    `described` says what the receipt is of that represents a group; `refs` has every receipt that is named, and
     `pressures` what each had beside its shape.
     """
 

@@ -25,7 +25,7 @@ class Headroom:
 
     `leaders` have the highest live peak, `skew` is how far that lies above the median chip of its phase, and
     `first_chips` peaked at `first_step` where the last chip did at `last_step`. `left` is the share of its limit that
-    the tightest chip keeps, `wanted` what the lane wants kept. `faulty` says that a chip is missing or stands twice.
+    the tightest chip keeps, `wanted` what the lane wants kept. `faulty` says that a chip is missing or is listed twice.
     """
 
     receipt: Ref

@@ -65,7 +65,7 @@ def _entry(code: str, item: Rule | None) -> Entry:
 
 
 def _spelt(text: str) -> Cell:
-    """A page's text; what stands between backticks is to be read sign by sign."""
+    """A page's text; what is between backticks is to be read sign by sign."""
     pieces = text.split("`")
     closed = len(pieces) - (len(pieces) + 1) % 2  # a sign without its other, where a text was cut, opens nothing
     parts = [Code(piece) if at % 2 and at < closed else piece for at, piece in enumerate(pieces)]

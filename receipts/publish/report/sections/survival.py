@@ -52,7 +52,7 @@ class Gain:
     """A gain that was shown beside the targets of its lane, and its trial there, None where there is none.
 
     `fate` is *vanished* (no gain there, or B did not end well), *held*, *open* (tried, and nobody can say), or *waits*.
-    `claim` names the claim that stands on it, if one does.
+    `claim` names the claim that is on it, if one does.
     """
 
     lane: str
@@ -115,7 +115,7 @@ def _same(one: Gain, other: Gain) -> bool:
 
 
 def _claimed(gain: Gain, judged: JudgedClaims) -> Gain:
-    """The gain with the first claim that stands on its launches."""
+    """The gain with the first claim that is on its launches."""
     ids = {ref.id for ref in gain.local.b}
     named = (item.id for item in judged.claims if ids & set(judged.verdicts[item.id].candidate))
     return replace(gain, claim=next(named, None))

@@ -1,7 +1,7 @@
 """The Hugging Face Trainer on a console: dictionaries of every version, banner, progress bar, metric tables.
 
 A console dictionary is a Python repr: ``nan`` and ``inf`` are bare words, and since transformers 5 the numbers are
-quoted. It carries no step. The step is told by the progress bar that `tqdm.write` draws again below the dictionary, by
+quoted. It carries no step. The step is shown by the progress bar that `tqdm.write` draws again below the dictionary, by
 a line of the script's own right above it, by a key that some forks add, or it follows from ``logging_steps``; else the
 record has none.
 """
@@ -91,7 +91,7 @@ class HfTrainer(RecordReader):
         return "loss" in names and (self.bare or not _SIGNS.isdisjoint(names))
 
     def find(self, text: str) -> list[LineRecord]:
-        """The records of a line, each with the step that it has, or that stands before it."""
+        """The records of a line, each with the step that it has, or that is before it."""
         at, records = 0, super().find(text)
         for record in records:
             end = text.find("}", record.start)
@@ -119,7 +119,7 @@ class HfTrainer(RecordReader):
         return (STEP in columns or (self.follows and self._places.alone(columns.lines[0]))) and super().many(columns)
 
     def rows(self, rows: RecordRows) -> None:
-        """Take records; what stands below the last one may give it a step."""
+        """Take records; what is below the last one may give it a step."""
         echo = _ECHOED in rows.counts
         figures = {name: column[-1] for name, column in rows.figures.items()}
         if self._echoed and self._pending is not None and _same(self._pending[0], figures):
@@ -158,7 +158,7 @@ class HfTrainer(RecordReader):
             self._other(text, number)
 
     def finish(self) -> Reading | None:
-        """The reading; steps by ``logging_steps`` only where the whole run stands in the file."""
+        """The reading; steps by ``logging_steps`` only where the whole run is in the file."""
         self.joined(self._block.take(), self._block.line)
         self._end_table()
         self._settle(None)

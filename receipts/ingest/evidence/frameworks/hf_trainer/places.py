@@ -1,4 +1,4 @@
-"""Where the step of a record stands that does not hold it: on a progress bar, or on a line of the script's own."""
+"""Where the step of a record is that does not hold it: on a progress bar, or on a line of the script's own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_HINTS: Final = 1000
 
 
 class Places:
-    """What stands around the records of a log. ``total`` is how many steps the run is to have, where that is known."""
+    """What is around the records of a log. ``total`` is how many steps the run is to have, where that is known."""
 
     def __init__(self) -> None:
         self.total: int | None = None

@@ -21,7 +21,7 @@ class Hosts:
         self._workers: dict[tuple[str, str], int] = {}
 
     def named(self, before: str) -> int | None:
-        """The rank of the worker that stands before a record, from 0; -1 where none does, None beyond a bound."""
+        """The rank of the worker that is before a record, from 0; -1 where none does, None beyond a bound."""
         workers = _RAY.findall(before) if "pid=" in before else []
         if not workers:
             return -1

@@ -19,7 +19,7 @@ _CELL = re.compile(
     r"\b(total|output|temp|argument|alias|host temp)(?: estimated)?(?: memory)? size:\s*(\d[\d.]{0,25})(?:\s*(GB|GiB))?"
 )
 _LABEL = re.compile(r"Memstats:\s*(.{1,200}?):?\s*$")
-# A label stands at the beginning of its line, behind a prefix at most.
+# A label is at the beginning of its line, behind a prefix at most.
 _LABELLED: Final = 400
 _LEAVES: Final = {"output": "output_bytes", "temp": "temp_bytes", "argument": "argument_bytes"}
 

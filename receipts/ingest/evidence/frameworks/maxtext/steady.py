@@ -37,7 +37,7 @@ class Events:
 
 
 def not_steady(reading: Reading, events: Events) -> None:
-    """Fill ``reading.not_steady``. What the source's own words say of a step stands before what its times suggest."""
+    """Fill ``reading.not_steady``. What the source's own words say of a step is before what its times suggest."""
     steps = reading.steps
     numbers = steps.numbers()
     seconds = steps.column("step_seconds")

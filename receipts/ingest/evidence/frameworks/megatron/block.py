@@ -30,7 +30,7 @@ class NestedDump:
         self._lines = self._foreign = 0
 
     def begin(self, before: str) -> None:
-        """A dump begins on the next line; ``before`` is what stands before its title, a prefix and any indentation."""
+        """A dump begins on the next line; ``before`` is what is before its title, a prefix and any indentation."""
         self.open = True
         self._prefix = before.rstrip(" =*")
         self._stack = []

@@ -42,7 +42,7 @@ class StepTimes:
         self.any = False
 
     def take(self, rows: RecordRows, times: Sequence[tuple[float, float]] | None) -> None:
-        """Take records, and the step time (with its TFLOP/s or NaN) that stands before or behind each."""
+        """Take records, and the step time (with its TFLOP/s or NaN) that is before or behind each."""
         records = [(step, seconds, nan) for step, seconds in zip(rows.steps, rows.values("step_seconds"), strict=True)]
         if not self.any:
             # Before the first step time only the last record can wait for one.

@@ -1,6 +1,6 @@
 """Megatron's arguments as leaves of the receipt: what was asked for.
 
-An argument that stands in a dump states its leaf, the default for *off* included; one that is absent states nothing.
+An argument that is in a dump states its leaf, the default for *off* included; one that is absent states nothing.
 Megatron-Bridge and NeMo use the names of `TransformerConfig`, which are the arguments' names but for a few.
 Source: megatron/training/arguments.py of core 0.20, older spellings from v2.0 on.
 """

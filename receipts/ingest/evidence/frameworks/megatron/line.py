@@ -31,7 +31,7 @@ DEPTHS: Final = re.compile(r"\| *mtp[ _]")
 REINFORCEMENT: Final = re.compile(r"\| *(?:rl |grpo|rollout)", re.IGNORECASE)
 LABELS: Final = vocabulary.line("megatron")
 
-# A record's head: `iteration       12/    1000 |`, or `iteration=      12/ 1000 |`; NeMo's stands behind an epoch.
+# A record's head: `iteration       12/    1000 |`, or `iteration=      12/ 1000 |`; NeMo's follows an epoch.
 ITERATION: Final = Form(
     re.compile(r"(?<!, )iteration *=? *(?P<step>\d{1,12}) */ *\d{1,15}(?!\d)"),
     (

@@ -39,7 +39,7 @@ _HOSTS: Final = {
     "megatron-bridge": "megatron-bridge",
     "megatron-deepspeed": "megatron-deepspeed",
 }
-# A record's date stands right before it.
+# A record's date is right before it.
 _NEAR: Final = 200
 _MAX_REMARKED: Final = 10
 _MAX_KEPT: Final = 300_000
@@ -161,7 +161,7 @@ class Megatron(RecordReader):
         date = line.DATE.search(before)
         self._micro_dates |= bool(date and date[2])
         if line.DEPTHS.search(record) and line.LONG_RATE.search(record):
-            # The program's own date stands in brackets; a collector's does not.
+            # The program's own date is in brackets; a collector's does not.
             _, bracket, inside = before.rpartition("[")
             self._undated_depths |= not (bracket and line.CLOCK.search(inside))
 

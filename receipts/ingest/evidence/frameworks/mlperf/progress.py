@@ -171,7 +171,7 @@ class Blocks:
             since = self._since(item, before)
             if before and since.total > count and counted * (item.seconds or 0.0) > (item.mark.at - since.at) * NEAR:
                 counted, rest = divmod(item.mark.total - since.total, unit)  # the mean is over its own block
-            # What stands before the first record is known where the clock agrees.
+            # What is before the first record is known where the clock agrees.
             if counted > 0 and not rest and (before or self._agrees(item, counted)):
                 seconds.append(float(item.seconds or 0.0))
                 steps.append(counted)

@@ -43,7 +43,7 @@ _MAX_SYNCED: Final = 10_000
 
 
 class ModdedNanogpt(RecordReader):
-    """Reads modded-nanogpt's step lines and what stands at its head and foot."""
+    """Reads modded-nanogpt's step lines and what is at its head and foot."""
 
     source: ClassVar[str] = "modded-nanogpt"
     anchors = vocabulary.anchors("modded_nanogpt")

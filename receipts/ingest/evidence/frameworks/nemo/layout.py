@@ -56,7 +56,7 @@ class Formula:
         self.open = False
 
     def begin(self) -> bool:
-        """The words were read; an example stands within the next lines."""
+        """The words were read; an example is within the next lines."""
         self.open, self._left = True, _MAX_LINES
         return True
 

@@ -81,7 +81,7 @@ class Nemo(RecordReader):
             self.taken += len(rows.steps)
 
     def finish(self) -> Reading | None:
-        """The reading, or None where no step of NeMo stands in the file."""
+        """The reading, or None where no step of NeMo is in the file."""
         reading = super().finish()
         if reading is None:
             return None

@@ -1,7 +1,7 @@
 """TensorBoard's event files: scalars by step, and configuration that frameworks write as text.
 
 A file is a sequence of TFRecords (length, masked CRC-32C of the length, data, masked CRC-32C of the data), each an
-`Event`. A scalar stands in ``simple_value``, or as a tensor of one element in files of newer writers; both are read
+`Event`. A scalar is in ``simple_value``, or as a tensor of one element in files of newer writers; both are read
 without TensorFlow. Fields by tensorflow/core/util/event.proto and framework/summary.proto, tensor.proto: Event.step=2,
 summary=5; Summary.value=1; Value.tag=1, simple_value=2, tensor=8, metadata=9; Metadata.plugin_data=1, of which the
 plugin_name=1; Tensor.dtype=1, tensor_shape=2, tensor_content=4, float_val=5, double_val=6, int_val=7, string_val=8,

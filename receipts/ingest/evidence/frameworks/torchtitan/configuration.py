@@ -45,7 +45,7 @@ _TOML: Final = ("training", "parallelism", "compile", "activation_checkpoint", "
 
 
 class TorchtitanConfig:
-    """Collects statements about a run. What the program prints stands before its arguments and files."""
+    """Collects statements about a run. What the program prints is before its arguments and files."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading

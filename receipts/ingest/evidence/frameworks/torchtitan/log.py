@@ -1,4 +1,4 @@
-"""torchtitan's log: step lines of every version since 2024, several ranks, and what stands around them.
+"""torchtitan's log: step lines of every version since 2024, several ranks, and what is around them.
 
 Sources: `torchtitan/components/metrics.py` (before 2025 `train.py`). ``tps`` (``wps`` before 2024-11-25) are tokens
 a second a *device*, averaged since the last logged line, as are ``tflops`` and ``mfu``; the loss is the global mean at
@@ -84,7 +84,7 @@ class Torchtitan(RecordReader):
         return super().line(_RESIDUE.sub("", text) if "[" in text and "m" in text else text, number)
 
     def spans(self, text: str) -> Spans:
-        """The places of a record's figures, where no colour's rest stands between them."""
+        """The places of a record's figures, where no colour's rest is between them."""
         return {} if _RESIDUE.search(text) else super().spans(text)
 
     def find(self, text: str) -> list[LineRecord]:

@@ -113,7 +113,7 @@ class ConfigFile(FileReader):
 
     @classmethod
     def claims(cls, head: bytes) -> bool:
-        """Whether W&B's own key stands at the first level, and no JSON begins the file."""
+        """Whether W&B's own key is at the first level, and no JSON begins the file."""
         lines = head.split(b"\n")
         return any(line.startswith((b"wandb_version:", b"_wandb:")) for line in lines) and not head.startswith(b"{")
 

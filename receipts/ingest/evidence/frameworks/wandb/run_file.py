@@ -26,7 +26,7 @@ _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 
 
 def records(source: Source, reading: Reading) -> Iterator[Message]:
-    """The file's records in order. What is broken is told in the reading's remarks and left out."""
+    """The file's records in order. What is broken is reported in the reading's remarks and left out."""
     with source.open() as stream:
         data = Bytes(source, stream)
         data.take(_START)
