@@ -97,6 +97,31 @@ def test_other_numbers_are_left_alone(text: str) -> None:
     assert [item.text for item in found(text)] == []
 
 
+@pytest.mark.parametrize(
+    ("head", "row", "said"),
+    [
+        ("| metric | before | after |", "| Throughput (steps/s) | 39.66 | 123.29 |", ["steps_per_second"] * 2),
+        ("| run | samples/s |", "| a | 98.1 |", ["samples_per_second"]),
+        ("| metric | before | Δ |", "| Peak memory (GB) | 1.43 | −68.6 % |", ["peak_bytes", "peak_bytes"]),
+        (
+            "| run | tok/s | mem |",
+            "| a | 121k (+23%) | 59.8 GB (−3.7%) |",
+            ["tokens_per_second"] * 2 + ["peak_bytes"] * 2,
+        ),
+        ("| run | Step time (ms) | vs baseline |", "| a | 410 | −19.9% |", ["step_seconds", "step_seconds"]),
+        ("| run | Step time (ms) | Speedup |", "| a | 410 | +25% |", ["step_seconds", "tokens_per_second"]),
+    ],
+)
+def test_a_number_in_a_table_is_of_the_metric_that_it_stands_under(head: str, row: str, said: list[str]) -> None:
+    rule = "|---" * (head.count("|") - 1) + "|"
+    assert [item.metric for item in found(f"{head}\n{rule}\n{row}\n")] == said
+
+
+def test_points_in_a_table_are_a_difference() -> None:
+    items = found("| metric | before | Δ |\n|---|---|---|\n| MFU | 12% | +26 pp |\n")
+    assert [(item.kind, item.values, item.unit) for item in items[1:]] == [("change", (26.0,), "points")]
+
+
 def test_lines_and_columns_are_those_of_the_file() -> None:
     text = "# Title\n\n> - One line, and\n>   then **98k tok/s** at last.\n\n"
     text += "| a | tok/s |\n| --- | --- |\n| x | `y` 7 |\n| x | 12,345 |\n"

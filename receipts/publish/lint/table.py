@@ -85,6 +85,15 @@ _ROW_PART = re.compile(
     r"gemm|matmul|loss|embedding)\b",
     re.IGNORECASE,
 )
+# Rates of something else than tokens, which no receipt reads.
+_COUNTED = re.compile(
+    r"\b(?:(?P<samples_per_second>samples?|seqs?|sequences?|images?|examples?)|(?P<steps_per_second>steps?|its?|iters?|iterations?))"
+    r"\s?(?:/|per\s)\s?s",
+    re.IGNORECASE,
+)
+_SPEED_HEAD = re.compile(r"speed|slow|faster|throughput", re.IGNORECASE)
+# What a cell says of the same number in brackets: `59.8 GB (−3.7 %)`.
+_ASIDE = re.compile(r"^(?P<first>[^()]*\d[^()]*?)\s*\((?P<rest>[+\-−–]\s?[\d.,]+\s?%)\)[\s*_]*$")
 _SHARE = re.compile(r"^\W*(?:share|%|percent|fraction|part)\b", re.IGNORECASE)
 
 
@@ -132,6 +141,9 @@ def _column(head: str) -> ColumnHead:
         metric = ""
     if metric == "tokens_per_second" and re.search(r"gpu|chip|device|card", head, re.IGNORECASE):
         metric = "tokens_per_second_per_chip"
+    counted = _COUNTED.search(head)
+    if metric.startswith("tokens_per_second") and counted:
+        metric = counted.lastgroup or ""
     relative = bool(_RELATIVE_HEAD.search(head))
     other = bool(_OTHER_HEAD.search(head)) and not metric
     unit = _UNIT.search(head)
@@ -179,12 +191,17 @@ def _in_cell(
             and item.metric not in ("peak_bytes", "latency_seconds", "outcome")
         )
         return
-    if _NUMERIC_CELL.match(cell) or _is_quantity(cell):
+    aside = _ASIDE.match(cell)
+    bare = aside["first"] if aside else cell
+    if _NUMERIC_CELL.match(bare) or _is_quantity(bare):
         draft = None
         if index > 0 or column.metric:
-            draft = _number(head, column, cell, label, label_metric, label_other)
+            draft = _number(head, column, bare, label, label_metric, label_other)
         if draft is not None:
             yield draft
+            if aside and draft.kind == "reading" and draft.unit != "%":
+                (share,) = quantities(aside["rest"])
+                yield _draft(share, draft.metric, "%", 1.0, aside.start("rest"))
         return
     if head.settings:
         yield from (
@@ -216,7 +233,7 @@ def _number(
     if head.settings or label_other:
         return None
     if column.relative and quantity.dimension in ("percent", "ratio", "none"):
-        metric = column.metric or label_metric or "tokens_per_second"
+        metric = column.metric or label_metric or _compared(head, column)
         if quantity.dimension == "none" and not (
             column.metric or re.search(r"speed|ratio|×", column.head, re.IGNORECASE)
         ):
@@ -234,6 +251,8 @@ def _number(
         return _draft(quantity, metric, "%", 1.0) if column.metric else None
     if quantity.dimension == "ratio":
         return replace(_draft(quantity, metric, "×", 1.0), kind="ratio")
+    if quantity.dimension == "points":
+        return replace(_draft(quantity, metric, "points", 1.0), kind="change")
     if quantity.dimension == "none":
         unit = column.unit or _column(label).unit
         if metric == "latency_seconds" and not unit:
@@ -245,11 +264,18 @@ def _number(
     return _draft(quantity, metric, quantity.unit, 1.0)
 
 
-def _draft(quantity: Quantity, metric: str, unit: str, scale: float) -> StatementDraft:
+def _compared(head: Head, column: ColumnHead) -> str:
+    """What a column without a metric compares: the speed that its head names, or else the table's first metric."""
+    if _SPEED_HEAD.search(column.head):
+        return "tokens_per_second"
+    return next((item.metric for item in head.columns if item.metric), "tokens_per_second")
+
+
+def _draft(quantity: Quantity, metric: str, unit: str, scale: float, offset: int = 0) -> StatementDraft:
     direction = ("down" if quantity.values[0] < 0 else "up") if quantity.signed else "none"
     return StatementDraft(
-        quantity.start,
-        quantity.end,
+        quantity.start + offset,
+        quantity.end + offset,
         "change" if quantity.joined == "change" else "ratio" if quantity.signed and unit == "%" else "reading",
         metric,
         tuple(value * scale for value in quantity.values),
