@@ -117,6 +117,20 @@ def test_a_number_in_a_table_is_of_the_metric_that_it_stands_under(head: str, ro
     assert [item.metric for item in found(f"{head}\n{rule}\n{row}\n")] == said
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Throughput per chip falls 6% from 64 to 256 chips.", [("tokens_per_second", (6.0,), "%")]),
+        ("We see between 20% and 40% higher throughput.", [("tokens_per_second", (20.0, 40.0), "%")]),
+        ("It reaches an MFU of 0.45.", [("mfu", (0.45,), "")]),
+        ("It trains with 2x fewer steps and 30% fewer parameters.", []),
+        ("It is 1.4x faster | 30% less memory", [("tokens_per_second", (1.4,), "×"), ("peak_bytes", (30.0,), "%")]),
+    ],
+)
+def test_a_number_in_prose_is_of_what_it_is_said_of(text: str, said: list[tuple[str, tuple[float, ...], str]]) -> None:
+    assert [(item.metric, item.values, item.unit) for item in found(text)] == said
+
+
 def test_points_in_a_table_are_a_difference() -> None:
     items = found("| metric | before | Δ |\n|---|---|---|\n| MFU | 12% | +26 pp |\n")
     assert [(item.kind, item.values, item.unit) for item in items[1:]] == [("change", (26.0,), "points")]

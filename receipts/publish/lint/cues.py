@@ -48,7 +48,8 @@ _METRICS = (
     ),
     (
         "tokens_per_second",
-        r"\bthroughputs?\b|\btok(?:en)?s?\s?(?:/|per |a )\s?s(?:ec(?:ond)?)?\b|\bfaster\b|\bslower\b|"
+        r"\bthroughputs?\b(?: per (?:rank|chip|GPU|device|card)\b)?|"
+        r"\btok(?:en)?s?\s?(?:/|per |a )\s?s(?:ec(?:ond)?)?\b|\bfaster\b|\bslower\b|"
         r"\bslow\b|\bfast\b|\bquick(?:er|ly)?\b|\bspeed\w*|\bsped\b|\bslow[- ]?(?:down|s)\w*|"
         r"\bthe cost of\b|\b(?:its?|iters?|samples|steps|sequences|images)/s(?:ec)?\b|\b[GTP]FLOPS?\b|"
         r"\b[GTP]FLOPs?(?:/s)?\b|\bperformance\b|\bperf\b|\bregress\w*|\boverhead\b|"

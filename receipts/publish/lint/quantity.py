@@ -47,7 +47,7 @@ _CHANGE = (
     r"\s?(?:→|->|-->|=>|⇒|➜)\s?|\s(?:down\sto|up\sto|to|vs\.?|versus|instead\sof|against|"
     r"compared\s(?:with|to)|over)\s"
 )
-_RANGE = r"\s?[–—]\s?|-|\sto\s"
+_RANGE = r"\s?[–—]\s?|-|\sto\s|\sand\s"
 
 
 def _units(side: str) -> str:
@@ -82,6 +82,7 @@ _BOUNDS = re.compile(
     re.IGNORECASE,
 )
 _SOFTENED = re.compile(r"[~≈]|\b(?:about|around|roughly|nearly|almost|some)\b", re.IGNORECASE)
+_BETWEEN = re.compile(r"\bbetween\s(?:about\s|roughly\s|[~≈]\s?)?$", re.IGNORECASE)
 _FROM = re.compile(
     r"\bfrom\s(?:(?:about|around|roughly|approximately|nearly|almost|some|just|over|under|above|below|an?|the)\s|[~≈]\s?)*$",
     re.IGNORECASE,
@@ -168,6 +169,8 @@ def _joined(match: re.Match[str], text: str) -> Quantity | None:
     name_a, unit_a = _unit(match, "a")
     name_b, unit_b = _unit(match, "b")
     if name_b == "none" or name_a not in ("none", name_b):
+        return None
+    if (match["range"] or "").strip().lower() == "and" and not _BETWEEN.search(text, 0, match.start()):
         return None
     change = match["change"]
     if name_a == "none" and name_b == "time" and change and "over" in change:

@@ -119,4 +119,6 @@ def labelled(sentence: Sentence) -> Iterator[StatementDraft]:
         values = tuple(value for item in numbers for value in item.values)
         halves = tuple(half for item in numbers for half in item.halves)
         kind: Kind = "change" if len(values) > 1 else "reading"
+        if metric == "mfu" and max(values) <= 1.0:  # a fraction
+            unit = ""
         yield StatementDraft(start, match.end("numbers"), kind, metric, values, unit, direction_of(match[0]), halves)
