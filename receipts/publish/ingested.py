@@ -118,7 +118,7 @@ def _rows(values: Iterable[SourcedLeaf], folder: str) -> Iterable[tuple[str, str
 
 
 def _place(where: str, known: str) -> str:
-    """A place without the folder, or the only file, which stands above the table."""
+    """A place without the folder, or the only file, which is above the table."""
     rest = where.removeprefix(known)
     return f"line {rest[1:]}" if rest.startswith(":") else rest
 

@@ -43,7 +43,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A status in words, with its state: a sign or a color stands beside the words, never alone."""
+    """A status in words, with its state: a sign or a color is beside the words, never alone."""
 
     state: State
     text: str = ""

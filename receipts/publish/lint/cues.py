@@ -201,7 +201,7 @@ class Sentence:
         if self._boundaries is None:
             self._boundaries = [match.start() for match in BOUNDARY.finditer(self.text)]
         crossed = bisect_left(self._boundaries, high) - bisect_left(self._boundaries, low)
-        # A word that follows its number stands closer to it than one before: `13 % faster`.
+        # A word that follows its number is closer to it than one before: `13 % faster`.
         follows = 0 if other[0] >= end else 3
         return high - low + follows + _CROSSING * crossed
 

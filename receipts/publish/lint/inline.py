@@ -58,7 +58,7 @@ class Text:
         return "".join(self.parts)
 
     def add(self, piece: str, source: int) -> None:
-        """Append a piece that stands at an offset of the raw text."""
+        """Append a piece that is at an offset of the raw text."""
         if piece:
             self.starts.append(self.length)
             self.sources.append(source)

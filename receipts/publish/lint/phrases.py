@@ -88,7 +88,7 @@ def fits(sentence: Sentence) -> Iterator[StatementDraft]:
     for match in _OOM.finditer(text):
         away = _shape_away(sentence, match)
         generic, _ = nearest(sentence, match.start(), match.end(), _GENERIC)
-        # A bare noun is most often the topic; what happened is told by a verb, or by the shape right beside it.
+        # A bare noun is most often the topic; what happened is shown by a verb, or by the shape right beside it.
         noun = re.fullmatch(r"OOMs?|out[- ]of[- ]memory \w+", match[0], re.IGNORECASE) is not None
         happened = noun and _HAPPENED.search(text, 0, match.start()) is not None
         if away > (25 if noun and not happened else 70) or generic < min(away, 30):
@@ -126,7 +126,7 @@ def _shape_away(sentence: Sentence, match: re.Match[str]) -> int:
 
 
 def _fit(sentence: Sentence, match: re.Match[str], direction: Direction) -> StatementDraft:
-    """The statement with its limit in bytes, or else with the number of the shape that stands nearest."""
+    """The statement with its limit in bytes, or else with the number of the shape that is nearest."""
     text = sentence.text
     limit = [item for item in quantities(match[0]) if item.dimension == "bytes"]
     if limit:

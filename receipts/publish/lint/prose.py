@@ -108,7 +108,7 @@ def _in_part(text: str, before: str) -> tuple[StatementDraft, ...]:
 
 
 def hypothetical(text: str, at: int) -> bool:
-    """Whether a target, an expectation or a condition governs what stands at a place: its part of the sentence says so
+    """Whether a target, an expectation or a condition governs what is at a place: its part of the sentence says so
     before it, and nothing measured is named in between."""
     start = 0
     for match in _HALF.finditer(text, 0, at):

@@ -112,7 +112,7 @@ def _plain(word: str) -> str:
 def _words(text: str, first: StatementDraft, last: StatementDraft) -> str:
     """What is said of numbers in one order: to the end of the clause of the last, or of the word that ranks it.
 
-    Empty where one number stands alone and nothing says that it is above or below another.
+    Empty where one number is alone and nothing says that it is above or below another.
     """
     start, end = sentence_at(text, first.start)[0], sentence_at(text, last.start)[1]
     ranks = [match.end() for match in _BEATS.finditer(text, start, end)]

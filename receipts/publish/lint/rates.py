@@ -1,4 +1,4 @@
-"""Rates, FLOP/s and bandwidth, and numbers whose unit stands elsewhere: statements, unless they are a specification."""
+"""Rates, FLOP/s and bandwidth, and numbers whose unit is elsewhere: statements, unless they are a specification."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def sibling(sentence: Sentence, quantity: Quantity, drafts: list[StatementDraft]
 
 
 def labelled(sentence: Sentence) -> Iterator[StatementDraft]:
-    """Numbers whose unit stands before them: `samples/s went up from 412 to 455`, `MFU: 41.2`."""
+    """Numbers whose unit is before them: `samples/s went up from 412 to 455`, `MFU: 41.2`."""
     if not _LABEL.search(sentence.text):
         return
     for match in _LABELLED.finditer(sentence.text):

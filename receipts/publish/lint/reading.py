@@ -1,4 +1,4 @@
-"""A number as a statement: its kind, its direction, and the word of a metric that stands nearest."""
+"""A number as a statement: its kind, its direction, and the word of a metric that is nearest."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _spanned(quantity: Quantity) -> Quantity:
 def stated(
     quantity: Quantity, kind: Kind, metric: str, unit: str, direction: Direction = "none", offset: int = 0
 ) -> StatementDraft:
-    """The statement that a quantity makes, which stands behind so many characters."""
+    """The statement that a quantity makes, which is behind so many characters."""
     start, end = quantity.start + offset, quantity.end + offset
     return StatementDraft(start, end, kind, metric, quantity.values, unit, direction, quantity.halves, quantity.bound)
 

@@ -38,7 +38,7 @@ _COMPARED = re.compile(
 )
 
 
-# What stands behind a share or multiple in words.
+# What is behind a share or multiple in words.
 _MORE = r"less|more|lower|higher|fewer|shorter|longer|smaller|larger|greater|as\s(?:much|many|high|low|large)"
 _CHANGES = r"reductions?|improvements?|increases?|decreases?|drops?|gains?|savings?|cuts?|speed-?ups?|slow-?downs?"
 _NOUN = re.compile(
@@ -116,7 +116,7 @@ def _worded_metric(sentence: Sentence, before: Sentence, quantity: Quantity, _: 
 
 
 def _subject(sentence: Sentence, quantity: Quantity) -> str | None:
-    """The metric that the words before a quantity name, where none of other things stands nearer."""
+    """The metric that the words before a quantity name, where none of other things is nearer."""
     start = max(0, quantity.start - _SUBJECT)
     nouns = list(_METRIC_NOUN.finditer(sentence.text, start, quantity.start))
     other, _ = nearest(sentence, quantity.start, quantity.end, cues.OTHER)
@@ -127,7 +127,7 @@ def _subject(sentence: Sentence, quantity: Quantity) -> str | None:
 
 
 def _metric(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[StatementDraft]) -> str | None:
-    """The metric that a percentage or factor is about; None where another quantity stands nearer, or none at all."""
+    """The metric that a percentage or factor is about; None where another quantity is nearer, or none at all."""
     text, percent = sentence.text, quantity.dimension == "percent"
     metric_away, metric = metric_near(sentence, before, quantity)
     # A signed percentage is a difference; shapes and degrees beside it are what was changed.
@@ -151,7 +151,7 @@ def _metric(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: li
 
 
 def _beside(text: str, quantity: Quantity, last: StatementDraft) -> bool:
-    """Whether a number stands right behind a statement, signed or in brackets: `98k tok/s (+13 %)`."""
+    """Whether a number is right behind a statement, signed or in brackets: `98k tok/s (+13 %)`."""
     signed = quantity.signed or text[quantity.start - 1 : quantity.start] == "("
     return quantity.start - last.end <= 14 and signed
 
