@@ -100,7 +100,7 @@ def _state_space(setup: Setup, kind: BlockKind) -> dict[str, ParameterSpec]:
 
 
 def period_of(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
-    """The shortest run of layers that the stack repeats; what is left over at its end is kept as it is."""
+    """The shortest run of layers that the stack repeats; what is left over at its end stands for itself."""
     for length in range(1, len(layers) + 1):
         if all(layer == layers[index % length] for index, layer in enumerate(layers)):
             return layers[:length]
