@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -34,3 +35,12 @@ class Peaks:
         elif not last:
             return
         memory[at] = replace(memory[at], **changed)
+
+
+def of_each_chip(chips: Sequence[int | None], sizes: Sequence[float], *, last: bool) -> dict[int | None, int]:
+    """The place of each chip's first largest size, or with ``last`` of its last one above zero."""
+    places: dict[int | None, int] = {}
+    for at, (chip, size) in enumerate(zip(chips, sizes, strict=True)):
+        if chip not in places or (size > 0 if last else size > sizes[places[chip]]):
+            places[chip] = at
+    return places

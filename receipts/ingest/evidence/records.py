@@ -9,7 +9,7 @@ decided here: divergence, ranks, restarts, the first step after a start, rates t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
 from math import inf, isfinite
@@ -17,7 +17,7 @@ from typing import ClassVar, Final
 
 from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.numbers import number, scaled
-from receipts.ingest.evidence.peaks import Peaks
+from receipts.ingest.evidence.peaks import Peaks, of_each_chip
 from receipts.ingest.evidence.reader import LineReader, Spans
 from receipts.ingest.evidence.reading import Reading, Reason
 from receipts.ingest.evidence.record import Form, LineRecord, RecordRows
@@ -207,15 +207,14 @@ class RecordReader(LineReader):
     def keep_memory(self, rows: RecordRows) -> None:
         """Keep for each rank the largest peaks that the records print, in bytes; without a peak the largest use."""
         names = [name for name in SIZES if name in rows.figures]
-        ranks: list[int | None] = [*rows.counts.get(RANK, [])] or [None] * len(rows.lines)
+        ranks: Sequence[int | None] = rows.counts.get(RANK) or [None] * len(rows.lines)
+        last = {name for name in names[1:] if name.startswith("bytes")}
+        places = {name: of_each_chip(ranks, rows.figures[name], last=name in last) for name in names}
         for rank in dict.fromkeys(ranks) if names else ():
             for name in names:
-                sizes = [size if of == rank else ABSENT for size, of in zip(rows.figures[name], ranks, strict=True)]
-                last = name.startswith("bytes") and names[0] != name
-                known = [at for at, size in enumerate(sizes) if size > 0]
-                at = known[-1] if last and known else sizes.index(max(sizes))
+                at = places[name][rank]
                 step = rows.steps[at] if rows.steps else None
-                self.peaks.keep(name, sizes[at], rows.lines[at], step, rank, last=last)
+                self.peaks.keep(name, rows.figures[name][at], rows.lines[at], step, rank, last=name in last)
 
     def complete(self, names: Iterable[str]) -> bool:
         """Whether a record with these labels has what every record has."""
