@@ -9,106 +9,133 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Iterable, Sequence
-from itertools import chain
-from math import inf, nan
-from typing import Any, Final
+from itertools import repeat
+from typing import Final
 
 from receipts.ingest.evidence.frameworks.megatron import configuration as megatron_config
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.frameworks.megatron.line import FIRST_RANK
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.record import RecordRows
-from receipts.ingest.evidence.steps import MAX_STEPS
+from receipts.ingest.evidence.steps import ABSENT, MAX_STEPS
 
 # Two decimals of seconds, and the last digit of the milliseconds.
 _ROUNDING: Final = 0.00506
 _WAITING: Final = 64
-_UNNAMED: Final = -1
 _RATE: Final = "tflops_per_second_per_chip"
 _NAMES: Final = {"num_moe_experts": "num_experts", "sequence_length": "seq_length", "wgrad_fusion": ""}
 _SECTIONS: Final = ("model", "train", "dataset", "optimizer", "ddp", "scheduler", "rng", "tokenizer", "mixed_precision")
 
 
 class StepTimes:
-    """Step times of the first rank and records that print no TFLOP/s, in their order; ``any`` where a time was read."""
+    """Pairs step times with iteration records by their time; keeps the order for a log that has no records."""
 
-    __slots__ = ("_rates", "_seconds", "_steps", "any")
+    __slots__ = ("_records", "_times", "rates", "seconds")
 
     def __init__(self) -> None:
-        # Of a step time the step is `_UNNAMED`, of a record the rate is NaN.
-        self._steps = array("q")
-        self._seconds = array("d")
-        self._rates = array("d")
-        self.any = False
+        self.seconds = array("d")
+        self.rates = array("d")
+        self._times: deque[tuple[float, float]] = deque(maxlen=_WAITING)
+        self._records: deque[tuple[int, float]] = deque(maxlen=_WAITING)
 
-    def take(self, rows: RecordRows, times: Sequence[tuple[float, float]] | None) -> None:
-        """Take records, and the step time (with its TFLOP/s or NaN) that is before or behind each."""
-        records = [(step, seconds, nan) for step, seconds in zip(rows.steps, rows.values("step_seconds"), strict=True)]
-        if not self.any:
+    def __len__(self) -> int:
+        return len(self.seconds)
+
+    def note(self, seconds: float, rate: float) -> int | None:
+        """Take one step time, with its TFLOP/s or NaN; the step that waits for it, or None."""
+        if len(self.seconds) < MAX_STEPS:
+            self.seconds.append(seconds)
+            self.rates.append(rate)
+        waiting = next((item for item in self._records if abs(item[1] - seconds) <= _ROUNDING), None)
+        if waiting is None:
+            self._times.append((seconds, rate))
+            return None
+        self._records.remove(waiting)
+        return waiting[0]
+
+    def give(self, reading: Reading, seconds: float, rate: float) -> None:
+        """Take a step time, and give its TFLOP/s to a record that waits for it."""
+        step = self.note(seconds, rate)
+        if step is not None and rate > 0 and reading.steps.get(step, _RATE) is None:
+            reading.steps.add(step, {_RATE: rate})
+
+    def pairs(
+        self,
+        reading: Reading,
+        records: Iterable[tuple[int, float]],
+        times: Iterable[tuple[float, float] | None],
+        *,
+        first: bool,
+    ) -> list[float]:
+        """TFLOP/s of many records, of each of which a step time is before (``first``) or behind; else `ABSENT`."""
+        rows = list(zip(records, times, strict=False))
+        stated = [time for _, time in rows if time is not None]
+        # One step time may stand before the first of the records, and then each is the next one's.
+        beside = stated if first else [*self._times, *stated]
+        alone = not self._records and len(self._times) <= (not first) and len(stated) == len(rows)
+        if alone and all(abs(row[0][1] - time[0]) <= _ROUNDING for row, time in zip(rows, beside, strict=False)):
+            return self._beside(stated, beside)
+        durations: dict[int, float] = {}
+        for (step, seconds), time in rows:
+            waiting = self.note(*time) if time is not None and first else None
+            if waiting is not None and time is not None and time[1] > 0:
+                self._late(reading, durations, waiting, time[1])
+            rate = self.rate(step, seconds)
+            durations[step] = ABSENT if rate is None else rate
+            waiting = self.note(*time) if time is not None and not first else None
+            if waiting is not None and time is not None and time[1] > 0:
+                self._late(reading, durations, waiting, time[1])
+        return list(durations.values())
+
+    def _beside(self, stated: Sequence[tuple[float, float]], beside: Sequence[tuple[float, float]]) -> list[float]:
+        """TFLOP/s where each record's step time is known to be its own; ``stated`` are the new ones."""
+        room = max(0, MAX_STEPS - len(self.seconds))
+        self.seconds.extend(time for time, _ in stated[:room])
+        self.rates.extend(rate for _, rate in stated[:room])
+        self._times.clear()
+        self._times.extend(beside[len(stated) :])
+        return [rate if rate > 0 else ABSENT for _, rate in beside[: len(stated)]]
+
+    def _late(self, reading: Reading, times: dict[int, float], step: int, rate: float) -> None:
+        if step in times:
+            times[step] = rate
+        elif reading.steps.get(step, _RATE) is None:
+            reading.steps.add(step, {_RATE: rate})
+
+    def of_rows(self, reading: Reading, rows: RecordRows, times: list[tuple[float, float]] | None) -> list[float]:
+        """TFLOP/s by step times of the first rank; those that the record prints stand."""
+        seconds = rows.values("step_seconds")
+        if times is None and not len(self):
+            # A step time that follows is the last one's.
+            self.rate(rows.steps[-1], seconds[-1])
+            return rows.values(_RATE)
+        first = next(iter(rows.columns.names)) == FIRST_RANK
+        rates = self.pairs(reading, zip(rows.steps, seconds, strict=True), times or repeat(None), first=first)
+        if _RATE not in rows.figures:
+            return rates
+        own = zip(rows.figures[_RATE], rates, strict=True)
+        return [printed if printed > 0 else rate for printed, rate in own]
+
+    def rate(self, step: int, seconds: float) -> float | None:
+        """The TFLOP/s of a step time that was printed before this record; it waits for one where there is none."""
+        for at, (printed, rate) in enumerate(self._times):
+            if abs(printed - seconds) <= _ROUNDING:
+                for _ in range(at + 1):
+                    self._times.popleft()
+                return rate if rate > 0 else None
+        if not self.seconds:
             # Before the first step time only the last record can wait for one.
-            del self._steps[:], self._seconds[:], self._rates[:]
-            records = records if times else records[-1:]
-        if times is None:
-            self._keep(records)
-            return
-        self.any = True
-        stated = [(_UNNAMED, seconds, rate) for seconds, rate in times]
-        before = next(iter(rows.columns.names)) == FIRST_RANK
-        self._keep(
-            list(
-                chain.from_iterable(
-                    zip(stated, records, strict=False) if before else zip(records, stated, strict=False)
-                )
-            )
-        )
+            self._records.clear()
+        self._records.append((step, seconds))
+        return None
 
-    def time(self, seconds: float, rate: float) -> None:
-        """Take one step time, with its TFLOP/s or NaN."""
-        self.any = True
-        self._keep([(_UNNAMED, seconds, rate)])
-
-    def pair(self, reading: Reading) -> None:
-        """Give each record the TFLOP/s of the step time that is as long, of those around it."""
-        times: deque[tuple[float, float]] = deque(maxlen=_WAITING)
-        records: deque[tuple[float, int]] = deque(maxlen=_WAITING)
-        rates: dict[int, float] = {}
-        for step, seconds, rate in zip(self._steps, self._seconds, self._rates, strict=True):
-            if step != _UNNAMED:
-                at = _near(times, seconds) if times else None
-                rates[step] = nan if at is None else times[at][1]
-                if at is None:
-                    records.append((seconds, step))
-                for _ in range(0 if at is None else at + 1):
-                    times.popleft()
-            elif records and (at := _near(records, seconds)) is not None:
-                rates[records[at][1]] = rate
-                del records[at]
-            else:
-                times.append((seconds, rate))
-        for step, printed in zip(reading.steps.numbers(), reading.steps.column(_RATE), strict=True):
-            if printed is None and 0 < (rate := rates.get(step, nan)) < inf:
-                reading.steps.add(step, {_RATE: rate})
-
-    def number(self, reading: Reading) -> None:
+    def alone(self, reading: Reading) -> None:
         """Number the step times by their order: the log holds no iteration record that would name them."""
-        for step, (seconds, rate) in enumerate(zip(self._seconds, self._rates, strict=True), 1):
-            reading.steps.put(step, {"step_seconds": seconds or None, _RATE: rate if rate > 0 else None})
-        reading.remark("note", "steps are numbered by the order of their times; the log names none")
-
-    def _keep(self, events: Sequence[tuple[int, float, float]]) -> None:
-        steps, seconds, rates = zip(*events, strict=True)
-        if len(self._steps) + len(steps) <= 2 * MAX_STEPS:
-            self._steps.extend(steps)
-            self._seconds.extend(seconds)
-            self._rates.extend(rates)
-
-
-def _near(waiting: Iterable[tuple[float, Any]], seconds: float) -> int | None:
-    """The place of the first that is as long."""
-    for at, item in enumerate(waiting):
-        if abs(item[0] - seconds) <= _ROUNDING:
-            return at
-    return None
+        for step, (seconds, rate) in enumerate(zip(self.seconds, self.rates, strict=True), 1):
+            rated = rate if rate > 0 else None
+            reading.steps.put(step, {"step_seconds": seconds or None, "tflops_per_second_per_chip": rated})
+        if self.seconds:
+            reading.remark("note", "steps are numbered by the order of their times; the log names none")
 
 
 def configure(reading: Reading, block: NestedDump) -> None:

@@ -123,7 +123,7 @@ class Megatron(RecordReader):
         pairs = list(zip(times, rates or repeat(nan), strict=False)) if times else None
         if not rows.steps:
             for seconds, rate in pairs or ():
-                self._times.time(seconds, rate)
+                self._times.give(self.reading, seconds, rate)
         elif len(rows.steps) > 1 and not rising(rows.steps, -1 if self._last is None else self._last):
             for at, row in enumerate(rows):
                 self._iterations(row, pairs[at : at + 1] if pairs else None)
@@ -143,8 +143,8 @@ class Megatron(RecordReader):
             del figures["grad_norm"]
             self._deepspeed = True
         self._begin(steps)
-        if times is not None or self._times.any or min(rows.values(_RATE)) <= 0:
-            self._times.take(rows, times)
+        if _RATE not in figures or min(figures[_RATE]) <= 0:
+            figures[_RATE] = self._times.of_rows(self.reading, rows, times)
         self._divergence.take(rows, skipped, nans)
         if self._profiler.active and len(self.reading.not_steady) < _MAX_KEPT:
             self.reading.not_steady.update(dict.fromkeys(steps, "profile"))
@@ -182,17 +182,15 @@ class Megatron(RecordReader):
         """The reading, its source named by the dialect that the whole file shows."""
         super().finish()
         reading = self.reading
-        if not self.taken and self._times.any:
-            self._times.number(reading)
+        if not self.taken and len(self._times):
+            self._times.alone(reading)
             self.starts.add(1)
-        elif self._times.any:
-            self._times.pair(reading)
         stated = self._dump.values or self._block.values or self._world
         if not (reading.steps or reading.memory or stated or self._divergence.checked):
             return None
         reading.records = max(1, len(reading.steps) + reading.steps.restarts)
         reading.source = self._dialect()
-        if self.taken or self._times.any:
+        if self.taken or len(self._times):
             reading.see("framework", _HOSTS[reading.source], "backend")
         self._configure()
         interval = self._dump.values.get("log_interval", ("", 0))[0]
