@@ -25,6 +25,12 @@ def effect_of(pair: PairCase, metric: Metric, a: Sequence[MetricReading], b: Seq
     return pair.effects[metric.name]
 
 
+def effect_of_pair(pair: PairCase) -> Effect:
+    """The effect on the pair's own metric, as rules ask for it."""
+    a, b = ([launch.read(pair.metric) for launch in group] for group in (pair.group_a, pair.group_b))
+    return effect_of(pair, pair.metric, a, b)
+
+
 def _effect(pair: PairCase, metric: Metric, a: Sequence[MetricReading], b: Sequence[MetricReading]) -> Effect:
     from receipts.stats import effect as effects
     from receipts.stats.equivalence import DEFAULT_DELTA

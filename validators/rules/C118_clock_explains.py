@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from receipts.judging.effect import effect_of
+from receipts.judging.effect import effect_of_pair
 from receipts.judging.rule import EFFECT, MFU, RATE, I, Offense, PairCase, rule
 from receipts.metrics import Launch
 
@@ -31,9 +31,7 @@ def clock_explains(pair: PairCase) -> Iterator[Offense]:
         return
     if "hardware.accelerator" in pair.difference.axes:
         return
-    readings_a = [launch.read(pair.metric) for launch in pair.group_a]
-    readings_b = [launch.read(pair.metric) for launch in pair.group_b]
-    effect = effect_of(pair, pair.metric, readings_a, readings_b)
+    effect = effect_of_pair(pair)
     if effect.kind not in ("faster", "slower", "indicated") or effect.ratio is None:
         return
     # Steps take seconds, whose cycles are seconds × clock; a rate is work a second, and a cycle's is rate ÷ clock.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.effect import effect_of
+from receipts.judging.effect import effect_of_pair
 from receipts.judging.rule import EFFECT, MFU, RATE, I, Offense, PairCase, rule
 
 
@@ -22,9 +22,7 @@ def unexplained_gain(pair: PairCase) -> Iterator[Offense]:
     """An effect between launches of which no stated setting, host or regime differs."""
     if pair.difference.changed or pair.difference.blocks or pair.regimes:
         return
-    readings_a = [launch.read(pair.metric) for launch in pair.group_a]
-    readings_b = [launch.read(pair.metric) for launch in pair.group_b]
-    effect = effect_of(pair, pair.metric, readings_a, readings_b)
+    effect = effect_of_pair(pair)
     if effect.kind not in ("faster", "slower", "indicated") or effect.ratio is None:
         return
     yield Offense(

@@ -253,7 +253,7 @@ def test_the_hosts_memory_is_another_class(text: str, requested: int | None) -> 
     [
         "RuntimeError: DataLoader worker (pid 77) is killed by signal: Killed. ",
         "RuntimeError: DataLoader worker (pid(s) 77, 78) is killed by signal: Bus error. ",
-        "/tmp/slurm_script: line 42: 54321 Killed                  python train.py",
+        "slurm_script: line 42: 54321 Killed                  python train.py",
         "Killed\nSee the log above.",
         " 8%|8  | 15/200 [00:10<02:12,  1.4it/s]Killed",
         "[1]    12345 killed     python train.py",
