@@ -113,10 +113,10 @@ class Receipt(Answer):
         from receipts.questions.deciding import of_receipt
         from receipts.questions.regime import work
 
-        ran = work(self.rulebook.launch(self.parsed), self.verdict.findings, self.rulebook.rules)
+        step_work = work(self.rulebook.launch(self.parsed), self.verdict.findings, self.rulebook.rules)
         deciding = of_receipt(self.parsed, self.verdict)
         by = (self.actor or "", str(self.signer or ""), str(self.reproduced or ""))
-        judged = (self.parsed, self._lane, self.verdict, self.answers, self.facts, ran)
+        judged = (self.parsed, self._lane, self.verdict, self.answers, self.facts, step_work)
         return page(Shown(*judged, self.decisions, deciding, *by), stated=stated)
 
     def frame(self) -> pd.DataFrame:

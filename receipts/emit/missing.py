@@ -53,12 +53,12 @@ class UnstatedFact:
 def missing(facts: StatedFacts, lane: str) -> tuple[UnstatedFact, ...]:
     """What the lane's rules would leave open; for a lane that is not shipped, what every lane asks."""
     lanes = contract().lanes
-    asked = lanes.get(lane) or lanes["unlisted"]
+    contracted = lanes.get(lane) or lanes["unlisted"]
     unstated = []
     if not facts.states("run.context"):
         unstated.append(UnstatedFact("run.context", "comparisons", f"{how('run.context')}: {CONTEXT}"))
-    needs, less = dict(asked["needs"]), set[str]()
-    for condition, change in asked["where"].items():
+    needs, less = dict(contracted["needs"]), set[str]()
+    for condition, change in contracted["where"].items():
         path, _, value = condition.partition("=")
         if str(facts.get(path)) == value:
             less.update(change["less"])
@@ -68,13 +68,13 @@ def missing(facts: StatedFacts, lane: str) -> tuple[UnstatedFact, ...]:
         if not any(facts.states(option) or _installed(facts, option) for option in need.split("|")):
             unstated.append(UnstatedFact(need, rule, how(need.partition("|")[0])))
     code = contract().evidence_rule
-    for name in asked["witness"]:
+    for name in contracted["witness"]:
         path = f"path.witnessed.{name}"
         if not facts.states(path) and path not in needs and path not in less:
             unstated.append(UnstatedFact(path, code, how(path)))
     best = max((_level(row) for row in facts.evidence), default=0)
-    if best < _LEVELS.index(asked["evidence"]):
-        unstated.append(UnstatedFact("evidence", code, f"{how('evidence')}; level {asked['evidence']} is needed"))
+    if best < _LEVELS.index(contracted["evidence"]):
+        unstated.append(UnstatedFact("evidence", code, f"{how('evidence')}; level {contracted['evidence']} is needed"))
     return tuple(unstated)
 
 

@@ -141,9 +141,9 @@ def _accumulation(facts: EstimateInputs, *, serving: bool) -> int:
 
 def _recompute(facts: EstimateInputs) -> frozenset[str] | None:
     """The policy; None where one is stated that has no formula here."""
-    policy, asked = facts.word(*_RECOMPUTE), facts.word("numerics.recompute")
-    if asked and policy_of(asked) != policy_of(policy):
-        facts.assume("numerics.recompute", policy, f"the launch applied it, and {asked!r} was asked for")
+    policy, requested = facts.word(*_RECOMPUTE), facts.word("numerics.recompute")
+    if requested and policy_of(requested) != policy_of(policy):
+        facts.assume("numerics.recompute", policy, f"the launch applied it, and {requested!r} was asked for")
     if policy:
         return policy_of(policy)
     facts.assume("numerics.recompute", "none", "frameworks recompute nothing unless asked to")

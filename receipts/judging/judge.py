@@ -124,10 +124,10 @@ def judge_claim(case: ClaimCase | StatementCase, rules: RuleSet) -> tuple[Findin
     A rule on a claim that needs Facts is silent without.
     """
     if isinstance(case, ClaimCase):
-        asked = [item for item in rules.on("claim") if not item.uses_facts or case.facts is not None]
+        rules_asked = [item for item in rules.on("claim") if not item.uses_facts or case.facts is not None]
     else:
-        asked = list(rules.on("statement"))
-    applying = (item for item in asked if _guard(item, item.applies, case))
+        rules_asked = list(rules.on("statement"))
+    applying = (item for item in rules_asked if _guard(item, item.applies, case))
     return tuple(
         _finding(one, offense, "claim", None) for one in applying for offense in _guard(one, _offenses(one), case)
     )

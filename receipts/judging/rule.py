@@ -91,6 +91,11 @@ def _always(_case: Any) -> bool:
     return True
 
 
+def runs_model(case: Case) -> bool:
+    """Whether a launch runs a model's steps: a microbenchmark of a kernel or a block has no layout and no batch."""
+    return bool(case.receipt.run.kind != "microbench")
+
+
 def rule(
     code: str,
     name: str,

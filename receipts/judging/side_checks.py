@@ -55,9 +55,9 @@ def _gaps(apart: Difference, side: Literal["a", "b"]) -> list[Unknown]:
 
 def check_one_request(group: Sequence[Parsed], side: Literal["a", "b"], lane: Lane) -> None:
     """Raises UsageError where launches were asked for different configurations, whatever path they took."""
-    head, asked = group[0], as_requested(group[0])
+    head, requested = group[0], as_requested(group[0])
     for other in group[1:]:
-        apart = difference(asked, as_requested(other), tuple(lane.not_applicable))
+        apart = difference(requested, as_requested(other), tuple(lane.not_applicable))
         if apart.changed:
             raise _mixed(side, head, other, apart)
 

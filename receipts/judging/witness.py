@@ -114,12 +114,12 @@ def witness_difference(
     """
     one, other = as_requested(witness), as_requested(witnessed)
     known = varied.get(one.receipt.run.context or "", frozenset())
-    asked = difference(one, other, tuple(lane.not_applicable), known)
-    changed = [item for item in asked.changed if not _only_tells(item.axis)]
+    difference_of_requests = difference(one, other, tuple(lane.not_applicable), known)
+    changed = [item for item in difference_of_requests.changed if not _only_tells(item.axis)]
     lanes = (witness.receipt.run.lane, witnessed.receipt.run.lane)
     if lanes[0] != lanes[1]:
         changed.insert(0, Change("run.lane", (Member("run.lane", *lanes),)))
-    unknown = tuple(item for item in asked.unknown if not _only_tells(item.axis))
+    unknown = tuple(item for item in difference_of_requests.unknown if not _only_tells(item.axis))
     # A switch without the leaf that turns it off counts as typed, and so as changed, under the axis of both.
     left, right = effective(one), effective(other)
     one_sided = any((leaf.path in left) != (leaf.path in right) for leaf in axis_leaves())

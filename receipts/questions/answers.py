@@ -97,11 +97,11 @@ def _amortized_by_rules(parsed: Parsed, verdict: ReceiptVerdict, rules: RuleSet)
     outcome = parsed.receipt.run.outcome
     if outcome != "ok":  # the rules on it ask nothing of a launch that failed
         return f"not judged: the launch ended in {outcome}"
-    asked = [(item, why) for item in verdict.findings if (why := rules.get(item.code).amortized)]
-    for item, why in asked:
+    amortized = [(item, why) for item in verdict.findings if (why := rules.get(item.code).amortized)]
+    for item, why in amortized:
         if item.level is Level.ERROR:
             return f"no: {why}"
-    waiting = {item.code for item, _ in asked if item.level is Level.OPEN}
+    waiting = {item.code for item, _ in amortized if item.level is Level.OPEN}
     return f"not shown ({', '.join(sorted(waiting))})" if waiting else "yes"
 
 

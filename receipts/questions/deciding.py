@@ -37,13 +37,13 @@ def of_pair(comparison: Comparison, a: Parsed, b: Parsed) -> str:
     """
     if comparison.status != "inconclusive":
         return ""
-    asked = {Question.COMPARABLE} if comparison.comparable == "unknown" else set()
-    asked |= {Question.PATH} if comparison.path == "unwitnessed" else set()
+    open_questions = {Question.COMPARABLE} if comparison.comparable == "unknown" else set()
+    open_questions |= {Question.PATH} if comparison.path == "unwitnessed" else set()
     open_findings = [item for item in comparison.findings if _is_open(item)]
     if any(path.startswith(_MEASURED) for path in _leaves(open_findings)):
         return _repeat(_weaker(comparison, open_findings, a, b))
-    lacking, open_findings = open_findings, [item for item in open_findings if item.question in asked]
-    gaps = comparison.difference.unknown if Question.COMPARABLE in asked else ()
+    lacking, open_findings = open_findings, [item for item in open_findings if item.question in open_questions]
+    gaps = comparison.difference.unknown if Question.COMPARABLE in open_questions else ()
     for side, parsed in (("a", a), ("b", b)):
         own = [item for item in open_findings if item.subject in (side, "pair")]
         unknown = [member.path for gap in gaps if gap.missing in (side, "both") for member in gap.members]
@@ -68,8 +68,8 @@ def _is_open(item: Finding) -> bool:
 
 def _leaves(findings: Iterable[Finding]) -> list[str]:
     """The leaves that findings ask a person to state."""
-    asked = [item.do.removeprefix(STATE).split(" or ")[0] for item in findings if item.do.startswith(STATE)]
-    return list(dict.fromkeys(path for path in asked if find(path) is not None))
+    paths = [item.do.removeprefix(STATE).split(" or ")[0] for item in findings if item.do.startswith(STATE)]
+    return list(dict.fromkeys(path for path in paths if find(path) is not None))
 
 
 def _unseen(findings: Iterable[Finding]) -> bool:

@@ -93,8 +93,8 @@ def neighbours(
     """
     metrics.get(metric)
     lane = rulebook.lanes.of(parsed.receipt.run.lane)
-    ran = configuration(parsed, lane)
-    candidates = store.query.neighbours(parsed, ran, axis, limit)
+    configured = configuration(parsed, lane)
+    candidates = store.query.neighbours(parsed, configured, axis, limit)
     comparisons = Comparisons(store, rulebook)
     judged = []
     for done, item in enumerate(candidates, 1):
@@ -110,9 +110,9 @@ def neighbours(
         metric=metric,
         compared=tuple(item for item in ordered if not item.refused),
         refused=tuple(item for item in ordered if item.refused),
-        unstated=tuple(sorted(ran.unstated)) if ran.own else (),
+        unstated=tuple(sorted(configured.unstated)) if configured.own else (),
         more=tuple(_full(candidates, limit)),
-        indexed=store.query.holds_lane(ran),
+        indexed=store.query.holds_lane(configured),
     )
 
 
@@ -132,9 +132,9 @@ def _full(candidates: Sequence[Neighbour], limit: int) -> Iterator[str]:
 def reasons(verdict: Comparison, rules: RuleSet) -> Iterator[str]:
     """What refuses a comparison, or what would settle it: findings on the pair first, then on its sides."""
     wanted = Level.ERROR if verdict.status == "rejected" else Level.OPEN
-    asked = (Question.COMPARABLE, Question.PATH, Question.EFFECT)
+    questions = (Question.COMPARABLE, Question.PATH, Question.EFFECT)
     order = {"pair": 0, "a": 1, "b": 2}
-    findings = [item for item in verdict.findings if item.level is wanted and item.question in asked]
+    findings = [item for item in verdict.findings if item.level is wanted and item.question in questions]
     for item in sorted(findings, key=lambda item: order.get(item.subject, 3)):
         if item.code in rules.about(Topic.AXES):  # one finding an axis: each of them tells all
             yield f"{item.code} {item.expected}"

@@ -116,10 +116,10 @@ def _micro_batch(pair: PairCase) -> Iterator[Offense]:
         return
     if None not in (a, b, whole_a, whole_b) and a * whole_b == b * whole_a:
         return
-    said = [f"{count} micro steps on {side}" for side, count in (("A", a), ("B", b)) if count is not None]
+    counts = [f"{count} micro steps on {side}" for side, count in (("A", a), ("B", b)) if count is not None]
     yield Offense(
         at="batch.micro_batch",
-        found=f"not stated, and {', '.join(said)}",
+        found=f"not stated, and {', '.join(counts)}",
         expected="one micro batch, or its value on both sides",
         do="state batch.micro_batch",
     )

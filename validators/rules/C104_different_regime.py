@@ -78,8 +78,8 @@ def _windows(pair: PairCase, path: str, a: object, b: object) -> Iterator[Offens
 
 
 def _stretch(side: Case, path: str) -> Stretch | None:
-    said = side.get(path)
-    return read_window(said, side.get("measurement.steps")) if isinstance(said, str) else None
+    window = side.get(path)
+    return read_window(window, side.get("measurement.steps")) if isinstance(window, str) else None
 
 
 def _last_phase(side: Case, name: str) -> str | None:
@@ -107,10 +107,10 @@ def _judge(pair: PairCase, path: str) -> Iterator[Offense]:
 
 
 def _differs(path: str, a: object, b: object, do: str) -> Offense:
-    return Offense(at=path, found=f"{_said(a)} on A, {_said(b)} on B", expected="one regime on both sides", do=do)
+    return Offense(at=path, found=f"{_shown(a)} on A, {_shown(b)} on B", expected="one regime on both sides", do=do)
 
 
-def _said(value: object) -> object:
+def _shown(value: object) -> object:
     return "none" if value is None else value
 
 

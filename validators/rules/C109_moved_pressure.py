@@ -22,16 +22,16 @@ from receipts.metrics.chips import pressure
 def moved_pressure(pair: PairCase) -> Iterator[Offense]:
     """A leading chip that was relieved while another rose and now leads."""
     a, b = ([launch.account for launch in side] for side in (pair.group_a, pair.group_b))
-    made = pressure(a, b, spread=pair.facts.chip_spread if pair.facts is not None else None)
-    old, new = made.relieved, made.burdened
+    change = pressure(a, b, spread=pair.facts.chip_spread if pair.facts is not None else None)
+    old, new = change.relieved, change.burdened
     if old is None or new is None:
         return
-    before, after = made.highest
+    before, after = change.highest
     yield Offense(
         at="memory.chips",
-        found=f"chip {old} fell from {_gib(made.a[old])} to {_gib(made.b[old])}, and chip {new} rose from "
-        f"{_gib(made.a[new])} to {_gib(made.b[new])} and now leads: the highest live peak changed by "
-        f"{after / before - 1:+.1%}; {made.margin}",
+        found=f"chip {old} fell from {_gib(change.a[old])} to {_gib(change.b[old])}, and chip {new} rose from "
+        f"{_gib(change.a[new])} to {_gib(change.b[new])} and now leads: the highest live peak changed by "
+        f"{after / before - 1:+.1%}; {change.margin}",
         expected="a peak that fell, not one that moved",
         do="judge the change by the largest peak, and look at what the new leader holds",
     )

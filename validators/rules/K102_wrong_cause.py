@@ -58,9 +58,9 @@ def _axis(case: ClaimCase) -> Iterator[Offense]:
             level=I,
         )
     elif credited not in changed:
-        found = ", ".join(counted) or "nothing"
+        changes = ", ".join(counted) or "nothing"
         yield Offense(
-            "axis", f"it credits {credited}, and what changed is {found}", "the axis that changed", "credit that axis"
+            "axis", f"it credits {credited}, and what changed is {changes}", "the axis that changed", "credit that axis"
         )
     elif others:
         yield Offense(
@@ -92,9 +92,9 @@ def _trace(name: str, trace: Trace, case: ClaimCase) -> Iterator[Offense]:
     before, after = ([_value(trace.of, launch) for launch in side] for side in (case.baseline, case.candidate))
     unknown = not before or not after or None in (*before, *after)
     elsewhere = any(len({_value(path, launch) for launch in case.launches}) > 1 for path in trace.same)
-    found = "" if unknown or elsewhere else _contradicted(trace, before, after)
-    if found:
-        yield Offense("mechanism", f"{name}: {found}", trace.because, "credit another mechanism")
+    contradiction = "" if unknown or elsewhere else _contradicted(trace, before, after)
+    if contradiction:
+        yield Offense("mechanism", f"{name}: {contradiction}", trace.because, "credit another mechanism")
     elif trace.required and (unknown or elsewhere or not _seen(trace, before, after)):
         why = "not stated on both sides" if unknown else "no sign of it"
         do = f"state what shows it ({trace.of}), or credit another mechanism"

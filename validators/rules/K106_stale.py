@@ -59,12 +59,12 @@ def _passed(case: ClaimCase) -> Iterator[Offense]:
         if shape.launches < REPEATED or None in theirs or shape.chips is None or shape.chips > chips:
             continue
         if theirs != mine and all(size >= own for size, own in zip(theirs, mine, strict=True)):
-            said = ", ".join(
+            sizes = ", ".join(
                 f"{name.replace('_', ' ')} {size:,}" for (name, _), size in zip(SHAPE, theirs, strict=True)
             )
             yield Offense(
                 at="candidate",
-                found=f"{shape.launches} launches have sustained {said} on {counted(shape.chips, 'chip')}",
+                found=f"{shape.launches} launches have sustained {sizes} on {counted(shape.chips, 'chip')}",
                 expected="the largest shape of its lane",
                 do="claim that shape instead, and supersede this claim",
             )

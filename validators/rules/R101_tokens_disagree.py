@@ -98,8 +98,8 @@ def _against(case: Case, path: str, computed: Iterable[CandidateValue], times: f
 
 def _of_its_statistic(case: Case, value: float, computed: Iterable[CandidateValue]) -> CandidateValue | None:
     """What the number should have been by the statistic that it claims to be."""
-    said = f"{case.get('measurement.stated.statistic')} step"
-    alike = [item for item in computed if said in item.name]
+    statistic = f"{case.get('measurement.stated.statistic')} step"
+    alike = [item for item in computed if statistic in item.name]
     return nearest(value, alike) if alike else None
 
 

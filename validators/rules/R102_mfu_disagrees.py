@@ -120,8 +120,8 @@ def _against(case: Case, path: str, computed: Sequence[CandidateValue]) -> Itera
         wide = Interval.around(case.get(path), 10 * (own.high - case.get(path)))
         if any(wide.meets(item.value) for item in computed):
             return
-    told = [item for item in computed if item.name.startswith("the stated")]  # what a reader can look up
-    closest = nearest(case.get(path), told or computed)
+    from_stated = [item for item in computed if item.name.startswith("the stated")]  # what a reader can look up
+    closest = nearest(case.get(path), from_stated or computed)
     yield Offense(
         at=path,
         found=f"{case.get(path):.6g}",

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from math import prod
 
 from receipts.base.units import counted
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, I, Offense, Topic, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, I, Offense, Topic, rule, runs_model
 from receipts.metrics.degrees import (
     CHIPS,
     DATA,
@@ -49,11 +49,6 @@ def needs(case: Case) -> Iterable[str]:
             yield EXPERT_TENSOR
 
 
-def applies(case: Case) -> bool:
-    """A microbenchmark divides no training work."""
-    return bool(case.receipt.run.kind != "microbench")
-
-
 @rule(
     "R105",
     "chips_unaccounted",
@@ -61,7 +56,7 @@ def applies(case: Case) -> bool:
     question=COMPARABLE,
     taints=(ALL,),
     needs=needs,
-    applies=applies,
+    applies=runs_model,
     of_configuration=True,
     about=Topic.LAYOUT,
 )

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offense, Topic, rule
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offense, Topic, rule, runs_model
 from receipts.metrics.degrees import CHIPS, DATA, batch_ways, wanted
 
 MICRO, GLOBAL, ACCUMULATION = "batch.micro_batch", "batch.global_batch", "batch.accumulation"
@@ -34,11 +34,6 @@ def needs(case: Case) -> Iterable[str]:
         yield from wanted(case.lane)
 
 
-def applies(case: Case) -> bool:
-    """A microbenchmark takes no optimizer step."""
-    return bool(case.receipt.run.kind != "microbench")
-
-
 @rule(
     "R106",
     "batch_unaccounted",
@@ -46,7 +41,7 @@ def applies(case: Case) -> bool:
     question=COMPARABLE,
     taints=(RATE, MFU),
     needs=needs,
-    applies=applies,
+    applies=runs_model,
     about=Topic.LAYOUT,
 )
 def batch_unaccounted(case: Case) -> Iterator[Offense]:
@@ -61,19 +56,19 @@ def batch_unaccounted(case: Case) -> Iterator[Offense]:
     at_once = [micro * share for share in ways]
     if accumulation is None:
         if not any(whole % item == 0 for item in at_once):
-            made = " or ".join(str(item) for item in at_once)
+            multiples = " or ".join(str(item) for item in at_once)
             yield Offense(
                 at=GLOBAL,
                 found=f"{whole}, which micro batch {micro} over data {ways[0]} does not divide",
-                expected=f"a multiple of {made}",
+                expected=f"a multiple of {multiples}",
                 do="state the batches of this launch",
             )
     elif whole not in [item * accumulation for item in at_once]:
-        made = " or ".join(str(item * accumulation) for item in at_once)
+        multiples = " or ".join(str(item * accumulation) for item in at_once)
         yield Offense(
             at=GLOBAL,
             found=f"{whole}",
-            expected=f"{made}: micro batch {micro} × data {ways[0]} × accumulation {accumulation}",
+            expected=f"{multiples}: micro batch {micro} × data {ways[0]} × accumulation {accumulation}",
             do="state the batches of this launch",
         )
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, W, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, W, rule, runs_model
 from receipts.receipt.alphabets import ATTENDING
 from receipts.receipt.patterns import Pattern, read
 
@@ -35,13 +35,8 @@ def needs(case: Case) -> Iterable[str]:
 
 def _attends(case: Case) -> bool:
     text = case.get("model.pattern")
-    found = read(text, case.get("model.alphabet")) if text else None
-    return not isinstance(found, Pattern) or bool(found.kinds() & ATTENDING)
-
-
-def applies(case: Case) -> bool:
-    """A kernel on its own may be measured at any number of heads."""
-    return bool(case.receipt.run.kind != "microbench")
+    pattern = read(text, case.get("model.alphabet")) if text else None
+    return not isinstance(pattern, Pattern) or bool(pattern.kinds() & ATTENDING)
 
 
 @rule(
@@ -51,7 +46,7 @@ def applies(case: Case) -> bool:
     question=COMPARABLE,
     taints=(ALL,),
     needs=needs,
-    applies=applies,
+    applies=runs_model,
     of_configuration=True,
     about=Topic.LAYOUT,
 )

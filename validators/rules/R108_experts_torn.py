@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, rule, runs_model
 
 EXPERT, EXPERTS = "parallelism.expert", "model.experts"
 
@@ -25,11 +25,6 @@ def needs(case: Case) -> Iterable[str]:
         yield EXPERTS
 
 
-def applies(case: Case) -> bool:
-    """A microbenchmark spreads no experts over ranks."""
-    return bool(case.receipt.run.kind != "microbench")
-
-
 @rule(
     "R108",
     "experts_torn",
@@ -37,7 +32,7 @@ def applies(case: Case) -> bool:
     question=COMPARABLE,
     taints=(ALL,),
     needs=needs,
-    applies=applies,
+    applies=runs_model,
     of_configuration=True,
     about=Topic.LAYOUT,
 )

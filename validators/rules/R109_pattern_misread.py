@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, rule, runs_model
 from receipts.metrics.degrees import degree
 from receipts.receipt.alphabets import ALPHABETS, ATTENDING, BlockKind
 from receipts.receipt.patterns import Pattern, contradiction, kind_counts, read
@@ -28,8 +28,8 @@ DO = "state the pattern, its alphabet and its depth as the model was built"
 
 
 def _pattern(case: Case) -> Pattern | None:
-    found = read(case.get(TEXT), case.get(ALPHABET)) if case.get(TEXT) else None
-    return found if isinstance(found, Pattern) else None
+    pattern = read(case.get(TEXT), case.get(ALPHABET)) if case.get(TEXT) else None
+    return pattern if isinstance(pattern, Pattern) else None
 
 
 def needs(case: Case) -> Iterable[str]:
@@ -51,11 +51,6 @@ def needs(case: Case) -> Iterable[str]:
         yield VIRTUAL
 
 
-def applies(case: Case) -> bool:
-    """A microbenchmark runs a kernel or a block, and no stack."""
-    return bool(case.receipt.run.kind != "microbench")
-
-
 @rule(
     "R109",
     "pattern_misread",
@@ -63,30 +58,30 @@ def applies(case: Case) -> bool:
     question=COMPARABLE,
     taints=(ALL,),
     needs=needs,
-    applies=applies,
+    applies=runs_model,
     of_configuration=True,
     about=Topic.LAYOUT,
 )
 def pattern_misread(case: Case) -> Iterator[Offense]:
     """Letters first; then depth, family, counts, MTP and stages against what the pattern says."""
-    found = read(case.get(TEXT), case.get(ALPHABET)) if case.get(TEXT) else ()
-    if not isinstance(found, Pattern):
-        for problem in () if found and _reads_somehow(case) else found:
+    pattern = read(case.get(TEXT), case.get(ALPHABET)) if case.get(TEXT) else ()
+    if not isinstance(pattern, Pattern):
+        for problem in () if pattern and _reads_somehow(case) else pattern:
             yield Offense(at=problem.at, found=problem.what, expected="a pattern that reads", do=problem.do or DO)
         return
-    depth, written = int(case.get(DEPTH) or len(found.blocks)), len(found.blocks)
-    if depth % written and case.get(ALPHABET) and not ALPHABETS[found.alphabet].tiles:
-        yield Offense(DEPTH, f"{depth}", f"{written}, or whole tiles of it, as {found.alphabet} patterns go", DO)
-    wrong = contradiction(found, case.get(FAMILY)) if case.get(FAMILY) else ""
+    depth, written = int(case.get(DEPTH) or len(pattern.blocks)), len(pattern.blocks)
+    if depth % written and case.get(ALPHABET) and not ALPHABETS[pattern.alphabet].tiles:
+        yield Offense(DEPTH, f"{depth}", f"{written}, or whole tiles of it, as {pattern.alphabet} patterns go", DO)
+    wrong = contradiction(pattern, case.get(FAMILY)) if case.get(FAMILY) else ""
     if wrong:
-        yield Offense(FAMILY, f"{case.get(FAMILY)} for {found.text}: {wrong}", "a family that the pattern shows", DO)
-    yield from _counts(case, found, depth if case.get(DEPTH) else None)
-    if found.mtp_depth and case.get(MTP) not in (None, found.mtp_depth):
-        yield Offense(MTP, f"{case.get(MTP)}", f"{found.mtp_depth}, as the pattern has it", DO)
+        yield Offense(FAMILY, f"{case.get(FAMILY)} for {pattern.text}: {wrong}", "a family that the pattern shows", DO)
+    yield from _counts(case, pattern, depth if case.get(DEPTH) else None)
+    if pattern.mtp_depth and case.get(MTP) not in (None, pattern.mtp_depth):
+        yield Offense(MTP, f"{case.get(MTP)}", f"{pattern.mtp_depth}, as the pattern has it", DO)
     pipeline, virtual = (degree(case.stated, case.lane, path) for path in (PIPELINE, VIRTUAL))
     stages = pipeline * virtual if pipeline and virtual else None
-    if len(found.stages) > 1 and stages and len(found.stages) != stages:
-        yield Offense(TEXT, f"{len(found.stages)} stages", f"{stages}: pipeline × virtual pipeline", DO)
+    if len(pattern.stages) > 1 and stages and len(pattern.stages) != stages:
+        yield Offense(TEXT, f"{len(pattern.stages)} stages", f"{stages}: pipeline × virtual pipeline", DO)
 
 
 def _reads_somehow(case: Case) -> bool:
@@ -97,9 +92,9 @@ def _reads_somehow(case: Case) -> bool:
 def _counts(case: Case, pattern: Pattern, depth: int | None) -> Iterator[Offense]:
     counts = kind_counts(pattern, depth)
     attending = sum(count for kind, count in counts.items() if kind in ATTENDING)
-    told = [int(number) for number in _COUNTS.findall(case.get(KINDS) or "")]
-    if depth and told and sum(told) != attending:
+    attends = [int(number) for number in _COUNTS.findall(case.get(KINDS) or "")]
+    if depth and attends and sum(attends) != attending:
         tiled = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-        yield Offense(KINDS, f"{sum(told)} attention blocks: {case.get(KINDS)}", f"{attending}, of {tiled}", DO)
+        yield Offense(KINDS, f"{sum(attends)} attention blocks: {case.get(KINDS)}", f"{attending}, of {tiled}", DO)
     if counts.get(BlockKind.EXPERT) and case.get(EXPERTS) == 0:
         yield Offense(EXPERTS, "0", f"experts for {counts[BlockKind.EXPERT]} expert blocks", DO)

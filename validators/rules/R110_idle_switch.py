@@ -24,13 +24,13 @@ DEGREES = ("parallelism.expert", "parallelism.expert_tensor")
 @rule("R110", "idle_switch", W, question=NONE, of_configuration=True)
 def idle_switch(case: Case) -> Iterator[Offense]:
     """Each switch that is typed as on and whose effective value is off."""
-    acting, ran = intended(case.parsed), effective(case.parsed)
+    acting, effective_values = intended(case.parsed), effective(case.parsed)
     for leaf in axis_leaves():
         value = acting.get(leaf.path)
         if value != OFF and not (value == 1 and leaf.path in DEGREES):
             continue
         typed_at = leaf.path.replace("path.", "path.intended.", 1) if leaf.path.startswith("path.") else leaf.path
-        if ran.get(leaf.path) != value:
+        if effective_values.get(leaf.path) != value:
             continue  # evidence shows what was not asked for: compiled regions in place of one graph
         typed = case.get(typed_at)
         if typed is not None and _on(typed):

@@ -25,8 +25,8 @@ def beyond_envelope(case: Case) -> Iterator[Offense]:
     """A shape that no ceiling of the lane holds."""
     if not case.facts or not case.facts.shapes:
         return
-    found = standing(case.facts, case.parsed, key=case.launch.settings.shape)
-    if found.word != "beyond" or found.ceiling is None:
+    position = standing(case.facts, case.parsed, key=case.launch.settings.shape)
+    if position.word != "beyond" or position.ceiling is None:
         return
     yield Offense(
         at="batch.sequence_length",
@@ -36,6 +36,6 @@ def beyond_envelope(case: Case) -> Iterator[Offense]:
             micro=case.get("batch.micro_batch"),
             depth=case.get("model.depth"),
         ),
-        expected=f"a shape that this lane sustained repeatedly; the nearest is {shown(found.ceiling)}",
+        expected=f"a shape that this lane sustained repeatedly; the nearest is {shown(position.ceiling)}",
         do="launch it again: a second that holds makes a repeated ceiling, a third on another day a validated one",
     )

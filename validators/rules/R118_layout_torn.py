@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, W, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, W, rule, runs_model
 from receipts.judging.topic import Topic
 from receipts.metrics.degrees import CHIPS, CONTEXT, EXPERT, EXPERT_TENSOR, PIPELINE, TENSOR, degree
 from receipts.metrics.flops import geometry_of
@@ -41,11 +41,6 @@ def needs(case: Case) -> Iterable[str]:
         yield FFN
 
 
-def applies(case: Case) -> bool:
-    """A kernel on its own has no layout."""
-    return bool(case.receipt.run.kind != "microbench")
-
-
 @rule(
     "R118",
     "layout_torn",
@@ -53,7 +48,7 @@ def applies(case: Case) -> bool:
     question=COMPARABLE,
     taints=(ALL,),
     needs=needs,
-    applies=applies,
+    applies=runs_model,
     of_configuration=True,
     about=Topic.LAYOUT,
 )

@@ -32,7 +32,7 @@ def changed_midway(case: Case) -> Iterator[Offense]:
     earlier = case.facts.resumed.get(case.launch.parsed.id) if case.facts is not None else None
     if earlier is None:
         return
-    changed = list(_changed(_ran(earlier), _ran(case.launch.parsed)))
+    changed = list(_changed(_executed(earlier), _executed(case.launch.parsed)))
     if not changed and any(item.level is None for item in _joined(earlier)):
         changed = ["it joins launches that ran other software"]
     if changed:
@@ -47,9 +47,9 @@ def _joined(parsed: Parsed) -> Iterator[Offense]:
         if changed := list(_changed(before.ran or {}, after.ran or {})):
             shown = f"from step {after.start_step} on {'; '.join(changed[:3])}"
             yield Offense(f"{PARTS}[{at}].ran", shown, "the same wheels, code and flags in all steps", DO)
-    told = [frozenset(filter(_counts, part.ran or {})) for part in parts]
-    whole = frozenset().union(*told)
-    silent = [(part, whole - has) for part, has in zip(parts, told, strict=True) if not part.ran or whole - has]
+    stated = [frozenset(filter(_counts, part.ran or {})) for part in parts]
+    whole = frozenset().union(*stated)
+    silent = [(part, whole - has) for part, has in zip(parts, stated, strict=True) if not part.ran or whole - has]
     if len(parts) > 1 and silent:
         first, gone = silent[0]
         what = ", ".join(sorted(gone)[:3]) if first.ran else "what"
@@ -71,7 +71,7 @@ def _counts(path: str) -> bool:
     return path.startswith(KINDS) and not own
 
 
-def _ran(parsed: Parsed) -> dict[str, Any]:
+def _executed(parsed: Parsed) -> dict[str, Any]:
     """Wheels, code and flags of a whole receipt, of its last part where that says more."""
     parts = parsed.receipt.run.parts or ()
     own = {path: value for path, value in parsed.stated.items() if path.startswith(KINDS)}

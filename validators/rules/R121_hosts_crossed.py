@@ -17,19 +17,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.base.units import counted
-from receipts.judging.rule import NONE, Case, Offense, W, rule
+from receipts.judging.rule import NONE, Case, Offense, W, rule, runs_model
 from receipts.metrics.degrees import CHIPS, EXPERT, EXPERT_TENSOR, TENSOR, degree
 from receipts.receipt.accelerators import find
 
 HOSTS = "hardware.hosts"
 
 
-def applies(case: Case) -> bool:
-    """A kernel on its own has no layout."""
-    return bool(case.receipt.run.kind != "microbench")
-
-
-@rule("R121", "hosts_crossed", W, question=NONE, applies=applies, of_configuration=True)
+@rule("R121", "hosts_crossed", W, question=NONE, applies=runs_model, of_configuration=True)
 def hosts_crossed(case: Case) -> Iterator[Offense]:
     """Tensor groups, then expert groups, against the chips of a host that the fast fabric joins."""
     accelerator = find(case.get("hardware.accelerator"))

@@ -41,11 +41,11 @@ def _needs(case: Case) -> Iterator[str]:
     if not anything_witnessed(case.parsed):
         yield WITNESSED
         return
-    for name, asked in _ASKED.items():
+    for name, intended_path in _ASKED.items():
         seen, wanted = f"{WITNESSED}.{name}", name in case.lane.witness
         if wanted or seen in case.stated:
-            yield asked
-        if wanted or (name in _NAMES and asked in case.stated):
+            yield intended_path
+        if wanted or (name in _NAMES and intended_path in case.stated):
             yield seen
     if "fallbacks" in case.lane.witness and case.receipt.path.witnessed.fallbacks is None:
         yield f"{WITNESSED}.fallbacks"
@@ -57,15 +57,15 @@ def _needs(case: Case) -> Iterator[str]:
 def left_path(case: Case) -> Iterator[Offense]:
     """Leaves whose witnessed value is not the intended or not a permitted one, fallbacks, and foreign machines."""
     yield from _machine(case)
-    for name, asked in _ASKED.items():
-        want, got = case.get(asked), case.get(f"{WITNESSED}.{name}")
+    for name, intended_path in _ASKED.items():
+        want, got = case.get(intended_path), case.get(f"{WITNESSED}.{name}")
         if got is None or (name == "framework" and case.lane.frameworks and got not in case.lane.frameworks):
             continue  # a foreign framework is R306's
         allowed = case.lane.path.get(name)
         if allowed is not None and not permitted(got, allowed):
             yield _offense(name, got, f"one that lane {case.lane.name} permits: {', '.join(allowed)}")
         elif want is not None and not _same(name, want, got):
-            yield _offense(name, got, f"{want}, as {asked} asks")
+            yield _offense(name, got, f"{want}, as {intended_path} asks")
     graphs = case.get("compile.cuda_graph_implementation")
     if case.get(_GRAPHS_SEEN) is True and graphs is not None and not parts(graphs):
         yield Offense(
@@ -105,9 +105,9 @@ def _same(name: str, want: Any, got: Any) -> bool:
     if name == "attention" and parts(want) == {_COMPILER}:
         return {word.partition("_")[0] for word in parts(got)} == {_COMPILER}
     if name == "compute_dtype":
-        asked, seen = dtypes(want), dtypes(got)
+        requested, seen = dtypes(want), dtypes(got)
         return parts(want) == parts(got) or (
-            bool(asked) and (asked == seen or not asked <= {"bf16", "fp16", "fp32", "tf32"})
+            bool(requested) and (requested == seen or not requested <= {"bf16", "fp16", "fp32", "tf32"})
         )
     return parts(want) == parts(got)
 
@@ -146,9 +146,9 @@ def _fallbacks(case: Case) -> Iterator[Offense]:
     if case.receipt.path is None or case.receipt.path.witnessed is None:
         return
     # Operators of aten:: are native where a lane does not ask for fallbacks; a function that lost its program is not.
-    asked = "fallbacks" in case.lane.witness
+    required = "fallbacks" in case.lane.witness
     for name, count in (case.receipt.path.witnessed.fallbacks or {}).items():
-        if count > 0 and name != HOST_READ and (asked or name.startswith(_UNCOMPILED)):
+        if count > 0 and name != HOST_READ and (required or name.startswith(_UNCOMPILED)):
             yield Offense(
                 at=f"{WITNESSED}.fallbacks.{name}",
                 found=f"{name} fell back {f'{count:,} times' if count != 1 else 'once'}",

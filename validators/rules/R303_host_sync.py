@@ -24,12 +24,12 @@ AHEAD = frozenset({"jax", "torch-xla"})  # their programs run ahead of the host 
 OFTEN = 0.1  # a loop that reads its loss every tenth step: torch_xla's own analyzer objects from one in two
 
 
-def _asked(case: Case) -> bool:
+def _required(case: Case) -> bool:
     return TRANSFERS.rpartition(".")[2] in case.lane.witness
 
 
 def _needs(case: Case) -> Iterator[str]:
-    if _asked(case):
+    if _required(case):
         yield TRANSFERS
 
 
@@ -52,7 +52,7 @@ def _ahead(case: Case) -> bool:
 def host_sync(case: Case) -> Iterator[Offense]:
     """Transfers a step beyond what occasional logging makes."""
     transfers = case.get(TRANSFERS)
-    if transfers is not None and transfers > OFTEN and (_asked(case) or _ahead(case)):
+    if transfers is not None and transfers > OFTEN and (_required(case) or _ahead(case)):
         yield Offense(
             at=TRANSFERS,
             found=f"{transfers:g} transfer{'s' if transfers != 1 else ''} of live tensors to the host a step",

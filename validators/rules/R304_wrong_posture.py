@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, rule
+from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, rule, runs_model
 from receipts.receipt.route import anything_witnessed, parts
 
 _ASKED, _SEEN, _REGIONS = "compile.posture", "path.witnessed.posture", "compile.regions"
@@ -44,26 +44,20 @@ def _needs(case: Case) -> Iterator[str]:
         yield _REGIONS
 
 
-def _is_training(case: Case) -> bool:
-    return bool(case.get("run.kind") != "microbench")
-
-
-@rule(
-    "R304", "wrong_posture", E, question=PATH, taints=(ALL,), needs=_needs, applies=_is_training, of_configuration=True
-)
+@rule("R304", "wrong_posture", E, question=PATH, taints=(ALL,), needs=_needs, applies=runs_model, of_configuration=True)
 def wrong_posture(case: Case) -> Iterator[Offense]:
     """The posture that ran, where the lane does not permit it and no exception covers its regions."""
     at, posture = _posture(case)
     if posture is None or _permits(case, posture):
         return
-    found = posture
+    shown = posture
     if posture == "regional" and case.lane.compile_exceptions:
         strange = [name for name in case.get(_REGIONS) or () if not _excepted(case, name)]
         if case.get(_REGIONS) == []:
             yield _unnamed()
         if not strange:
             return
-        at, found = _REGIONS, f"regional, over {', '.join(strange)}"
+        at, shown = _REGIONS, f"regional, over {', '.join(strange)}"
     permitted = ", ".join(case.lane.postures) or "another posture"
     reasons = [
         case.lane.forbidden_postures[name] for name in sorted(parts(posture)) if name in case.lane.forbidden_postures
@@ -71,7 +65,7 @@ def wrong_posture(case: Case) -> Iterator[Offense]:
     reason = "; ".join(reasons) or "its contract knows no other"
     yield Offense(
         at=at,
-        found=found,
+        found=shown,
         expected=f"{permitted} on lane {case.lane.name}: {reason}",
         do="run in a posture that the lane permits, or name the lane that this posture belongs to",
     )

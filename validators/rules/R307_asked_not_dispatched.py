@@ -28,13 +28,13 @@ _CHIPS = "hardware.chips"
 _NARROW = frozenset({"fp8", "fp6", "fp4", "int8"})
 
 
-def _asked(case: Case, path: str) -> bool:
+def _is_requested(case: Case, path: str) -> bool:
     value = case.get(path)
     return value is not None and bool(parts(value) - ANYTHING)
 
 
 def _overlaps(case: Case) -> bool:
-    return _several(case) and _asked(case, _OVERLAP)
+    return _several(case) and _is_requested(case, _OVERLAP)
 
 
 def _several(case: Case) -> bool:
@@ -45,11 +45,11 @@ def _needs(case: Case) -> Iterator[str]:
     yield from (_DTYPE, _GRAPHS, _RECOMPUTE)
     if dtypes(case.get(_DTYPE) or "") & _NARROW:
         yield _DTYPE_SEEN
-    if _asked(case, _GRAPHS):
+    if _is_requested(case, _GRAPHS):
         yield _GRAPHS_SEEN
-    if _asked(case, _RECOMPUTE):
+    if _is_requested(case, _RECOMPUTE):
         yield _RECOMPUTE_SEEN
-    if _asked(case, _OVERLAP):
+    if _is_requested(case, _OVERLAP):
         yield _CHIPS
     if _overlaps(case):
         yield _OVERLAP_SEEN
@@ -63,10 +63,10 @@ def asked_not_dispatched(case: Case) -> Iterator[Offense]:
     lost = (dtypes(case.get(_DTYPE) or "") & _NARROW) - dtypes(case.get(_DTYPE_SEEN) or "")
     if lost and _DTYPE_SEEN in case.stated:
         yield _offense(_DTYPE_SEEN, f"matmuls in {case.get(_DTYPE_SEEN)}", f"{case.get(_DTYPE)}, as asked")
-    if _asked(case, _GRAPHS) and case.get(_GRAPHS_SEEN) is False:
+    if _is_requested(case, _GRAPHS) and case.get(_GRAPHS_SEEN) is False:
         yield _offense(_GRAPHS_SEEN, "no graph was captured and replayed", f"graphs by {case.get(_GRAPHS)}, as asked")
     applied = case.get(_RECOMPUTE_SEEN)
-    if _asked(case, _RECOMPUTE) and applied is not None and not parts(applied):
+    if _is_requested(case, _RECOMPUTE) and applied is not None and not parts(applied):
         yield _offense(_RECOMPUTE_SEEN, f"recompute {applied}", f"{case.get(_RECOMPUTE)}, as asked")
     if _overlaps(case) and _OVERLAP_SEEN in case.stated:
         missing = parts(case.get(_OVERLAP)) - ANYTHING - parts(case.get(_OVERLAP_SEEN))
@@ -79,12 +79,12 @@ def _counters(case: Case) -> Iterator[Offense]:
     """Open and no error: a receipt without its counters would be accepted."""
     measurement = case.receipt.measurement
     for index, counter in enumerate((measurement.path_counters or ()) if measurement else ()):
-        wanted, ran = counter.expected, counter.count
-        too_few = wanted is not None and ran < wanted and case.receipt.run.outcome == "ok"
-        if too_few or (wanted == 0 and ran > 0):
+        wanted, count = counter.expected, counter.count
+        too_few = wanted is not None and count < wanted and case.receipt.run.outcome == "ok"
+        if too_few or (wanted == 0 and count > 0):
             yield Offense(
                 at=f"measurement.path_counters[{index}].count",
-                found=f"{counter.name} counted {ran:,}",
+                found=f"{counter.name} counted {count:,}",
                 expected=f"{wanted:,}{_of(counter.steps, counter.layers)}",
                 do="find which calls took another route, and correct path.witnessed or the count that is expected",
                 level=I,

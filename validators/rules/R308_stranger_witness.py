@@ -65,14 +65,14 @@ def _as_witness(case: Case) -> Iterator[Offense]:
             level=I,
         )
         return
-    found = witness_difference(own, other, case.lane, case.facts.varied if case.facts is not None else {})
-    for change in found.changed:
+    difference = witness_difference(own, other, case.lane, case.facts.varied if case.facts is not None else {})
+    for change in difference.changed:
         for member in change.members:
             there = f"{in_words(member.b)}, as in {other.id[:12]} ({other.name})"
-            yield _offense(_asked(member.path), in_words(member.a), there)
-    for gap in found.unknown:
+            yield _offense(_intended_path(member.path), in_words(member.a), there)
+    for gap in difference.unknown:
         yield Offense(
-            at=_asked(gap.members[0].path),
+            at=_intended_path(gap.members[0].path),
             found=f"{gap.axis} is not stated on {_sides(gap.missing)}",
             expected="every axis as in the launch that it witnesses",
             do=f"state {gap.axis}, or the same run.context on both, which holds settings that neither states",
@@ -81,7 +81,7 @@ def _as_witness(case: Case) -> Iterator[Offense]:
         )
 
 
-def _asked(path: str) -> str:
+def _intended_path(path: str) -> str:
     """Where the receipt states what was asked for of an axis of the path."""
     return path.replace("path.", "path.intended.", 1) if path.startswith("path.") else path
 

@@ -36,28 +36,28 @@ def _needs(case: Case) -> Iterator[str]:
 
 def _split(case: Case) -> bool:
     """Whether parameters were to be split at all."""
-    asked = parts(case.get(ASKED) or "")
-    return bool(asked - ANYTHING) and not asked <= _WHOLE
+    requested = parts(case.get(ASKED) or "")
+    return bool(requested - ANYTHING) and not requested <= _WHOLE
 
 
-def _kept(asked: str, seen: str) -> bool:
+def _kept(requested: str, seen: str) -> bool:
     """Whether the partition seen is the one asked for, as far as its name tells."""
-    if parts(asked) == parts(seen):
+    if parts(requested) == parts(seen):
         return True
     if parts(seen) == {"fsdp"}:
-        return all(word.startswith(_SPLIT) for word in parts(asked))
-    return parts(seen) == {"dp"} and parts(asked) <= _WHOLE
+        return all(word.startswith(_SPLIT) for word in parts(requested))
+    return parts(seen) == {"dp"} and parts(requested) <= _WHOLE
 
 
 @rule("R309", "drifted_sharding", E, question=PATH, taints=(ALL,), needs=_needs, of_configuration=True)
 def drifted_sharding(case: Case) -> Iterator[Offense]:
     """Another partition than the intended one, and arrays replicated that were to be split."""
-    asked, seen = case.get(ASKED), case.get(SEEN)
-    if asked is not None and seen is not None and parts(asked) - ANYTHING and not _kept(asked, seen):
+    requested, seen = case.get(ASKED), case.get(SEEN)
+    if requested is not None and seen is not None and parts(requested) - ANYTHING and not _kept(requested, seen):
         yield Offense(
             at=SEEN,
             found=f"sharding {seen}",
-            expected=f"{asked}, as {ASKED} asks",
+            expected=f"{requested}, as {ASKED} asks",
             do="annotate the arrays that lost their sharding, or state the partition that ran",
         )
     replicated = tuple(case.get(REPLICATED) or ())
@@ -66,6 +66,6 @@ def drifted_sharding(case: Case) -> Iterator[Offense]:
         yield Offense(
             at=REPLICATED,
             found=f"the compiler replicated {', '.join(replicated[:_SHOWN])}{more}",
-            expected=f"what {asked} splits to stay split",
+            expected=f"what {requested} splits to stay split",
             do="give these arrays a sharding that divides their shape, and compile again",
         )

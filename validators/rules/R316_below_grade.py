@@ -31,19 +31,19 @@ _DO = {
 }
 
 
-def _asked(case: Case) -> Grade:
+def _wanted_grade(case: Case) -> Grade:
     """The grade that the lane asks for, or the caller, whichever is higher."""
     caller: Grade = case.facts.grade if case.facts is not None else "typed"
     run, since = case.receipt.run, case.lane.grade_since
-    asked = run.outcome == "ok" and run.provenance == "measured" and (since is None or run.started.date() >= since)
-    return max(caller, case.lane.grade, key=GRADES.index) if asked else caller
+    required = run.outcome == "ok" and run.provenance == "measured" and (since is None or run.started.date() >= since)
+    return max(caller, case.lane.grade, key=GRADES.index) if required else caller
 
 
 @rule("R316", "below_grade", I, question=PATH, taints=(ALL,), about=Topic.EVIDENCE)
 def below_grade(case: Case) -> Iterator[Offense]:
     """A receipt whose grade is lower than the lane asks for."""
     grade = case.graded
-    wanted = _asked(case)
+    wanted = _wanted_grade(case)
     if GRADES.index(grade.grade) < GRADES.index(wanted):
         yield Offense(
             at="evidence" if grade.grade != "typed" else "run.recorded",

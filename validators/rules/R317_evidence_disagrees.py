@@ -44,14 +44,14 @@ def evidence_disagrees(case: Case) -> Iterator[Offense]:
 
 def _seen(case: Case) -> dict[str, set[str]]:
     """What listed evidence saw, by leaf: readers count ``leaf.name``, profilers operators."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
+    seen: defaultdict[str, set[str]] = defaultdict(set)
     for entry in case.receipt.evidence or ():
         for name, count in (entry.observed or {}).items():
             leaf, dot, value = name.partition(".")
             if not count or isinstance(count, str):
                 continue
             if dot and leaf in _LEAVES:
-                found[leaf] |= parts(value)
+                seen[leaf] |= parts(value)
             elif match := _OPERATOR.fullmatch(name):
-                found["attention"] |= parts(_NAMES[match["kind"]])
-    return dict(found)
+                seen["attention"] |= parts(_NAMES[match["kind"]])
+    return dict(seen)

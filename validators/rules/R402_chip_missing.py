@@ -30,11 +30,11 @@ def _needs(case: Case) -> Iterator[str]:
 @rule("R402", "chip_missing", E, question=COMPARABLE, taints=(MEMORY,), needs=_needs)
 def chip_missing(case: Case) -> Iterator[Offense]:
     """Phases in which a chip is missing, listed twice, or not one of the launch's."""
-    made = case.launch.account
-    if made.stated is None:
+    account = case.launch.account
+    if account.stated is None:
         return
     level = E if case.get("run.outcome") == "ok" else I
-    for phase in made.phases:
+    for phase in account.phases:
         for chip in phase.chips if phase.doubled else ():
             if chip.chip in phase.doubled:
                 yield Offense(
@@ -47,8 +47,8 @@ def chip_missing(case: Case) -> Iterator[Offense]:
         if phase.missing or phase.unnamed or phase.strange:
             yield Offense(
                 at=_ROWS,
-                found=f"{len(phase.chips)} of {counted(made.stated, 'chip')} in phase {phase.name}{_which(phase)}",
-                expected=f"a row for each of {counted(made.stated, 'chip')}",
+                found=f"{len(phase.chips)} of {counted(account.stated, 'chip')} in phase {phase.name}{_which(phase)}",
+                expected=f"a row for each of {counted(account.stated, 'chip')}",
                 do="gather the rows of every host and rank before writing the receipt",
                 level=level,
             )

@@ -261,9 +261,9 @@ def _path(stated: ProbeOutput, given: MegatronArguments) -> None:
         stated.put("path.intended.attention", known[backend])
     elif given.flag("use_flash_attn"):
         stated.put("path.intended.attention", "te_flash" if te else "flash2")
-    asked = {name: given.flag(name) for name in names()["lists"]["overlaps"] if given.flag(name) is not None}
-    if asked:
-        stated.put("path.intended.overlap", "+".join(name for name, on in asked.items() if on) or "none")
+    overlaps = {name: given.flag(name) for name in names()["lists"]["overlaps"] if given.flag(name) is not None}
+    if overlaps:
+        stated.put("path.intended.overlap", "+".join(name for name, on in overlaps.items() if on) or "none")
     fused = given.flag("cross_entropy_loss_fusion")
     if fused is not None:
         kind = given.word("cross_entropy_fusion_impl") or "native"

@@ -156,7 +156,7 @@ def on_cpu() -> bool:
 
 def _switches(stated: ProbeOutput) -> None:
     torch = vars(loaded.module("torch"))
-    for name, call in _asked(torch).items():
+    for name, call in _readings(torch).items():
         value = loaded.read(stated, name, call)
         if value is not None:
             stated.put(f"features.torch.{name}", value)
@@ -168,7 +168,7 @@ def _switches(stated: ProbeOutput) -> None:
             stated.put("path.intended.attention", f"sdpa_{enabled[0]}")
 
 
-def _asked(torch: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+def _readings(torch: dict[str, Any]) -> dict[str, Callable[[], Any]]:
     """Switches by the name under which they are stated, as far as this version of torch has them."""
     readings: dict[str, Callable[[], Any]] = {}
     plain: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -178,9 +178,9 @@ def _asked(torch: dict[str, Any]) -> dict[str, Callable[[], Any]]:
     }
     if on_cpu():
         plain["num_threads"] = ("get_num_threads", int)
-    for name, (asked, kind) in plain.items():
-        if asked in torch:
-            readings[name] = partial(_call, kind, torch[asked])
+    for name, (getter, kind) in plain.items():
+        if getter in torch:
+            readings[name] = partial(_call, kind, torch[getter])
     if cuda_begun():
         cudnn = loaded.module("torch.backends.cudnn")
         for name in ("benchmark", "deterministic", "enabled"):

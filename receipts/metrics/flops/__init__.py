@@ -23,8 +23,8 @@ FORMULAS: Mapping[str, FlopsFormula] = MappingProxyType(
 
 def eras(formula_id: str) -> tuple[FlopsFormula, ...]:
     """The formulas of the same framework, the one asked for first: a printed figure may be of another era."""
-    asked = FORMULAS.get(formula_id)
-    if asked is None:
+    formula = FORMULAS.get(formula_id)
+    if formula is None:
         return ()
-    others = (each for each in FORMULAS.values() if each.framework == asked.framework != "" and each is not asked)
-    return (asked, *others)
+    others = (each for each in FORMULAS.values() if each.framework == formula.framework != "" and each is not formula)
+    return (formula, *others)

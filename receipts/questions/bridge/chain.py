@@ -116,12 +116,12 @@ def _interaction(judge: Judge, square: Square) -> Interaction | None:
     gains = [hop.gain for hop in (x, x_after, y, y_after) if hop.gain is not None]
     if joint is None or len(gains) < len(square):
         return None
-    sound = all(hop.verdict.comparable == "yes" and hop.verdict.path == "witnessed" for hop in square)
+    all_usable = all(hop.verdict.comparable == "yes" and hop.verdict.path == "witnessed" for hop in square)
     return Interaction(
         axes=(x.axis, y.axis),
         corners=corners,
         first=(gains[0], gains[1]),
         second=(gains[2], gains[3]),
         together=joint,
-        status="accepted" if sound else "inconclusive",
+        status="accepted" if all_usable else "inconclusive",
     )

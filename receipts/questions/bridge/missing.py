@@ -222,12 +222,12 @@ def _again(way: Sequence[int], ground: Ground, floor: bool) -> dict[int, _Again]
     """Stored configurations that need launches, how many, and why."""
     repeats: dict[int, _Again] = {}
 
-    def wants(number: int, total: int, why: str, *, least: int, sound: bool) -> None:
+    def wants(number: int, total: int, why: str, *, least: int, usable: bool) -> None:
         point = ground.stored[number]
-        usable = len(point.launches) if sound and point.values.measured else 0
-        more = max(least, total - usable)
+        samples = len(point.launches) if usable and point.values.measured else 0
+        more = max(least, total - samples)
         if more > (repeats[number].launches if number in repeats else 0):
-            repeats[number] = _Again(more, usable == 0, why)
+            repeats[number] = _Again(more, samples == 0, why)
 
     for here, there in pairwise(way):
         ends = [number for number in (here, there) if number in ground.stored]
@@ -235,14 +235,14 @@ def _again(way: Sequence[int], ground: Ground, floor: bool) -> dict[int, _Again]
         if hop is not None and not hop.accepted:
             headline = hop.verdict.headline
             total, beyond = launches_to_settle(headline.effect if headline is not None else None)
-            sound = hop.verdict.comparable == "yes" and hop.verdict.path == "witnessed"
+            usable = hop.verdict.comparable == "yes" and hop.verdict.path == "witnessed"
             lacking = any(len(ground.stored[number].launches) < total for number in ends)
             for number in ends:
-                wants(number, total, f"{hop.reason}{beyond}", least=0 if lacking else 1, sound=sound)
+                wants(number, total, f"{hop.reason}{beyond}", least=0 if lacking else 1, usable=usable)
         elif hop is None and not floor:
             for number in ends:
                 why = "too few launches to show their spread, and no noise floor"
-                wants(number, FEWEST_LAUNCHES, why, least=0, sound=True)
+                wants(number, FEWEST_LAUNCHES, why, least=0, usable=True)
     return repeats
 
 

@@ -72,8 +72,8 @@ def _of(bound: Bound, metric: Metric) -> str:
 def _doubt(comparison: Comparison) -> str:
     """Why the interval of a comparison cannot support a claim; empty where it can."""
     if comparison.comparable != "yes":
-        asked = (item for item in comparison.findings if item.question is Question.COMPARABLE)
-        places = list(dict.fromkeys(item.at for item in asked if item.level is not Level.SHOWN))
+        on_comparability = (item for item in comparison.findings if item.question is Question.COMPARABLE)
+        places = list(dict.fromkeys(item.at for item in on_comparability if item.level is not Level.SHOWN))
         more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
         return f"comparable {comparison.comparable}: {', '.join(places[:NAMED])}{more}"
     return "" if comparison.path == "witnessed" else f"path {comparison.path}"

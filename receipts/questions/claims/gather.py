@@ -76,7 +76,7 @@ def _side(
     side: str, words: Sequence[str], store: Store | None, folder: Path | None, missing: Missing
 ) -> list[tuple[str, list[Parsed]]]:
     """The words of a side with the receipts that each names, and that none before it does."""
-    worded: list[tuple[str, list[Parsed]]] = []
+    named: list[tuple[str, list[Parsed]]] = []
     known: set[str] = set()
     for word in words:
         try:
@@ -85,8 +85,8 @@ def _side(
             missing.append((side, str(error)))
             continue
         known.update(item.id for item in group)
-        worded.append((word, group))
-    return worded
+        named.append((word, group))
+    return named
 
 
 def _is_named(word: str, group: Sequence[Parsed]) -> bool:

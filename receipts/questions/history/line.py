@@ -100,9 +100,9 @@ def history_of(store: Store, like: Parsed, lane: Lane, metric: str, until: datet
     """The history of the line that a receipt belongs to; the receipt need not be stored."""
     from receipts.axes.configuration import configuration
 
-    ran = configuration(like, lane)
-    entries = store.query.line(ran, like.receipt.run.kind, until)
-    return history(entries, ran.line or 0, lane, metrics.get(metric), store.parsed)
+    configured = configuration(like, lane)
+    entries = store.query.line(configured, like.receipt.run.kind, until)
+    return history(entries, configured.line or 0, lane, metrics.get(metric), store.parsed)
 
 
 def history(entries: Sequence[Entry], line: int, lane: Lane, metric: Metric, read: Callable[[str], Parsed]) -> History:

@@ -72,9 +72,9 @@ def _refuse_leftovers(tree: Mapping[str, Any], source: str) -> None:
     numerics = tree.get("numerics")
     if not isinstance(numerics, dict):
         return
-    asked, applied = numerics.get("recompute"), numerics.get("recompute_applied")
-    if asked is not None and applied not in (None, asked):
-        conflict = f"a launch applied {applied!r}, and this plan asks for {asked!r}"
+    requested, applied = numerics.get("recompute"), numerics.get("recompute_applied")
+    if requested is not None and applied not in (None, requested):
+        conflict = f"a launch applied {applied!r}, and this plan asks for {requested!r}"
         do = "leave it out of a plan: only a launch shows what is applied"
         raise InputError(source, [Problem("numerics.recompute_applied", conflict, do)])
 

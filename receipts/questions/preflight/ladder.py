@@ -85,10 +85,10 @@ def next_rung(plan: Parsed, lane: Lane, ask: Ask, answer: PreflightAnswer) -> Ru
             if (why := kept(rung, smaller)) is not None:
                 skipped.append(Skipped(rung, f"{_change_text(changes)}: {why}"))
                 continue
-            asked = ask(smaller)
-            if asked.status not in ("failed", "predicted"):
-                return _rung(rung, plan, smaller, wanted, skipped, asked)
-            skipped.append(Skipped(rung, f"{_change_text(changes)}: {asked.why}"))
+            prediction = ask(smaller)
+            if prediction.status not in ("failed", "predicted"):
+                return _rung(rung, plan, smaller, wanted, skipped, prediction)
+            skipped.append(Skipped(rung, f"{_change_text(changes)}: {prediction.why}"))
         if steps and rung != "topology":
             held.update(steps[-1])
     return Rung("stop", {}, tuple(skipped))

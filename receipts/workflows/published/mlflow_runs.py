@@ -131,8 +131,8 @@ def _server(url: str) -> Iterator[TrackedRun]:
 def _pages(url: str, kind: str, query: dict[str, Any]) -> Iterator[dict[str, Any]]:
     token = ""
     while True:
-        asked = {**query, "max_results": _PAGE, **({"page_token": token} if token else {})}
-        answer = _ask(f"{url}/api/2.0/mlflow/{kind}/search", json.dumps(asked).encode())
+        request = {**query, "max_results": _PAGE, **({"page_token": token} if token else {})}
+        answer = _ask(f"{url}/api/2.0/mlflow/{kind}/search", json.dumps(request).encode())
         yield from answer.get(kind, ())
         token = answer.get("next_page_token", "")
         if not token:

@@ -130,10 +130,10 @@ def _one(text: str, unit: str) -> TableQuantity | None:
             return None
         shown = text.strip() if not unit else f"{text.strip()} {unit}"
         return TableQuantity(scaled(number, unit), shown, unit in UNITS_OF_BYTES, kind_of(unit))
-    return _worded(number, word, unit, text.strip())
+    return _with_word(number, word, unit, text.strip())
 
 
-def _worded(number: float, word: str, unit: str, text: str) -> TableQuantity | None:
+def _with_word(number: float, word: str, unit: str, text: str) -> TableQuantity | None:
     """A number with a word behind it, which goes before the unit of the column."""
     if word in _SCALES and unit not in BYTES:
         # `14k` in a column of thousands says thousands once.
