@@ -21,7 +21,7 @@ from receipts.axes.effective import (
     is_complete,
     leaves_of,
 )
-from receipts.axes.switches import BROUGHT_BY, FOLLOWS
+from receipts.axes.switches import BROUGHT_BY, DECIDED, FOLLOWS
 from receipts.receipt import Parsed, Role
 
 Side = Literal["a", "b", "both"]
@@ -161,8 +161,8 @@ def _brought(path: str, left: Mapping[str, Any], right: Mapping[str, Any], va: A
 
 
 def _follows(path: str, a: Parsed, b: Parsed, va: Any, vb: Any) -> bool:
-    """Whether a switch typed alike on both sides acts on one side only, because its degree there is above one."""
-    if path not in FOLLOWS or OFF not in (va, vb):
+    """Whether a value typed alike on both sides acts in two ways, for what another leaf is there, or may be."""
+    if path not in DECIDED and (path not in FOLLOWS or OFF not in (va, vb)):
         return False
     ta, tb = _typed(path, a, b)
     return ta is not None and ta == tb

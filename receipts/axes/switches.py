@@ -82,3 +82,8 @@ SWITCHES: tuple[Switch, ...] = (
     Switch("compile.regions", lambda stated: stated.get("compile.posture") not in (None, "regional")),
     *(Switch(f"numerics.adapters.{leaf}", _has_no_adapters) for leaf in ("rank", "injected", "gradient_sync")),
 )
+# Leaves whose effect the other settings decide. Typed alike on both sides, they count under the leaf that decides.
+DECIDED = frozenset({item.path for item in SWITCHES if not item.path.startswith("path.")} - FOLLOWS.keys()) | {
+    "model.pattern",
+    "model.attention_kinds",
+}

@@ -291,6 +291,23 @@ def test_a_switch_typed_alike_follows_the_degree_that_turns_it_off() -> None:
     assert {member.path for member in found.derived} == follow
 
 
+@pytest.mark.parametrize(
+    ("typed", "unstated"),
+    [
+        ({"model.attention_kinds": "13 full"}, ("model.pattern",)),
+        ({"model.pattern": "AEAE"}, ("model.depth",)),
+        ({"numerics.fp8_recipe": "delayed"}, ("numerics.compute_dtype", *WITNESSED_DTYPE)),
+    ],
+    ids=["kinds of attention", "a tile", "an FP8 recipe"],
+)
+def test_what_is_typed_alike_did_not_change_where_one_side_leaves_out_what_decides_it(
+    typed: Mapping[str, Any], unstated: tuple[str, ...]
+) -> None:
+    found = difference(receipt(typed), receipt(typed, drop=unstated))
+    assert found.axes == ()
+    assert unstated[0] in {member.path for gap in found.unknown for member in gap.members}
+
+
 def test_hosts_are_blocks_and_windows_are_regimes() -> None:
     found = difference(receipt(), receipt({"run.host": "other", "measurement.timer": "perf_counter"}))
     assert found.changed == ()

@@ -176,6 +176,7 @@ def build(table: Mapping[str, Any], base_name: str = "cpu", lane: str | None = N
     if "steps" in table:
         _without_rates(tree)
         put(tree, "measurement.step_durations_seconds", durations(table["steps"]))
+        take(tree, "measurement.steps")
     for path in table.get("drop", []):
         assert take(tree, path), f"drop: {path} is not in the base"
     lane = table.get("lane", lane)

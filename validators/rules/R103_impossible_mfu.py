@@ -4,24 +4,27 @@
 that fell back to a default peak printed 563 %, a base of 93.4 % was used to measure a regression, and steps in
 microseconds that were read as seconds led a weekly frontier with 10¹³ tokens a second.
 
-*Rejected.* An MFU of 1.04. 1,030 TFLOP/s a chip in bf16 on an H200, whose dense peak is 989. 3.03 billion active
-parameters at 1.1 × 10¹¹ tokens/s on eight H200, whether an MFU is stated or not. As W: 93.4 % on an H200, whose best
-dense matmul reaches about 80 %.
+*Rejected.* An MFU of 1.04. Steps of a 4.7B model five times as fast as eight H200 can train it. 1,030 TFLOP/s a chip in
+bf16 on an H200, whose dense peak is 989. 3.03 billion active parameters at 1.1 × 10¹¹ tokens/s on eight H200, whether
+an MFU is stated or not. As W: 93.4 % on an H200, whose best dense matmul reaches about 80 %.
 
 *Accepted.* 25.8 %. A rate on a machine without a published peak: it has no utilization, and none is made up. A kernel
 on its own, whose tokens a second pass no model.
 
 *The bound.* Tokens a second × the least FLOPs a token ÷ (chips × peak), for the median step and for each stated rate.
 The least FLOPs are 2 a parameter, the forward pass alone: of the GEMMs that the widths give, or of a quarter of the
-stated active parameters. Adapters, frozen weights, embeddings and sparse attention stay below it. The peak is that of
-the compute type where the run says that nothing is computed in a lower one, else the chip's highest dense peak.
+stated active parameters. A step that trains every weight needs three times as many: where the run says that it has no
+adapters, or its lane has none, that is the bound. Where it does not say, a rate between the two is open (I).
+Embeddings and sparse attention stay below it. The peak is that of the compute type where the run says that nothing is
+computed in a lower one, else the chip's highest dense peak.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offense, W, rule
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, W, rule
+from receipts.judging.verdict import Level
 from receipts.metrics.flops import geometry_of
 from receipts.metrics.flops.least import least_flops_per_token
 from receipts.metrics.rates import EACH, STATED, STEP, TOTAL
@@ -34,6 +37,8 @@ RATIO, TFLOPS, FLOPS, PEAK = (
 TYPE, RECIPE = "numerics.compute_dtype", "numerics.fp8_recipe"
 CHIPS, ACCELERATOR = "hardware.chips", "hardware.accelerator"
 STEPS = "measurement.step_durations_seconds"
+ADAPTERS = "numerics.adapters.kind"
+PASSES = 3.0  # forward, and backward to activations and to weights
 STEPPING = ("training", "profile")  # kinds whose tokens pass the whole model
 
 
@@ -69,14 +74,25 @@ def impossible_mfu(case: Case) -> Iterator[Offense]:
         yield from _above(TFLOPS, speed.low * 1e12 / dense, best)
     chips, work, least = case.get(CHIPS), case.launch.numbers.stated(FLOPS), _least(case)
     for at, rate in _rates(case) if chips else ():
-        if rate * least > chips * highest:
-            yield from _above(at, rate * least / (chips * highest), None, "at the least, ")
+        share, trained, sure = rate * least / (chips * highest), *_trained(case)
+        if share > 1.0 or (sure and share * trained > 1.0):
+            yield from _above(at, share * trained, None, "at the least, ")
         elif work is not None:
             yield from _above(at, rate * work.low / (chips * dense), best if own is None and speed is None else None)
+        elif share * trained > 1.0:
+            yield from _above(at, share * trained, None, "with every weight trained, ", I)
 
 
 def _least(case: Case) -> float:
     return least_flops_per_token(geometry_of(case.stated))
+
+
+def _trained(case: Case) -> tuple[float, bool]:
+    """Passes over the weights that a step makes, the forward pass being one, and whether the run says so."""
+    adapters, region = case.get(ADAPTERS), case.get("measurement.region")
+    if region == "forward" or adapters not in (None, "none"):
+        return 1.0, True
+    return PASSES, adapters is not None or ADAPTERS in case.lane.not_applicable
 
 
 def _rates(case: Case) -> Iterator[tuple[str, float]]:
@@ -103,8 +119,8 @@ def _highest(case: Case, machine: Accelerator) -> float:
     return peak if peak and known else max(machine.dense_peak_flops_per_second.values())
 
 
-def _above(at: str, share: float, best: float | None, least: str = "") -> Iterator[Offense]:
-    """E above the peak, W above what the chip's own dense matmul reaches."""
+def _above(at: str, share: float, best: float | None, least: str = "", level: Level = E) -> Iterator[Offense]:
+    """``level`` above the peak, W above what the chip's own dense matmul reaches."""
     limit = 1.0 if share > 1.0 or best is None else best
     if share > limit:
         yield Offense(
@@ -112,5 +128,5 @@ def _above(at: str, share: float, best: float | None, least: str = "") -> Iterat
             found=f"{least}{share:,.1%} of the dense peak",
             expected=f"at most {limit:.0%}" + (", what its best dense matmul reaches" if limit < 1.0 else ""),
             do="check the timer's synchronization, the FLOPs a token and the denominator",
-            level=W if limit < 1.0 else None,
+            level=W if limit < 1.0 else level,
         )

@@ -5,7 +5,7 @@ and a run of ten steps would have told the slower story.
 
 *Rejected.* 300 steps that grow slower by 6 % from first to last. The finding says to run longer, for it may be right. A
 window that stops before the last step and gives no reason: the best 10 of 100 steps are 2 % faster than the launch.
-Flags `checkpoint` on the slower half of the steps, each of which lasted as long as a step.
+Flags `checkpoint`, or `warmup`, on the slower half of the steps, each of which lasted as long as a step.
 
 *Accepted.* 300 steps with a warm-up at their head, whose thirds agree after it. Independent steps, however few: what
 too few of them cannot show is R204's to say. A window that stops early for a stated reason: the rate of the steps that
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, Topic, W, rule
 from receipts.stats.order_statistics import median
 
-APART = ("checkpoint", "eval", "profile")  # what a step may hold beside its own work
+APART = ("checkpoint", "eval", "profile", "data", "warmup")  # what a step may hold beside its own work
 LONG = 1.5  # times the level: a step that held such work
 MANY, MOVED = 0.2, 0.005  # of the steps; of the level, as steadiness allows
 
@@ -46,9 +46,8 @@ def _flagged_away(case: Case) -> Iterator[Offense]:
     launch, segment = case.launch, case.launch.segment
     if segment is None or launch.level is None or launch.interval_steps:
         return
-    marked = {
-        index for flag in APART for index in launch.flagged.get(flag, ()) if segment.start <= index < segment.stop
-    }
+    first = next(index for index in range(segment.start, segment.stop) if index not in segment.left_out)
+    marked = {index for flag in APART for index in launch.flagged.get(flag, ()) if first < index < segment.stop}
     away = [launch.durations[index] for index in marked if launch.durations[index] < LONG * launch.level]
     kept = segment.of(launch.durations)
     if len(away) <= MANY * (len(away) + len(kept)):
@@ -59,7 +58,7 @@ def _flagged_away(case: Case) -> Iterator[Offense]:
             at="measurement.step_flags",
             found=f"{len(away)} of {len(away) + len(kept)} steps are left out by flags, and lasted no longer than a "
             f"step; with them the median is {change:+.1%}",
-            expected="flags on steps that held a checkpoint, an evaluation or a profile",
+            expected="flags on steps that held a checkpoint, an evaluation, a wait or a profile",
             do="submit the flags as the recorder wrote them, or time that work outside the steps",
         )
 
