@@ -10,33 +10,34 @@ import click
 from receipts.base import files
 from receipts.base.errors import NotFound
 from receipts.cli import output
-from receipts.cli.session import Session, is_file, parsed_file, pass_session
+from receipts.cli.session import Session, is_file, parsed_file
 from receipts.cli.sides import METRIC, ComparisonOptions, gather
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
     from receipts.workflows.bundle import Answered
 
-EPILOG = """\b
-Examples:
-  receipts attest 3f9c 81aa --sign ana
-  receipts attest mtp-off --sign ana --output mtp-off.dsse.json
-  receipts attest report/weekly --sign ana
-
-The statement is in-toto's, in a DSSE envelope: its subjects are receipts by their SHA-256, its predicate has the digest
-of the rules, the answers and the findings. The verdict is given now; a report is signed as it was
-written, by the SHA-256 of its files. docs/signatures.md describes it."""
 SIGN = click.option("--sign", "sign", required=True, metavar="KEY", help="The key, by its name or file.")
 
 
-@click.command("attest", epilog=EPILOG)
+@verb("attest", json=False)
 @click.argument("word", metavar="ID|CLAIM|REPORT|A")
 @click.argument("other", metavar="[B]", required=False)
 @METRIC
 @SIGN
 @click.option("--output", "-o", "output_", type=click.Path(path_type=Path), metavar="FILE", help="Write to a new file.")
-@pass_session
 def command(session: Session, word: str, other: str | None, metric: str, sign: str, output_: Path | None) -> int:
-    """Sign the verdict on a receipt, on a claim, on B compared with A, or the folder of a report."""
+    """Sign the verdict on a receipt, on a claim, on B compared with A, or the folder of a report.
+
+    Examples:
+      receipts attest 3f9c 81aa --sign ana
+      receipts attest mtp-off --sign ana --output mtp-off.dsse.json
+      receipts attest report/weekly --sign ana
+
+    The statement is in-toto's, in a DSSE envelope: its subjects are receipts by their SHA-256, its predicate has the
+    digest of the rules, the answers and the findings. The verdict is given now; a report is signed as it was written,
+    by the SHA-256 of its files. docs/signatures.md describes it.
+    """
     from receipts.signing.private import read_private
     from receipts.workflows.bundle import attested
 
@@ -61,8 +62,7 @@ def answered(session: Session, word: str, other: str | None, metric: str) -> Ans
         compared = gather(session, options, stored=not options.all_files)
         return Answered.of("comparison", compared.verdict, [*compared.sides.a, *compared.sides.b])
     if Path(word).is_dir():
-        with session.open_store() as store:
-            return report(Path(word), store, session.rulebook.rules.digest)
+        return report(Path(word), session.store, session.rulebook.rules.digest)
     from receipts.api.receipt import Receipt
 
     if is_file(word):
@@ -70,27 +70,17 @@ def answered(session: Session, word: str, other: str | None, metric: str) -> Ans
         return Answered.of("receipt", Receipt(parsed, session.rulebook).verdict, [parsed])
     from receipts.questions.claims.stored import history
 
-    with session.open_store(looked_up=[word]) as store:
-        try:
-            verdict = history(store, word, session.rulebook).verdict
-        except NotFound:
-            parsed = store.get(word)
-            facts = store.query.facts(parsed)
-            return Answered.of("receipt", Receipt(parsed, session.rulebook, facts).verdict, [parsed])
-        return Answered.of("claim", verdict, [store.parsed(item) for item in (*verdict.baseline, *verdict.candidate)])
+    store = session.opened(looked_up=[word])
+    try:
+        verdict = history(store, word, session.rulebook).verdict
+    except NotFound:
+        parsed = store.get(word)
+        facts = store.query.facts(parsed)
+        return Answered.of("receipt", Receipt(parsed, session.rulebook, facts).verdict, [parsed])
+    return Answered.of("claim", verdict, [store.parsed(item) for item in (*verdict.baseline, *verdict.candidate)])
 
 
-BUNDLE_EPILOG = """\b
-Examples:
-  receipts bundle 3f9c 81aa --sign ana --output gain.tar
-  receipts bundle mtp-off --sign ana --output mtp-off.tar
-  receipts bundle report/weekly --sign ana --output week.tar --checkpoints checkpoints.txt
-
-Whoever has it checks it with: python verify.py gain.tar ana.pub
-verify.py is one file, receipts/signing/verify.py, that needs Python and openssl and nothing of this project."""
-
-
-@click.command("bundle", epilog=BUNDLE_EPILOG)
+@verb("bundle")
 @click.argument("word", metavar="ID|CLAIM|REPORT|A")
 @click.argument("other", metavar="[B]", required=False)
 @METRIC
@@ -102,19 +92,19 @@ verify.py is one file, receipts/signing/verify.py, that needs Python and openssl
     metavar="PLACE",
     help="Prove that the log continues these checkpoints, of audit --publish.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@pass_session
 def bundle(
-    session: Session,
-    word: str,
-    other: str | None,
-    metric: str,
-    sign: str,
-    target: Path,
-    place: str | None,
-    as_json: bool,
-) -> int:
-    """Pack a verdict, its receipts, their evidence, signatures and proofs, and the rules into one signed tar."""
+    session: Session, word: str, other: str | None, metric: str, sign: str, target: Path, place: str | None
+) -> Answer:
+    """Pack a verdict, its receipts, their evidence, signatures and proofs, and the rules into one signed tar.
+
+    Examples:
+      receipts bundle 3f9c 81aa --sign ana --output gain.tar
+      receipts bundle mtp-off --sign ana --output mtp-off.tar
+      receipts bundle report/weekly --sign ana --output week.tar --checkpoints checkpoints.txt
+
+    Whoever has it checks it with: python verify.py gain.tar ana.pub
+    verify.py is one file, receipts/signing/verify.py, that needs Python and openssl and nothing of this project.
+    """
     from receipts.signing.private import read_private
     from receipts.workflows.bundle import bundle
     from receipts.workflows.checkpoints import published
@@ -122,11 +112,8 @@ def bundle(
     files.refuse_existing(target)
     key = read_private(sign)
     answer = answered(session, word, other, metric)
-    with session.open_store() as store:
-        checkpoints = [] if place is None else published(store, place)
-        content = bundle(answer, store, session.rulebook, key, checkpoints)
-    files.write(target, content)
+    checkpoints = [] if place is None else published(session.store, place)
+    files.write(target, bundle(answer, session.store, session.rulebook, key, checkpoints))
     signer = key.public.fingerprint
     data = {"file": str(target), "kind": answer.kind, "status": answer.status, "signed_by": signer}
-    output.answer(as_json, data, f"{target}: {answer.kind}, {answer.status}, signed by {signer}")
-    return 0
+    return Answer(data, f"{target}: {answer.kind}, {answer.status}, signed by {signer}")

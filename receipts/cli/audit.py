@@ -11,7 +11,8 @@ import click
 from receipts.base.errors import UsageError
 from receipts.base.units import counted
 from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
     from receipts.signing.private import PrivateKey
@@ -19,23 +20,8 @@ if TYPE_CHECKING:
     from receipts.store.integrity.seals import Seal
     from receipts.workflows.audit import Audit, Fault
 
-EPILOG = """\b
-Examples:
-  receipts audit
-  receipts audit --seal
-  receipts audit --expect 5dc9da79a70659a9
-  receipts audit --proof 3f9c
-  receipts audit --seal --publish checkpoints.txt --sign ana
-  receipts audit --seal --publish git+ssh://git@host/lab/log.git#checkpoints.txt --sign ana
-  receipts audit --against checkpoints.txt --key ana.pub
 
-A seal is a Merkle root over all rows since the last one (docs/store.md). Whoever can change the database can also write
-new seals: keep the root that --seal prints somewhere else, and pass it with --expect.
-
-Exit codes: 0 everything is as it was written, 1 faults, each printed with what to do, 4 the store failed."""
-
-
-@click.command("audit", epilog=EPILOG)
+@verb("audit")
 @click.option("--seal", "sealing", is_flag=True, help="Write a seal over all new rows, if nothing is wrong.")
 @click.option(
     "--expect", multiple=True, metavar="ROOT", help="The root of a seal, kept elsewhere; the store must hold that seal."
@@ -64,8 +50,6 @@ Exit codes: 0 everything is as it was written, 1 faults, each printed with what 
     metavar="SEALS",
     help="Print the proof that the log continues the one of its first SEALS (RFC 9162); 3:7 are any two.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@pass_session
 def command(
     session: Session,
     sealing: bool,
@@ -76,12 +60,25 @@ def command(
     against: str | None,
     keys: tuple[str, ...],
     consistency: str | None,
-    as_json: bool,
-) -> int:
+) -> Answer | int:
     """Recompute every digest and verify every row against the seals.
 
     Finds a changed byte, an edited column, a receipt or verdict that was removed without a tombstone, a row inserted
     among sealed ones, and a dangling verdict or reference.
+
+    Examples:
+      receipts audit
+      receipts audit --seal
+      receipts audit --expect 5dc9da79a70659a9
+      receipts audit --proof 3f9c
+      receipts audit --seal --publish checkpoints.txt --sign ana
+      receipts audit --seal --publish git+ssh://git@host/lab/log.git#checkpoints.txt --sign ana
+      receipts audit --against checkpoints.txt --key ana.pub
+
+    A seal is a Merkle root over all rows since the last one (docs/store.md). Whoever can change the database can also
+    write new seals: keep the root that --seal prints somewhere else, and pass it with --expect.
+
+    Exit codes: 0 everything is as it was written, 1 faults, each printed with what to do, 4 the store failed.
     """
     from receipts.publish.integrity import audited
     from receipts.signing.private import read_private
@@ -99,38 +96,33 @@ def command(
     if keys and against is None:
         raise UsageError("--key is of --against PLACE; leave it out")
     signer = None if sign is None else read_private(sign)
-    with session.open_store() as store:
-        if proof is not None:
-            return _prove(store, proof, as_json)
-        if consistency is not None:
-            return _continue(store, consistency, as_json)
-        with output.Progress() as progress:
-            result = audit(store, session.rulebook, expect, progress.at)
-        if against is not None:
-            result = replace(result, faults=(*result.faults, *_against(store, against, keys)))
-        seals = store.seal() if sealing and result.sealable else []
-        if publish is not None and signer is not None and result.sealable:
-            _publish(store, publish, signer)
+    store = session.store
+    if proof is not None:
+        return _prove(store, proof)
+    if consistency is not None:
+        return _continue(store, consistency)
+    result = audit(store, session.rulebook, expect, session.progress.at)
+    if against is not None:
+        result = replace(result, faults=(*result.faults, *_against(store, against, keys)))
+    seals = store.seal() if sealing and result.sealable else []
+    notes = [_publish(store, publish, signer)] if publish is not None and signer and result.sealable else []
     head = next((item.root for item in reversed(seals) if item.what == "seals"), result.head)
-    output.answer(
-        as_json,
+    return Answer(
         lambda: _as_data(result, seals, head),
         lambda: audited(result, seals, head if sealing and result.sealable else None),
+        result.exit_code,
+        tuple(notes + _advice(result, head, sealing)),
     )
-    if not as_json:
-        _advise(result, head, sealing)
-    return result.exit_code
 
 
-def _publish(store: Store, target: str, key: PrivateKey) -> None:
+def _publish(store: Store, target: str, key: PrivateKey) -> str:
     from receipts.workflows.checkpoints import publish
     from receipts.workflows.log_places import without_secrets
 
     one, place = publish(store, target, key), without_secrets(target)
     if one is None:
-        output.note(f"{place}: no seal came since its last checkpoint")
-    else:
-        output.note(f"{place}: a checkpoint of {counted(one.size, 'seal')}, root {one.root.hex()[:16]}")
+        return f"{place}: no seal came since its last checkpoint"
+    return f"{place}: a checkpoint of {counted(one.size, 'seal')}, root {one.root.hex()[:16]}"
 
 
 def _against(store: Store, source: str, files: tuple[str, ...]) -> list[Fault]:
@@ -155,17 +147,18 @@ def _as_data(audit: Audit, seals: list[Seal], head: str | None) -> dict[str, Any
     }
 
 
-def _advise(audit: Audit, head: str | None, sealing: bool) -> None:
-    """What to do about the seals, on standard error."""
+def _advice(audit: Audit, head: str | None, sealing: bool) -> list[str]:
+    """What to do about the seals."""
     if sealing and not audit.sealable:
-        output.note("nothing was sealed: a seal would say that all this is as it should be")
-    elif sealing and head is not None:
-        output.note(f"keep it somewhere else, and hold the store against it with: receipts audit --expect {head[:16]}")
-    elif audit.unsealed and not audit.faults:
-        output.note(f"{counted(audit.unsealed, 'row')} came since the last seal; seal them with: receipts audit --seal")
+        return ["nothing was sealed: a seal would say that all this is as it should be"]
+    if sealing and head is not None:
+        return [f"keep it somewhere else, and hold the store against it with: receipts audit --expect {head[:16]}"]
+    if audit.unsealed and not audit.faults:
+        return [f"{counted(audit.unsealed, 'row')} came since the last seal; seal them with: receipts audit --seal"]
+    return []
 
 
-def _prove(store: Store, word: str, as_json: bool) -> int:
+def _prove(store: Store, word: str) -> Answer | int:
     from receipts.publish.integrity import proof as shown
 
     receipt = store.resolve(word)
@@ -177,11 +170,10 @@ def _prove(store: Store, word: str, as_json: bool) -> int:
     one, steps = proof
     way = [{"left": step.left, "digest": step.digest.hex()} for step in steps]
     data = {"receipt": receipt, "content": ["receipts", receipt], "root": one.root, "seal": one.seq, "proof": way}
-    output.answer(as_json, data, lambda: shown(receipt, one.root, steps))
-    return 0
+    return Answer(data, lambda: shown(receipt, one.root, steps))
 
 
-def _continue(store: Store, seals: str, as_json: bool) -> int:
+def _continue(store: Store, seals: str) -> Answer:
     from receipts.publish.integrity import continued as shown
     from receipts.workflows.checkpoints import continued
 
@@ -189,5 +181,4 @@ def _continue(store: Store, seals: str, as_json: bool) -> int:
     if not first.isdecimal() or (colon and not second.isdecimal()):
         raise UsageError(f"--consistency {seals}: write a number of seals, or two: 3:7")
     proof = continued(store, int(first), int(second) if colon else None)
-    output.answer(as_json, {**proof._asdict(), "proof": list(proof.proof)}, lambda: shown(proof))
-    return 0
+    return Answer({**proof._asdict(), "proof": list(proof.proof)}, lambda: shown(proof))

@@ -8,42 +8,39 @@ from typing import TYPE_CHECKING
 
 import click
 
-from receipts.cli import output
-from receipts.cli.session import Session, one, pass_session
+from receipts.cli.session import Session, one
 from receipts.cli.sides import METRIC
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
     from receipts.questions.bisect.bisect import Bisected
 
-EPILOG = """\b
-Examples:
-  receipts bisect @golden 81aa --plan bisect
-  receipts run --plan bisect/01-torch-2.9.0.json -- python train.py --plan {plan}
-  receipts bisect @golden 81aa --plan bisect        (again, until it is explained)
 
-Each step is a configuration between the two sides, with some axes as the bad side has them; its outcome is the effect
-of its launches, never one number. More: docs/bisect.md.
-Exit codes: 0 explained, 1 nothing to explain, 2 wrong call or input, 3 run the plan."""
-
-
-@click.command("bisect", epilog=EPILOG)
+@verb("bisect")
 @click.argument("good", metavar="GOOD")
 @click.argument("bad", metavar="BAD")
 @METRIC
 @click.option("--plan", "folder", metavar="DIR", help="Write the plan of the next step here, for receipts run.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@pass_session
-def command(session: Session, good: str, bad: str, metric: str, folder: str | None, as_json: bool) -> int:
+def command(session: Session, good: str, bad: str, metric: str, folder: str | None) -> Answer:
     """Find the smallest set of axes that explains why BAD differs from GOOD, or say what to launch next.
 
     GOOD and BAD are files, ids or unique id prefixes, labels, label=GLOB, or @pins; a label may name launches of one
     configuration.
+
+    Examples:
+      receipts bisect @golden 81aa --plan bisect
+      receipts run --plan bisect/01-torch-2.9.0.json -- python train.py --plan {plan}
+      receipts bisect @golden 81aa --plan bisect        (again, until it is explained)
+
+    Each step is a configuration between the two sides, with some axes as the bad side has them; its outcome is the
+    effect of its launches, never one number. More: docs/bisect.md. Exit codes: 0 explained, 1 nothing to explain, 2
+    wrong call or input, 3 run the plan.
     """
     from receipts.publish.bisect import page
     from receipts.questions.bisect.bisect import bisect
 
-    with session.open_store() as store:
-        seen = bisect(store, one(store, good), one(store, bad), session.rulebook, metric)
+    store = session.store
+    seen = bisect(store, one(store, good), one(store, bad), session.rulebook, metric)
     written = _write(Path(folder), seen) if folder is not None else None
     data = {
         "axes": seen.axes,
@@ -56,10 +53,8 @@ def command(session: Session, good: str, bad: str, metric: str, folder: str | No
         "launches": seen.launches,
         "plan": written,
     }
-    output.answer(as_json, data, lambda: page(seen))
-    if written is not None:
-        output.note(f"plan: {written}")
-    return seen.exit_code
+    notes = (f"plan: {written}",) if written is not None else ()
+    return Answer(data, lambda: page(seen), seen.exit_code, notes)
 
 
 def _write(folder: Path, seen: Bisected) -> str | None:

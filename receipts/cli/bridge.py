@@ -11,27 +11,15 @@ from receipts.base import files
 from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.neighbours import NOT_INDEXED
-from receipts.cli.session import Session, one, pass_session
+from receipts.cli.session import Session, one
 from receipts.cli.sides import METRIC
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
     from receipts.questions.bridge.bridge import Bridge
 
-EPILOG = """\b
-Examples:
-  receipts bridge 3f9c 81aa
-  receipts bridge @golden candidate.json --metric step_seconds
-  receipts bridge 3f9c 81aa --plan missing
-  receipts bridge 3f9c 81aa --svg bridge.svg
-  receipts bridge 3f9c 81aa --dot | dot -Tsvg > paths.svg
 
-Each hop changes one axis and is judged with replicates and witnesses, as receipts compare does; the gain of a hop is
-the gain of its axis. More: docs/bridge.md. Exit codes: 0 there is a bridge of accepted hops, 1 there is none and no
-further run can make one (every way has a rejected hop), 2 wrong call or input, 3 there is none yet (hops are missing or
-undecided)."""
-
-
-@click.command("bridge", epilog=EPILOG)
+@verb("bridge")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @METRIC
@@ -45,44 +33,42 @@ undecided)."""
 )
 @click.option("--svg", "svg", metavar="FILE", help="Also write the bridge as a waterfall picture.")
 @click.option("--dot", "as_dot", is_flag=True, help="Print the configurations and hops for Graphviz.")
-@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
-@pass_session
 def command(
-    session: Session,
-    a: str,
-    b: str,
-    metric: str,
-    folder: str | None,
-    most: int,
-    svg: str | None,
-    as_dot: bool,
-    as_json: bool,
-) -> int:
+    session: Session, a: str, b: str, metric: str, folder: str | None, most: int, svg: str | None, as_dot: bool
+) -> Answer:
     """Show the shortest chain of accepted receipts from A to B, each one axis from the next.
 
     A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; a label may name launches of one
     configuration. If the store has no chain, prints the fewest configurations that would complete one.
+
+    Examples:
+      receipts bridge 3f9c 81aa
+      receipts bridge @golden candidate.json --metric step_seconds
+      receipts bridge 3f9c 81aa --plan missing
+      receipts bridge 3f9c 81aa --svg bridge.svg
+      receipts bridge 3f9c 81aa --dot | dot -Tsvg > paths.svg
+
+    Each hop changes one axis and is judged with replicates and witnesses, as receipts compare does; the gain of a hop
+    is the gain of its axis. More: docs/bridge.md. Exit codes: 0 there is a bridge of accepted hops, 1 there is none and
+    no further run can make one (every way has a rejected hop), 2 wrong call or input, 3 there is none yet (hops are
+    missing or undecided).
     """
     from receipts.publish.bridge import page, picture
     from receipts.questions.bridge.bridge import bridge
     from receipts.questions.bridge.data import as_data, dot
 
-    if as_dot and as_json:
+    if as_dot and session.as_json:
         raise UsageError("--dot and --json are two forms of one answer; ask for one of them")
-    with session.open_store() as store, output.Progress() as shown:
-        left, right = one(store, a), one(store, b)
-        bridged = bridge(store, left, right, session.rulebook, metric=metric, most=most, progress=shown.at)
+    sides = one(session.store, a), one(session.store, b)
+    bridged = bridge(session.store, *sides, session.rulebook, metric=metric, most=most, progress=session.progress.at)
     written = _write(Path(folder), bridged) if folder is not None else []
     if svg is not None:
         output.picture(svg, picture(bridged), "there is no bridge with a number on every hop")
     plans = {"plans": written} if folder is not None else {}
     if as_dot:
-        output.line(dot(bridged).rstrip("\n"))
-        return bridged.exit_code
-    output.answer(as_json, lambda: as_data(bridged) | plans, lambda: page(bridged, plans.get("plans")))
-    if not (bridged.indexed or as_json):
-        output.note(NOT_INDEXED)
-    return bridged.exit_code
+        return Answer(None, dot(bridged).rstrip("\n"), bridged.exit_code)
+    notes = () if bridged.indexed else (NOT_INDEXED,)
+    return Answer(lambda: as_data(bridged) | plans, lambda: page(bridged, plans.get("plans")), bridged.exit_code, notes)
 
 
 def _write(folder: Path, bridge: Bridge) -> list[str]:

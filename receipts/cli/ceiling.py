@@ -6,30 +6,27 @@ import click
 
 from receipts.base.errors import NotFound
 from receipts.base.moments import moment
-from receipts.cli import output
-from receipts.cli.session import Session, pass_session
-
-EPILOG = """\b
-Examples:
-  receipts ceiling --lane tpu-torch-xla
-  receipts ceiling --lane nvidia-megatron --since 2026-03-01
-  receipts ceiling --lane nvidia-megatron --json
-
-validated: three launches on two days or two hosts; repeated: two launches; peak: one.
-Exit codes: 0 a shape was sustained repeatedly, 2 no such lane, 3 none was."""
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, verb
 
 
-@click.command("ceiling", epilog=EPILOG)
+@verb("ceiling")
 @click.option("--lane", "-l", required=True, metavar="LANE", help="The lane's name.")
 @click.option("--since", metavar="DATE", help="Only launches that started on this day or later.")
-@click.option("--json", "as_json", is_flag=True, help="Print the frontiers as JSON.")
-@pass_session
-def command(session: Session, lane: str, since: str | None, as_json: bool) -> int:
+def command(session: Session, lane: str, since: str | None) -> Answer:
     """Show the largest shapes that a lane sustained, the nearest that ran out of memory, and the gap between.
 
     A shape is sequence length, micro batch and depth. Each model (by its axes, not its name), accelerator, layout and
     number of chips has its own shapes; recompute and precision are no part of one, and those of the last launch are
     shown. Only measured training launches that were neither superseded nor retracted count.
+
+    Examples:
+      receipts ceiling --lane tpu-torch-xla
+      receipts ceiling --lane nvidia-megatron --since 2026-03-01
+      receipts ceiling --lane nvidia-megatron --json
+
+    validated: three launches on two days or two hosts; repeated: two launches; peak: one.
+    Exit codes: 0 a shape was sustained repeatedly, 2 no such lane, 3 none was.
     """
     from receipts.base.errors import near
     from receipts.publish.page import Page
@@ -37,16 +34,14 @@ def command(session: Session, lane: str, since: str | None, as_json: bool) -> in
     from receipts.questions.ceiling import as_data
 
     begin = moment("--since", since) if since is not None else None
-    with session.open_store() as store:
-        known = ceilings(store, lane, since=begin)
+    known = ceilings(session.store, lane, since=begin)
     groups, shapeless = known.reached
     lanes = session.rulebook.lanes.names()
     if not groups and not shapeless and lane not in lanes:
         hint = near(lane, lanes)
         raise NotFound(f"no launch of a lane {lane!r}, and no such lane is declared; see: receipts lanes{hint}")
-    output.answer(
-        as_json,
+    return Answer(
         lambda: as_data(lane, known.reached, known.described, known.pressures),
         lambda: Page(f"Ceilings of {lane}", sections=(section("ceilings", known),)),
+        0 if any(item.grade != "peak" for group in groups for item in group.ceilings) else 3,
     )
-    return 0 if any(item.grade != "peak" for group in groups for item in group.ceilings) else 3

@@ -7,52 +7,46 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, fetch, is_file, pass_session, worst
+from receipts.cli.session import Session, fetch, is_file, worst
 from receipts.cli.sides import GRADE
+from receipts.cli.verb import each, verb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from receipts.axes.lane import Grade
     from receipts.judging.facts import Facts
+    from receipts.judging.verdict import ReceiptVerdict
+    from receipts.publish.page import Page
     from receipts.receipt import Parsed
 
-EPILOG = """\b
-Examples:
-  receipts check run.json
-  receipts check *.json --json
-  receipts check run.json --missing
-  receipts check run.json --witness profile.json
-  receipts check 3f9c
 
-Findings: E makes a receipt invalid, I leaves a question open, W is a warning; receipts rules CODE explains one.
-Exit codes: 0 valid, 1 invalid, 2 not a receipt, 3 open (path, steps or a needed fact not evidenced)."""
-
-
-@click.command("check", epilog=EPILOG)
+@verb("check")
 @click.argument("receipts", nargs=-1, required=True, metavar="FILE|ID…")
 @click.option(
     "--witness", multiple=True, metavar="FILE|ID", help="A launch that witnesses one of these (run.witness_for)."
 )
 @GRADE
-@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print one line for each receipt.")
 @click.option("--missing", is_flag=True, help="List what is missing, by weight, with what to do about it.")
-@pass_session
 def command(
-    session: Session,
-    receipts: tuple[str, ...],
-    witness: tuple[str, ...],
-    grade: Grade,
-    as_json: bool,
-    quiet: bool,
-    missing: bool,
+    session: Session, receipts: tuple[str, ...], witness: tuple[str, ...], grade: Grade, quiet: bool, missing: bool
 ) -> int:
     """Check receipts against the rules of their lanes, and store nothing.
 
     Prints all errors of all documents. A profiled launch among them is the witness of the launch that it names. With
     --store, or if a receipt is given by its id, the store is also searched for witnesses, successors and earlier
     failures.
+
+    Examples:
+      receipts check run.json
+      receipts check *.json --json
+      receipts check run.json --missing
+      receipts check run.json --witness profile.json
+      receipts check 3f9c
+
+    Findings: E makes a receipt invalid, I leaves a question open, W is a warning; receipts rules CODE explains one.
+    Exit codes: 0 valid, 1 invalid, 2 not a receipt, 3 open (path, steps or a needed fact not evidenced).
     """
     from dataclasses import replace
 
@@ -60,6 +54,8 @@ def command(
     from receipts.base.errors import InputError, NotFound, near
     from receipts.judging.judge import judge_receipt
     from receipts.judging.verdict_json import to_json
+    from receipts.publish.check import line, page
+    from receipts.publish.page import text
 
     given: list[Parsed] = []
     refused = 0
@@ -73,30 +69,23 @@ def command(
     if not refused:
         refuse_strangers(witnesses, given)
     stored = session.asks_store or not all(map(is_file, (*receipts, *witness)))
-    verdicts = [
-        judge_receipt(
-            item,
-            session.rulebook.lanes.of(item.receipt.run.lane),
-            session.rulebook.rules,
-            replace(facts, grade=grade),
-            prove=as_json,
-        )
-        for item, facts in zip(given, _facts(session, given, witnesses, stored=stored), strict=True)
-    ]
-    if as_json:
-        output.as_json([to_json(item) for item in verdicts])
-    else:
-        from receipts.publish.check import line, page
-        from receipts.publish.page import text
+    lanes, rules = session.rulebook.lanes, session.rulebook.rules
+    known = zip(given, _facts(session, given, witnesses, stored=stored), strict=True)
+    judged = (
+        (item, judge_receipt(item, lanes.of(item.receipt.run.lane), rules, facts, prove=session.as_json))
+        for item, facts in ((item, replace(facts, grade=grade)) for item, facts in known)
+    )
 
-        for item, verdict in zip(given, verdicts, strict=True):
-            if quiet:
-                output.line(output.clean(text(line(verdict))))
-            else:
-                lane, names = item.receipt.run.lane, session.rulebook.lanes.names()
-                undeclared = (lane, near(lane, names)) if lane not in names else None
-                output.show(page(verdict, item.source, missing=missing, undeclared=undeclared))
-    return 2 if refused else worst(item.status for item in verdicts)
+    def shown(judged: tuple[Parsed, ReceiptVerdict]) -> Page | str:
+        item, verdict = judged
+        if quiet:
+            return text(line(verdict))
+        lane = item.receipt.run.lane
+        undeclared = (lane, near(lane, lanes.names())) if lane not in lanes.names() else None
+        return page(verdict, item.source, missing=missing, undeclared=undeclared)
+
+    verdicts = each(session, judged, lambda pair: to_json(pair[1]), shown)
+    return 2 if refused else worst(verdict.status for _, verdict in verdicts)
 
 
 def _facts(session: Session, given: Sequence[Parsed], witnesses: Sequence[Parsed], *, stored: bool) -> list[Facts]:
@@ -110,8 +99,7 @@ def _facts(session: Session, given: Sequence[Parsed], witnesses: Sequence[Parsed
     among = replace(Facts.among(every), now=datetime.now(UTC))
     if not stored or not given:
         return [among] * len(given)
-    with session.open_store() as store:
-        known = [store.query.facts(item) for item in given]
+    known = [session.store.query.facts(item) for item in given]
     return [
         replace(
             item,

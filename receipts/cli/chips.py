@@ -7,27 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, fetch, is_file, pass_session
+from receipts.cli.session import Session, fetch, is_file
+from receipts.cli.verb import verb
 
 if TYPE_CHECKING:
     from receipts.metrics.chips import Metric
     from receipts.receipt import Parsed
 
-EPILOG = """\b
-Examples:
-  receipts chips 3f9c
-  receipts chips run.json --phase post_compile --metric pool
-  receipts chips 3f9c --metric headroom --svg headroom.svg
-  receipts chips before.json after.json
-  receipts chips 3f9c 81aa --json
 
-Each cell is a physical chip: v6e and v5p slices by coordinates, other machines one row per host. Amounts are GiB (bytes
-in --json). Live peak, pool peak and memory in use are never mixed, and one figure for several chips counts for none of
-them. With B, cells show B less A, and the last line states whether pressure fell or moved. Exit codes: 0 drawn, 2 wrong
-call or input, 3 no figure of a single chip is stated."""
-
-
-@click.command("chips", epilog=EPILOG)
+@verb("chips")
 @click.argument("a", metavar="ID|FILE")
 @click.argument("b", metavar="[B]", required=False)
 @click.option(
@@ -43,12 +31,21 @@ call or input, 3 no figure of a single chip is stated."""
     "peak, pool peak and in use.",
 )
 @click.option("--svg", "svg", metavar="FILE", help="Also write the picture to this file.")
-@click.option("--json", "as_json", is_flag=True, help="Print every phase and chip as JSON, in bytes.")
-@pass_session
-def command(
-    session: Session, a: str, b: str | None, phase: str | None, metric: Metric | None, svg: str | None, as_json: bool
-) -> int:
-    """Draw memory by physical chip: which uses most, which peaks earlier, what is left; or what B changed against A."""
+def command(session: Session, a: str, b: str | None, phase: str | None, metric: Metric | None, svg: str | None) -> int:
+    """Draw memory by physical chip: which uses most, which peaks earlier, what is left; or what B changed against A.
+
+    Examples:
+      receipts chips 3f9c
+      receipts chips run.json --phase post_compile --metric pool
+      receipts chips 3f9c --metric headroom --svg headroom.svg
+      receipts chips before.json after.json
+      receipts chips 3f9c 81aa --json
+
+    Each cell is a physical chip: v6e and v5p slices by coordinates, other machines one row per host. Amounts are GiB
+    (bytes in --json). Live peak, pool peak and memory in use are never mixed, and one figure for several chips counts
+    for none of them. With B, cells show B less A, and the last line states whether pressure fell or moved. Exit codes:
+    0 drawn, 2 wrong call or input, 3 no figure of a single chip is stated.
+    """
     from receipts.base.errors import UsageError
     from receipts.publish.chip_map import changed, one
 
@@ -64,7 +61,7 @@ def command(
     for item in maps:
         if svg is not None and item.heat is not None:
             output.picture(svg, item.page.sections[0].figures[0].draw("chips"))
-        output.answer(as_json, item.data, item.page)
+        output.answer(session.as_json, item.data, item.page)
     return 0 if all(item.known for item in maps) else 3
 
 
@@ -72,5 +69,4 @@ def _spread(session: Session, parsed: Parsed) -> float | None:
     """How far one chip's live peak lies apart in equal launches of the store."""
     from receipts.questions.noise import noise_floor
 
-    with session.open_store() as store:
-        return noise_floor(store, parsed, session.rulebook.lanes.of(parsed.receipt.run.lane)).chip_spread
+    return noise_floor(session.store, parsed, session.rulebook.lanes.of(parsed.receipt.run.lane)).chip_spread

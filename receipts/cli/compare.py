@@ -8,29 +8,13 @@ import click
 
 from receipts.base.errors import UsageError
 from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
 from receipts.cli.sides import ComparisonOptions, gather, of_two_sides
+from receipts.cli.verb import verb
 
 if TYPE_CHECKING:
     from receipts.api.comparison import Comparison
     from receipts.cli.requirement import Required
-
-EPILOG = """\b
-Examples:
-  receipts compare before.json after.json
-  receipts compare 3f9c 81aa --metric step_seconds
-  receipts compare 'label=base*' 'label=cand*'
-  receipts compare @golden 81aa --waive flags.NCCL_ALGO="pinned by the site"
-  receipts compare 3f9c 81aa --study fixed-accumulation --format markdown
-  receipts compare a.json b.json --witness a-profile.json --witness b-profile.json
-  receipts compare @golden 'label=nightly*' --require not-slower
-  receipts compare --cold 3f9c --warm 81aa
-  receipts compare @golden pr-1.json pr-2.json pr-3.json --require not-slower=1% --junit gate.xml
-
-The first line is the answer; the last one holds the three answers behind it: is it one experiment? did it run on the
-intended path? what is the effect? Option -v opens what is folded.
-Findings: E rejects, I leaves a question open, W is a warning; receipts rules CODE explains one.
-Exit codes: 0 accepted, 1 rejected, 2 wrong call or input, 3 inconclusive."""
 
 
 def _requirement(_context: click.Context, _option: click.Parameter, text: str | None) -> Required | None:
@@ -42,7 +26,7 @@ def _requirement(_context: click.Context, _option: click.Parameter, text: str | 
     return wanted
 
 
-@click.command("compare", epilog=EPILOG)
+@verb("compare")
 @of_two_sides
 @click.option(
     "--require",
@@ -55,9 +39,7 @@ def _requirement(_context: click.Context, _option: click.Parameter, text: str | 
 @click.option(
     "--format", "form", type=click.Choice(["text", "line", "markdown", "json"]), default="text", show_default=True
 )
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--verbose", "-v", "opened", is_flag=True, help="Show all: settings that are held, warnings, memory.")
-@pass_session
 def command(
     session: Session,
     asked: ComparisonOptions,
@@ -65,15 +47,30 @@ def command(
     junit: str | None,
     record: bool,
     form: str,
-    as_json: bool,
     opened: bool,
 ) -> int:
     """Compare B against A: two receipts, or two groups of launches.
 
     A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of a side.
     Two files need no store; with a store, replicates and witnesses are added from it.
+
+    Examples:
+      receipts compare before.json after.json
+      receipts compare 3f9c 81aa --metric step_seconds
+      receipts compare 'label=base*' 'label=cand*'
+      receipts compare @golden 81aa --waive flags.NCCL_ALGO="pinned by the site"
+      receipts compare 3f9c 81aa --study fixed-accumulation --format markdown
+      receipts compare a.json b.json --witness a-profile.json --witness b-profile.json
+      receipts compare @golden 'label=nightly*' --require not-slower
+      receipts compare --cold 3f9c --warm 81aa
+      receipts compare @golden pr-1.json pr-2.json pr-3.json --require not-slower=1% --junit gate.xml
+
+    The first line is the answer; the last one holds the three answers behind it: is it one experiment? did it run on
+    the intended path? what is the effect? Option -v opens what is folded. Findings: E rejects, I leaves a question
+    open, W is a warning; receipts rules CODE explains one. Exit codes: 0 accepted, 1 rejected, 2 wrong call or input, 3
+    inconclusive.
     """
-    form = "json" if as_json else form
+    form = "json" if session.as_json else form
     if junit is not None and require is None:
         raise UsageError("--junit reports a gate; add --require")
     stored = record or not asked.all_files
@@ -84,8 +81,7 @@ def command(
     compared = gather(session, asked, stored=stored)
     verdict = compared.verdict
     if record:
-        with session.open_store() as store:
-            store.record(compared.proved)
+        session.store.record(compared.proved)
     print_comparison(compared, form, opened=opened)
     if form == "text":
         _note_payback(compared, session, verdict.metric)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import click
 
-from receipts.cli import output
-
-EPILOG = """\b
-Examples:
-  receipts completion bash >> ~/.bashrc
-  receipts completion fish > ~/.config/fish/completions/receipts.fish"""
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, verb
 
 
-@click.command("completion", epilog=EPILOG)
+@verb("completion", json=False)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def command(shell: str) -> int:
-    """Print shell completion for bash, zsh or fish."""
+def command(session: Session, shell: str) -> Answer:
+    """Print shell completion for bash, zsh or fish.
+
+    Examples:
+      receipts completion bash >> ~/.bashrc
+      receipts completion fish > ~/.config/fish/completions/receipts.fish
+    """
     from click.shell_completion import get_completion_class
 
     from receipts.cli.group import group
@@ -23,5 +24,4 @@ def command(shell: str) -> int:
     completion_class = get_completion_class(shell)
     if completion_class is None:
         raise click.UsageError(f"there is no completion for {shell}")
-    output.line(completion_class(group, {}, "receipts", "_RECEIPTS_COMPLETE").source())
-    return 0
+    return Answer(None, completion_class(group, {}, "receipts", "_RECEIPTS_COMPLETE").source())

@@ -7,37 +7,35 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.base.units import counted
-from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, group, verb
 from receipts.publish.page import Facts, Mark, Page
 
 if TYPE_CHECKING:
     from receipts.store.integrity.reindex import Reindexed
 
-EPILOG = """\b
-Examples:
-  receipts db check
-  receipts db reindex
-  receipts --store lab.sqlite db upgrade
-  receipts db roles | psql postgresql://owner@db/receipts"""
 
-
-@click.group("db", epilog=EPILOG)
+@group("db")
 def command() -> None:
-    """Upgrade or check the store's schema, rebuild its indexes, or print its roles."""
+    """Upgrade or check the store's schema, rebuild its indexes, or print its roles.
+
+    Examples:
+      receipts db check
+      receipts db reindex
+      receipts --store lab.sqlite db upgrade
+      receipts db roles | psql postgresql://owner@db/receipts
+    """
 
 
-@command.command(
-    "upgrade",
-    short_help="Bring the store to this version's schema and index.",
-    epilog="\b\nExamples:\n  receipts db upgrade\n  receipts --store lab.sqlite db upgrade",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
-@pass_session
-def upgrade(session: Session, as_json: bool) -> int:
+@verb("upgrade", of=command)
+def upgrade(session: Session) -> Answer:
     """Bring the store to this version's schema, completely or not at all, and index what is not yet indexed.
 
     You can stop indexing at any time: receipts db reindex continues it.
+
+    Examples:
+      receipts db upgrade
+      receipts --store lab.sqlite db upgrade
     """
     from receipts.store import schema
     from receipts.store.address import address
@@ -45,48 +43,39 @@ def upgrade(session: Session, as_json: bool) -> int:
 
     place = address(session.store_url)
     done = schema.upgrade(place)
-    if not as_json:
-        if done.found == done.wanted:
-            output.line(f"{done.store}: at schema {done.wanted} already")
-        else:
-            output.line(f"{done.store}: made at schema {done.wanted}")
-            if place.file is None:
-                output.note("where roles are in use, grant them the new tables: receipts db roles | psql URL")
+    known = done.found == done.wanted
     left = coverage(place, session.rulebook.lanes)
     reindexed = _reindex(session, everything=False) if left.missing or left.outdated else None
-    if as_json:
-        output.as_json({**done._asdict(), "reindexed": reindexed._asdict() if reindexed else None})
-    elif reindexed is not None:
-        output.show(_page(reindexed))
-    return 0
+    answer = f"{'at' if known else 'made at'} schema {done.wanted}{' already' * known}: {done.store}"
+    shown = [Page("Schema", (answer,)), *([_page(reindexed)] if reindexed else [])]
+    grant = "where roles are in use, grant them the new tables: receipts db roles | psql URL"
+    data = {**done._asdict(), "reindexed": reindexed._asdict() if reindexed else None}
+    return Answer(data, shown, notes=(grant,) if place.file is None and not known else ())
 
 
-@command.command(
-    "reindex",
-    short_help="Rebuild the indexes from the documents.",
-    epilog="\b\nExamples:\n  receipts db reindex\n  receipts --store lab.sqlite db reindex --all",
-)
+@verb("reindex", of=command)
 @click.option(
     "--all", "everything", is_flag=True, help="Empty the indexes first, which repairs what was edited or lost in them."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
-@pass_session
-def reindex(session: Session, everything: bool, as_json: bool) -> int:
+def reindex(session: Session, everything: bool) -> Answer:
     """Rebuild the indexes of axes and signatures from the documents. Others may write meanwhile.
 
     You can stop it at any time; the next call continues. Exit code 1 if a document is damaged.
+
+    Examples:
+      receipts db reindex
+      receipts --store lab.sqlite db reindex --all
     """
     reindexed = _reindex(session, everything=everything)
-    output.answer(as_json, reindexed._asdict(), lambda: _page(reindexed))
-    return 1 if reindexed.damaged else 0
+    return Answer(reindexed._asdict(), lambda: _page(reindexed), 1 if reindexed.damaged else 0)
 
 
 def _reindex(session: Session, *, everything: bool) -> Reindexed:
     from receipts.store.address import address
     from receipts.store.integrity.reindex import reindex
 
-    with output.Progress() as shown:
-        return reindex(address(session.store_url), session.rulebook.lanes, everything=everything, progress=shown.at)
+    place, lanes = address(session.store_url), session.rulebook.lanes
+    return reindex(place, lanes, everything=everything, progress=session.progress.at)
 
 
 def _page(reindexed: Reindexed) -> Page:
@@ -95,19 +84,17 @@ def _page(reindexed: Reindexed) -> Page:
     return Page("Index", (f"{reindexed.store}: {placed}",), lead=damaged)
 
 
-@command.command(
-    "check",
-    short_help="Check schema, triggers and indexes.",
-    epilog="\b\nExamples:\n  receipts db check\n  receipts db check --json",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@pass_session
-def check(session: Session, as_json: bool) -> int:
+@verb("check", of=command)
+def check(session: Session) -> Answer:
     """Check the store: schema, triggers, indexes, and the database engine's own check.
 
     Exit code 1 if something is wrong.
+
+    Examples:
+      receipts db check
+      receipts db check --json
     """
-    from receipts.cli.flush import remind
+    from receipts.cli.flush import waiting
     from receipts.store import schema
     from receipts.store.address import address
     from receipts.store.integrity.reindex import coverage
@@ -121,21 +108,11 @@ def check(session: Session, as_json: bool) -> int:
     data = {**state._asdict(), "index": left._asdict() if left is not None else None}
     about = f"{state.store}: schema {state.found or 'unknown'}, {counted(state.receipts, 'receipt')}"
     whole: Facts = () if state.problems else (("", (Mark("yes", "whole"),)),)
-    output.answer(as_json, data, Page("Schema", (about,), lead=tuple(state.problems), foot=whole))
-    remind(session)
-    return state.exit_code
+    shown = Page("Schema", (about,), lead=tuple(state.problems), foot=whole)
+    return Answer(data, shown, state.exit_code, tuple(waiting(session)))
 
 
-ROLES_EPILOG = """\b
-Examples:
-  receipts db roles | psql postgresql://owner@db/receipts
-  receipts db roles --submitter jobs --reader dashboards
-
-Then: GRANT receipts_decider TO alice; GRANT receipts_submitter TO node. Run it again after db upgrade, which may
-have added tables. The owner of the tables upgrades, reindexes, purges, imports and restores."""
-
-
-@command.command("roles", short_help="Print roles for PostgreSQL as SQL.", epilog=ROLES_EPILOG)
+@verb("roles", of=command)
 @click.option(
     "--submitter", default="receipts_submitter", show_default=True, help="Role that reads and submits receipts."
 )
@@ -144,11 +121,17 @@ have added tables. The owner of the tables upgrades, reindexes, purges, imports 
 )
 @click.option("--reader", default="receipts_reader", show_default=True, help="Role that reads.")
 @click.option("--schema", "place", default="public", show_default=True, help="PostgreSQL schema of the tables.")
-@click.option("--json", "as_json", is_flag=True, help="Print the statements as a JSON list.")
-def roles(submitter: str, decider: str, reader: str, place: str, as_json: bool) -> int:
-    """Print the SQL of least-privilege roles for a store on PostgreSQL. It opens no store."""
+def roles(session: Session, submitter: str, decider: str, reader: str, place: str) -> Answer:
+    """Print the SQL of least-privilege roles for a store on PostgreSQL. It opens no store.
+
+    Examples:
+      receipts db roles | psql postgresql://owner@db/receipts
+      receipts db roles --submitter jobs --reader dashboards
+
+    Then: GRANT receipts_decider TO alice; GRANT receipts_submitter TO node. Run it again after db upgrade, which may
+    have added tables. The owner of the tables upgrades, reindexes, purges, imports and restores.
+    """
     from receipts.store.sql.roles import statements
 
     lines = list(statements(submitter, decider, reader, place))
-    output.answer(as_json, lines, lambda: output.line("\n".join(f"{statement};" for statement in lines)))
-    return 0
+    return Answer(lines, "\n".join(f"{statement};" for statement in lines))

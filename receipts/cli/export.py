@@ -11,34 +11,16 @@ import click
 from receipts.base.errors import UsageError
 from receipts.base.moments import moment
 from receipts.base.units import counted
-from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
     from receipts.workflows.export.export import ExportOptions
 
 FOREIGN = ("mllog", "mlflow", "hud-v3")  # formats of other programs
 
-EPILOG = """\b
-Examples:
-  receipts export lab-export --format parquet
-  receipts export lab.jsonl
-  receipts export h200.csv --where lane=nvidia-megatron --where 'chips>=8' --since 2026-03-01
-  receipts export lab-export --format parquet --force
-  receipts export golden.json --format golden --where lane=nvidia-megatron
-  receipts export mlruns --format mlflow
-  receipts export logs --format mllog --where context=mlperf-training/NVIDIA/h200/llama2_70b_lora
-  receipts export hud.json --format hud-v3
 
-parquet fills a folder, with receipts in lane=…/week=…, the ISO week in UTC in which a run finished
-(else: started). parquet and jsonl lose nothing; receipts import store reads them. csv has the
-columns only, for people. golden is one file with the expected values of every line (receipts history)
-and their tolerances. mllog is a folder of MLPerf logs, mlflow a file store of MLflow, hud-v3 a file of
-records of PyTorch's HUD; these three leave out superseded launches. Details: docs/export.md and docs/scale.md.
-Exit codes: 0 written completely, 2 the place or a condition is wrong, 4 the store failed."""
-
-
-@click.command("export", epilog=EPILOG)
+@verb("export")
 @click.argument("place", type=click.Path(path_type=Path), metavar="DIR|FILE")
 @click.option(
     "--format",
@@ -57,8 +39,6 @@ Exit codes: 0 written completely, 2 the place or a condition is wrong, 4 the sto
 @click.option("--until", metavar="TIME", help="Only runs before then.")
 @click.option("--force", is_flag=True, help="Replace an earlier export.")
 @click.option("--raw", is_flag=True, help="Of csv: leave texts that begin with = + - @ without an apostrophe.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
-@pass_session
 def command(
     session: Session,
     place: Path,
@@ -68,13 +48,29 @@ def command(
     until: str | None,
     force: bool,
     raw: bool,
-    as_json: bool,
-) -> int:
+) -> Answer:
     """Write the store to a folder of Parquet files, or to one file, completely or not at all.
 
     Verdicts, supersessions, pins, claims, decisions, tombstones and seals are written too. A condition that leaves out
     a receipt also leaves out everything about it. Without a condition, kept files of evidence are copied to
     PLACE.evidence, but for csv.
+
+    Examples:
+      receipts export lab-export --format parquet
+      receipts export lab.jsonl
+      receipts export h200.csv --where lane=nvidia-megatron --where 'chips>=8' --since 2026-03-01
+      receipts export lab-export --format parquet --force
+      receipts export golden.json --format golden --where lane=nvidia-megatron
+      receipts export mlruns --format mlflow
+      receipts export logs --format mllog --where context=mlperf-training/NVIDIA/h200/llama2_70b_lora
+      receipts export hud.json --format hud-v3
+
+    parquet fills a folder, with receipts in lane=…/week=…, the ISO week in UTC in which a run finished
+    (else: started). parquet and jsonl lose nothing; receipts import store reads them. csv has the
+    columns only, for people. golden is one file with the expected values of every line (receipts history)
+    and their tolerances. mllog is a folder of MLPerf logs, mlflow a file store of MLflow, hud-v3 a file of
+    records of PyTorch's HUD; these three leave out superseded launches. Details: docs/export.md and docs/scale.md.
+    Exit codes: 0 written completely, 2 the place or a condition is wrong, 4 the store failed.
     """
     from receipts.publish.imported import beside
     from receipts.publish.page import Page
@@ -86,26 +82,26 @@ def command(
         raise UsageError("an export is a folder or a file, there whole or not at all; name one, such as lab.jsonl")
     written = form or _by_name(place)
     if written == "golden" or written in FOREIGN:
-        return _counted(session, place, written, _asked(where, since, until), force=force, as_json=as_json)
+        return _counted(session, place, written, _asked(where, since, until), force=force)
     if raw and written != "csv":
         raise UsageError("--raw is for csv alone: parquet and jsonl keep every text as it is")
     asked = replace(_asked(where, since, until), raw=raw)
-    with session.open_store() as store, output.Progress() as progress:
-        done = export(store, place, written, asked, force=force, progress=progress.at)  # type: ignore[arg-type]  # one of the three
-        if asked.whole and written != "csv":
-            copy_all(kept_files(store.database.address), files_beside(place.absolute()))
+    store, advance = session.store, session.progress.at
+    done = export(store, place, written, asked, force=force, progress=advance)  # type: ignore[arg-type]  # one of the three
+    if asked.whole and written != "csv":
+        copy_all(kept_files(store.database.address), files_beside(place.absolute()))
     data = {"place": done.place, "format": done.format, "rows": done.rows, "bytes": done.bytes}
     about = f"{done.place}: {done.rows['receipts']:,} receipts, {done.bytes:,} bytes"
     others = beside(done.rows)
-    output.answer(as_json, data, Page("Export", (about,), lead=(f"with {others}",) if others else ()))
-    if done.format != "csv" and not as_json:
-        output.note(f"take it into another store: receipts import store {done.place}")
-    if asked.words() and not done.rows["receipts"] and not as_json:
-        output.note("no receipt meets the conditions; try them with: receipts list")
-    return 0
+    notes = []
+    if done.format != "csv":
+        notes.append(f"take it into another store: receipts import store {done.place}")
+    if asked.words() and not done.rows["receipts"]:
+        notes.append("no receipt meets the conditions; try them with: receipts list")
+    return Answer(data, Page("Export", (about,), lead=(f"with {others}",) if others else ()), notes=tuple(notes))
 
 
-def _counted(session: Session, place: Path, form: str, asked: ExportOptions, *, force: bool, as_json: bool) -> int:
+def _counted(session: Session, place: Path, form: str, asked: ExportOptions, *, force: bool) -> Answer:
     """Write expected values of lines, or current launches in the format of another program."""
     from receipts.base.extras import extra
     from receipts.workflows.export.foreign import export_foreign
@@ -114,16 +110,15 @@ def _counted(session: Session, place: Path, form: str, asked: ExportOptions, *, 
     golden = form == "golden"
     if golden:
         extra("ruptures", "history")
-    with session.open_store() as store:
-        if golden:
-            ids = frozenset(row.id for row in store.find(asked.filters)) if asked.filters else None
-            count = export_golden(store, session.rulebook, place, ids, asked.since, force=force)
-        else:
-            count = export_foreign(store, place, form, asked, force=force)  # type: ignore[arg-type]  # one of the three
+    store = session.store
+    if golden:
+        ids = frozenset(row.id for row in store.find(asked.filters)) if asked.filters else None
+        count = export_golden(store, session.rulebook, place, ids, asked.since, force=force)
+    else:
+        count = export_foreign(store, place, form, asked, force=force)  # type: ignore[arg-type]  # one of the three
     data = {"place": str(place), "format": form, "lines" if golden else "launches": count}
     what = counted(count, "line with expected values", "lines with expected values")
-    output.answer(as_json, data, f"{place}: {what if golden else counted(count, 'launch', 'launches')}")
-    return 0
+    return Answer(data, f"{place}: {what if golden else counted(count, 'launch', 'launches')}")
 
 
 def _by_name(place: Path) -> str:

@@ -9,35 +9,19 @@ import click
 from receipts.base import files
 from receipts.base.errors import UsageError
 from receipts.cli import output
-from receipts.cli.session import Session, named_plan, pass_session
+from receipts.cli.session import Session, named_plan
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
-    from receipts.axes.lane import Lane
     from receipts.questions.fit import MemoryEstimate
-    from receipts.questions.fit.calibrate import Calibration
     from receipts.questions.fit.compiled import CompilerAnswer
     from receipts.receipt import Parsed
 
-EPILOG = """\b
-Examples:
-  receipts init tpu-maxtext > plan.json     # fill in model, parallelism and batch
-  receipts fit plan.json
-  receipts fit plan.json --svg plan.svg --json
-  receipts fit before.json after.json       # which bucket grows
-  receipts fit plan.json --against 3f9c     # the same from a launch, beside its measured peak
-  receipts fit 3f9c --calibrate             # by the lane's own measured peaks
-  receipts fit plan.json --aot              # ask the TPU compiler as well
 
-The estimate is for the fullest chip at the fullest moment of a step. Values that the plan does not state are listed
-with the value assumed. The budget is the runtime's limit, not the chip's physical memory. Exit codes: 0 it fits, 1 it
-does not, 2 wrong call or input, 3 too little is stated to decide."""
-
-
-@click.command("fit", epilog=EPILOG)
+@verb("fit")
 @click.argument("plan")
 @click.argument("other", required=False)
 @click.option("--against", metavar="RECEIPT", help="Show which part grows from RECEIPT to PLAN, beside measured peaks.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--svg", type=click.Path(dir_okay=False), help="Write the stacked bar as SVG.")
 @click.option(
     "--calibrate", is_flag=True, help="Scale by the measured peaks of the lane's stored launches, with an interval."
@@ -48,25 +32,37 @@ does not, 2 wrong call or input, 3 too little is stated to decide."""
     type=click.Path(dir_okay=False),
     help="With --aot: if it does not fit, write that failure as a receipt here.",
 )
-@pass_session
 def command(
     session: Session,
     plan: str,
     other: str | None,
     against: str | None,
-    as_json: bool,
     svg: str | None,
     calibrate: bool,
     aot: bool,
     oom: str | None,
-) -> int:
+) -> Answer:
     """Estimate the memory of PLAN on its fullest chip; with OTHER, show which part grows.
 
     PLAN and OTHER are receipts, or plans as ``receipts init`` writes them: files, ids, labels or pins. A label may name
     launches of one configuration.
+
+    Examples:
+      receipts init tpu-maxtext > plan.json     # fill in model, parallelism and batch
+      receipts fit plan.json
+      receipts fit plan.json --svg plan.svg --json
+      receipts fit before.json after.json       # which bucket grows
+      receipts fit plan.json --against 3f9c     # the same from a launch, beside its measured peak
+      receipts fit 3f9c --calibrate             # by the lane's own measured peaks
+      receipts fit plan.json --aot              # ask the TPU compiler as well
+
+    The estimate is for the fullest chip at the fullest moment of a step. Values that the plan does not state are listed
+    with the value assumed. The budget is the runtime's limit, not the chip's physical memory. Exit codes: 0 it fits, 1
+    it does not, 2 wrong call or input, 3 too little is stated to decide.
     """
     from receipts.publish.fit import page
-    from receipts.questions.fit import estimate, with_shrinks
+    from receipts.questions.fit import calibrations, estimate, with_shrinks
+    from receipts.questions.fit.compiled import ask_compiler
     from receipts.questions.fit.data import as_data
 
     if oom is not None and not aot:
@@ -79,22 +75,22 @@ def command(
         raise UsageError("--aot compiles one plan; give one, and compare the two without it")
     lanes = session.rulebook.lanes
     plans = [named_plan(session, word) for word in (plan, other) if word is not None]
-    known = _calibrations(session, plans) if calibrate else {}
+    names = [lanes.of(item.receipt.run.lane).name for item in plans]
+    known = calibrations(session.store, lanes, names) if calibrate else {}
     estimates = [
         with_shrinks(estimate(item, lane := lanes.of(item.receipt.run.lane), known.get(lane.name)), item, lane)
         for item in plans
     ]
-    answer = _compile(plans[0], lanes.of(estimates[0].lane), estimates[0]) if aot else None
+    answer = ask_compiler(plans[0], lanes.of(estimates[0].lane), estimates[0]) if aot else None
     if oom is not None and answer is not None and answer.failure is not None:
         _write_refusal(oom, plans[0], estimates[0], answer)
     if svg is not None:
         _draw(svg, estimates)
-    output.answer(
-        as_json,
+    return Answer(
         lambda: as_data(estimates, answer, calibrated=calibrate),
         lambda: page(estimates, answer, calibrated=calibrate),
+        _code(estimates, answer),
     )
-    return _code(estimates, answer)
 
 
 def _draw(path: str, estimates: list[MemoryEstimate]) -> None:
@@ -104,20 +100,6 @@ def _draw(path: str, estimates: list[MemoryEstimate]) -> None:
     if drawn is None:
         raise UsageError(f"--svg {path}: too little is stated to draw; without --svg the call says what is missing")
     output.picture(path, drawn)
-
-
-def _calibrations(session: Session, plans: list[Parsed]) -> dict[str, Calibration | None]:
-    from receipts.questions.fit import calibrations
-
-    lanes = session.rulebook.lanes
-    with session.open_store() as store:
-        return calibrations(store, lanes, [lanes.of(item.receipt.run.lane).name for item in plans])
-
-
-def _compile(parsed: Parsed, lane: Lane, estimate: MemoryEstimate) -> CompilerAnswer:
-    from receipts.questions.fit.compiled import ask_compiler
-
-    return ask_compiler(parsed, lane, estimate)
 
 
 def _write_refusal(path: str, parsed: Parsed, estimate: MemoryEstimate, answer: CompilerAnswer) -> None:

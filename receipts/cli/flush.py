@@ -11,7 +11,8 @@ import click
 
 from receipts.base.errors import InputError, StoreError, Unreachable, UsageError
 from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
     from receipts.receipt.stream import Item
@@ -53,7 +54,8 @@ def spooling(
         spooling.code = error.exit_code
         _keep(session, spooling, error)
     else:
-        remind(session)
+        for text in waiting(session):
+            output.note(text)
 
 
 def _keep(session: Session, spooled: Spooling, error: Unreachable) -> None:
@@ -92,16 +94,15 @@ def _source(item: Item) -> str:
     return item if isinstance(item, str) else item.source
 
 
-def remind(session: Session) -> None:
-    """Say that documents wait for this store, where some do."""
+def waiting(session: Session) -> list[str]:
+    """That documents wait for this store, where some do."""
     target = session.target
     if target is None:
-        return
+        return []
     from receipts.workflows import spool
 
-    waiting = spool.count(target)
-    if waiting:
-        output.note(f"{waiting:,} kept earlier still wait for this store; store them with: {_flush(session)}")
+    count = spool.count(target)
+    return [f"{count:,} kept earlier still wait for this store; store them with: {_flush(session)}"] if count else []
 
 
 def _flush(session: Session) -> str:
@@ -114,67 +115,55 @@ def _flush(session: Session) -> str:
     return f"receipts --store '{named}' flush"
 
 
-EPILOG = """\b
-Examples:
-  receipts flush
-  receipts --store postgresql+psycopg://me@db/receipts flush
-  receipts flush --again
-
-If a store's server does not answer, receipts submit keeps the documents on this machine: in the user's data folder, or
-in the folder that RECEIPTS_SPOOL names. Flushing twice, or twice at the same time, stores each document once.
-
-Exit codes: 0 all are stored, 2 some were refused and stay here with the reason, 4 the store still does not answer."""
-
-
-@click.command("flush", epilog=EPILOG)
+@verb("flush")
 @click.option("--again", is_flag=True, help="Also retry documents that the store refused before.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result of each document as JSON.")
-@pass_session
-def command(session: Session, again: bool, as_json: bool) -> int:
-    """Store every document that was kept on this machine while the store's server was down."""
+def command(session: Session, again: bool) -> Answer:
+    """Store every document that was kept on this machine while the store's server was down.
+
+    Examples:
+      receipts flush
+      receipts --store postgresql+psycopg://me@db/receipts flush
+      receipts flush --again
+
+    If a store's server does not answer, receipts submit keeps the documents on this machine: in the user's data folder,
+    or in the folder that RECEIPTS_SPOOL names. Flushing twice, or twice at the same time, stores each document once.
+
+    Exit codes: 0 all are stored, 2 some were refused and stay here with the reason, 4 the store still does not answer.
+    """
     from receipts.workflows import spool
 
     target = session.target
     if target is None:
-        return _elsewhere(as_json)
+        return _elsewhere()
     done: list[Flushed] = []
     total = spool.count(target)
-    progress = output.Progress(total, answers=not as_json)
-    if total or again:
-        with session.submitting() as submit:
-            for item in spool.flush(submit, target, again=again):
-                done.append(item)
-                progress.at(len(done))
-                if not as_json:
-                    progress.clear()
-                    _print(item)
-        progress.clear()
-    refused = spool.waiting(target, refused=True)
-    if as_json:
-        output.as_json(
-            {"flushed": [_as_data(item) for item in done], "waiting": spool.count(target), "refused": len(refused)}
-        )
-    elif not done:
-        output.line("nothing is waiting to be stored")
-    if refused:
-        where = spool.place(target) / spool.REFUSED
-        output.note(f"{len(refused)} refused: they are kept in {where}; try them again with: receipts flush --again")
-    torn = spool.damaged(target)
-    for file in torn:
-        output.note(f"{file}: it is damaged; look at it, then remove it")
-    return 2 if torn or any(item.refused for item in done) else 0
+    progress = output.Progress(total, answers=not session.as_json)
+    for item in spool.flush(session.submit, target, again=again) if total or again else ():
+        done.append(item)
+        progress.at(len(done))
+        if not session.as_json:
+            progress.clear()
+            _print(item)
+    progress.clear()
+    refused, torn = spool.waiting(target, refused=True), spool.damaged(target)
+    data = {"flushed": [_as_data(item) for item in done], "waiting": spool.count(target), "refused": len(refused)}
+    where = spool.place(target) / spool.REFUSED
+    again_with = f"{len(refused)} refused: they are kept in {where}; try them again with: receipts flush --again"
+    notes = [again_with] if refused else []
+    notes += [f"{file}: it is damaged; look at it, then remove it" for file in torn]
+    code = 2 if torn or any(item.refused for item in done) else 0
+    return Answer(data, None if done else "nothing is waiting to be stored", code, tuple(notes))
 
 
-def _elsewhere(as_json: bool) -> int:
+def _elsewhere() -> Answer:
     """The store is a file, for which nothing ever waits: say for which others something does."""
     from receipts.workflows import spool
 
-    waiting = spool.others()
-    if waiting:
-        counts = ", ".join(f"{number} for {store}" for store, number in waiting.items())
+    others = spool.others()
+    if others:
+        counts = ", ".join(f"{number} for {store}" for store, number in others.items())
         raise UsageError(f"documents wait for another store ({counts}); name it with --store, with user and password")
-    output.answer(as_json, {"flushed": [], "waiting": 0, "refused": 0}, "nothing is waiting to be stored")
-    return 0
+    return Answer({"flushed": [], "waiting": 0, "refused": 0}, "nothing is waiting to be stored")
 
 
 def _print(item: Flushed) -> None:

@@ -9,27 +9,19 @@ import click
 
 from receipts.base.errors import NotFound, UsageError
 from receipts.cli import output
-from receipts.cli.session import Session, one, pass_session
+from receipts.cli.session import Session, one
 from receipts.cli.sides import METRIC
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
     from receipts.questions.history.line import History
     from receipts.store import Store
     from receipts.store.query.lines import Line
 
-EPILOG = """\b
-Examples:
-  receipts history 3f9c
-  receipts history @golden --metric step_seconds --axis wheels.jaxlib
-  receipts history --lane nvidia-megatron --shape chips=8,sequence_length=4096
-  receipts history 3f9c --svg history.svg
-
-A line is a configuration over time: its launches differ in code, wheels, image and driver alone. More: docs/history.md.
-Exit codes: 0 shown, 2 wrong call or input, 3 fewer than two launches."""
 SHAPES = ("accelerator", "chips", "sequence_length", "micro_batch", "global_batch", "depth", "model", "context")
 
 
-@click.command("history", epilog=EPILOG)
+@verb("history")
 @click.argument("receipt", required=False, metavar="REF")
 @click.option("--lane", metavar="LANE", help="The lines of a lane, instead of one receipt's line.")
 @click.option("--shape", metavar="NAME=VALUE,…", help=f"Of a lane, only lines of this shape: {', '.join(SHAPES)}.")
@@ -37,8 +29,6 @@ SHAPES = ("accelerator", "chips", "sequence_length", "micro_batch", "global_batc
 @click.option("--axis", metavar="LEAF", help="Also show the value of this leaf at each launch, such as wheels.jaxlib.")
 @click.option("--until", metavar="TIME", help="Only launches up to then.")
 @click.option("--svg", metavar="FILE", help="Also write the picture.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@pass_session
 def command(
     session: Session,
     receipt: str | None,
@@ -48,11 +38,19 @@ def command(
     axis: str | None,
     until: str | None,
     svg: str | None,
-    as_json: bool,
-) -> int:
+) -> Answer:
     """Show a line over time: its launches, where the level changed, and which axes moved there.
 
     REF is a file, an id or unique prefix, a label, or a @pin.
+
+    Examples:
+      receipts history 3f9c
+      receipts history @golden --metric step_seconds --axis wheels.jaxlib
+      receipts history --lane nvidia-megatron --shape chips=8,sequence_length=4096
+      receipts history 3f9c --svg history.svg
+
+    A line is a configuration over time: its launches differ in code, wheels, image and driver alone. More:
+    docs/history.md. Exit codes: 0 shown, 2 wrong call or input, 3 fewer than two launches.
     """
     from receipts.base.extras import extra
     from receipts.base.moments import moment
@@ -65,21 +63,22 @@ def command(
         raise UsageError("--shape narrows --lane; name the lane")
     extra("ruptures", "history")
     last = moment("--until", until) if until else None
-    with session.open_store() as store:
-        if lane is not None:
-            chosen = _lines(session, store, lane, shape)
-            if len(chosen) > 1:
-                return _several(session, store, lane, chosen, metric, as_json)
-            receipt = chosen[0].entries[-1].id
-        like = one(store, str(receipt))
-        line = history_of(store, like, session.rulebook.lanes.of(like.receipt.run.lane), metric, last)
-        values = [_value(store, point.id, axis) for point in line.points] if axis else []
+    store = session.store
+    if lane is not None:
+        chosen = _lines(session, store, lane, shape)
+        if len(chosen) > 1:
+            return _several(session, store, lane, chosen, metric)
+        receipt = chosen[0].entries[-1].id
+    like = one(store, str(receipt))
+    line = history_of(store, like, session.rulebook.lanes.of(like.receipt.run.lane), metric, last)
+    values = [_value(store, point.id, axis) for point in line.points] if axis else []
     name = like.receipt.run.label or like.id[:12]
     if svg is not None:
         output.picture(svg, picture(line, name), "fewer than two launches")
     own = {"axis": dict(zip((point.id for point in line.points), values, strict=True))} if axis else {}
-    output.answer(as_json, lambda: as_data(line) | own, lambda: page(line, name, values, axis or ""))
-    return 0 if len(line.points) > 1 else 3
+    return Answer(
+        lambda: as_data(line) | own, lambda: page(line, name, values, axis or ""), 0 if len(line.points) > 1 else 3
+    )
 
 
 def _value(store: Store, name: str, axis: str) -> str:
@@ -106,15 +105,14 @@ def _lines(session: Session, store: Store, lane: str, shape: str | None) -> list
     return sorted(lines, key=lambda line: -len(line.entries))
 
 
-def _several(session: Session, store: Store, lane: str, chosen: list[Line], metric: str, as_json: bool) -> int:
+def _several(session: Session, store: Store, lane: str, chosen: list[Line], metric: str) -> Answer:
     from receipts import metrics
     from receipts.publish.history import lines
     from receipts.questions.history.line import history
 
     rules = session.rulebook.lanes.of(lane)
     shown = [history(item.entries, item.digest, rules, metrics.get(metric), store.parsed) for item in chosen]
-    output.answer(as_json, lambda: [as_data(item) for item in shown], lambda: lines(lane, shown))
-    return 0
+    return Answer(lambda: [as_data(item) for item in shown], lambda: lines(lane, shown))
 
 
 def as_data(line: History) -> dict[str, Any]:

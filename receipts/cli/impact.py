@@ -7,36 +7,34 @@ from typing import TYPE_CHECKING
 
 import click
 
-from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
     from receipts.questions.claims.stored import Impact
 
-EPILOG = """\b
-Examples:
-  receipts impact 3f9c
-  receipts impact @golden --json
-  receipts impact 3f9c --in docs --in README.md
 
-Documents are those that claims name under quoted_in, reports written from this store, and what --in finds. Exit codes:
-0 the receipt is in force, or nothing quotes it; 3 it is superseded or retracted, and what is listed is stale."""
-
-
-@click.command("impact", epilog=EPILOG)
+@verb("impact")
 @click.argument("receipt", metavar="ID")
 @click.option("--in", "places", multiple=True, metavar="PATH", help="Also search this file or folder for its id.")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-@pass_session
-def command(session: Session, receipt: str, places: tuple[str, ...], as_json: bool) -> int:
-    """List the claims and documents that depend on a receipt. They go stale with the receipt."""
+def command(session: Session, receipt: str, places: tuple[str, ...]) -> Answer:
+    """List the claims and documents that depend on a receipt. They go stale with the receipt.
+
+    Examples:
+      receipts impact 3f9c
+      receipts impact @golden --json
+      receipts impact 3f9c --in docs --in README.md
+
+    Documents are those that claims name under quoted_in, reports written from this store, and what --in finds. Exit
+    codes: 0 the receipt is in force, or nothing quotes it; 3 it is superseded or retracted, and what is listed is
+    stale.
+    """
     from receipts.publish.claim import impacted as page
     from receipts.questions.claims.stored import impact
 
-    with session.open_store() as store:
-        impacts = impact(store, store.resolve(receipt), [Path(place) for place in places])
-    output.answer(as_json, lambda: _document(impacts), lambda: page(impacts))
-    return 3 if impacts.stale else 0
+    store = session.store
+    impacts = impact(store, store.resolve(receipt), [Path(place) for place in places])
+    return Answer(lambda: _document(impacts), lambda: page(impacts), 3 if impacts.stale else 0)
 
 
 def _document(impact: Impact) -> dict[str, object]:

@@ -10,36 +10,25 @@ import click
 from receipts.cli.import_published import golden, mlflow, mlperf
 from receipts.cli.import_store import store
 from receipts.cli.importing import Destination, deliver, to_receipts
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, group, verb
 
 if TYPE_CHECKING:
     from receipts.workflows.tables.notebook import ImportedTable
 
-EPILOG = """\b
-Examples:
-  receipts import notebook runs.json --mapping mapping.toml
-  receipts import notebook notes.md --mapping mapping.toml --submit
-  receipts import table performance-summary.md --mapping megatron-bridge -o receipts/
-  receipts import table README.md --mapping mine.toml --submit
 
-Mappings that ship: dgxc-benchmarking, gpu-recipes, llm-foundry, maxtext-tiering, megatron-bridge, torchtitan,
-tpu-recipes. Their format: docs/import-notebook.md. Without -o or --submit nothing is written: the values that can and
-cannot be read are printed.
-Exit codes: 0 every row became a receipt, 2 some row or file did not, 4 the store failed."""
-
-GROUP = """\b
-Examples:
-  receipts import notebook runs.json --mapping mapping.toml
-  receipts import table performance-summary.md --mapping megatron-bridge
-  receipts import mlperf training_results_v5.0 --submit
-  receipts import golden histories/*.jsonl --history --submit
-  receipts import mlflow mlruns --submit
-  receipts import store lab-export"""
-
-
-@click.group("import", epilog=GROUP)
+@group("import")
 def command() -> None:
-    """Import tables that people keep, or another store's export. Importing invents no values."""
+    """Import tables that people keep, or another store's export. Importing invents no values.
+
+    Examples:
+      receipts import notebook runs.json --mapping mapping.toml
+      receipts import table performance-summary.md --mapping megatron-bridge
+      receipts import mlperf training_results_v5.0 --submit
+      receipts import golden histories/*.jsonl --history --submit
+      receipts import mlflow mlruns --submit
+      receipts import store lab-export
+    """
 
 
 command.add_command(store)
@@ -48,19 +37,29 @@ command.add_command(golden)
 command.add_command(mlflow)
 
 
-@command.command("table", short_help="Import a notebook's or a published table.", epilog=EPILOG)
+@verb("table", of=command)
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @click.option(
     "--mapping", required=True, metavar="NAME|FILE", help="A mapping that ships with receipts, or a TOML file."
 )
 @to_receipts
-@pass_session
-def table(session: Session, file: Path, mapping: str, to: Destination) -> int:
+def table(session: Session, file: Path, mapping: str, to: Destination) -> Answer:
     """Read a JSON list, JSON lines, CSV or the tables of a Markdown page by a mapping.
 
     Values that the table does not state stay unstated. Unreadable values are printed, and kept under notes. Figures of
     a page that others published are quoted: they are imported as printed, and those that disagree with the formulas of
     the mapping are printed.
+
+    Examples:
+      receipts import notebook runs.json --mapping mapping.toml
+      receipts import notebook notes.md --mapping mapping.toml --submit
+      receipts import table performance-summary.md --mapping megatron-bridge -o receipts/
+      receipts import table README.md --mapping mine.toml --submit
+
+    Mappings that ship: dgxc-benchmarking, gpu-recipes, llm-foundry, maxtext-tiering, megatron-bridge, torchtitan,
+    tpu-recipes. Their format: docs/import-notebook.md. Without -o or --submit nothing is written: the values that can
+    and cannot be read are printed. Exit codes: 0 every row became a receipt, 2 some row or file did not, 4 the store
+    failed.
     """
     from receipts.publish.imported import table as page
     from receipts.receipt import Document

@@ -11,6 +11,7 @@ import click
 
 from receipts.base import files
 from receipts.cli import output
+from receipts.cli.verb import Answer
 
 if TYPE_CHECKING:
     from receipts.base.errors import Problem
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from receipts.receipt import Document
 
 _OPTIONS = (
-    click.option("--json", "as_json", is_flag=True, help="Print the result of every record as JSON."),
     click.option("--submit", "submitting", is_flag=True, help="Store the receipts."),
     click.option(
         "--out", "-o", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write receipts here."
@@ -28,19 +28,18 @@ _OPTIONS = (
 
 
 class Destination(NamedTuple):
-    """Where a call wants its receipts: in a folder, in the store, as JSON."""
+    """Where a call wants its receipts: in a folder, in the store."""
 
     out: Path | None
     submitting: bool
-    as_json: bool
 
 
-def to_receipts(command: Callable[..., int]) -> Callable[..., int]:
+def to_receipts(command: Callable[..., Answer]) -> Callable[..., Answer]:
     """Give a command the options that say where receipts go; it takes them as one ``to``."""
 
     @wraps(command)
-    def call(*given: Any, out: Path | None, submitting: bool, as_json: bool, **options: Any) -> int:
-        return command(*given, to=Destination(out, submitting, as_json), **options)
+    def call(*given: Any, out: Path | None, submitting: bool, **options: Any) -> Answer:
+        return command(*given, to=Destination(out, submitting), **options)
 
     for option in _OPTIONS:
         call = option(call)
@@ -55,8 +54,8 @@ def deliver(
     data: Callable[[], Any],
     shown: Callable[[str], Shown],
     written: Mapping[str, bytes] | None = None,
-) -> int:
-    """Write receipts as ``written`` names their files, else by their ids, submit them, and print the answer.
+) -> Answer:
+    """Write receipts as ``written`` names their files, else by their ids, submit them, and give the answer.
 
     ``shown`` makes it of the words that say where they went. Records that are ``refused`` are named on standard error;
     the exit code is 2 if there are any, or if the store does not take all that it is given.
@@ -68,10 +67,23 @@ def deliver(
         files.write_folder(to.out, named, over=True)
         where = f", written to {to.out}"
     if to.submitting:
-        stored = session.submit_all(documents)
+        stored = _submit(session, documents)
         where, whole = f"{where}, {stored} in the store", stored == len(documents)
     for name, problems in refused:
         whole = False
         output.note(f"{name}: {'; '.join(map(str, problems))}")
-    output.answer(to.as_json, data, lambda: shown(where))
-    return 0 if whole else 2
+    return Answer(data, lambda: shown(where), 0 if whole else 2)
+
+
+def _submit(session: Session, documents: Sequence[Document]) -> int:
+    """Submit documents, print why any is refused, and seal what is new; gives how many the store holds."""
+    from receipts.workflows.submit import submit
+
+    stored, store = 0, session.opened(create=True)
+    for outcome in submit(documents, store, session.rulebook):
+        stored += outcome.stored
+        if outcome.error is not None:
+            output.note(str(outcome.error))
+    if stored > 1:
+        store.seal()
+    return stored

@@ -13,30 +13,18 @@ import click
 from receipts.base.errors import InputError, UsageError
 from receipts.base.files import refuse_existing, write
 from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
+from receipts.cli.verb import verb
 
 if TYPE_CHECKING:
     from receipts.ingest import Ingested, Options
 
-EPILOG = """\b
-Examples:
-  receipts ingest run.log
-  receipts ingest run.log -o run.json
-  receipts ingest logs/rank_*.log metrics.txt profile.json --lane nvidia-megatron -o run.json
-  receipts ingest run.json trace.json -o whole.json
-  receipts ingest outputs/run-7/ --map steps.toml -o run.json
-  receipts ingest outputs/run-7/ --set hardware.chips=8 --set run.host=bench3 --submit
-  kubectl logs trainer-0 | receipts ingest - -o run.json
-
-Files are recognized by content, not by name. Without -o or --submit, nothing is written.
-How files become a receipt: docs/ingest.md.
-Exit codes: 0 a receipt was made, 2 nothing was readable or the call is wrong, 4 the store failed."""
 
 PATIENCE = 1.0  # seconds before progress is worth a line
 KINDS = ("training", "microbench", "profile", "serving")
 
 
-@click.command("ingest", epilog=EPILOG)
+@verb("ingest")
 @click.argument("files", nargs=-1, required=True, metavar="FILE|FOLDER|-…")
 @click.option("--lane", metavar="LANE", help="The lane of the run; without it, one is proposed.")
 @click.option("--set", "settings", multiple=True, metavar="PATH=VALUE", help="State a leaf; it overrides every file.")
@@ -45,8 +33,6 @@ KINDS = ("training", "microbench", "profile", "serving")
 @click.option("--witness-for", metavar="LAUNCH", help="The measured launch whose path this profiled one shows.")
 @click.option("--output", "-o", "path", metavar="FILE", help="Write the receipt here, - for standard output.")
 @click.option("--submit", "submitting", is_flag=True, help="Store the receipt.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON: the receipt and where it came from.")
-@pass_session
 def command(
     session: Session,
     files: tuple[str, ...],
@@ -57,12 +43,24 @@ def command(
     witness_for: str | None,
     path: str | None,
     submitting: bool,
-    as_json: bool,
 ) -> int:
     """Read the logs, profiles, reports and configurations of ONE run, and make one receipt.
 
     Prints every value with the place it was read from. A value that no file shows stays unstated. If two places
     contradict each other, both are printed, and the value stays unstated unless one is the better source.
+
+    Examples:
+      receipts ingest run.log
+      receipts ingest run.log -o run.json
+      receipts ingest logs/rank_*.log metrics.txt profile.json --lane nvidia-megatron -o run.json
+      receipts ingest run.json trace.json -o whole.json
+      receipts ingest outputs/run-7/ --map steps.toml -o run.json
+      receipts ingest outputs/run-7/ --set hardware.chips=8 --set run.host=bench3 --submit
+      kubectl logs trainer-0 | receipts ingest - -o run.json
+
+    Files are recognized by content, not by name. Without -o or --submit, nothing is written.
+    How files become a receipt: docs/ingest.md.
+    Exit codes: 0 a receipt was made, 2 nothing was readable or the call is wrong, 4 the store failed.
     """
     from receipts.ingest import assemble, gather
     from receipts.ingest.files import given
@@ -84,8 +82,8 @@ def command(
     # The receipt alone goes where its reader waits; what is to be said of it goes beside.
     with contextlib.redirect_stdout(sys.stderr) if path == "-" else contextlib.nullcontext():
         parts = evidence, ingested, passed_by
-        output.answer(as_json, lambda: as_data(*parts), lambda: page(*parts))
-        code = _end(session, ingested, receipt, path, submitting, as_json) if known else _unknown()
+        output.answer(session.as_json, lambda: as_data(*parts), lambda: page(*parts))
+        code = _end(session, ingested, receipt, path, submitting) if known else _unknown()
     if path == "-" and receipt is not None:
         sys.stdout.write(receipt.decode())
     return code
@@ -116,16 +114,14 @@ def _refuse_early(path: str | None) -> None:
         raise UsageError(f"{path} cannot be written: there is no folder {target.parent}")
 
 
-def _end(
-    session: Session, ingested: Ingested, receipt: bytes | None, path: str | None, submitting: bool, as_json: bool
-) -> int:
+def _end(session: Session, ingested: Ingested, receipt: bytes | None, path: str | None, submitting: bool) -> int:
     """Store it where asked to, and say what comes next; the exit code."""
     if receipt is None:
         output.note(f"receipts: there is no receipt yet\n{InputError('receipt', ingested.problems)}")
         return 2
     if submitting:
         return _submit(session, receipt, path or "ingested")
-    if not as_json:
+    if not session.as_json:
         output.line()
         if path not in (None, "-"):
             output.line(f"wrote {path}; next: receipts check {path}")

@@ -10,19 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from receipts.base import files
-from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
 
-EPILOG = """\b
-Examples:
-  receipts init nvidia-megatron > run.json
-  receipts init cpu-torch -o run.json"""
 
-
-@click.command("init", epilog=EPILOG)
+@verb("init", json=False)
 @click.argument("lane")
 @click.option(
     "--output",
@@ -31,19 +26,20 @@ Examples:
     type=click.Path(dir_okay=False),
     help="Write here; an existing file is not overwritten.",
 )
-@pass_session
-def command(session: Session, lane: str, path: str | None) -> int:
+def command(session: Session, lane: str, path: str | None) -> Answer:
     """Write a receipt template for LANE: required keys are filled, every other axis of the lane is null.
 
     A null means *not stated*. Fill in what is known and leave the rest.
+
+    Examples:
+      receipts init nvidia-megatron > run.json
+      receipts init cpu-torch -o run.json
     """
     text = json.dumps(skeleton(session.rulebook.lanes.get(lane)), indent=2) + "\n"
     if path is None:
-        output.line(text.rstrip())
-        return 0
+        return Answer(None, text.rstrip())
     files.write(path, text)
-    output.note(f"wrote {path}; fill it in, then: receipts check {path}")
-    return 0
+    return Answer(None, notes=(f"wrote {path}; fill it in, then: receipts check {path}",))
 
 
 def skeleton(lane: Lane) -> dict[str, Any]:

@@ -9,89 +9,82 @@ import click
 
 from receipts.base.errors import UsageError
 from receipts.base.moments import moment
-from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, group, verb
 from receipts.publish.page import table_of
 
-EPILOG = """\b
-Examples:
-  receipts key new ana
-  receipts key trust ana ~/.config/receipts/keys/ana.pub --lane nvidia-megatron --until 2027-06-30
-  receipts key list
-  receipts key revoke ana --reason "the laptop was lost"
 
-Keys are Ed25519, also those of ssh-keygen. docs/signatures.md explains what a signature shows."""
-
-
-@click.group("key", epilog=EPILOG)
+@group("key")
 def command() -> None:
-    """Make keys, and say whose signatures the store trusts."""
+    """Make keys, and say whose signatures the store trusts.
+
+    Examples:
+      receipts key new ana
+      receipts key trust ana ~/.config/receipts/keys/ana.pub --lane nvidia-megatron --until 2027-06-30
+      receipts key list
+      receipts key revoke ana --reason "the laptop was lost"
+
+    Keys are Ed25519, also those of ssh-keygen. docs/signatures.md explains what a signature shows.
+    """
 
 
-NEW_EPILOG = """\b
-Examples:
-  receipts key new ana
-  receipts key new ci --out secrets/ci
-
-The private key is written with mode 0600 and without a passphrase, the public key beside it in .pub."""
-
-
-@command.command("new", epilog=NEW_EPILOG)
+@verb("new", of=command)
 @click.argument("name", metavar="NAME")
 @click.option(
     "--out", "-o", type=click.Path(path_type=Path), metavar="FILE", help="Default: ~/.config/receipts/keys/NAME"
 )
-def new(name: str, out: Path | None) -> int:
-    """Make a key pair, and print the fingerprint."""
+def new(session: Session, name: str, out: Path | None) -> Answer:
+    """Make a key pair, and print the fingerprint.
+
+    Examples:
+      receipts key new ana
+      receipts key new ci --out secrets/ci
+
+    The private key is written with mode 0600 and without a passphrase, the public key beside it in .pub.
+    """
     from receipts.signing.private import folder, new_key
 
     target = out or folder() / name
     key = new_key(name, target)
-    output.line(f"{key.public.fingerprint}  {target}")
-    output.note(f"let a store trust it with: receipts key trust {name} {target}.pub")
-    return 0
+    data = {"name": name, "fingerprint": key.public.fingerprint, "file": str(target)}
+    note = f"let a store trust it with: receipts key trust {name} {target}.pub"
+    return Answer(data, f"{key.public.fingerprint}  {target}", notes=(note,))
 
 
-TRUST_EPILOG = """\b
-Examples:
-  receipts key trust ana ana.pub
-  receipts key trust ci ci.pub --lane nvidia-megatron --until 2027-06-30"""
-
-
-@command.command("trust", epilog=TRUST_EPILOG)
+@verb("trust", of=command)
 @click.argument("name", metavar="NAME")
 @click.argument("file", metavar="FILE")
 @click.option("--lane", "lanes", multiple=True, metavar="LANE", help="Only receipts of this lane; may be repeated.")
 @click.option(
     "--until", metavar="DATE", help="The day on which it ends, or a moment with its offset.  [default: never]"
 )
-@pass_session
-def trust(session: Session, name: str, file: str, lanes: tuple[str, ...], until: str | None) -> int:
-    """Let the signatures of a public key count. FILE is in OpenSSH's form or PEM."""
+def trust(session: Session, name: str, file: str, lanes: tuple[str, ...], until: str | None) -> Answer:
+    """Let the signatures of a public key count. FILE is in OpenSSH's form or PEM.
+
+    Examples:
+      receipts key trust ana ana.pub
+      receipts key trust ci ci.pub --lane nvidia-megatron --until 2027-06-30
+    """
     from receipts.signing.public import read_public_file
 
     key = read_public_file(file)
     for lane in lanes:
         session.rulebook.lanes.get(lane)
-    with session.open_store(create=True) as store:
-        store.signing.trust(name, key, lanes, moment("--until", until) if until is not None else None)
-    output.line(f"{name} is trusted: {key.fingerprint}")
-    return 0
+    ends = moment("--until", until) if until is not None else None
+    session.opened(create=True).signing.trust(name, key, lanes, ends)
+    data = {"name": name, "fingerprint": key.fingerprint, "lanes": lanes, "ends": ends}
+    return Answer(data, f"{name} is trusted: {key.fingerprint}")
 
 
-LIST_EPILOG = """\b
-Examples:
-  receipts key list
-  receipts key list --json"""
+@verb("list", of=command)
+def list_(session: Session) -> Answer:
+    """List every key that was ever trusted, with its state.
 
-
-@command.command("list", epilog=LIST_EPILOG)
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-@pass_session
-def list_(session: Session, as_json: bool) -> int:
-    """List every key that was ever trusted, with its state."""
-    with session.open_store() as store:
-        keys = store.signing.every_key()
+    Examples:
+      receipts key list
+      receipts key list --json
+    """
+    keys = session.store.signing.every_key()
     now = datetime.now(UTC)
     rows = []
     for item in keys:
@@ -101,26 +94,22 @@ def list_(session: Session, as_json: bool) -> int:
     empty = "no keys; receipts key trust NAME FILE.pub"
     listed = table_of("", "name | fingerprint | lanes | ends, UTC | state", rows, empty=empty)
     data = [{**item._asdict(), "key": item.key.line, "fingerprint": item.key.fingerprint} for item in keys]
-    output.answer(as_json, data, listed)
-    return 0
+    return Answer(data, listed)
 
 
-REVOKE_EPILOG = """\b
-Examples:
-  receipts key revoke ana --reason "the laptop was lost"
-
-Receipts that it signed before keep their signer, and show that the key was revoked since. The key cannot come back."""
-
-
-@command.command("revoke", epilog=REVOKE_EPILOG)
+@verb("revoke", of=command)
 @click.argument("name", metavar="NAME|FINGERPRINT")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; kept in the store.")
-@pass_session
-def revoke(session: Session, name: str, reason: str) -> int:
-    """Let a key count no more, from now on."""
+def revoke(session: Session, name: str, reason: str) -> Answer:
+    """Let a key count no more, from now on.
+
+    Examples:
+      receipts key revoke ana --reason "the laptop was lost"
+
+    Receipts that it signed before keep their signer, and show that the key was revoked since. The key cannot come back.
+    """
     if not reason.strip():
         raise UsageError('--reason "…": say why the key no longer counts')
-    with session.open_store() as store:
-        key = store.signing.revoke(name, reason)
-    output.line(f"{key.name} is revoked: {key.key.fingerprint}")
-    return 0
+    key = session.store.signing.revoke(name, reason)
+    data = {"name": key.name, "fingerprint": key.key.fingerprint, "reason": reason}
+    return Answer(data, f"{key.name} is revoked: {key.key.fingerprint}")

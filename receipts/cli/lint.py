@@ -4,32 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
     from receipts.publish.lint.check import LintResult
     from receipts.questions.claims.load import ClaimFile
 
-EPILOG = """\b
-Examples:
-  receipts lint README.md docs
-  receipts lint docs --strict
-  receipts lint README.md --format sarif > lint.sarif
-  receipts lint README.md --claims claims.toml --format github
 
-A statement names its receipts in a link: [+13.3 % tok/s](receipt:81aa..3f9c), [289 TFLOP/s](receipt:3f9c),
-[twice as fast](claim:fused-heads). More: docs/lint.md.
-Exit codes: 0 no errors, 1 a linked statement does not hold (with --strict: or one has no link, or more than
---max-warnings have none), 2 wrong call, 3 a linked statement is unproven or stale."""
-
-
-@click.command("lint", epilog=EPILOG)
+@verb("lint")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--strict", is_flag=True, help="A statement without a receipt is an error.")
 @click.option("--max-warnings", type=click.IntRange(min=0), metavar="N", help="More warnings than N are an error.")
@@ -37,8 +25,6 @@ Exit codes: 0 no errors, 1 a linked statement does not hold (with --strict: or o
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "sarif", "github"]), default="text", show_default=True
 )
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@pass_session
 def command(
     session: Session,
     paths: tuple[str, ...],
@@ -46,22 +32,30 @@ def command(
     max_warnings: int | None,
     claim_files: tuple[str, ...],
     form: str,
-    as_json: bool,
-) -> int:
+) -> Answer:
     """Find performance statements in Markdown files, or below folders, and check those that name receipts.
 
     The store is opened only if a statement names a receipt or a claim.
+
+    Examples:
+      receipts lint README.md docs
+      receipts lint docs --strict
+      receipts lint README.md --format sarif > lint.sarif
+      receipts lint README.md --claims claims.toml --format github
+
+    A statement names its receipts in a link: [+13.3 % tok/s](receipt:81aa..3f9c), [289 TFLOP/s](receipt:3f9c),
+    [twice as fast](claim:fused-heads). More: docs/lint.md.
+    Exit codes: 0 no errors, 1 a linked statement does not hold (with --strict: or one has no link, or more than
+    --max-warnings have none), 2 wrong call, 3 a linked statement is unproven or stale.
     """
     from receipts.publish.lint.check import Checker
     from receipts.publish.lint.files import pages
     from receipts.publish.lint.page import page
 
     claims = _claims(claim_files)
-    with ExitStack() as stack:
-        checker = Checker(session.rulebook, lambda: stack.enter_context(session.open_store()), claims)
-        results = [checker.check(item) for one in pages(paths) for item in page(one.open_lines, one.name)]
-    _print(session, results, "json" if as_json else form)
-    return exit_code(results, strict=strict, max_warnings=max_warnings)
+    checker = Checker(session.rulebook, session.opened, claims)
+    results = [checker.check(item) for one in pages(paths) for item in page(one.open_lines, one.name)]
+    return _answer(session, results, form)._replace(code=exit_code(results, strict=strict, max_warnings=max_warnings))
 
 
 def _claims(files: Sequence[str]) -> tuple[ClaimFile, ...]:
@@ -82,16 +76,16 @@ def exit_code(results: Sequence[LintResult], *, strict: bool = False, max_warnin
     return 3 if states["stale"] or states["unproven"] else 0
 
 
-def _print(session: Session, results: list[LintResult], form: str) -> None:
+def _answer(session: Session, results: list[LintResult], form: str) -> Answer:
     from receipts.publish.lint import forms
 
-    counts = dict(sorted(Counter(item.state for item in results).items()))
-    if form == "json":
-        output.as_json(forms.as_json(results, counts))
-    elif form == "sarif":
+    if form == "sarif":
         from receipts import __version__
 
+        session.as_json = True
         titles = {rule.code: rule.name for rule in session.rulebook.rules.rules}
-        output.as_json(forms.sarif(results, titles, __version__))
-    else:
-        output.line("\n".join(forms.github(results) if form == "github" else forms.text(results, output.terminal())))
+        return Answer(forms.sarif(results, titles, __version__))
+    counts = dict(sorted(Counter(item.state for item in results).items()))
+    session.as_json |= form == "json"
+    lines = forms.github(results) if form == "github" else forms.text(results, output.terminal())
+    return Answer(lambda: forms.as_json(results, counts), lambda: "\n".join(lines))

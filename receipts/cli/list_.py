@@ -7,46 +7,39 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Filters, ListPlan, Store
 
 PAGE = 50
-EPILOG = """\b
-Examples:
-  receipts list
-  receipts list status=open --next
-  receipts list lane=nvidia-megatron outcome=oom
-  receipts list 'label=grid*' batch.micro_batch=4
-  receipts list 'chips>=8' 'mfu>0.3' --limit 0
-  receipts list flags.NCCL_ALGO=Ring run.finished=- --json
-
-A value may be a pattern (*, ?); - means not stated."""
 
 
-@click.command("list", epilog=EPILOG)
+@verb("list")
 @click.argument("conditions", nargs=-1, metavar="[NAME=VALUE]…")
 @click.option("--limit", "-n", default=PAGE, show_default=True, help="Print at most this many rows; 0 for all.")
 @click.option("--all", "-a", "superseded", is_flag=True, help="Also show superseded and retracted receipts.")
 @click.option("--order", type=click.Choice(["newest", "oldest", "stored"]), default="newest", show_default=True)
 @click.option("--next", "deciding", is_flag=True, help="Also print what would decide each open receipt.")
 @click.option("--by", "who", is_flag=True, help="Also print who submitted each receipt.")
-@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
-@pass_session
 def command(
-    session: Session,
-    conditions: tuple[str, ...],
-    limit: int,
-    superseded: bool,
-    order: str,
-    deciding: bool,
-    who: bool,
-    as_json: bool,
-) -> int:
-    """List stored receipts, newest first, by conditions on any column or leaf."""
+    session: Session, conditions: tuple[str, ...], limit: int, superseded: bool, order: str, deciding: bool, who: bool
+) -> Answer:
+    """List stored receipts, newest first, by conditions on any column or leaf.
+
+    Examples:
+      receipts list
+      receipts list status=open --next
+      receipts list lane=nvidia-megatron outcome=oom
+      receipts list 'label=grid*' batch.micro_batch=4
+      receipts list 'chips>=8' 'mfu>0.3' --limit 0
+      receipts list flags.NCCL_ALGO=Ring run.finished=- --json
+
+    A value may be a pattern (*, ?); - means not stated.
+    """
     from receipts.base.errors import NoStore
-    from receipts.publish.tables import stored
+    from receipts.publish.tables import listed
     from receipts.store import Filters, condition
 
     wanted = tuple(condition(text) for text in conditions)
@@ -66,31 +59,21 @@ def command(
         output.note("no receipts yet; add one with: receipts submit FILE")
     more = bool(limit) and len(rows) > limit
     rows = rows[:limit] if limit else rows
-    if as_json:
-        asked = [{"next": commands.get(item.id) or None} if deciding else {} for item in rows]
-        output.as_json([item._asdict() | own for item, own in zip(rows, asked, strict=True)])
-    elif rows or conditions:
-        output.show(stored(rows, who=who))
-        if any(commands.values()):
-            # Each on one line, to be copied.
-            texts = (output.clean(f"  {receipt[:12]}  {words}") for receipt, words in commands.items())
-            output.line("\n".join(("", "What would decide each open receipt", *texts)))
-    if more and not as_json:
-        output.note(f"the first {limit}; --limit 0 prints all")
-    return 0
+    data = [item._asdict() | ({"next": commands.get(item.id) or None} if deciding else {}) for item in rows]
+    notes = (f"the first {limit}; --limit 0 prints all",) if more else ()
+    return Answer(data, listed(rows, commands, who=who) if rows or conditions else None, notes=notes)
 
 
 def _rows(session: Session, filters: Filters, limit: int, *, deciding: bool) -> tuple[list[Entry], dict[str, str]]:
     """The rows of a list, and what would decide the open ones; on standard error, what takes time about it."""
-    with session.open_store() as store:
-        plan = store.plan(filters)
-        advance, slow = output.Progress(), plan.slow and filters.conditions
-        if slow:
-            output.note(_scanning(plan))
-        rows = list(store.find(filters, advance.at if slow else None))
-        advance.clear()
-        shown = [item for item in rows[: limit or None] if deciding and item.status == "open"]
-        return rows, {item.id: _deciding(session, store, item.id) for item in shown}
+    store = session.store
+    plan = store.plan(filters)
+    slow = plan.slow and filters.conditions
+    if slow:
+        output.note(_scanning(plan))
+    rows = list(store.find(filters, session.progress.at if slow else None))
+    shown = [item for item in rows[: limit or None] if deciding and item.status == "open"]
+    return rows, {item.id: _deciding(session, store, item.id) for item in shown}
 
 
 def _deciding(session: Session, store: Store, receipt: str) -> str:

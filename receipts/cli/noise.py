@@ -7,29 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
     from receipts.questions.noise import LaneNoise
     from receipts.stats.noise import SelfCheck
 
-EPILOG = """\b
-Examples:
-  receipts noise
-  receipts noise --lane nvidia-megatron --json
 
-σ is the standard deviation of a launch's log step time, pooled over launches of one configuration. δ is the smallest
-effect that matters: people choose it, and noise does not change it. ~ means that too little is stored. Exit codes: 0 a
-floor was measured, 1 the self-check failed, 2 wrong call, 3 nothing measured yet."""
-
-
-@click.command("noise", epilog=EPILOG)
+@verb("noise")
 @click.option("--lane", metavar="LANE", help="One lane only.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@pass_session
-def command(session: Session, lane: str | None, as_json: bool) -> int:
-    """Show how much identical launches vary (the noise floor), and check the statistics on them."""
+def command(session: Session, lane: str | None) -> Answer:
+    """Show how much identical launches vary (the noise floor), and check the statistics on them.
+
+    Examples:
+      receipts noise
+      receipts noise --lane nvidia-megatron --json
+
+    σ is the standard deviation of a launch's log step time, pooled over launches of one configuration. δ is the
+    smallest effect that matters: people choose it, and noise does not change it. ~ means that too little is stored.
+    Exit codes: 0 a floor was measured, 1 the self-check failed, 2 wrong call, 3 nothing measured yet.
+    """
     from receipts.publish.noise import page
     from receipts.questions.noise import survey
     from receipts.stats.noise import together
@@ -37,17 +35,14 @@ def command(session: Session, lane: str | None, as_json: bool) -> int:
     lanes = session.rulebook.lanes
     if lane is not None:
         lanes.get(lane)
-    with session.open_store() as store:
-        floors = survey(store, lanes, lane)
+    floors = survey(session.store, lanes, lane)
     check = together([item.check for item in floors])
-    output.answer(
-        as_json,
+    alarm = check.alarm or any(item.check.alarm for item in floors)
+    return Answer(
         lambda: {"classes": [_data(item) for item in floors], "self_check": _check(check)},
         lambda: page(floors, check),
+        1 if alarm else 0 if any(item.floor.sigma is not None for item in floors) else 3,
     )
-    if check.alarm or any(item.check.alarm for item in floors):
-        return 1
-    return 0 if any(item.floor.sigma is not None for item in floors) else 3
 
 
 def _data(item: LaneNoise) -> dict[str, Any]:

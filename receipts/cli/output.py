@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from receipts.base.errors import InputError, ReceiptsError
@@ -13,7 +13,7 @@ from receipts.publish.page import Page, Table
 from receipts.publish.render.terminal import Terminal
 from receipts.publish.render.terminal import clean as clean
 
-Shown = Page | Table | str | None
+Shown = Page | Table | str | Sequence[Page] | None
 NARROWEST = 40
 SLOW = 50  # documents from which on progress is worth a line
 
@@ -31,19 +31,23 @@ def show(shown: Page | Table, *, opened: bool = False) -> None:
     sys.stdout.write("".join(f"{text}\n" for text in lines))
 
 
-def answer(in_json: bool, data: Any, shown: Shown | Callable[[], Shown]) -> None:
+def answer(in_json: bool, data: Any, shown: Shown | Callable[[], Shown], *, opened: bool = False) -> None:
     """The answer of a command: ``data`` as JSON where that was asked for, else a page, a table or text.
 
-    Either may be a function, of which only the one that is printed is called; it may print by itself and give None.
+    Either may be a function, of which only the one that is printed is called. Text as ``data`` is JSON already.
     """
     given = data if in_json else shown
     given = given() if callable(given) else given
-    if in_json:
+    if isinstance(given, Page | Table):
+        show(given, opened=opened)
+    elif isinstance(given, str):
+        line(given if in_json else "\n".join(map(clean, given.split("\n"))))
+    elif in_json:
         as_json(given)
-    elif isinstance(given, Page | Table):
-        show(given)
-    elif given is not None:
-        line("\n".join(map(clean, given.split("\n"))))
+    else:
+        for number, page in enumerate(given or ()):
+            sys.stdout.write("\n" * (number > 0))
+            show(page, opened=opened)
 
 
 def _width() -> int:

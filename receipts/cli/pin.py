@@ -5,41 +5,37 @@ from __future__ import annotations
 import click
 
 from receipts.base.errors import UsageError
-from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, verb
 from receipts.publish.page import table_of
 
-EPILOG = """\b
-Examples:
-  receipts pin @golden 3f9c --note "grid baseline, no graphs"
-  receipts compare @golden 81aa
-  receipts pin                  (what is pinned)
-  receipts pin @golden          (what it has pointed at)
-  receipts pin @golden --remove"""
 
-
-@click.command("pin", epilog=EPILOG)
+@verb("pin")
 @click.argument("name", required=False, metavar="[@NAME]")
 @click.argument("receipt", required=False, metavar="[ID]")
 @click.option("--note", help="Why it is pinned.")
 @click.option("--remove", is_flag=True, help="Remove the pin; its history stays.")
-@click.option("--json", "as_json", is_flag=True, help="Print pins as JSON.")
-@pass_session
-def command(
-    session: Session, name: str | None, receipt: str | None, note: str | None, remove: bool, as_json: bool
-) -> int:
-    """Pin a name to a receipt, list the pins, or show the history of one."""
+def command(session: Session, name: str | None, receipt: str | None, note: str | None, remove: bool) -> Answer:
+    """Pin a name to a receipt, list the pins, or show the history of one.
+
+    Examples:
+      receipts pin @golden 3f9c --note "grid baseline, no graphs"
+      receipts compare @golden 81aa
+      receipts pin                  (what is pinned)
+      receipts pin @golden          (what it has pointed at)
+      receipts pin @golden --remove
+    """
     if remove and (receipt or not name):
         raise UsageError("--remove takes a name alone: receipts pin @golden --remove")
     bare = (name or "").removeprefix("@")
     if session.team is not None:
         pins = session.team.pins(bare, receipt, note, remove=remove)
     else:
-        with session.open_store() as store:
-            if name and (receipt or remove):
-                pins = [store.pin(bare, store.resolve(receipt) if receipt else None, note)]
-            else:
-                pins = store.pin_history(bare) if name else list(store.pins().values())
+        store = session.store
+        if name and (receipt or remove):
+            pins = [store.pin(bare, store.resolve(receipt) if receipt else None, note)]
+        else:
+            pins = store.pin_history(bare) if name else list(store.pins().values())
     rows = (
         (
             f"@{item.name}",
@@ -52,5 +48,4 @@ def command(
     )
     empty = "nothing is pinned; receipts pin @golden ID"
     listed = table_of("", "pin | receipt | since, UTC | by | note", rows, empty=empty)
-    output.answer(as_json, [item._asdict() for item in pins], listed)
-    return 0
+    return Answer([item._asdict() for item in pins], listed)

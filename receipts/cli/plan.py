@@ -10,27 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.base.errors import UsageError
-from receipts.cli import output
 from receipts.cli.requirement import share
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
 from receipts.cli.sides import METRIC
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
     from receipts.questions.planning.design import Designed
 
-EPILOG = """\b
-Examples:
-  receipts plan claims.toml -o next-week
-  receipts plan --screen arms.toml --budget 2000chip-h -o screen
-  receipts run --plan screen/001-base.json -- python train.py --plan {plan}
-  receipts plan --next screen
 
-Looking early is allowed: the plan fixes the looks, and the interval of each keeps the error rate over all of them.
-More: docs/plan.md. Exit codes: 0 planned, or decided; 1 cannot be decided within the budget; 2 wrong call or input;
-3 more launches are needed."""
-
-
-@click.command("plan", epilog=EPILOG)
+@verb("plan")
 @click.argument("claims", required=False, metavar="[CLAIMS.toml]")
 @click.option("--screen", metavar="ARMS.toml", help="Screen the arms of this file against its base.")
 @click.option("--next", "following", metavar="DIR", help="Read what came in: run these, decided, or cannot be decided.")
@@ -42,8 +31,6 @@ More: docs/plan.md. Exit codes: 0 planned, or decided; 1 cannot be decided withi
 @click.option("--host", "hosts", multiple=True, metavar="NAME", help="A host for the waves, in turn; may be repeated.")
 @METRIC
 @click.option("--out", "-o", "folder", metavar="DIR", help="Write the plans here.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@pass_session
 def command(
     session: Session,
     claims: str | None,
@@ -55,9 +42,19 @@ def command(
     hosts: tuple[str, ...],
     metric: str,
     folder: str | None,
-    as_json: bool,
-) -> int:
-    """Plan which launches decide claims, or screen arms; or read what came in."""
+) -> Answer:
+    """Plan which launches decide claims, or screen arms; or read what came in.
+
+    Examples:
+      receipts plan claims.toml -o next-week
+      receipts plan --screen arms.toml --budget 2000chip-h -o screen
+      receipts run --plan screen/001-base.json -- python train.py --plan {plan}
+      receipts plan --next screen
+
+    Looking early is allowed: the plan fixes the looks, and the interval of each keeps the error rate over all of them.
+    More: docs/plan.md. Exit codes: 0 planned, or decided; 1 cannot be decided within the budget; 2 wrong call or input;
+    3 more launches are needed.
+    """
     from receipts import metrics
     from receipts.base.extras import extra
 
@@ -66,31 +63,30 @@ def command(
     metrics.get(metric)
     extra("scipy", "history")
     if following is not None:
-        return _follow(session, Path(following), as_json)
+        return _follow(session, Path(following))
     from receipts.questions.planning.design import design
     from receipts.questions.planning.screen import read_claims, read_screen
 
-    with session.open_store() as store:
-        if claims is not None:
-            wanted = read_claims(Path(claims), store, session.rulebook)
-            if not wanted.contrasts:
-                output.line("every claim on an effect is decided; nothing is to be run")
-                return 0
-        else:
-            wanted = read_screen(Path(str(screen)), store)
-        designed = design(
-            store,
-            session.rulebook,
-            wanted,
-            metric=metric,
-            budget=_budget(budget),
-            effect=_share("--effect", effect),
-            sigma=_share("--sigma", sigma),
-        )
-    return _print(designed, folder, hosts, as_json)
+    store = session.store
+    if claims is not None:
+        wanted = read_claims(Path(claims), store, session.rulebook)
+        if not wanted.contrasts:
+            return Answer({"runs": []}, "every claim on an effect is decided; nothing is to be run")
+    else:
+        wanted = read_screen(Path(str(screen)), store)
+    designed = design(
+        store,
+        session.rulebook,
+        wanted,
+        metric=metric,
+        budget=_budget(budget),
+        effect=_share("--effect", effect),
+        sigma=_share("--sigma", sigma),
+    )
+    return _planned(designed, folder, hosts)
 
 
-def _print(designed: Designed, folder: str | None, hosts: tuple[str, ...], as_json: bool) -> int:
+def _planned(designed: Designed, folder: str | None, hosts: tuple[str, ...]) -> Answer:
     from receipts.base import files
     from receipts.publish.plan import page
 
@@ -99,30 +95,25 @@ def _print(designed: Designed, folder: str | None, hosts: tuple[str, ...], as_js
         place = Path(folder)
         files.refuse_existing(*(place / name for name in designed.files))
         files.write_folder(place, designed.files)
-    output.answer(
-        as_json,
+    short = f"cannot be decided within the budget: {designed.short}" if designed.short else ""
+    note = short or ("" if folder is not None else "nothing is written; name a folder with -o DIR")
+    return Answer(
         lambda: {**asdict(experiment), "chip_hours": experiment.chip_hours, "short": designed.short},
         lambda: page(experiment, folder or "DIR", hosts),
+        1 if short else 0,
+        (note,) if note else (),
     )
-    if designed.short:
-        output.note(f"cannot be decided within the budget: {designed.short}")
-        return 1
-    if folder is None:
-        output.note("nothing is written; name a folder with -o DIR")
-    return 0
 
 
-def _follow(session: Session, folder: Path, as_json: bool) -> int:
+def _follow(session: Session, folder: Path) -> Answer:
     from receipts.publish.plan import followed
     from receipts.questions.planning.experiment import read_experiment
     from receipts.questions.planning.follow import follow
 
     experiment = read_experiment(folder)
-    with session.open_store() as store:
-        seen = follow(store, session.rulebook, experiment)
+    seen = follow(session.store, session.rulebook, experiment)
     data = {"status": seen.status, "answers": [asdict(item) for item in seen.answers], "next": list(seen.next_runs)}
-    output.answer(as_json, data, lambda: followed(seen, str(folder)))
-    return seen.exit_code
+    return Answer(data, lambda: followed(seen, str(folder)), seen.exit_code)
 
 
 def _budget(text: str | None) -> float | None:

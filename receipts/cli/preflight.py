@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,29 +11,17 @@ import click
 from receipts.base import files
 from receipts.base.errors import UsageError
 from receipts.cli import output
-from receipts.cli.session import Session, from_stdin, is_file, laid_out, pass_session
+from receipts.cli.session import Session, from_stdin, is_file, laid_out
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from receipts.questions.preflight import PreflightAnswer, Rung
-    from receipts.receipt import Parsed
     from receipts.store import Store
 
-EPILOG = """\b
-Examples:
-  receipts preflight plan.json
-  receipts preflight plan.json --next smaller.json
-  receipts preflight 3f9c --json
-  receipts preflight --rank candidates.jsonl
-  receipts preflight --rank candidates.jsonl --out ordered.jsonl
-
-A plan is what `receipts init` writes, filled in; a receipt is a plan, too. Exit codes: 0 known or likely to work, 1
-known or predicted to fail, 2 not a plan, 3 unknown. With --rank: 1 if every candidate is known or predicted to fail."""
 _MOST = 16 * 1024 * 1024  # bytes of candidates
 
 
-@click.command("preflight", epilog=EPILOG)
+@verb("preflight")
 @click.argument("plan", required=False, metavar="PLAN|ID")
 @click.option(
     "--next", "smaller", type=click.Path(dir_okay=False), help="Write the next smaller plan of the lane's ladder here."
@@ -45,17 +32,24 @@ _MOST = 16 * 1024 * 1024  # bytes of candidates
     help="Order the plans of a JSONL file, most likely to work first.",
 )
 @click.option("--out", type=click.Path(dir_okay=False), help="With --rank: write the reordered lines here.")
-@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
-@pass_session
-def command(
-    session: Session, plan: str | None, smaller: str | None, rank: str | None, out: str | None, as_json: bool
-) -> int:
+def command(session: Session, plan: str | None, smaller: str | None, rank: str | None, out: str | None) -> Answer | int:
     """Tell whether a plan is known to work or to fail, and what to try if it fails.
 
     Launches are looked up by their signature: one hash over code, hardware, model, parallelism, batch and features. If
     no launch has the plan's signature, launches that differ only in micro batch, sequence length or optional features
     decide: a smaller one that ran out of memory, or a larger one that worked. If there are none, the estimate of
     receipts fit decides.
+
+    Examples:
+      receipts preflight plan.json
+      receipts preflight plan.json --next smaller.json
+      receipts preflight 3f9c --json
+      receipts preflight --rank candidates.jsonl
+      receipts preflight --rank candidates.jsonl --out ordered.jsonl
+
+    A plan is what `receipts init` writes, filled in; a receipt is a plan, too. Exit codes: 0 known or likely to work, 1
+    known or predicted to fail, 2 not a plan, 3 unknown. With --rank: 1 if every candidate is known or predicted to
+    fail.
     """
     if (plan is None) == (rank is None):
         raise UsageError("name a plan, or candidates with --rank; see: receipts preflight --help")
@@ -64,47 +58,43 @@ def command(
             raise UsageError("--next belongs to one plan, and --rank orders several; ask for one of them")
         if session.team is not None:
             session.team.refuse({"--rank": rank})
-        return _rank(session, rank, out, as_json)
+        return _rank(session, rank, out)
     if out is not None:
         raise UsageError("--out belongs to --rank; the next rung's plan is written by --next FILE")
-    return _one(session, plan or "", smaller, as_json)
+    return _one(session, plan or "", smaller)
 
 
-@contextmanager
-def _known(session: Session, *, needed: bool) -> Iterator[Store | None]:
+def _known(session: Session, *, needed: bool) -> Store | None:
     """The store; None where there is none yet, and the estimate alone can tell something of a file."""
     from receipts.store.address import address
 
     file = address(session.store_url).file
     if file is not None and not file.exists() and not needed and not session.asks_store:
         output.note("there is no store yet: nothing is known of earlier launches, and the estimate alone tells")
-        yield None
-        return
-    with session.open_store() as store:
-        yield store
+        return None
+    return session.store
 
 
-def _one(session: Session, word: str, smaller: str | None, as_json: bool) -> int:
+def _one(session: Session, word: str, smaller: str | None) -> Answer | int:
     from receipts.publish.preflight import page
     from receipts.questions.plan import parse_plan, read_plan
     from receipts.questions.preflight import answered
 
     if session.team is not None:
         session.team.refuse({"--next": smaller})
-        return session.team.preflight(word, as_json=as_json)
-    with _known(session, needed=not is_file(word)) as store:
-        if word == "-":
-            plan = parse_plan(from_stdin())
-        else:
-            plan = read_plan(word, None if is_file(word) else store)
-        known = answered(plan, session.rulebook.lanes.of(plan.receipt.run.lane), store)
-        answer, rung = known.answer, known.rung
-        if answer.by is None and is_file(word):
-            laid_out(session, plan)  # no launch shows that it can be
+        return session.team.preflight(word, as_json=session.as_json)
+    store = _known(session, needed=not is_file(word))
+    if word == "-":
+        plan = parse_plan(from_stdin())
+    else:
+        plan = read_plan(word, None if is_file(word) else store)
+    known = answered(plan, session.rulebook.lanes.of(plan.receipt.run.lane), store)
+    answer, rung = known.answer, known.rung
+    if answer.by is None and is_file(word):
+        laid_out(session, plan)  # no launch shows that it can be
     if smaller is not None:
         _write(smaller, rung, answer)
-    output.answer(as_json, known.as_data, lambda: page(plan, answer, rung, smaller))
-    return answer.code
+    return Answer(known.as_data, lambda: page(plan, answer, rung, smaller), answer.code)
 
 
 def _write(path: str, rung: Rung | None, answer: PreflightAnswer) -> None:
@@ -118,7 +108,7 @@ def _write(path: str, rung: Rung | None, answer: PreflightAnswer) -> None:
     files.write(path, rung.plan)
 
 
-def _rank(session: Session, source: str, out: str | None, as_json: bool) -> int:
+def _rank(session: Session, source: str, out: str | None) -> Answer:
     from receipts.publish.preflight import ranking
     from receipts.questions.preflight import as_lines, candidates, preflight, ranked
 
@@ -130,14 +120,9 @@ def _rank(session: Session, source: str, out: str | None, as_json: bool) -> int:
     except OSError as error:
         raise UsageError(f"{source} cannot be read: {error.strerror}") from None
     given = candidates(raw, "standard input" if source == "-" else source)
-    with _known(session, needed=False) as store:
-        lanes = session.rulebook.lanes
-
-        def ask(plan: Parsed) -> PreflightAnswer:
-            return preflight(plan, lanes.of(plan.receipt.run.lane), store)
-
-        order = ranked(given, ask)
+    store, lanes = _known(session, needed=False), session.rulebook.lanes
+    order = ranked(given, lambda plan: preflight(plan, lanes.of(plan.receipt.run.lane), store))
     if out is not None:
         files.write(out, as_lines(order), over=True)
-    output.answer(as_json, lambda: [item.as_data() for item in order], lambda: ranking(order))
-    return 1 if all(item.answer.code == 1 for item in order) else 0
+    code = 1 if all(item.answer.code == 1 for item in order) else 0
+    return Answer(lambda: [item.as_data() for item in order], lambda: ranking(order), code)

@@ -8,24 +8,13 @@ import click
 
 from receipts.base import files
 from receipts.base.errors import UsageError
-from receipts.cli import output
-
-EPILOG = """\b
-Examples:
-  receipts recover run.1f8e2a3c-4711.journal
-  receipts recover run.1f8e2a3c-4711.journal -o run.json
-  receipts recover run.1f8e2a3c-4711.journal --log slurm-811.out
-  receipts recover run.1f8e2a3c-4711.journal --outcome preempted
-  receipts recover run.1f8e2a3c-4711.journal --outcome hang
-
-The journal of one rank of many gives that rank's part, for receipts merge. A journal whose run is still going is
-refused, unless the run is stuck in a step and --outcome hang is given; its process is left alone. Exit codes: 0
-written, 2 not a journal, the run is still going, or the call is wrong."""
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, verb
 
 OUTCOMES = ("ok", "oom", "crash", "hang", "nan", "preempted")
 
 
-@click.command("recover", epilog=EPILOG)
+@verb("recover")
 @click.argument("journal", type=click.Path(dir_okay=False))
 @click.option(
     "--output", "-o", "path", metavar="FILE", help="Write here.  [default: where the run would have written it]"
@@ -38,12 +27,22 @@ OUTCOMES = ("ok", "oom", "crash", "hang", "nan", "preempted")
     help="A log that shows how the run ended, for example the job's or dmesg's.",
 )
 @click.option("--outcome", type=click.Choice(OUTCOMES), help="How the run ended, if you know it from elsewhere.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was recovered as JSON.")
-def command(journal: str, path: str | None, logs: tuple[str, ...], outcome: str | None, as_json: bool) -> int:
+def command(session: Session, journal: str, path: str | None, logs: tuple[str, ...], outcome: str | None) -> Answer:
     """Make the receipt of a run from the JOURNAL that it left.
 
     For a run that was killed, ran out of memory or was preempted. Keeps every completed step, and reads how the run
     ended from the process's last messages, as `ingest` reads logs.
+
+    Examples:
+      receipts recover run.1f8e2a3c-4711.journal
+      receipts recover run.1f8e2a3c-4711.journal -o run.json
+      receipts recover run.1f8e2a3c-4711.journal --log slurm-811.out
+      receipts recover run.1f8e2a3c-4711.journal --outcome preempted
+      receipts recover run.1f8e2a3c-4711.journal --outcome hang
+
+    The journal of one rank of many gives that rank's part, for receipts merge. A journal whose run is still going is
+    refused, unless the run is stuck in a step and --outcome hang is given; its process is left alone. Exit codes: 0
+    written, 2 not a journal, the run is still going, or the call is wrong.
     """
     from receipts.emit import parts
     from receipts.emit.files import receipt_path
@@ -75,5 +74,4 @@ def command(journal: str, path: str | None, logs: tuple[str, ...], outcome: str 
         "outcome": record.outcome,
         "failure": record.failure,
     }
-    output.answer(as_json, tree, lambda: recovered(tree))
-    return 0
+    return Answer(tree, lambda: recovered(tree))

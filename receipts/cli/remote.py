@@ -13,6 +13,7 @@ from receipts.base.errors import UsageError
 from receipts.base.files import read_small
 from receipts.cli import output
 from receipts.cli.session import from_stdin, is_file, worst
+from receipts.cli.verb import Answer
 from receipts.publish.page import table_of
 from receipts.workflows.server import RemoteServer, ServerResponse, documented
 
@@ -106,7 +107,7 @@ class TeamServer:
             answered = self._server.ask("DELETE" if remove else "GET", path)
         return [Pin(**{**item, "at": datetime.fromisoformat(item["at"])}) for item in answered.data]
 
-    def claims(self, files: Sequence[str], *, add: bool, as_json: bool) -> int:
+    def claims(self, files: Sequence[str], *, add: bool) -> Answer:
         """``receipts claim check`` and ``add`` of files: every verdict, and the exit code."""
         path = "/v1/claims" if add else "/v1/claims/check"
         verdicts = []
@@ -116,27 +117,25 @@ class TeamServer:
             except OSError as error:
                 raise UsageError(f"{file} cannot be read: {error.strerror}") from None
             verdicts += self._server.ask("POST", path, body=raw, media="application/toml").data
-        _claims(verdicts, as_json)
-        return 0 if add else worst(item["status"] for item in verdicts)
+        return _claims(verdicts, 0 if add else worst(item["status"] for item in verdicts))
 
-    def claim_list(self, status: str | None, *, everything: bool, as_json: bool) -> int:
+    def claim_list(self, status: str | None, *, everything: bool) -> Answer:
         """``receipts claim list``."""
         query = [*([("status", status)] if status else []), *_flag("superseded", everything)]
-        _claims(self._server.get("/v1/claims", query).data, as_json)
-        return 0
+        return _claims(self._server.get("/v1/claims", query).data)
 
 
 def _moments(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, **{name: datetime.fromisoformat(row[name]) for name in MOMENTS if row[name] is not None}}
 
 
-def _claims(verdicts: list[dict[str, Any]], as_json: bool) -> None:
+def _claims(verdicts: list[dict[str, Any]], code: int = 0) -> Answer:
     from receipts.cli.claim import NO_CLAIMS
 
     rows = [
         (item["claim"], "superseded" if item.get("superseded") else item["status"], item["text"]) for item in verdicts
     ]
-    output.answer(as_json, verdicts, table_of("", "claim | status | says", rows, empty=NO_CLAIMS))
+    return Answer(verdicts, table_of("", "claim | status | says", rows, empty=NO_CLAIMS), code)
 
 
 def _document(word: str) -> Document | str:

@@ -13,37 +13,33 @@ from receipts.base.files import write_folder
 from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.report_mlperf import mlperf
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
 from receipts.cli.sides import ComparisonOptions, gather, of_two_sides
+from receipts.cli.verb import Answer, group, verb
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import Described, WeekData
 
 F = TypeVar("F", bound=Callable[..., Any])
-WRITES = """Writes report.md, index.html and report.json; other files in the folder are left alone."""
-BASIS = """Their data is written as Parquet: receipts.parquet and comparisons.parquet."""
 _SEALED = timedelta(days=1)  # a store that is reported on is sealed this often at least
-TEMPLATES = (
-    "Templates: the key reports of a receipts.toml names folders that are searched before the built-in ones.\n"
-    "Exit codes: 0 written, 2 wrong call, 4 the store, a rule or a template failed."
-)
-EPILOG = f"""\b
-Examples:
-  receipts report weekly
-  receipts report weekly --week 2026-W47 --out report
-  receipts report weekly --lane nvidia-megatron --lane tpu-torch-xla
-  receipts report weekly --since 2026-11-01 --until 2026-11-20
-  receipts report weekly --week 2026-W47 --as-of 2026-11-23T09:00Z --json
-  receipts report weekly --week 2026-W47 --first-screen markdown
-
-{WRITES}
-{BASIS}
-The same store, --as-of and rules give the same bytes. {TEMPLATES}"""
 
 
-@click.group("report")
+@group("report")
 def command() -> None:
-    """Write reports. They judge the store's receipts again under the current rules."""
+    """Write reports. They judge the store's receipts again under the current rules.
+
+    A report is report.md, index.html and report.json; other files in its folder are left alone. The data of a week or
+    a lane are written as Parquet as well: receipts.parquet and comparisons.parquet. The same store, --as-of and rules
+    give the same bytes.
+
+    The key reports of a receipts.toml names folders that are searched for templates before the built-in ones.
+    Exit codes: 0 written, 2 wrong call, 4 the store, a rule or a template failed.
+
+    Examples:
+      receipts report weekly
+      receipts report lane nvidia-megatron
+      receipts report compare before.json after.json
+    """
 
 
 command.add_command(mlperf)
@@ -62,7 +58,6 @@ def _out(place: str) -> Callable[[F], F]:
 
 
 _AS_OF = click.option("--as-of", metavar="TIME", help="Only what ran up to then.  [default: now]")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Also print report.json.")
 
 
 def _interval(default: str) -> Callable[[F], F]:
@@ -81,7 +76,7 @@ def _interval(default: str) -> Callable[[F], F]:
     return give
 
 
-@command.command("weekly", epilog=EPILOG)
+@verb("weekly", of=command)
 @_interval("that of --as-of")
 @click.option("--lane", "-l", "lanes", multiple=True, metavar="NAME", help="Only this lane; may be repeated.")
 @_out("report")
@@ -91,15 +86,19 @@ def _interval(default: str) -> Callable[[F], F]:
     type=click.Choice(["markdown", "text"]),
     help="Print the first screen, to paste into a message; write nothing.",
 )
-@_JSON
-@pass_session
-def weekly(
-    session: Session, /, lanes: tuple[str, ...], out: Path, form: str | None, as_json: bool, **when: str | None
-) -> int:
+def weekly(session: Session, /, lanes: tuple[str, ...], out: Path, form: str | None, **when: str | None) -> Answer:
     """Write the frontier report of a week, or of any interval.
 
     Frontier and ceilings per lane, accepted and rejected comparisons with their axes, gains that did not survive,
     claims, failures, and the receipts behind every number.
+
+    Examples:
+      receipts report weekly
+      receipts report weekly --week 2026-W47 --out report
+      receipts report weekly --lane nvidia-megatron --lane tpu-torch-xla
+      receipts report weekly --since 2026-11-01 --until 2026-11-20
+      receipts report weekly --week 2026-W47 --as-of 2026-11-23T09:00Z --json
+      receipts report weekly --week 2026-W47 --first-screen markdown
     """
     from receipts.base.errors import UsageError
     from receipts.publish.report.basis import parquet
@@ -107,37 +106,28 @@ def weekly(
     from receipts.publish.report.render import render, render_first
     from receipts.publish.report.week import asked, moment
 
-    if form is not None and as_json:
+    if form is not None and session.as_json:
         raise UsageError("--first-screen and --json both print; leave one out")
     at = moment(when.pop("as_of"))
     wanted = asked(**when, as_of=at)
-    with session.open_store() as store:
-        data, basis = collect_with_basis(store, session.rulebook, wanted, at, tuple(dict.fromkeys(lanes)))
+    data, basis = collect_with_basis(session.store, session.rulebook, wanted, at, tuple(dict.fromkeys(lanes)))
     if form is not None:
-        output.line(render_first(data, form, session.config.reports).rstrip("\n"))
-        return 0
+        return Answer(None, render_first(data, form, session.config.reports).rstrip("\n"))
     files = {**render(data, session.rulebook.rules, session.config.reports), **parquet(basis, data)}
-    return _finish(session, files, out, data.receipts, head=_counts(data), as_json=as_json)
+    return _written(session, files, out, data.receipts, head=_counts(data))
 
 
-LANE_EPILOG = f"""\b
-Examples:
-  receipts report lane nvidia-megatron
-  receipts report lane tpu-torch-xla --week 2026-W47 --out report/tpu
-
-{WRITES}
-{BASIS}
-{TEMPLATES}"""
-
-
-@command.command("lane", epilog=LANE_EPILOG)
+@verb("lane", of=command)
 @click.argument("name", metavar="NAME")
 @_interval("the last in which the lane ran")
 @_out("report/lane")
-@_JSON
-@pass_session
-def lane(session: Session, /, name: str, out: Path, as_json: bool, **when: str | None) -> int:
-    """Write the page of one lane: its frontier and ceilings, and the last week in which it ran."""
+def lane(session: Session, /, name: str, out: Path, **when: str | None) -> Answer:
+    """Write the page of one lane: its frontier and ceilings, and the last week in which it ran.
+
+    Examples:
+      receipts report lane nvidia-megatron
+      receipts report lane tpu-torch-xla --week 2026-W47 --out report/tpu
+    """
     from receipts.publish.report.basis import parquet
     from receipts.publish.report.collect import collect_with_basis
     from receipts.publish.report.render import render
@@ -145,79 +135,62 @@ def lane(session: Session, /, name: str, out: Path, as_json: bool, **when: str |
 
     at = moment(when.pop("as_of"))
     wanted = asked(**when, as_of=at)
-    with session.open_store() as store:
-        data, basis = collect_with_basis(store, session.rulebook, wanted, at, (name,))
-        if not (when["week"] or when["since"]) and not data.counts.submitted and data.last_week:
-            data, basis = collect_with_basis(store, session.rulebook, Week.parse(data.last_week), at, (name,))
+    data, basis = collect_with_basis(session.store, session.rulebook, wanted, at, (name,))
+    if not (when["week"] or when["since"]) and not data.counts.submitted and data.last_week:
+        data, basis = collect_with_basis(session.store, session.rulebook, Week.parse(data.last_week), at, (name,))
     files = {**render(data, session.rulebook.rules, session.config.reports, lane=name), **parquet(basis, data)}
-    return _finish(session, files, out, data.receipts, head=_counts(data), as_json=as_json)
+    return _written(session, files, out, data.receipts, head=_counts(data))
 
 
-COMPARE_EPILOG = f"""\b
-Examples:
-  receipts report compare before.json after.json
-  receipts report compare 'label=base*' 'label=cand*' --out report/buckets
-  receipts report compare @golden 81aa --waive flags.NCCL_ALGO="pinned by the site"
-  receipts report compare a.json b.json --also-a a2.json --also-b b2.json
-  receipts report compare a.json b.json --witness a-profile.json --witness b-profile.json
-
-{WRITES} The verdict does not change the exit code; receipts compare answers with its own. {TEMPLATES}"""
-
-
-@command.command("compare", epilog=COMPARE_EPILOG)
+@verb("compare", of=command)
 @of_two_sides
 @_out("report/compare")
-@_JSON
-@pass_session
-def compare_(session: Session, asked: ComparisonOptions, out: Path, as_json: bool) -> int:
+def compare_(session: Session, asked: ComparisonOptions, out: Path) -> Answer:
     """Write the page of one comparison, B against A: two receipts, or two groups of launches.
 
     A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of
-    a side. Two files need no store.
+    a side. Two files need no store. The verdict does not change the exit code; receipts compare answers with its own.
+
+    Examples:
+      receipts report compare before.json after.json
+      receipts report compare 'label=base*' 'label=cand*' --out report/buckets
+      receipts report compare @golden 81aa --waive flags.NCCL_ALGO="pinned by the site"
+      receipts report compare a.json b.json --also-a a2.json --also-b b2.json
+      receipts report compare a.json b.json --witness a-profile.json --witness b-profile.json
     """
     from receipts.publish.report.pair import page, pair
     from receipts.publish.report.render import files
 
     stored = not asked.all_files
     compared = gather(session, asked, stored=stored)
-    verdict, decided = compared.verdict, compared.decided
     left, right, facts = compared.sides.a, compared.sides.b, compared.sides.facts
-    claims: list[str] = []
-    if stored:
-        with session.open_store() as store:
-            claims = list(
-                dict.fromkeys(name for item in (*left, *right) for name in store.published.claims_on(item.id))
-            )
-    data = pair(left, right, verdict, session.rulebook, facts, decided, claims)
+    ids = [item.id for item in (*left, *right)] if stored else []
+    claims = list(dict.fromkeys(name for one in ids for name in session.store.published.claims_on(one)))
+    data = pair(left, right, compared.verdict, session.rulebook, facts, compared.decided, claims)
     written = files(page(data, session.rulebook.rules), data, "compare", session.config.reports)
-    quoted = data.receipts if stored else ()
-    return _finish(session, written, out, quoted, foot=verdict.last_line(), as_json=as_json)
+    return _written(session, written, out, data.receipts if stored else (), foot=compared.verdict.last_line())
 
 
-CLAIM_EPILOG = f"""\b
-Examples:
-  receipts report claim mtp-off
-  receipts report claim mtp-off --out report/mtp-off --as-of 2026-11-23
-
-{WRITES} The verdict does not change the exit code; receipts claim show answers with its own. {TEMPLATES}"""
-
-
-@command.command("claim", epilog=CLAIM_EPILOG)
+@verb("claim", of=command)
 @click.argument("claim_id", metavar="ID")
 @_out("report/claim")
 @click.option("--as-of", metavar="TIME", help="Only verdicts, decisions and documents up to then.  [default: now]")
-@_JSON
-@pass_session
-def claim_(session: Session, claim_id: str, out: Path, as_of: str | None, as_json: bool) -> int:
-    """Write the page of one claim of the store: its verdict, comparison and history, and where it is quoted."""
+def claim_(session: Session, claim_id: str, out: Path, as_of: str | None) -> Answer:
+    """Write the page of one claim of the store: its verdict, comparison and history, and where it is quoted.
+
+    The verdict does not change the exit code; receipts claim show answers with its own.
+
+    Examples:
+      receipts report claim mtp-off
+      receipts report claim mtp-off --out report/mtp-off --as-of 2026-11-23
+    """
     from receipts.publish.report.claim import claim, page
     from receipts.publish.report.render import files
     from receipts.publish.report.week import moment
 
-    with session.open_store() as store:
-        data = claim(store, claim_id, session.rulebook, moment(as_of))
+    data = claim(session.store, claim_id, session.rulebook, moment(as_of))
     written = files(page(data, session.rulebook.rules), data, "claim", session.config.reports)
-    return _finish(session, written, out, data.receipts, foot=data.verdict.last_line(), as_json=as_json)
+    return _written(session, written, out, data.receipts, foot=data.verdict.last_line())
 
 
 def _counts(data: WeekData) -> str:
@@ -233,7 +206,7 @@ def _counts(data: WeekData) -> str:
     )
 
 
-def _finish(
+def _written(
     session: Session,
     files: Mapping[str, bytes],
     out: Path,
@@ -241,30 +214,24 @@ def _finish(
     *,
     head: str = "",
     foot: str = "",
-    as_json: bool,
-) -> int:
-    """Write the files, and write down which receipts they quote, for `receipts impact`; print what was written."""
+) -> Answer:
+    """Write the files, and record which receipts they quote, for `receipts impact`; the answer names the files."""
     write_folder(out, files, over=True)
     if quoted:
-        _remember(session, out / "report.md", [(item.receipt.id, item.receipt.name) for item in quoted])
-    if as_json:
-        output.line(files["report.json"].decode().rstrip("\n"))
-    else:
-        written = (f"  {out / name}" for name in sorted(files))
-        output.answer(False, None, "\n".join(filter(None, (head, *written, foot))))
-    return 0
+        _record(session, out / "report.md", [(item.receipt.id, item.receipt.name) for item in quoted])
+    names = (f"  {out / name}" for name in sorted(files))
+    return Answer(files["report.json"].decode().rstrip("\n"), "\n".join(filter(None, (head, *names, foot))))
 
 
-def _remember(session: Session, document: Path, quoted: Sequence[tuple[str, str | None]]) -> None:
-    """Write down which receipts a report quotes, for `receipts impact`, and seal the store once a day.
+def _record(session: Session, document: Path, quoted: Sequence[tuple[str, str | None]]) -> None:
+    """Record which receipts a report quotes, for `receipts impact`, and seal the store once a day.
 
     A store that may only be read is left alone.
     """
     from receipts.base.errors import StoreError
 
     try:
-        with session.open_store() as store:
-            store.published.quote(str(document.resolve()), quoted)
-            store.seal(_SEALED)
+        session.store.published.quote(str(document.resolve()), quoted)
+        session.store.seal(_SEALED)
     except StoreError as error:
         output.note(f"the report is written; receipts impact will not know that it quotes them: {error}")

@@ -9,59 +9,60 @@ import click
 
 from receipts.base.moments import moment
 from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
     from receipts.store import Store
     from receipts.workflows.revalidate import Rejudged, Tally
 
-EPILOG = """\b
-Examples:
-  receipts revalidate --dry-run
-  receipts revalidate
-  receipts revalidate --since 2026-03-01 --lane 'gb200-*'
 
-Earlier verdicts are kept. What was already judged under the current rule set is skipped, so after an interruption, run
-the same command again. A verdict that no seal holds, or that contradicts the one before it under the same rules, is
-judged again even so, because anyone who can write to the database can add one. At the end everything is sealed.
-
-Exit codes: 0 all that was valid, accepted or supported still is, 1 something no longer is, 2 wrong call,
-4 the store failed."""
-
-
-@click.command("revalidate", epilog=EPILOG)
+@verb("revalidate")
 @click.option("--since", metavar="WHEN", help="Only what was stored or judged since then: 2026-03-01, or 7d.")
 @click.option("--lane", "lanes", multiple=True, metavar="GLOB", help="Only receipts of this lane; may be repeated.")
 @click.option("--dry-run", is_flag=True, help="Print what would flip, and write nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print what flipped as JSON.")
-@pass_session
-def command(session: Session, since: str | None, lanes: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
+def command(session: Session, since: str | None, lanes: tuple[str, ...], dry_run: bool) -> Answer:
     """Judge stored receipts, comparisons and claims again under the current rules, and list what flipped and why.
 
     A flip is a change of status. It is printed with the findings that appeared or vanished, and their rules.
+
+    Examples:
+      receipts revalidate --dry-run
+      receipts revalidate
+      receipts revalidate --since 2026-03-01 --lane 'gb200-*'
+
+    Earlier verdicts are kept. What was already judged under the current rule set is skipped, so after an interruption,
+    run the same command again. A verdict that no seal holds, or that contradicts the one before it under the same
+    rules, is judged again even so, because anyone who can write to the database can add one. At the end everything is
+    sealed.
+
+    Exit codes: 0 all that was valid, accepted or supported still is, 1 something no longer is, 2 wrong call,
+    4 the store failed.
     """
     from receipts.publish.integrity import flipped, rejudged
     from receipts.workflows.revalidate import Revalidation, Tally
 
     begin = moment("--since", since) if since is not None else None
     tally = Tally()
-    with session.open_store() as store:
-        for lane in lanes:
-            _known(lane, store, session)
-        work = Revalidation(store, session.rulebook, begin, lanes, dry_run)
-        progress = output.Progress(work.count(), answers=False)
-        for done, item in enumerate(work.run(), 1):
-            tally.add(item)
-            progress.at(done)
-            if item.flipped and not as_json:
-                progress.clear()
-                output.show(flipped(item))
-        progress.clear()
+    store = session.store
+    for lane in lanes:
+        _known(lane, store, session)
+    work = Revalidation(store, session.rulebook, begin, lanes, dry_run)
+    progress = output.Progress(work.count(), answers=False)
+    for done, item in enumerate(work.run(), 1):
+        tally.add(item)
+        progress.at(done)
+        if item.flipped and not session.as_json:
+            progress.clear()
+            output.show(flipped(item))
+    progress.clear()
     rules = session.rulebook.rules.digest
-    output.answer(as_json, lambda: _as_data(tally, rules, dry_run), lambda: rejudged(tally, dry_run=dry_run))
-    if tally.exit_code and not as_json:
-        output.note("what quotes them: receipts impact ID")
-    return tally.exit_code
+    return Answer(
+        lambda: _as_data(tally, rules, dry_run),
+        lambda: rejudged(tally, dry_run=dry_run),
+        tally.exit_code,
+        ("what quotes them: receipts impact ID",) if tally.exit_code else (),
+    )
 
 
 def _known(lane: str, store: Store, session: Session) -> None:

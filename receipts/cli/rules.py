@@ -9,67 +9,57 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from receipts.base.errors import NotFound, near
-from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, verb
 from receipts.publish.page import Page, Table, table_of
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
     from receipts.receipt.catalogue import Leaf
 
-EPILOG = """\b
-Examples:
-  receipts rules
-  receipts rules C101
-  receipts rules cold_start"""
 
-
-@click.command("rules", epilog=EPILOG)
+@verb("rules")
 @click.argument("code", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print the rules as JSON.")
-@pass_session
-def command(session: Session, code: str | None, as_json: bool) -> int:
-    """List the rules in force, or print the page of one (by code or name)."""
+def command(session: Session, code: str | None) -> Answer:
+    """List the rules in force, or print the page of one (by code or name).
+
+    Examples:
+      receipts rules
+      receipts rules C101
+      receipts rules cold_start
+    """
     rules = session.rulebook.rules
     chosen = [rules.get(code)] if code else list(rules.rules)
-    if as_json:
-        keys = ("code", "name", "level", "subject", "question", "taints", "page")
-        listed = [{key: getattr(item, key) for key in keys} for item in chosen]
-        output.as_json({"rules": rules.digest, "list": listed})
-    elif code:
+    keys = ("code", "name", "level", "subject", "question", "taints", "page")
+    data = {"rules": rules.digest, "list": [{key: getattr(item, key) for key in keys} for item in chosen]}
+    if code:
         item = chosen[0]
         taints = ", ".join(item.taints) or "nothing"
         about = f"level {item.level.value} · on a {item.subject} · speaks to {item.question.value} · taints {taints}"
-        output.line(f"{item.page}\n\n{about}")
-    else:
-        rows = (
-            (item.code, item.name, item.level.value, item.subject, item.question.value, ", ".join(item.taints) or "-")
-            for item in chosen
-        )
-        output.show(table_of("", "code | name | level | on | question | taints", rows))
-        output.note(f"{len(chosen)} rules, digest {rules.digest[:12]}; receipts rules CODE prints a page")
-    return 0
+        return Answer(data, f"{item.page}\n\n{about}")
+    rows = (
+        (item.code, item.name, item.level.value, item.subject, item.question.value, ", ".join(item.taints) or "-")
+        for item in chosen
+    )
+    note = f"{len(chosen)} rules, digest {rules.digest[:12]}; receipts rules CODE prints a page"
+    return Answer(data, table_of("", "code | name | level | on | question | taints", rows), notes=(note,))
 
 
-LANES_EPILOG = """\b
-Examples:
-  receipts lanes
-  receipts lanes nvidia-megatron
-  receipts lanes --json"""
-
-
-@click.command("lanes", epilog=LANES_EPILOG)
+@verb("lanes")
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print the lanes as JSON.")
-@pass_session
-def lanes(session: Session, name: str | None, as_json: bool) -> int:
-    """List the lanes, or show one in full."""
+def lanes(session: Session, name: str | None) -> Answer:
+    """List the lanes, or show one in full.
+
+    Examples:
+      receipts lanes
+      receipts lanes nvidia-megatron
+      receipts lanes --json
+    """
     lanes = session.rulebook.lanes
     chosen = [lanes.get(item) for item in ([name] if name else lanes.names())]
     rows = ((item.name, str(item.version), ", ".join(item.accelerators) or "any", item.title) for item in chosen)
     listed = table_of("", "lane | version | !accelerators ^1 | title…", rows)
-    output.answer(as_json, lambda: list(map(asdict, chosen)), _lane_page(chosen[0]) if name else listed)
-    return 0
+    return Answer(lambda: list(map(asdict, chosen)), _lane_page(chosen[0]) if name else listed)
 
 
 def _lane_page(lane: Lane) -> Page:
@@ -87,25 +77,23 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-AXES_EPILOG = """\b
-Examples:
-  receipts axes
-  receipts axes --role axis
-  receipts axes parallelism
-  receipts axes batch.micro_batch
-  receipts axes --json"""
-
-
-@click.command("axes", epilog=AXES_EPILOG)
+@verb("axes")
 @click.argument("prefix", required=False)
 @click.option(
     "--role",
     type=click.Choice(["axis", "replicate", "block", "derived", "regime", "work", "observation", "outcome", "note"]),
     help="Only leaves of this role.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the leaves as JSON.")
-def axes(prefix: str | None, role: str | None, as_json: bool) -> int:
-    """List every leaf of a receipt: its meaning, and the axis it counts under; of one leaf also what it takes."""
+def axes(session: Session, prefix: str | None, role: str | None) -> Answer:
+    """List every leaf of a receipt: its meaning, and the axis it counts under; of one leaf also what it takes.
+
+    Examples:
+      receipts axes
+      receipts axes --role axis
+      receipts axes parallelism
+      receipts axes batch.micro_batch
+      receipts axes --json
+    """
     from receipts.receipt.catalogue import leaves
 
     matching = [
@@ -118,8 +106,7 @@ def axes(prefix: str | None, role: str | None, as_json: bool) -> int:
         of_role = f" of role {role}" if role else ""
         hint = near(prefix or "", [leaf.path for leaf in leaves()])
         raise NotFound(f"no leaf{of_role} starts with {prefix!r}; see: receipts axes{hint}")
-    output.answer(as_json, lambda: [asdict(leaf) for leaf in matching], lambda: _shown(matching))
-    return 0
+    return Answer(lambda: [asdict(leaf) for leaf in matching], lambda: _shown(matching))
 
 
 def _shown(matching: Sequence[Leaf]) -> Page | Table:

@@ -9,28 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.base.errors import UsageError
-from receipts.cli.session import Session, named_plan, pass_session
+from receipts.cli.session import Session, named_plan
+from receipts.cli.verb import verb
 
 if TYPE_CHECKING:
     from receipts.cli.run_tools import Launcher
     from receipts.receipt import Parsed
     from receipts.workflows.run.attempt import AttemptFolder
 
-EPILOG = """\b
-Examples:
-  receipts run --plan plan.json -- python train.py --micro-batch {batch.micro_batch}
-  receipts run --plan plan.json -- torchrun --nproc-per-node 8 train.py --config {plan}
-  receipts run --plan 3f9c --retries 2 --silence 600 -- ./launch.sh {batch.micro_batch}
-  receipts run --resume receipts-run-20261121-0915
-  receipts run --plan p.json --dir /shared/run-7 --nodes 2 --node-rank $RANK -- ./node.sh {plan}
 
-In the command, {batch.micro_batch} and any other {leaf} is replaced by that value of the plan, {plan} by the plan's
-file, and {dir} by the attempt's folder; what the command writes into {dir} is read as evidence. Its environment holds
-RECEIPTS_PLAN, RECEIPTS_LAUNCH, RECEIPTS_OUT and RECEIPTS_JOURNAL, which the recorder reads. More: docs/run.md.
-Exit codes: the command's own (128 + n for signal n); 1 if nothing was launched, 2 wrong call, 4 the store failed."""
-
-
-@click.command("run", epilog=EPILOG)
+@verb("run")
 @click.option("--plan", "plan", metavar="PLAN|ID", help="What to launch: a plan, or a receipt to launch again.")
 @click.option(
     "--dir", "place", metavar="DIR", help="Folder for plans, logs and receipts.  [default: receipts-run-TIME]"
@@ -55,9 +43,7 @@ Exit codes: the command's own (128 + n for signal n); 1 if nothing was launched,
 @click.option(
     "--node-rank", type=int, default=0, show_default=True, help="The number of this node; node 0 chooses the plans."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the attempts as JSON instead of what the command prints.")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND…")
-@pass_session
 def command(
     session: Session,
     plan: str | None,
@@ -69,13 +55,25 @@ def command(
     force: bool,
     nodes: int,
     node_rank: int,
-    as_json: bool,
     words: tuple[str, ...],
 ) -> int:
     """Launch a plan's command, watch it, and write a receipt of every attempt.
 
     If memory runs out at start-up or in the first window that compiles, the next smaller plan of the lane's ladder is
     launched, the same for every rank. A plan that is known or predicted to fail is skipped for the next smaller one.
+
+    Examples:
+      receipts run --plan plan.json -- python train.py --micro-batch {batch.micro_batch}
+      receipts run --plan plan.json -- torchrun --nproc-per-node 8 train.py --config {plan}
+      receipts run --plan 3f9c --retries 2 --silence 600 -- ./launch.sh {batch.micro_batch}
+      receipts run --resume receipts-run-20261121-0915
+      receipts run --plan p.json --dir /shared/run-7 --nodes 2 --node-rank $RANK -- ./node.sh {plan}
+
+    In the command, {batch.micro_batch} and any other {leaf} is replaced by that value of the plan, {plan} by the plan's
+    file, and {dir} by the attempt's folder; what the command writes into {dir} is read as evidence. Its environment
+    holds RECEIPTS_PLAN, RECEIPTS_LAUNCH, RECEIPTS_OUT and RECEIPTS_JOURNAL, which the recorder reads. More:
+    docs/run.md. Exit codes: the command's own (128 + n for signal n); 1 if nothing was launched, 2 wrong call, 4 the
+    store failed.
     """
     from receipts.cli.run_tools import Launcher
     from receipts.workflows.run.child import ChildLimits
@@ -92,12 +90,12 @@ def command(
     else:
         folder, wanted = _begun(session, plan, place, words, nodes, node_rank)
     launcher = Launcher(
-        folder, Mesh(node_rank, nodes), ChildLimits(silence, grace), words or folder.command, not as_json
+        folder, Mesh(node_rank, nodes), ChildLimits(silence, grace), words or folder.command, not session.as_json
     )
     if node_rank:
         return launcher.follow()
     with folder.alone():
-        return _walk(session, folder, wanted, launcher, retries, force, as_json)
+        return _walk(session, folder, wanted, launcher, retries, force)
 
 
 def _taken_up(place: Path) -> tuple[AttemptFolder, Parsed]:
@@ -147,7 +145,6 @@ def _walk(
     launcher: Launcher,
     retries: int | None,
     force: bool,
-    as_json: bool,
 ) -> int:
     from receipts.cli.run_text import Teller
     from receipts.cli.run_tools import tools
@@ -155,7 +152,7 @@ def _walk(
     from receipts.workflows.run.words import CommandWords
 
     lane = session.rulebook.lanes.of(plan.receipt.run.lane)
-    teller = Teller(folder, as_json)
+    teller = Teller(folder, session.as_json)
     outcome = walk(
         plan, lane, folder, CommandWords(folder.command), tools(session, folder, lane, launcher, teller, force), retries
     )

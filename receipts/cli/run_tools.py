@@ -113,7 +113,7 @@ def tools(
 
         if force:
             return PreflightAnswer("unknown", "not asked: --force", plan.name, "")
-        with session.open_store(create=True) as store:
+        with session.open_store() as store:
             return preflight(plan, lane, store)
 
     def launch(attempt: Attempt) -> Ended:

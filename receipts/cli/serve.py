@@ -4,61 +4,56 @@ from __future__ import annotations
 
 import click
 
-from receipts.base.errors import UsageError
 from receipts.cli import output
-from receipts.cli.session import Session, pass_session
-
-EPILOG = """\b
-Examples:
-  receipts serve
-  receipts serve --listen 0.0.0.0:8700 --host receipts.example.org
-  RECEIPTS_STORE=https://receipts.example.org RECEIPTS_TOKEN=rcp_… receipts submit run.json
-
-Without tokens it listens on this machine alone, and anyone who can reach it may do everything. docs/serve.md has the
-container, the systemd unit and TLS. Exit codes: 0 stopped, 2 wrong call, 4 the store or the address failed."""
+from receipts.cli.session import Session
+from receipts.cli.verb import verb
 
 
-@click.command("serve", epilog=EPILOG)
+@verb("serve", json=False)
 @click.option("--listen", default="127.0.0.1:8700", show_default=True, metavar="ADDRESS:PORT", help="Where to listen.")
 @click.option("--host", "hosts", multiple=True, metavar="NAME", help="A name that the server answers to.")
 @click.option("--origin", "origins", multiple=True, metavar="URL", help="Another site whose pages may ask this server.")
 @click.option("--rate", default="1000/second", show_default=True, metavar="N/second", help="Requests of one caller.")
 @click.option("--comparisons", default=4, show_default=True, type=click.IntRange(1, 64), help="Comparisons at once.")
-@pass_session
 def command(
     session: Session, listen: str, hosts: tuple[str, ...], origins: tuple[str, ...], rate: str, comparisons: int
 ) -> int:
-    """Serve the store to a team: submits and questions over HTTP, and pages for a browser."""
-    try:
-        from receipts.serve.run import ServeOptions, serve
-    except ModuleNotFoundError as missing:
-        raise UsageError(
-            f"the server needs {missing.name}; install it with: pip install 'frontier-receipts[serve]'"
-        ) from None
+    """Serve the store to a team: submits and questions over HTTP, and pages for a browser.
+
+    Examples:
+      receipts serve
+      receipts serve --listen 0.0.0.0:8700 --host receipts.example.org
+      RECEIPTS_STORE=https://receipts.example.org RECEIPTS_TOKEN=rcp_… receipts submit run.json
+
+    Without tokens it listens on this machine alone, and anyone who can reach it may do everything. docs/serve.md has
+    the container, the systemd unit and TLS. Exit codes: 0 stopped, 2 wrong call, 4 the store or the address failed.
+    """
+    from receipts.base.extras import extra
+
+    extra("starlette", "serve")
+    from receipts.serve.run import ServeOptions, serve
+
     config = session.config
     options = ServeOptions(listen, hosts, origins, rate, comparisons, config.webhooks, config.notify)
     return serve(session.store_url, session.rulebook, options, output.note)
 
 
-MCP_EPILOG = """\b
-Examples:
-  receipts mcp
-  receipts --store https://receipts.example.org mcp
-  receipts mcp --listen 127.0.0.1:8701
-
-Over standard input and output unless --listen names an address of this machine. Every tool reads, and none writes."""
-
-
-@click.command("mcp", epilog=MCP_EPILOG)
+@verb("mcp", json=False)
 @click.option("--listen", metavar="ADDRESS:PORT", help="Serve over HTTP here, on this machine alone.")
-@pass_session
 def mcp(session: Session, listen: str | None) -> int:
-    """Serve the store's questions to an agent over the Model Context Protocol, read-only."""
-    try:
-        from receipts.serve.mcp import serve
-    except ModuleNotFoundError as missing:
-        raise UsageError(
-            f"the MCP server needs {missing.name}; install it with: pip install 'frontier-receipts[mcp]'"
-        ) from None
+    """Serve the store's questions to an agent over the Model Context Protocol, read-only.
+
+    Examples:
+      receipts mcp
+      receipts --store https://receipts.example.org mcp
+      receipts mcp --listen 127.0.0.1:8701
+
+    Over standard input and output unless --listen names an address of this machine. Every tool reads, and none writes.
+    """
+    from receipts.base.extras import extra
+
+    extra("mcp", "mcp")
+    from receipts.serve.mcp import serve
+
     serve(session.store_url, session.rulebook, listen)
     return 0

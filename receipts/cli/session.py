@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from receipts.base.errors import NoStore, NotFound, UsageError
 
 if TYPE_CHECKING:
     from receipts.base.config import Config
+    from receipts.cli.output import Progress
     from receipts.cli.remote import TeamServer
     from receipts.judging.rulebook import Rulebook
     from receipts.receipt import Document, Parsed
@@ -32,9 +31,18 @@ class Session:
         self._store = store
         self._config = config
         self.asks_store = asks_store  # named on the command line: then files are judged beside what it holds
+        self.as_json = False  # the form of the answer
+        self._opened: Store | None = None
 
     def __repr__(self) -> str:
         return f"Session(store={self._store!r}, config={self._config!r})"
+
+    @cached_property
+    def progress(self) -> Progress:
+        """How far the work is, which the answer takes away."""
+        from receipts.cli.output import Progress
+
+        return Progress()
 
     @cached_property
     def config(self) -> Config:
@@ -78,10 +86,11 @@ class Session:
         return TeamServer(self.server)
 
     def close(self) -> None:
-        """Close the connection to a server."""
-        server = vars(self).get("server")  # unless no command asked for it
-        if server is not None:
-            server.close()
+        """Close the store and the connection to a server, where they were opened."""
+        self.progress.clear()
+        for name in ("_opened", "server"):
+            if (item := vars(self).get(name)) is not None:
+                item.close()
 
     @property
     def target(self) -> str | None:
@@ -92,12 +101,27 @@ class Session:
 
         return address(self.store_url).target
 
-    @contextmanager
-    def open_store(self, *, create: bool = False, looked_up: Sequence[str] = ()) -> Iterator[Store]:
-        """Open the store. Without ``create`` a store that does not exist yet is an error that says what to do.
+    @property
+    def store(self) -> Store:
+        """The store, which must exist. It is opened when it is first asked for, and closed when the command ends."""
+        return self.opened()
+
+    def opened(self, *, create: bool = False, looked_up: Sequence[str] = ()) -> Store:
+        """The store. Without ``create`` one that does not exist yet is an error that says what to do.
 
         ``looked_up`` are the words to look up in it: the error then says that none of them is a file.
         """
+        if self._opened is None:
+            self._opened = self._open(create, looked_up)
+        return self._opened
+
+    @contextmanager
+    def open_store(self) -> Iterator[Store]:
+        """The store for a moment, made where there is none: a launch may last for days."""
+        with self._open(True, ()) as store:
+            yield store
+
+    def _open(self, create: bool, looked_up: Sequence[str]) -> Store:
         from receipts.store import open_store
 
         if self.server is not None:
@@ -106,48 +130,28 @@ class Session:
                 "flush, list, show, verify, compare, preflight, pin, and claim add, check and list"
             )
         try:
-            opened = open_store(self.store_url, create=create)
+            return open_store(self.store_url, create=create)
         except NoStore as error:
             words = ", ".join(word for word in looked_up if not is_file(word))
             if not words:
                 raise
             raise NoStore(f"{error}\n{words}: no such file here, so read as the name of a stored receipt") from None
-        with opened as store:
-            yield store
 
-    @contextmanager
-    def submitting(self) -> Iterator[Callable[[Iterable[Item]], Iterator[Submission]]]:
-        """What submits documents to the store, or to the server: see `receipts.workflows.submit.submit`."""
+    def submit(self, documents: Iterable[Item]) -> Iterator[Submission]:
+        """Submit documents to the store, or to the server: see `receipts.workflows.submit.submit`."""
         from receipts.workflows.submit import submit
 
-        if self.server is not None:
-            yield self.server.submit
-            return
-        with self.open_store() as store:
-            yield lambda documents: submit(documents, store, self.rulebook)
+        return (
+            self.server.submit(documents) if self.server is not None else submit(documents, self.store, self.rulebook)
+        )
 
     def submit_one(self, document: Document) -> Submission:
-        """Submit one document, to a store that is made where there is none."""
+        """Submit one document, to a store that is made where there is none and closed again."""
         from receipts.workflows.submit import submit
 
-        with self.open_store(create=True) as store:
+        with self.open_store() as store:
             (outcome,) = submit([document], store, self.rulebook)
         return outcome
-
-    def submit_all(self, documents: Iterable[Item]) -> int:
-        """Submit documents, print why any is refused, and seal what is new; gives how many the store holds."""
-        from receipts.cli import output
-        from receipts.workflows.submit import submit
-
-        stored = 0
-        with self.open_store(create=True) as store:
-            for outcome in submit(documents, store, self.rulebook):
-                stored += outcome.stored
-                if outcome.error is not None:
-                    output.note(str(outcome.error))
-            if stored > 1:
-                store.seal()
-        return stored
 
 
 def is_file(word: str) -> bool:
@@ -185,8 +189,8 @@ def fetch(session: Session, words: Sequence[str]) -> list[list[Parsed]]:
     """
     if all(is_file(word) for word in words):
         return [[parsed_file(word)] for word in words]
-    with session.open_store(looked_up=words) as store:
-        return [[parsed_file(word)] if is_file(word) else named(store, word) for word in words]
+    store = session.opened(looked_up=words)
+    return [[parsed_file(word)] if is_file(word) else named(store, word) for word in words]
 
 
 def named(store: Store, word: str) -> list[Parsed]:
@@ -208,9 +212,6 @@ def worst(statuses: Iterable[str]) -> int:
     return 1 if known & {"invalid", "refuted"} else 3 if known - {"valid", "supported"} else 0
 
 
-pass_session = click.make_pass_decorator(Session)
-
-
 def named_plan(session: Session, word: str) -> Parsed:
     """A plan by file, ``-`` for standard input, id, label or pin; a store is opened for the last three alone.
 
@@ -223,8 +224,7 @@ def named_plan(session: Session, word: str) -> Parsed:
     elif is_file(word):
         plan = read_plan(word)
     else:
-        with session.open_store(looked_up=[word]) as store:
-            plan = read_plan(word, store)
+        plan = read_plan(word, session.opened(looked_up=[word]))
     _tell_undeclared(session, plan)
     laid_out(session, plan)
     return plan

@@ -7,51 +7,44 @@ import sys
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, is_file, named, parsed_file, pass_session
-
-EPILOG = """\b
-Examples:
-  receipts show 3f9c
-  receipts show @golden --facts
-  receipts show run.json
-  receipts show 3f9c --raw > run.json"""
+from receipts.cli.session import Session, is_file, named, parsed_file
+from receipts.cli.verb import verb
 
 
-@click.command("show", epilog=EPILOG)
+@verb("show")
 @click.argument("receipt", metavar="ID|FILE")
 @click.option("--facts", "all_facts", is_flag=True, help="Also list every stated leaf.")
 @click.option("--verbose", "-v", "opened", is_flag=True, help="Show every finding in full, and memory by chip.")
 @click.option("--raw", is_flag=True, help="Print the document's bytes as they came.")
 @click.option("--envelope", is_flag=True, help="Print the DSSE envelope: the document with its signatures.")
-@click.option("--json", "as_json", is_flag=True, help="Print answers, verdict and stated leaves as JSON.")
-@pass_session
-def command(
-    session: Session, receipt: str, all_facts: bool, opened: bool, raw: bool, envelope: bool, as_json: bool
-) -> int:
-    """Show one receipt: what ran, where, on which path, what was measured, and the rules' verdict."""
+def command(session: Session, receipt: str, all_facts: bool, opened: bool, raw: bool, envelope: bool) -> int:
+    """Show one receipt: what ran, where, on which path, what was measured, and the rules' verdict.
+
+    Examples:
+      receipts show 3f9c
+      receipts show @golden --facts
+      receipts show run.json
+      receipts show 3f9c --raw > run.json
+    """
     from receipts.api.receipt import Receipt
     from receipts.api.store import Store
 
     if session.team is not None and not is_file(receipt):
-        return session.team.show(receipt, facts=all_facts, opened=opened, raw=raw, as_json=as_json)
+        return session.team.show(receipt, facts=all_facts, opened=opened, raw=raw, as_json=session.as_json)
     if envelope:
         return _print_envelope(session, receipt)
     rulebook = session.rulebook
     if is_file(receipt):
         parsed = parsed_file(receipt)
-        if session.asks_store and not raw:
-            with session.open_store() as store:
-                shown = [Receipt(parsed, rulebook, store.query.facts(parsed))]
-        else:
-            shown = [Receipt(parsed, rulebook)]
+        known = (session.store.query.facts(parsed),) if session.asks_store and not raw else ()
+        receipts = [Receipt(parsed, rulebook, *known)]
     else:
-        with session.open_store(looked_up=[receipt]) as store:
-            known = Store(store, rulebook)
-            shown = [known.get(one.id) for one in named(store, receipt)]
-    for item in shown:
+        store = session.opened(looked_up=[receipt])
+        receipts = [Store(store, rulebook).get(one.id) for one in named(store, receipt)]
+    for item in receipts:
         if raw:
             _print_raw(item.raw)
-        elif as_json:
+        elif session.as_json:
             output.line(item.to_json())
         else:
             output.show(item.page(stated=all_facts), opened=opened)
@@ -67,9 +60,9 @@ def _print_raw(document: bytes) -> None:
 
 
 def _print_envelope(session: Session, word: str) -> int:
-    with session.open_store(looked_up=[word]) as store:
-        receipt = store.resolve(word)
-        envelope = store.signing.envelope(receipt, store.document(receipt))
+    store = session.opened(looked_up=[word])
+    receipt = store.resolve(word)
+    envelope = store.signing.envelope(receipt, store.document(receipt))
     if envelope is None:
         output.note(f"{receipt[:12]} is not signed; receipts submit FILE --sign KEY signs it")
         return 3

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -114,34 +113,27 @@ def gather(session: Session, asked: ComparisonOptions, *, stored: bool) -> Compa
 
     a, b, witnesses = ([parsed_file(word) if is_file(word) else word for word in side] for side in asked.words)
     looked_up = [word for side in asked.sides for word in side]
-    with (
-        session.open_store(looked_up=looked_up) if stored else nullcontext() as store,
-        nullcontext() if stored or len(looked_up) == 2 else _existing(session) as beside,
-    ):
-        return compared(
-            store,
-            session.rulebook,
-            a,
-            b,
-            metric=asked.metric,
-            witnesses=witnesses,
-            waivers=waivers(asked.waive),
-            study=asked.study,
-            grade=asked.grade,
-            replicates=not asked.no_replicates,
-            beside=beside,
-        )
+    return compared(
+        session.opened(looked_up=looked_up) if stored else None,
+        session.rulebook,
+        a,
+        b,
+        metric=asked.metric,
+        witnesses=witnesses,
+        waivers=waivers(asked.waive),
+        study=asked.study,
+        grade=asked.grade,
+        replicates=not asked.no_replicates,
+        beside=None if stored or len(looked_up) == 2 else _existing(session),
+    )
 
 
-@contextmanager
-def _existing(session: Session) -> Iterator[Store | None]:
+def _existing(session: Session) -> Store | None:
     """The store, if there is one: files that somebody chose are counted beside it, and need none."""
-    with ExitStack() as stack:
-        try:
-            store = stack.enter_context(session.open_store()) if session.server is None else None
-        except StoreError:
-            store = None
-        yield store
+    try:
+        return session.store if session.server is None else None
+    except StoreError:
+        return None
 
 
 def waivers(words: tuple[str, ...]) -> dict[str, str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from receipts.cli import output
 from receipts.cli.flush import spooling
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session
+from receipts.cli.verb import Answer, verb
 from receipts.publish.page import Page
 
 if TYPE_CHECKING:
@@ -22,24 +22,9 @@ if TYPE_CHECKING:
     from receipts.workflows.submit.amended import Amended
 
 MANY = 100  # files from which on nobody reads a line for each
-EPILOG = """\b
-Examples:
-  receipts submit run.json
-  receipts submit runs/*.json --require valid
-  receipts submit runs/ --jobs 2
-  receipts submit runs.jsonl
-  receipts submit run.json --evidence trace/
-  receipts submit run.json --evidence trace/ --supersede "the trace came later"
-  receipts submit runs/*/run.json --evidence trace/
-  ssh node cat run.json | receipts submit -
-  receipts submit run.json --sign ana
-
-Exit codes: 0 stored, whatever its status, which is printed (with --require valid: 1 invalid, 3 open), 2 some document
-was refused (all others are stored), 4 the store failed. If the store's server does not answer, the documents are kept
-on this machine until receipts flush stores them (exit code 4)."""
 
 
-@click.command("submit", epilog=EPILOG)
+@verb("submit")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…|DIR|-")
 @click.option("--require", type=click.Choice(["valid"]), help="Exit 1 or 3 if a receipt is stored but not valid.")
 @click.option(
@@ -56,9 +41,7 @@ on this machine until receipts flush stores them (exit code 4)."""
 @click.option("--supersede", metavar="REASON", help="It replaces the earlier receipt of its launch, for this reason.")
 @click.option("--sign", metavar="KEY", help="Sign with this key: its name (receipts key new) or file.")
 @click.option("--signed", is_flag=True, help="FILE is a DSSE envelope, which holds the receipt and its signature.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result of each document as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors.")
-@pass_session
 def command(
     session: Session,
     files: tuple[str, ...],
@@ -69,9 +52,8 @@ def command(
     supersede: str | None,
     sign: str | None,
     signed: bool,
-    as_json: bool,
     quiet: bool,
-) -> int:
+) -> Answer:
     """Check receipts and store them. `-` is standard input.
 
     A receipt that is invalid, or that records a failure, is stored too. Only a document that is not a receipt is
@@ -89,6 +71,21 @@ def command(
     in it, and shown with both.
 
     With --sign the store keeps a DSSE envelope beside each receipt. It must trust the key (receipts key trust).
+
+    Examples:
+      receipts submit run.json
+      receipts submit runs/*.json --require valid
+      receipts submit runs/ --jobs 2
+      receipts submit runs.jsonl
+      receipts submit run.json --evidence trace/
+      receipts submit run.json --evidence trace/ --supersede "the trace came later"
+      receipts submit runs/*/run.json --evidence trace/
+      ssh node cat run.json | receipts submit -
+      receipts submit run.json --sign ana
+
+    Exit codes: 0 stored, whatever its status, which is printed (with --require valid: 1 invalid, 3 open), 2 some
+    document was refused (all others are stored), 4 the store failed. If the store's server does not answer, the
+    documents are kept on this machine until receipts flush stores them (exit code 4).
     """
     from receipts.publish.submissions import SubmitSum, outcome
     from receipts.receipt.stream import documents, is_many
@@ -98,17 +95,15 @@ def command(
     many = len(files) > MANY or any(is_many(word) for word in files)
     tally = SubmitSum()
     rows: list[dict[str, Any]] = []
-    progress = output.Progress(_total(files), answers=not (quiet or as_json or many))
+    progress = output.Progress(_total(files), answers=not (quiet or session.as_json or many))
     amending = bool(evidence or settings) or supersede is not None
     signers, opened = _signers(session, files, sign, signed=signed, amending=amending)
-    whole = _amended(session, files, evidence, settings, supersede, quiet or as_json) if amending else []
+    whole = _amended(session, files, evidence, settings, supersede, quiet or session.as_json) if amending else []
     ready = [item.document for item in whole] or opened
     source = iter(ready) if amending or signed else documents(files, sys.stdin.buffer)
     server = session.server
-    with (
-        spooling(session, source, rows, keeps=not (sign or signed)) as kept,
-        nullcontext() if server else session.open_store(create=True) as store,
-    ):
+    with spooling(session, source, rows, keeps=not (sign or signed)) as kept:
+        store = session.opened(create=True) if server is None else None
         if supersede is not None and store is not None:
             from receipts.workflows.submit.amended import refuse_unheld
 
@@ -144,7 +139,7 @@ def command(
             if item.error is not None:
                 progress.clear()
                 output.refuse(item.error)
-            if as_json:
+            if session.as_json:
                 rows.append(_as_data(item))
             elif item.submitted is not None and not quiet and not many and tally.seen <= MANY:
                 output.show(outcome(item, alone=not several))
@@ -153,11 +148,8 @@ def command(
         many = many or tally.seen > MANY
         if tally.new.total() > 1 and store is not None:
             store.seal()
-    if as_json:
-        output.as_json(rows)
-    elif (many or tally.seen > 1) and not quiet:
-        output.show(Page("Submit", (tally.sentence(),)))
-    return kept.code or exit_code(tally.outcomes.values(), wanted)
+    total = Page("Submit", (tally.sentence(),)) if (many or tally.seen > 1) and not quiet else None
+    return Answer(rows, total, kept.code or exit_code(tally.outcomes.values(), wanted))
 
 
 def _signers(

@@ -6,29 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from receipts.cli import output
-from receipts.cli.session import Session, fetch, pass_session
+from receipts.cli.session import Session, fetch
 from receipts.cli.sides import METRIC, STUDY, WAIVE, waivers
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
     from receipts.questions.sweep import Sweep
 
-EPILOG = """\b
-Examples:
-  receipts sweep 'label=grid*' --vary micro_batch,mtp_depth
-  receipts sweep runs/a.json runs/b.json runs/c.json --vary path.attention
-  receipts sweep 'label=grid*' --vary pipeline --base 3f9c --metric step_seconds"""
 
-
-@click.command("sweep", epilog=EPILOG)
+@verb("sweep")
 @click.argument("receipts", nargs=-1, required=True, metavar="WHAT…")
 @click.option("--vary", "-v", required=True, metavar="AXIS[,AXIS]", help="The axes of the grid, outermost first.")
 @click.option("--base", metavar="ID", help="The cell that the others are judged against.  [default: the first]")
 @METRIC
 @WAIVE
 @STUDY
-@click.option("--json", "as_json", is_flag=True, help="Print the grid as JSON.")
-@pass_session
 def command(
     session: Session,
     receipts: tuple[str, ...],
@@ -37,9 +29,14 @@ def command(
     metric: str,
     waive: tuple[str, ...],
     study: str | None,
-    as_json: bool,
-) -> int:
-    """Show receipts as a grid: effects against a base, one-axis links, and rejected cells with the reason."""
+) -> Answer:
+    """Show receipts as a grid: effects against a base, one-axis links, and rejected cells with the reason.
+
+    Examples:
+      receipts sweep 'label=grid*' --vary micro_batch,mtp_depth
+      receipts sweep runs/a.json runs/b.json runs/c.json --vary path.attention
+      receipts sweep 'label=grid*' --vary pipeline --base 3f9c --metric step_seconds
+    """
     from receipts.base.errors import UsageError
     from receipts.judging.compare import Request
     from receipts.judging.facts import Facts
@@ -54,8 +51,7 @@ def command(
         raise UsageError("--vary names no axis; write --vary micro_batch,mtp_depth")
     request = Request(metric=metric, waivers=waivers(waive), study=study, facts=Facts())
     grid = sweep(unique, names, session.rulebook, request, head)
-    output.answer(as_json, lambda: _as_data(grid, metric), lambda: page(grid, metric))
-    return 0
+    return Answer(lambda: _as_data(grid, metric), lambda: page(grid, metric))
 
 
 def _as_data(grid: Sweep, metric: str) -> dict[str, Any]:

@@ -9,57 +9,43 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.base.errors import UsageError
-from receipts.cli import output
-from receipts.cli.session import Session, is_file, named, parsed_file, pass_session
+from receipts.cli.session import Session, is_file, named, parsed_file
+from receipts.cli.verb import each, verb
 
 if TYPE_CHECKING:
     from receipts.receipt import Parsed
     from receipts.store.kept import KeptFiles
     from receipts.workflows.verify import Verified
 
-EPILOG = """\b
-Examples:
-  receipts verify run.json --evidence outputs/
-  receipts verify 3f9c
-  receipts verify --all
 
-same: as the receipt says; other: not so; missing: no file with that digest is given or kept; more: today's readers
-read a leaf that the receipt does not state.
-Exit codes: 0 all same, 1 something is other, 2 wrong call, 3 a file is missing."""
-
-
-@click.command("verify", epilog=EPILOG)
+@verb("verify")
 @click.argument("receipts", nargs=-1, metavar="ID|FILE…")
 @click.option("--evidence", metavar="FILE|FOLDER", type=click.Path(exists=True, path_type=Path), help="Files to read.")
 @click.option("--all", "every", is_flag=True, help="Every receipt of the store.")
 @click.option("--jobs", type=click.IntRange(1, 256), metavar="N", help="Processes, with --all; of many, one a core.")
-@click.option("--json", "as_json", is_flag=True, help="Print every check as JSON.")
 @click.option("--verbose", "-v", "opened", is_flag=True, help="Print also what is the same.")
-@pass_session
 def command(
-    session: Session,
-    receipts: tuple[str, ...],
-    evidence: Path | None,
-    every: bool,
-    jobs: int | None,
-    as_json: bool,
-    opened: bool,
+    session: Session, receipts: tuple[str, ...], evidence: Path | None, every: bool, jobs: int | None, opened: bool
 ) -> int:
-    """Read the evidence of receipts again: bytes against the id, files against digests, leaves against the readers."""
+    """Read the evidence of receipts again: bytes against the id, files against digests, leaves against the readers.
+
+    Examples:
+      receipts verify run.json --evidence outputs/
+      receipts verify 3f9c
+      receipts verify --all
+
+    same: as the receipt says; other: not so; missing: no file with that digest is given or kept; more: today's readers
+    read a leaf that the receipt does not state.
+    Exit codes: 0 all same, 1 something is other, 2 wrong call, 3 a file is missing.
+    """
     from receipts.publish.integrity import verified
     from receipts.workflows.verify import by_digest, code
 
     if bool(receipts) == every:
         raise UsageError("name receipts, or --all for every receipt of the store")
     files = by_digest(evidence) if evidence is not None else {}
-    results = []
-    for done in _chosen(session, receipts, files, jobs, every=every):
-        results.append(done)
-        if not as_json:
-            output.show(verified(done, opened=opened))
-    if as_json:
-        output.as_json([item.as_data() for item in results])
-    return code(results)
+    chosen = _chosen(session, receipts, files, jobs, every=every)
+    return code(each(session, chosen, lambda item: item.as_data(), lambda item: verified(item, opened=opened)))
 
 
 def _chosen(
@@ -80,10 +66,10 @@ def _chosen(
         session.team.refuse({"--all": every, "--evidence": files, local: local})
         yield from session.team.verified(words)
         return
-    with session.open_store(looked_up=words) as store:
-        if every:
-            yield from verify_all(store, session.rulebook, files, jobs)
-            return
-        kept = kept_files(store.database.address)
-        for word in words:
-            yield from checked([parsed_file(word)] if is_file(word) else named(store, word), kept)
+    store = session.opened(looked_up=words)
+    if every:
+        yield from verify_all(store, session.rulebook, files, jobs)
+        return
+    kept = kept_files(store.database.address)
+    for word in words:
+        yield from checked([parsed_file(word)] if is_file(word) else named(store, word), kept)

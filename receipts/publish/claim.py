@@ -51,6 +51,11 @@ def _lines(verdict: ClaimVerdict) -> Iterator[str]:
         yield verdict.assessment.why
 
 
+def together(verdicts: Sequence[ClaimVerdict]) -> list[Page]:
+    """Several claims: how many came out how, then each."""
+    return [Page("Claims", total(verdicts)), *map(page, verdicts)]
+
+
 def total(verdicts: Sequence[ClaimVerdict]) -> Cell:
     """How many claims came out how."""
     say = words("claim")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from receipts import metrics
-from receipts.publish.page import Table, table_of
+from receipts.publish.page import Page, Section, Table, table_of
 from receipts.publish.readings import number, unit
 
 if TYPE_CHECKING:
@@ -41,6 +41,12 @@ def stored(entries: Sequence[Entry], *, who: bool = False) -> Table:
         for item in entries
     )
     return table_of("Receipts", header, rows, empty="no receipt meets these conditions")
+
+
+def listed(entries: Sequence[Entry], commands: Mapping[str, str], *, who: bool = False) -> Page:
+    """The same as a page, with the commands that would decide open receipts, by receipt."""
+    steps = tuple((command, f"What would decide {receipt[:12]}") for receipt, command in commands.items() if command)
+    return Page("Receipts", next=steps, sections=(Section("receipts", "", tables=(stored(entries, who=who),)),))
 
 
 def _basis(item: Entry) -> str:
