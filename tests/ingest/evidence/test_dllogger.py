@@ -81,10 +81,10 @@ def test_the_page_on_new_readers_shows_the_code_of_this_one(checkout: Path) -> N
     page = (checkout / "docs" / "new-reader.md").read_text(encoding="utf-8")
     evidence = checkout / "receipts" / "ingest" / "evidence"
     code = (evidence / "frameworks" / "dllogger" / "log.py").read_text(encoding="utf-8")
-    tables = (evidence / "vocabulary" / f"{name}.toml" for name in ("dllogger", "prime_rl"))
+    tables = (evidence / "vocabulary" / f"{name}.toml" for name in ("dllogger", "nanotron", "prime_rl"))
     table = "".join(place.read_text(encoding="utf-8") for place in tables)
     blocks = re.findall(r"```(python|toml)\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     assert all(block in (code if kind == "python" else table) for kind, block in blocks)
 
 

@@ -78,3 +78,9 @@ class _Stated:
 
     def note(self, text: str) -> None:
         raise AssertionError(text)
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if "statements" in table(name)])
+def test_a_statement_is_of_a_leaf_of_the_receipt(name: str) -> None:
+    paths = {path for path in table(name)["statements"] if not path.startswith(("features.", "wheels."))}
+    assert paths <= contract().leaves.keys()

@@ -1,8 +1,8 @@
 """What frameworks call things: tables as data, one file a framework, checked by ``schema.json`` in the tests.
 
-``line`` maps the labels of a step line, ``tracker`` the names that a framework logs to TensorBoard and W&B, and
-``configuration`` the names of its settings. ``record`` describes a line that needs no
-reader of its own. A table is the only place for a name.
+``line`` maps the labels of a step line, ``tracker`` the names that a framework logs to TensorBoard and W&B,
+``configuration`` and ``arguments`` the names of its settings, and ``statements`` the lines that state one fact.
+``record`` describes a line that needs no reader of its own. A table is the only place for a name.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from receipts.ingest.evidence.arguments import Settings
 from receipts.ingest.evidence.json_bounds import JsonReader
 from receipts.ingest.evidence.literal import Brackets, flattened, integer, literal
 from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.statements import Statements
 
 _BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu")
 _OTHERS = frozenset(
@@ -60,9 +61,8 @@ _GLUED = re.compile(r"(\d{1,12})(?:\s|\[\d{4}-)")
 _MEMBER = re.compile(
     r"[\"'](train_batch_size|train_micro_batch_size_per_gpu|gradient_accumulation_steps)[\"']\s*:\s*[\"']?(\d{1,12})\b"
 )
-_VERSION = re.compile(r"DeepSpeed info: version=([\w.+-]{1,60})")
 _OPTIMIZER = re.compile(r"DeepSpeed Basic Optimizer\s*=\s*(\w+)")
-_WORLD = re.compile(r"dist_world_size=(\d{1,9})|\bworld_rank=\d+, local_rank=\d+, world_size=(\d{1,9})")
+_OPENED: Final = "DeepSpeed info: version="
 _OFFLOAD = re.compile(r"offload_(param|optimizer)=\w*\(?.{0,40}?device=[\"'<]?(?:\w+\.)?(cpu|nvme)")
 # Names that are printed otherwise than they are set.
 _PRINTED: Final = {"zero_optimization_stage": "zero_optimization.stage", "optimizer_name": "optimizer.type"}
@@ -70,6 +70,7 @@ _JSON = re.compile(r"(?:print_user_config\].*|:print\]\s+)json = (\{.*)$")
 # What a launcher prints before each line, and a person may have left out of some.
 _WORKER = re.compile(r"^\s*[\w.-]{1,60}:\s(?=\s*[\"}\]])")
 SETTINGS: Final = Settings("deepspeed")
+_STATEMENTS: Final = Statements("deepspeed")
 _DTYPES: Final = vocabulary.table("deepspeed")["words"]["dtypes"]
 
 
@@ -100,16 +101,10 @@ class DeepSpeedConfig:
         for name, value in _MEMBER.findall(text):
             self.records += 1
             self._setting(name, value, line)
-        if match := _VERSION.search(text):
-            self.records += 1
-            self.reading.version = self.reading.version or match[1]
-            self.reading.state("wheels.deepspeed", match[1], match[0], line)
-        elif match := _OPTIMIZER.search(text):
+        _STATEMENTS.take(self.reading, text, line)
+        self.records += _OPENED in text
+        if match := _OPTIMIZER.search(text):
             self._class = self._class or (match[1], match[0], line)
-        elif match := _WORLD.search(text):
-            chips = int(match[1] or match[2])
-            if chips:
-                self.reading.state("hardware.chips", chips, match[0], line)
 
     def more(self, text: str) -> None:
         """One more line of the user's JSON."""
@@ -124,7 +119,9 @@ class DeepSpeedConfig:
             self.settings(settings, self._block.line)
 
     def settle(self) -> None:
-        """Name the optimizer by its class, such as FusedAdam, where no setting names it."""
+        """Name the optimizer by its class, such as FusedAdam, where no setting names it; and the version."""
+        version = self.reading.stated.get("wheels.deepspeed")
+        self.reading.version = None if version is None else version.value
         if self._class is not None and "numerics.optimizer" not in self.reading.stated:
             self.reading.state("numerics.optimizer", *self._class)
 

@@ -18,6 +18,7 @@ from receipts.ingest.evidence.numbers import FIGURE, number
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RecordReader
+from receipts.ingest.evidence.statements import Statements
 from receipts.ingest.evidence.steps import ABSENT, Steps
 
 _VALIDATED = re.compile(rf"(?<![A-Za-z_])s:\d{{1,12}} tel:({FIGURE})")
@@ -29,10 +30,8 @@ _ROW = re.compile(r"\| ([\w ]{1,24}?)\s{1,60}\| (\S(?:.{0,60}?\S)?)\s*\|\s*$")
 # April 2024: one process, whose settings stand in lines of their own from `max_seq_len` on.
 _FIRST: Final = "max_seq_len"
 _PLAIN = re.compile(r"\s*([a-z][\w ]{1,30}): (\d{1,15})\s*$")
-_BATCH = re.compile(
-    r"batch_size B=(\d{1,9}) \* seq_len T=(\d{1,9}) \* num_processes=(\d{1,9}) and total_batch_size=(\d{1,12})"
-)
-_ACCUMULATION = re.compile(r"setting grad_accum_steps=(\d{1,9})")
+_TOKENS = re.compile(r"batch_size B=.{0,80} and total_batch_size=(\d{1,12})")
+_STATEMENTS: Final = Statements("llm_c")
 _SETTINGS: Final = Settings("llm_c")
 
 
@@ -125,11 +124,10 @@ class LlmC(RecordReader):
             if (mean := number(match[1])) is not None:
                 self.reading.state("measurement.stated.step_seconds", mean / 1e3, match[0], line)
                 self.reading.state("measurement.stated.statistic", "mean", match[0], line)
-        elif match := _ACCUMULATION.search(text):
-            if int(match[1]):
-                self.reading.state("batch.accumulation", int(match[1]), match[0], line)
-        elif match := _BATCH.search(text):
-            self._batch(match, line)
+        elif _STATEMENTS.take(self.reading, text, line):
+            if match := _TOKENS.search(text):
+                self._lines += 1
+                self.reading.counters["tokens_per_step"] = int(match[1])
         elif match := _ROW.search(text):
             self._table(match[1], match[2], line)
 
@@ -140,15 +138,6 @@ class LlmC(RecordReader):
             self._row = MemoryRow(Place(line), phase="post_init", bytes_used=used, bytes_limit=limit)
         elif (match := _PEAK.search(text)) and (self.taken or self._lines):
             self.reading.memory.append(MemoryRow(Place(line), phase="steady", peak_bytes=int(match[1]) << 20))
-
-    def _batch(self, match: re.Match[str], line: int) -> None:
-        self._lines += 1
-        batch, length, chips, tokens = (int(word) for word in match.groups())
-        if min(batch, length, chips, tokens) > 0:
-            self.reading.state("batch.micro_batch", batch, f"B={batch}", line)
-            self.reading.state("batch.sequence_length", length, f"T={length}", line)
-            self.reading.state("hardware.chips", chips, f"num_processes={chips}", line)
-            self.reading.counters["tokens_per_step"] = tokens
 
     def _table(self, name: str, word: str, line: int) -> None:
         if stated := _SETTINGS.read(name, word):

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.statements import Statements
 from receipts.receipt.accelerators import find
 
-_VERSION = re.compile(r"System Information: (Jax|Jaxlib) Version: (\S{1,80})")
+_STATEMENTS: Final = Statements("maxtext")
 _BACKEND = re.compile(r"System Information: Jax Backend: (.{1,200})")
 _CUDA = re.compile(r"cuda (\d{4,6})\b")
 
 
 def state(reading: Reading, text: str, number: int) -> bool | None:
     """State what a line says of the system; whether a platform is named below it, None where it says nothing known."""
-    if match := _VERSION.search(text):
-        reading.state(f"wheels.{match[1].lower()}", match[2], match[0], number)
+    if _STATEMENTS.take(reading, text, number):
         return False
     match = _BACKEND.search(text)
     if match is None:

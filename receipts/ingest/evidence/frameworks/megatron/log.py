@@ -220,11 +220,10 @@ class Megatron(RecordReader):
     def _small(self, text: str, number: int) -> None:
         """Lines that say one thing."""
         reading = self.reading
-        self._world |= launch.world(reading, text, number)
+        launch.STATEMENTS.take(reading, text, number)
+        self._world |= "using world size:" in text
         if "parallelism:" in text and "egatron" in text:
             launch.degrees(reading, text, number)
-        if "version" in text:
-            launch.versions(reading, text, number)
         if "umber of " in text:
             self._parameters.take(text, number)
         if "Theoretical memory" in text:
@@ -235,7 +234,6 @@ class Megatron(RecordReader):
             self._divergence.check(match[1].strip(), number)
         if "ActivityProfilerController" in text:
             self._profiler.take(text)
-        launch.start(reading, text, number)
         self._elastic.take(text, number)
         self.fresh |= _STARTED.search(text) is not None
         reading.complete |= any(words in text for words in _ENDED)

@@ -22,6 +22,7 @@ from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RecordReader
+from receipts.ingest.evidence.statements import Statements
 from receipts.ingest.evidence.steps import ABSENT
 
 _AVERAGE = re.compile(r"step_avg:\s*(?:nan|inf)")
@@ -29,9 +30,7 @@ _PEAK = re.compile(
     r"peak memory (?:allocated|consumption): (\d{1,12}) MiB(?:,? ?(?:peak memory )?reserved: (\d{1,12}) MiB)?"
 )
 _GPU = re.compile(r"\|\s{1,8}(\d{1,3})\s{1,8}((?:NVIDIA|AMD) \S.{0,40}?)\s{2,}(?:On|Off|N/A)\s")
-_RUNNING = re.compile(
-    r"Running (Python|PyTorch|Triton version) ([\w.+-]{1,60})(?:.{0,40}compiled for CUDA ([\d.]{1,10}))?"
-)
+_STATEMENTS: Final = Statements("modded_nanogpt")
 _DEVICE = re.compile(r"Running on device_name=(\S.{1,60}?) with world_size=(\d{1,6})(?!\w)")
 _SETTING = re.compile(r"(?<!\w)(world_size|grad_accum_steps|train_batch_tokens|train_seq_len):(\d{1,12})(?!\S)")
 _PATHS: Final = vocabulary.table("modded_nanogpt")["configuration"]
@@ -73,7 +72,6 @@ class ModdedNanogpt(RecordReader):
         self._device: tuple[str, int, int] | None = None
         self._gpus: dict[int, tuple[str, int]] = {}
         self._memory: MemoryRow | None = None
-        self._versions: list[tuple[str, str, str, int]] = []
         self._settings: dict[str, tuple[int, int]] = {}
 
     def line(self, text: str, number: int) -> bool:
@@ -148,8 +146,8 @@ class ModdedNanogpt(RecordReader):
                 self._gpus.setdefault(int(match[1]), (match[2], number))
         elif match := _DEVICE.search(text):
             self._device = match[1], int(match[2]), number
-        elif (match := _RUNNING.search(text)) and len(self._versions) < 10:
-            self._versions.append((match[1], match[2], match[3] or "", number))
+        else:
+            _STATEMENTS.take(self.reading, text, number)
         return False
 
     def finish(self) -> Reading | None:
@@ -177,13 +175,8 @@ class ModdedNanogpt(RecordReader):
             # The clock leaves out validation, and begins when its warm-up has ended.
             _, text, line = self._validation
             reading.state("measurement.goodput.step_seconds", self._total, f"{text} at {self._total:.9g} s", line)
-        if self._versions:
+        if "platform.python" in reading.stated:
             reading.see("framework", "modded-nanogpt", "backend")
-        for what, version, cuda, line in self._versions:
-            path = {"Python": "platform.python", "PyTorch": "wheels.torch"}.get(what, "wheels.triton")
-            reading.state(path, version, f"{what} {version}", line)
-            if cuda:
-                reading.state("platform.cuda", cuda, f"compiled for CUDA {cuda}", line)
         return reading
 
     def _means(self) -> None:

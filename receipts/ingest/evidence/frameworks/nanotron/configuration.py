@@ -11,15 +11,15 @@ from typing import Final
 
 from receipts.ingest.evidence.arguments import Settings
 from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.statements import Statements
 
 _SETTINGS: Final = Settings("nanotron")
+_STATEMENTS: Final = Statements("nanotron")
 _BLOCKS: Final = ("ParallelismArgs(", "TokensArgs(", "OptimizerArgs(", "GeneralArgs(", "LlamaConfig(", "Qwen2Config(")
 _ARGUMENT = re.compile(r"(?<![\w.])(\w{1,60})=([\w.+'\"-]{1,80})")
 _PREFIX = re.compile(r"^.{0,120}?\[(?:INFO|WARNING|DEBUG)[^\]]{0,120}\]:\s?")
 _SECTION = re.compile(r"^( {0,40})(?:parallelism|tokens|model):\s*$")
 _SETTING = re.compile(r"^( {1,60})(\w{1,60}):\s*([\w.+-]{1,80})\s*$")
-_VERSION = re.compile(r"\b(nanotron|torch|flash-attn|transformers) version: ([\w.+-]{1,60})")
-_PARAMETERS = re.compile(r"Total number of parameters: ([\d.]{1,12}[KMBT]?) \(")
 _CELL = re.compile(r"(\w{1,40}): (\d{1,18})(?= \||\s*$)")
 _MAX_BLOCK: Final = 200
 
@@ -46,13 +46,8 @@ class NanotronConfig:
             return self._block(text, line)
         if "[Start training]" in text:
             self._start(text, line)
-        elif match := _PARAMETERS.search(text):
-            self.reading.state("model.parameters_total_stated", match[1], match[0], line)
-        elif match := _VERSION.search(text):
-            self.reading.state(f"wheels.{match[1]}", match[2], match[0], line)
-            if match[1] == "nanotron":
-                self.started = True
-                self.reading.version = match[2]
+        else:
+            _STATEMENTS.take(self.reading, text, line)
         return False
 
     def leave(self) -> None:

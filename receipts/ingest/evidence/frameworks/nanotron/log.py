@@ -129,8 +129,10 @@ class Nanotron(RecordReader):
         super().finish()
         reading = self.reading
         reading.records += self._config.records
-        if not reading.records and not self._config.started:
+        version = reading.stated.get("wheels.nanotron")
+        if not reading.records and not self._config.started and version is None:
             return None
+        reading.version = None if version is None else version.value
         self._state()
         if len(self._totals) > 1:
             totals = ", ".join(str(total) for total in sorted(self._totals)[:5])

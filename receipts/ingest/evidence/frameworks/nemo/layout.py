@@ -15,6 +15,7 @@ from receipts.ingest.evidence.arguments import Arguments, Leaves
 from receipts.ingest.evidence.frameworks.megatron import configuration as megatron_config
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.statements import Statements
 
 
 def configure(reading: Reading, block: NestedDump) -> None:
@@ -92,8 +93,7 @@ _DEGREES: Final = {
     "context": "parallelism.context",
     "data": "parallelism.data",
 }
-_WORLD: Final = re.compile(r"Starting with (\d{1,7}) processes|GLOBAL_RANK: \d{1,7}, MEMBER: \d{1,7}/(\d{1,7})")
-_VOCABULARY: Final = re.compile(r"Padded vocab_size: (\d{1,12}), original vocab_size")
+_STATEMENTS: Final = Statements("nemo")
 _OPTIMIZER: Final = "OptimizerConfig("
 _OF_OPTIMIZER: Final = frozenset(
     ("optimizer", "lr", "min_lr", "bf16", "fp16", "params_dtype", "use_distributed_optimizer")
@@ -124,12 +124,7 @@ class LayoutLines:
         reading = self._reading
         for kind, ranks in _GROUP.findall(text):
             reading.state(_DEGREES[kind], ranks.count(",") + 1, f"{kind} parallel group: [{ranks[:60]}]", number)
-        if match := _WORLD.search(text):
-            size = int(match[1] or match[2])
-            if size:
-                reading.state("hardware.chips", size, match[0], number)
-        if match := _VOCABULARY.search(text):
-            reading.state("model.vocabulary", int(match[1]), match[0], number)
+        _STATEMENTS.take(reading, text, number)
         if (at := text.find(_OPTIMIZER)) >= 0:
             arguments = _ARGUMENT.findall(text, at, at + 4_000)
             self._note({name: value for name, value in arguments if name in _OF_OPTIMIZER}, number)

@@ -15,32 +15,23 @@ from receipts.ingest.evidence.arguments import Settings
 from receipts.ingest.evidence.literal import flattened, integer, literal, number
 from receipts.ingest.evidence.numbers import size
 from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.statements import Statements
 from receipts.receipt.dtypes import dtype
 
 _AXES, _MODEL = (vocabulary.table("torchtitan")["configuration"][kind] for kind in ("mesh", "model"))
 _SETTINGS: Final = Settings("torchtitan")
+STATEMENTS: Final = Statements("torchtitan")
 # Several of these together say one thing: `_flavour`.
 _TOGETHER: Final = ("model", "activation_checkpoint")
-_TRAINER: Final = (
-    (re.compile(r"local batch size:? (\d+)"), "batch.micro_batch"),
-    (re.compile(r"global batch size:? (\d+)"), "batch.global_batch"),
-    (re.compile(r"gradient[ _]accumulation[ _]steps:? (\d+)"), "batch.accumulation"),
-    (re.compile(r"sequence length:? (\d+)"), "batch.sequence_length"),
-    (re.compile(r"maximum context length:? (\d+)"), "batch.sequence_length"),
-    (re.compile(r"([\d,]+) tokens per train step"), "measurement.tokens_per_step"),
-)
 _MESH = re.compile(r"\b(pp|dp_replicate|dp_shard|cp|tp|etp|ep)=(-?\d{1,9})\b")
 _OLD_MESH = re.compile(r"device mesh with \[([^\]]{0,200})\], \[((?:\d{1,9}, ?){0,8}\d{1,9})\]")
-_CAPACITY = re.compile(r"\b[A-Z]{3,4} capacity: (.{1,80}?)(?: \(\d+\))? with ([\d.]{1,12})GiB memory")
-_SIZE = re.compile(r"Model ([\w.-]+) ([\w.-]+)\s+(?:\[\d+m)?size: ([\d,]+) total parameters")
-_ACTIVE = re.compile(r"active ([\d,]+)")
+_CAPACITY = re.compile(r"\b[A-Z]{3,4} capacity: .{1,90}? with ([\d.]{1,12})GiB memory")
 _ARGUMENT = re.compile(r"\b(dim|n_layers|n_heads|n_kv_heads|vocab_size|head_dim)=(\d+)")
 _OPTION = re.compile(
     r"--(training|parallelism|compile|activation_checkpoint|optimizer|model)\.(\w+)(?:[= ](?!--)(\S+))?"
 )
 _ASSIGNMENT = re.compile(r"^[\s#>|]*(\w+)\s*=\s*([^#]+)")
 _SECTION = re.compile(r"^\s*\[([\w.]+)\]\s*$")
-_RECOMPUTE = re.compile(r"Applied (\w+?)(?:AC)? activation checkpointing")
 _TOML: Final = ("training", "parallelism", "compile", "activation_checkpoint", "optimizer", "experimental", "model")
 
 
@@ -53,30 +44,22 @@ class TorchtitanConfig:
         self.fallback_peak = False
         self._section = "training"
         self._weaker: dict[str, tuple[Any, str, int]] = {}
-        self._handlers: tuple[tuple[str, Callable[[str, int], None]], ...] = (
-            ("device mesh with", self._mesh),
-            ("local batch size", self.trainer),
-            ("tokens per train step", self.trainer),
-            ("GiB memory", self._capacity_line),
-            ("Peak FLOPS used", self._peak),
-            ("Peak flops undefined", self._unknown_peak),
-            ("total parameters", self._parameters),
-            ("Total parameter count", self._parameters),
-            ("ModelArgs(", self._model_arguments),
-            ("torchtitan version", self._version),
-            ("Applied ", self._applied),
-            ("Compiling ", self._compiling),
-            ("Float8", self._float8),
-        )
+        self._handlers: dict[str, Callable[[str, int], None]] = {
+            "device mesh with": self._mesh,
+            "GiB memory": self._memory,
+            "Peak FLOPS used": self._peak,
+            "Peak flops undefined": self._unknown_peak,
+            "ModelArgs(": self._model_arguments,
+        }
 
     def line(self, text: str, number: int) -> bool:
         """Take one line that may state something; whether it did."""
-        took = False
-        for word, handler in self._handlers:
+        took = STATEMENTS.take(self.reading, text, number)
+        for word, handler in self._handlers.items():
             if word in text:
                 handler(text, number)
                 took = True
-        if not took and ("--" in text):
+        if not took and "--" in text:
             self._options(text, number)
         elif not took:
             self._assignment(text, number)
@@ -90,11 +73,11 @@ class TorchtitanConfig:
         flat = flattened(document)
         if "dim" in document or "n_layers" in document:
             for name, path in _MODEL.items():
-                self._whole(path, document.get(name), name, line, self._state)
+                self._whole(path, document.get(name), name, line, self.reading.state)
             return True
         for name, value in flat.items():
             section, _, leaf = name.partition(".")
-            self._setting(section, leaf, value, name, line, self._state)
+            self._setting(section, leaf, value, name, line, self.reading.state)
         self._flavour(flat, line)
         return True
 
@@ -123,12 +106,6 @@ class TorchtitanConfig:
             return None
         return float(tokens / chips)
 
-    def trainer(self, text: str, line: int) -> None:
-        """`Trainer is initialized with …` and the older `Training starts at step 1, with …`."""
-        for pattern, path in _TRAINER:
-            if match := pattern.search(text):
-                self._whole(path, match[1], match[0], line, self._state)
-
     def _mesh(self, text: str, line: int) -> None:
         degrees = {name: int(value) for name, value in _MESH.findall(text)}
         if not degrees and (match := _OLD_MESH.search(text)):
@@ -141,24 +118,23 @@ class TorchtitanConfig:
         if not degrees or any(degree < 1 or degree > 1 << 24 for degree in degrees.values()):
             return
         for name, degree in degrees.items():
-            self._state(_AXES[name], degree, f"{name}={degree}", line)
+            self.reading.state(_AXES[name], degree, f"{name}={degree}", line)
         if {"dp_replicate", "dp_shard"} <= degrees.keys():
             data = degrees["dp_replicate"] * degrees["dp_shard"]
-            self._state("parallelism.data", data, f"dp_replicate × dp_shard = {data}", line)
+            self.reading.state("parallelism.data", data, f"dp_replicate × dp_shard = {data}", line)
             chips = data * degrees.get("tp", 1) * degrees.get("pp", 1) * degrees.get("cp", 1)
-            self._state("hardware.chips", chips, text[text.find("device mesh") :], line)
+            self.reading.state("hardware.chips", chips, text[text.find("device mesh") :], line)
 
-    def _capacity_line(self, text: str, line: int) -> None:
+    def _memory(self, text: str, _: int) -> None:
         if match := _CAPACITY.search(text):
-            self._state("hardware.accelerator", match[1], match[1], line)
-            self.capacity = size(f"{match[2]} GiB")
+            self.capacity = size(f"{match[1]} GiB")
 
     def _peak(self, text: str, line: int) -> None:
         value = number(text.rpartition(":")[2].split()[0]) if text.rpartition(":")[2].split() else None
         # The peak of a chip that is not there is nobody's denominator.
         if value is not None and 0 < value < 1e18 and not self.fallback_peak:
-            self._state("measurement.stated.peak_flops_per_second", value, text[text.find("Peak FLOPS") :], line)
-            self._state("measurement.stated.peak_dtype", "bf16", "torchtitan's table holds BF16 peaks", line)
+            self.reading.state("measurement.stated.peak_flops_per_second", value, text[text.find("Peak FLOPS") :], line)
+            self.reading.state("measurement.stated.peak_dtype", "bf16", "torchtitan's table holds BF16 peaks", line)
 
     def _unknown_peak(self, text: str, line: int) -> None:
         if not self.fallback_peak:
@@ -168,43 +144,9 @@ class TorchtitanConfig:
                 "contradiction", f"{what[:160]}: MFU is against the peak of a chip that is not there; ignore it", line
             )
 
-    def _parameters(self, text: str, line: int) -> None:
-        if match := _SIZE.search(text):
-            self._state("model.name", f"{match[1]} {match[2]}", match[0], line)
-            self._whole("model.parameters_total", match[3], match[3], line, self._state)
-        elif "Total parameter count" in text and (match := _ACTIVE.search(text)):
-            self._whole("model.parameters_active", match[1], match[0], line, self._state)
-
     def _model_arguments(self, text: str, line: int) -> None:
         for name, value in _ARGUMENT.findall(text):
-            self._whole(_MODEL[name], value, f"{name}={value}", line, self._state)
-
-    def _version(self, text: str, line: int) -> None:
-        word = text.partition("torchtitan version:")[2].split()
-        if word and not word[0].startswith("0.0.0"):
-            self.reading.version = self.reading.version or word[0][:60]
-            self._state("wheels.torchtitan", word[0][:60], text[text.find("torchtitan version") :], line)
-
-    def _applied(self, text: str, line: int) -> None:
-        if match := _RECOMPUTE.search(text):
-            self._state("numerics.recompute_applied", match[1].lower(), match[0], line)
-        elif "Applied FSDP" in text or "Applied HSDP" in text or "Applied fully_shard" in text:
-            self._state("parallelism.strategy", "fsdp2", text[text.find("Applied") :], line)
-        elif "Applied DDP" in text:
-            self._state("parallelism.strategy", "ddp", text[text.find("Applied") :], line)
-
-    def _compiling(self, text: str, line: int) -> None:
-        if "torch.compile" not in text:
-            return
-        what = text[text.find("Compiling ") :]
-        if "each " in what:
-            self._state("compile.posture", "regional", what, line)
-        elif "loss" not in what:
-            self._state("compile.posture", "whole_graph", what, line)
-
-    def _float8(self, text: str, line: int) -> None:
-        if "training active" in text or "Swapped to Float8" in text:
-            self._state("numerics.compute_dtype", "fp8", text[text.find("Float8") :], line)
+            self._whole(_MODEL[name], value, f"{name}={value}", line, self.reading.state)
 
     def _setting(self, section: str, leaf: str, value: Any, text: str, line: int, say: Callable[..., None]) -> None:
         """One setting of the job's configuration, whatever printed it; a value below one means *automatic*."""
@@ -218,18 +160,19 @@ class TorchtitanConfig:
         mode, option = flat.get("activation_checkpoint.mode"), flat.get("activation_checkpoint.selective_ac_option")
         if isinstance(mode, str):
             recompute = f"selective: {option}" if mode == "selective" and option else mode
-            self._state("numerics.recompute", recompute, f"activation_checkpoint.mode = {mode}", line)
-        if isinstance(flat.get("model.name"), str) and isinstance(flat.get("model.flavor"), str):
-            self._state("model.name", f"{flat['model.name']} {flat['model.flavor']}", "model.name, model.flavor", line)
+            self.reading.state("numerics.recompute", recompute, f"activation_checkpoint.mode = {mode}", line)
+        name, flavor = flat.get("model.name"), flat.get("model.flavor")
+        if isinstance(name, str) and isinstance(flavor, str):
+            self.reading.state("model.name", f"{name} {flavor}", "model.name, model.flavor", line)
         converters = flat.get("model.converters")
         if isinstance(converters, list) and any("float8" in str(item) for item in converters):
-            self._state("numerics.compute_dtype", "fp8", f"model.converters = {converters}", line)
+            self.reading.state("numerics.compute_dtype", "fp8", f"model.converters = {converters}", line)
             recipe = flat.get("quantize.linear.float8.recipe_name") or flat.get("float8.recipe_name")
             if isinstance(recipe, str):
-                self._state("numerics.fp8_recipe", recipe, f"float8.recipe_name = {recipe}", line)
+                self.reading.state("numerics.fp8_recipe", recipe, f"float8.recipe_name = {recipe}", line)
         elif isinstance(param := flat.get("training.mixed_precision_param"), str):
             text = f"training.mixed_precision_param = {param}"
-            self._state("numerics.compute_dtype", dtype(param) or param, text, line)
+            self.reading.state("numerics.compute_dtype", dtype(param) or param, text, line)
 
     def _options(self, text: str, line: int) -> None:
         for section, leaf, word in _OPTION.findall(text):
@@ -247,9 +190,6 @@ class TorchtitanConfig:
         number = integer(value)
         if number is not None and number >= (0 if path.endswith("seed") else 1):
             say(path, number, text if str(number) in text else f"{text} = {number}", line)
-
-    def _state(self, path: str, value: Any, text: str, line: int) -> None:
-        self.reading.state(path, value, text, line)
 
     def _state_weakly(self, path: str, value: Any, text: str, line: int) -> None:
         self._weaker[path] = (value, text, line)

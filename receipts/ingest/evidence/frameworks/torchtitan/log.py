@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.frameworks.torchtitan.block import RANK, ConfigBlock
-from receipts.ingest.evidence.frameworks.torchtitan.configuration import TorchtitanConfig
+from receipts.ingest.evidence.frameworks.torchtitan.configuration import STATEMENTS, TorchtitanConfig
 from receipts.ingest.evidence.literal import balanced
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reader import Spans
@@ -144,6 +144,8 @@ class Torchtitan(RecordReader):
             phase = "post_step0" if (row.step or 0) <= 1 else "steady"
             reading.memory[at] = replace(row, phase=phase, bytes_limit=self._config.capacity)
         reading.counters.update(self._counts)
+        version = reading.stated.get("wheels.torchtitan")
+        reading.version = version.value if version else None
         if reading.steps.interval is None:
             reading.steps.interval = _interval(reading.steps.numbers())
         return reading
@@ -166,7 +168,7 @@ class Torchtitan(RecordReader):
             self._foreign, self.follows = True, False
         elif self._wrapped_trainer:
             self._wrapped_trainer = False
-            self._config.trainer(text, line)
+            STATEMENTS.take(self.reading, text, line)
         elif not self._printed(text, line):
             self._event(text, line)
 
