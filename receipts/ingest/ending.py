@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
@@ -13,28 +12,14 @@ from receipts.base.errors import UsageError
 from receipts.ingest.config import readings
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import AllocationFailure, FileEvidence, Reading
-from receipts.ingest.evidence.registry import line_readers
-from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.stream import Source
-from receipts.ingest.last_words import last_words, prints_steps
+from receipts.ingest.log_end import log_end, prints_steps
 from receipts.ingest.series import StepSeries
 
 SOURCE: Final = "ending"
 _SHOWN: Final = 5
 # Sources that print step 1 and then every so many: behind step 1 alone several more may have passed.
 _FIRST_ALONE: Final = ("torchtitan",)
-_TRACEBACK: Final = b"Traceback (most recent call last)"
-_IGNORED: Final = b"Exception ignored in"
-# The line that ends a traceback, behind the prefix of a rank or a launcher, or indented in torchrun's report.
-_ERROR: Final = re.compile(
-    r"^(?:\[[^\]\n]{1,60}\]:?\s*|\w{1,20}: ?| {1,8}(?=\w))?"
-    r"((?:\w{1,60}\.){0,8}\w{0,60}(?:Error|Exception|Interrupt)\b[^\n]*)",
-    re.MULTILINE,
-)
-# Libraries name some without a word for what they are: `torch._dynamo.exc.Unsupported`.
-_RAISED: Final = re.compile(
-    r"^(?:\[[^\]\n]{1,60}\]:?\s*)?((?:\w{1,60}\.){1,8}[A-Z]\w{0,60}(?:: [^\n]*)?)$", re.MULTILINE
-)
 _SKIPPED: Final = ("place", "is_oom", "fatal")
 
 
@@ -61,21 +46,14 @@ def state_ending(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: Step
         draft.put("run.outcome", "oom" if stopped[2].is_oom else "crash", where, stopped[1].source)
     elif diverged is not None:
         draft.put("run.outcome", "nan", diverged, SOURCE)
-    elif crash := next(
-        (crashed for file in files if not _outrun(file, steps) and (crashed := last_traceback(file))), None
-    ):
-        draft.put("run.outcome", "crash", crash[0], SOURCE, crash[1])
-        if (code := _exit_code(next(file for file in files if file.name == crash[0].file))) is not None:
-            draft.put("run.exit_code", code, crash[0], SOURCE, "torchrun's report")
-        draft.put("failure.class", "not_oom", crash[0], SOURCE)
-        draft.put("failure.message", crash[1], crash[0], SOURCE)
-    elif last := next(
-        ((file, words) for file in files if not _outrun(file, steps) and (words := last_words(file))), None
-    ):
-        where, words = Where(last[0].name), last[1]
-        draft.put("run.outcome", words.outcome, where, SOURCE, words.line)
+    elif ends := [(end, file) for file in files if not _outrun(file, steps) and (end := log_end(file)) is not None]:
+        end, file = max(ends, key=lambda item: item[0].traceback)
+        where = Where(file.name)
+        draft.put("run.outcome", end.outcome, where, SOURCE, end.line)
+        if end.exit_code is not None:
+            draft.put("run.exit_code", end.exit_code, where, SOURCE, "torchrun's report")
         draft.put("failure.class", "not_oom", where, SOURCE)
-        draft.put("failure.message", words.line, where, SOURCE)
+        draft.put("failure.message", end.line, where, SOURCE)
     elif cut := next((file for file, reading in readings(files) if reading.cut), None):
         draft.put("run.outcome", "crash", Where(cut.name), SOURCE, "the log ends before the run does")
     elif (broken := next((file for file in files if file.cut and _may_hold_the_end(file, steps)), None)) is not None:
@@ -145,68 +123,25 @@ def _went_on(file: FileEvidence, failure: AllocationFailure, steps: StepSeries |
 
 def _steps_follow(file: FileEvidence, line: int) -> bool:
     """Whether the file prints a training step after a line. Only logs with a failure in them are read again."""
-    if not line:
-        return False
-    sources = {reading.source for reading in file.readings if len(reading.steps)}
-    kinds = [kind for kind in line_readers() if kind.source in sources]
     try:
-        later = scan(_after(Source(file.path, file.name), line), kinds) if kinds else []
+        return line > 0 and prints_steps(file, _after(Source(file.path, file.name), line))
     except UsageError:
         return False
-    return any(len(reading.steps) for reading in later)
 
 
 def _after(source: Source, line: int) -> Iterator[bytes]:
     """The chunks of whole lines behind a line."""
-    left = line
     for chunk in source.chunks():
-        if left:
-            here = chunk.count(b"\n")
-            if here < left:
-                left -= here
-                continue
-            at = 0
-            for _ in range(left):
-                at = chunk.find(b"\n", at) + 1
-            chunk, left = chunk[at:], 0
-        if chunk:
-            yield chunk
+        parts = chunk.split(b"\n", line)
+        if len(parts) > line:
+            yield parts[line]
+        line -= len(parts) - 1
 
 
 def _outrun(file: FileEvidence, steps: StepSeries | None) -> bool:
     """Whether another file's steps go on behind those of a file: an attempt that failed, and not the last one."""
     last = max((number for reading in file.readings for number in reading.steps), default=None)
     return last is not None and steps is not None and steps.numbers[-1] > last
-
-
-def last_traceback(file: FileEvidence) -> tuple[Where, str] | None:
-    """A traceback at the end of a log, behind its last step: the error's own line. Packed files are not looked at."""
-    tail = Source(file.path, file.name).tail
-    at = tail.rfind(_TRACEBACK)
-    if at < 0 or _IGNORED in tail[max(0, at - 400) : at]:
-        return None
-    if prints_steps(file, tail[at:]):
-        return None
-    text = tail[at:].decode("utf-8", "replace")
-    error = _ERROR.search(text) or _RAISED.search(text)
-    return (Where(file.name), (_of_worker(tail) or error[1])[:500]) if error else None
-
-
-def _of_worker(tail: bytes) -> str:
-    """The error of the rank that failed first, by the report of torchrun: its own error says only that one failed."""
-    before, failed, report = tail.decode("utf-8", "replace").partition("ChildFailedError")
-    # What failed first is last, under the others.
-    ranks = re.findall(r"(?m)^ *rank +: (\d{1,7}) ", report) if failed else []
-    own = [error[1] for error in _ERROR.finditer(before) if ranks and error[0].startswith(f"[rank{ranks[-1]}]")]
-    return own[-1] if own else ""
-
-
-def _exit_code(file: FileEvidence) -> int | None:
-    """The exit code of the first process that failed, as torchrun reports it behind its ChildFailedError."""
-    _, failed, report = Source(file.path, file.name).tail.partition(b"ChildFailedError")
-    # What failed first is last, under the others.
-    codes = re.findall(rb"exitcode +: (-?\d{1,4}) ", report) if failed else []
-    return int(codes[-1]) if codes else None
 
 
 def _diverged(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries | None) -> Where | None:

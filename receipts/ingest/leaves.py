@@ -5,27 +5,35 @@ from __future__ import annotations
 import json
 import math
 import re
-import types
-import typing
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from shlex import quote
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
 from receipts.base.errors import InputError, Problem, near
-from receipts.ingest.takes import Takes, takes
+from receipts.ingest.leaf_type import LeafType, leaf_type
 from receipts.receipt import Receipt
 from receipts.receipt.accelerators import find as find_accelerator
-from receipts.receipt.catalogue import find, leaves
+from receipts.receipt.catalogue import find, leaves, section_in
+from receipts.receipt.leaf import Name, Text
 from receipts.receipt.load import MAX_DIGITS
+from receipts.receipt.maps import Flag, Scalar, Wheel
 from receipts.stats.rounding import half_of
 
 OPEN = ("flags", "features", "patches", "wheels", "notes")
-# Objects and lists of objects that ingesting makes whole.
+# What an entry of an open map takes; of the others a scalar.
+_ENTRIES: Final[Mapping[str, Any]] = {
+    "wheels": Name | Wheel,
+    "flags": Scalar | Flag,
+    "notes": Scalar | tuple[Text, ...],
+}
+_STRICT: Final = ConfigDict(strict=True, allow_inf_nan=False)
 _NUMBER = re.compile(r" region \d+/\d+$")
 _ALIKE = 1e-6
+# Objects and lists of objects that ingesting makes whole.
 _ROWS = ("evidence", "run.parts", "memory.chips", "memory.predicted", "measurement.path_counters")
 
 
@@ -72,59 +80,25 @@ def _accepts(adapter: TypeAdapter[Any], value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _adapter(path: str) -> TypeAdapter[Any] | None:
-    leaf = find(path)
-    if leaf is None and path not in _ROWS:
+    if find(path) is None and path not in _ROWS:
         return None
-    keys = parts(path)
-    if keys[0] in OPEN:
-        return _map_adapter(keys) if len(keys) == 2 and len(keys[1]) <= 200 else None
-    model: type[BaseModel] = Receipt
-    for key in keys[:-1]:
-        inner = next((name for name in _members(_annotation(model, key)) if _is_section(name)), None)
-        if inner is None:
-            return None
-        model = inner
-    annotation = _annotation(model, keys[-1])
-    return None if annotation is None else TypeAdapter(annotation, config=_config(annotation))
-
-
-def _config(annotation: Any) -> ConfigDict | None:
-    if _is_section(annotation):
+    *way, last = parts(path)
+    if way and way[0] in OPEN:
+        return TypeAdapter(_ENTRIES.get(way[0], Scalar), config=_STRICT) if len(last) <= 200 else None
+    model: type[BaseModel] | None = Receipt
+    for key in way:
+        field = _field(model, key)
+        model = section_in(field.annotation)[0] if field is not None else None
+    if model is None or (field := _field(model, last)) is None:
         return None
-    return ConfigDict(strict=True, allow_inf_nan=False)
+    whole = isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+    annotation: Any = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+    return TypeAdapter(annotation, config=None if whole else _STRICT)
 
 
-def _annotation(model: type[BaseModel], key: str) -> Any:
-    for name, field in model.model_fields.items():
-        if key == (field.alias or name):
-            return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
-    return None
-
-
-def _members(annotation: Any) -> Iterable[Any]:
-    origin = typing.get_origin(annotation)
-    if origin in (types.UnionType, typing.Union, Annotated):
-        for item in typing.get_args(annotation):
-            yield from _members(item)
-    else:
-        yield annotation
-
-
-def _is_section(item: Any) -> bool:
-    return isinstance(item, type) and issubclass(item, BaseModel)
-
-
-def _map_adapter(keys: list[str]) -> TypeAdapter[Any]:
-    from receipts.receipt.leaf import Name, Text
-    from receipts.receipt.maps import Flag, Scalar, Wheel
-
-    scalar: Any = Scalar
-    kinds: Mapping[str, Any] = {
-        "wheels": Name | Wheel,
-        "flags": scalar | Flag,
-        "notes": scalar | tuple[Text, ...],
-    }
-    return TypeAdapter(kinds.get(keys[0], scalar), config=ConfigDict(strict=True, allow_inf_nan=False))
+def _field(model: type[BaseModel] | None, key: str) -> FieldInfo | None:
+    fields = model.model_fields.items() if model is not None else ()
+    return next((field for name, field in fields if key == (field.alias or name)), None)
 
 
 def alike(path: str, a: Any, b: Any) -> bool:
@@ -188,12 +162,12 @@ def read_setting(path: str, text: str) -> tuple[Problem | None, Any]:
     for candidate in (value, text):
         if _accepts(adapter, candidate):
             return None, candidate
-    accepted = takes(path, adapter)
+    accepted = leaf_type(path, adapter)
     advice = f"it takes {accepted}; such as --set {quote(f'{path}={accepted.example}')}"
     return Problem(path, f"{text!r} is not a value for it", advice), None
 
 
-def taken(path: str) -> Takes | None:
+def taken(path: str) -> LeafType | None:
     """What the leaf at a path takes; None if a person cannot state it as a leaf of its own."""
     adapter = _adapter(path)
-    return None if adapter is None else takes(path, adapter)
+    return None if adapter is None else leaf_type(path, adapter)

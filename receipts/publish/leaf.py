@@ -9,11 +9,11 @@ from receipts.publish.page import Cell, Page
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
-    from receipts.ingest.takes import Takes
+    from receipts.ingest.leaf_type import LeafType
     from receipts.receipt.catalogue import Leaf
 
 
-def page(leaf: Leaf, takes: Takes | None) -> Page:
+def page(leaf: Leaf, takes: LeafType | None) -> Page:
     """The whole page; ``takes`` is None for a leaf that cannot be stated on its own."""
     say = words("leaf")
     path = leaf.path.replace("*", "NAME")

@@ -28,14 +28,14 @@ class Leaf:
     required: bool
 
 
-def _models(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+def section_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
     """The section inside an annotation, and whether it is in a list."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return annotation, False
     # Not typing's own functions: every start asks this of three hundred fields.
     origin = getattr(annotation, "__origin__", None)
     for argument in getattr(annotation, "__args__", ()) if origin is not dict else ():
-        model, listed = _models(argument)
+        model, listed = section_in(argument)
         if model is not None:
             return model, listed or origin is tuple
     return None, False
@@ -47,12 +47,12 @@ def _walk(model: type[BaseModel], prefix: str) -> Iterator[Leaf]:
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
         declared: Mapping[str, Any] = typing.cast("Mapping[str, Any]", extra.get("receipts", {}))
         if not declared:
-            inner, listed = _models(field.annotation)
+            inner, listed = section_in(field.annotation)
             if inner is None:
                 raise TypeError(f"{path} declares no role: use axis(), observed(), … of receipts.receipt.leaf")
             yield from _walk(inner, f"{path}[]." if listed else f"{path}.")
             continue
-        inner, listed = _models(field.annotation)
+        inner, listed = section_in(field.annotation)
         if inner is not None and listed and not declared.get("open"):
             yield from _walk(inner, f"{path}[].")
             continue

@@ -1,4 +1,4 @@
-"""What a log says at its end where no Python error ended the launch: a time-out of ranks, a scheduler, a signal.
+"""What the end of a log shows: a Python error, or the words of ranks that timed out, a scheduler, a signal.
 
 Sources: `ProcessGroupNCCL.cpp` and Gloo of torch 2.x, slurmstepd and srun of Slurm 23, torchrun 2.x, DeepSpeed's
 launcher, a shell, llm.c, mpirun of Open MPI 4.
@@ -7,6 +7,7 @@ launcher, a shell, llm.c, mpirun of Open MPI 4.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from receipts.ingest.evidence import FileEvidence
@@ -40,6 +41,23 @@ _ENDS: Final = (
         rb"|double free or corruption|(?m:(?:^|(?<=\r))(?:free|malloc|realloc)\(\): )|\bhas fallen off the bus\b",
     ),
 )
+_TRACEBACK: Final = b"Traceback (most recent call last)"
+_IGNORED: Final = b"Exception ignored in"
+# The line that ends a traceback, behind the prefix of a rank or a launcher, or indented in torchrun's report.
+_ERROR: Final = re.compile(
+    r"^(?:\[[^\]\n]{1,60}\]:?\s*|\w{1,20}: ?| {1,8}(?=\w))?"
+    r"((?:\w{1,60}\.){0,8}\w{0,60}(?:Error|Exception|Interrupt)\b[^\n]*)",
+    re.MULTILINE,
+)
+# Libraries name some without a word for what they are: `torch._dynamo.exc.Unsupported`.
+_RAISED: Final = re.compile(
+    r"^(?:\[[^\]\n]{1,60}\]:?\s*)?((?:\w{1,60}\.){1,8}[A-Z]\w{0,60}(?:: [^\n]*)?)$", re.MULTILINE
+)
+# An error's own line where none of its traceback's was kept, as in a log filtered by level; a figure is a metric's.
+_ALONE: Final = re.compile(
+    rb"(?:\[[^\]\n]{1,60}\]:? ?)?(?:(?:\w{1,60}\.){0,8}(?:exc|errors?|exceptions?)\.[A-Z]\w{1,60}"
+    rb"|(?:\w{1,60}\.){0,8}[A-Z]\w{2,60}(?:Error|Exception)|KeyboardInterrupt)(?::(?! ?[-+\d.e]+$).+)?"
+)
 # What torch says below a CUDA error.
 _ADVICE: Final = re.compile(
     rb"(?m)^(?:\[rank\d{1,6}\]: )?(?:CUDA kernel errors might be|For debugging consider passing|Compile with `TORCH_USE"
@@ -47,44 +65,55 @@ _ADVICE: Final = re.compile(
 )
 
 
-# An error's own line where none of its traceback's was kept, as in a log filtered by level; a figure is a metric's.
-_ERROR: Final = re.compile(
-    rb"(?:\[[^\]\n]{1,60}\]:? ?)?(?:(?:\w{1,60}\.){0,8}(?:exc|errors?|exceptions?)\.[A-Z]\w{1,60}"
-    rb"|(?:\w{1,60}\.){0,8}[A-Z]\w{2,60}(?:Error|Exception)|KeyboardInterrupt)(?::(?! ?[-+\d.e]+$).+)?"
-)
-_IGNORED: Final = b"Exception ignored in"
-
-
-class LastWords(NamedTuple):
-    """``outcome`` of the launch, and the line that shows it."""
+class LogEnd(NamedTuple):
+    """``outcome`` of the launch, the line that shows it, whether a traceback does, and the exit code if it is named."""
 
     outcome: str
     line: str
+    traceback: bool = False
+    exit_code: int | None = None
 
 
-def last_words(file: FileEvidence) -> LastWords | None:
-    """Which of them is first at the end of a log, behind its last step; None in one that says that it ended well.
+def log_end(file: FileEvidence) -> LogEnd | None:
+    """What is first at the end of a log, behind its last step; None where nothing is, or where it ended well.
 
-    Packed files are not looked at.
+    Packed files are not looked at. A log that says that it ended well may still end in a traceback.
     """
-    if any(reading.complete for reading in file.readings):
-        return None
     tail = Source(file.path, file.name).tail
+    if (end := _traceback(file, tail)) is not None or any(reading.complete for reading in file.readings):
+        return end
     matches = [(match, outcome) for outcome, words in _ENDS for match in re.finditer(words, tail, re.IGNORECASE)]
     for match, outcome in sorted(matches, key=lambda item: item[0].start()):
-        if not prints_steps(file, tail[match.end() :]):
+        if not prints_steps(file, [tail[match.end() :]]):
             # A progress bar draws over itself on one line.
             begin = max(tail.rfind(end, 0, match.start()) for end in (b"\n", b"\r")) + 1
             line = tail[begin : match.end()] + tail[match.end() :].partition(b"\n")[0]
-            return LastWords(outcome, " ".join(line.decode("utf-8", "replace").splitlines()).strip()[:500])
+            return LogEnd(outcome, " ".join(line.decode("utf-8", "replace").splitlines()).strip()[:500])
     before, _, last = _ADVICE.sub(b"", tail).rstrip().rpartition(b"\n")
-    if _ERROR.fullmatch(last) and _IGNORED not in before[-400:]:
-        return LastWords("crash", last.decode("utf-8", "replace")[:500])
+    if _ALONE.fullmatch(last) and _IGNORED not in before[-400:]:
+        return LogEnd("crash", last.decode("utf-8", "replace")[:500])
     return None
 
 
-def prints_steps(file: FileEvidence, text: bytes) -> bool:
+def _traceback(file: FileEvidence, tail: bytes) -> LogEnd | None:
+    """The last traceback: the error's own line, and what torchrun reports of the process that failed first."""
+    at = tail.rfind(_TRACEBACK)
+    if at < 0 or _IGNORED in tail[max(0, at - 400) : at] or prints_steps(file, [tail[at:]]):
+        return None
+    text = tail[at:].decode("utf-8", "replace")
+    error = _ERROR.search(text) or _RAISED.search(text)
+    if error is None:
+        return None
+    before, _, report = tail.decode("utf-8", "replace").partition("ChildFailedError")
+    # What failed first is last, under the others. The launcher's own error says only that a rank failed.
+    ranks, codes = re.findall(r"(?m)^ *rank +: (\d{1,7}) ", report), re.findall(r"exitcode +: (-?\d{1,4}) ", report)
+    own = [item[1] for item in _ERROR.finditer(before) if ranks and item[0].startswith(f"[rank{ranks[-1]}]")]
+    line = (own[-1] if own else error[1])[:500]
+    return LogEnd("crash", line, traceback=True, exit_code=int(codes[-1]) if codes else None)
+
+
+def prints_steps(file: FileEvidence, chunks: Iterable[bytes]) -> bool:
     """Whether a part of a file holds steps of the kinds that the file has."""
     sources = {reading.source for reading in file.readings if len(reading.steps)}
     kinds = [kind for kind in line_readers() if kind.source in sources]
-    return bool(kinds) and any(len(reading.steps) for reading in scan([text], kinds))
+    return bool(kinds) and any(len(reading.steps) for reading in scan(chunks, kinds))
