@@ -6,7 +6,7 @@ import pytest
 
 from receipts.ingest.evidence import Reading
 from receipts.ingest.evidence.memory.nvidia_smi import NvidiaSmiReader
-from receipts.ingest.evidence.memory.peak_pairs import PeakPairsReader
+from receipts.ingest.evidence.memory.torch_memory import TorchMemoryReader
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.scan import scan
 
@@ -114,10 +114,12 @@ def test_rows_end_where_other_text_begins() -> None:
 
 
 def test_a_pair_without_a_unit_in_its_key_is_not_guessed() -> None:
-    assert readings("rank=1 peak_alloc_gb=12.5\n", PeakPairsReader) == []
+    assert readings("rank=1 peak_alloc_gb=12.5\n", TorchMemoryReader) == []
 
 
 def test_pairs_with_a_binary_unit_are_a_row_of_their_rank() -> None:
-    (reading,) = readings("[mem] rank=9 device=1 step=40 peak_alloc_gib=1.5 peak_reserved_mib=2048\n", PeakPairsReader)
+    (reading,) = readings(
+        "[mem] rank=9 device=1 step=40 peak_alloc_gib=1.5 peak_reserved_mib=2048\n", TorchMemoryReader
+    )
     (row,) = reading.memory
     assert (row.chip, row.step, row.peak_bytes, row.peak_reserved_bytes) == (9, 40, 3 << 29, 2 << 30)

@@ -1,7 +1,7 @@
 """torch's caching allocator in its own words: `memory_summary()`, `memory_stats()`, and prints of its peaks.
 
 The summary's KiB, MiB and GiB are binary; so were the KB, MB and GB of older versions. A peak that a script prints
-counts only where its unit is beside it.
+counts only where its unit is beside it, or in its name: ``rank=0 peak_alloc_gib=12.5``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
+from receipts.base.units import BINARY, LETTERS
 from receipts.ingest.evidence import numbers, vocabulary
 from receipts.ingest.evidence.memory.prefix import spoken
 from receipts.ingest.evidence.reader import LineReader
@@ -31,20 +32,30 @@ _PRINTED = re.compile(
     r"\bmax_memory_(?P<what>allocated|reserved|cached)\b[^0-9\n]{0,40}?[:= ]\s?(?P<number>\d[\d,]{0,24}(?:\.\d{1,9})?)"
     r"\s?(?P<unit>bytes|B|[KMGT]i?B)\b"
 )
+# Of a script's own names those with a binary unit: whether its `gb` is 1e9 or 2**30 is not said.
+_NAMED = re.compile(
+    r"\b(?:peak|max)_(?:mem(?:ory)?_)?(?P<what>alloc(?:ated)?|reserved)(?:_mem(?:ory)?)?_(?P<unit>gib|mib|kib|bytes)\s?[=:]\s?"
+    r"(?P<number>\d{1,20}(?:\.\d{1,9})?)\b"
+)
 _STATS_FIELDS: Final = {
     "allocated_bytes.all.current": "bytes_used",
     "allocated_bytes.all.peak": "peak_bytes",
     "reserved_bytes.all.peak": "peak_reserved_bytes",
 }
-_CHIP = re.compile(r"\b(?:cuda:|GPU ?|device ?)(\d{1,4})\b")
-_PEAKS: Final = {"allocated": "peak_bytes", "reserved": "peak_reserved_bytes", "cached": "peak_reserved_bytes"}
+_RANK = re.compile(r"\b(?:global_)?rank\s?[=:]\s?(\d{1,7})\b")
+_CHIP = re.compile(r"\b(?:cuda:|(?:GPU|gpu|device|chip)(?: ?|\s?[=:]\s?(?:cuda:)?))(\d{1,5})\b")
+_STEP = re.compile(r"\b(?:step|iteration|iter)\s?[=:]\s?(\d{1,10})\b")
 
 
 class TorchMemoryReader(LineReader):
     """Reads what torch.cuda's memory functions print."""
 
     source: ClassVar[str] = "memory-info"
-    anchors = vocabulary.anchors("torch_memory")
+    anchors = (
+        *vocabulary.anchors("torch_memory"),
+        *(b"peak_alloc", b"peak_reserved_", b"peak_mem_alloc", b"peak_memory_alloc", b"peak_mem_reserved"),
+        *(b"peak_memory_reserved", b"max_alloc", b"max_reserved_"),
+    )
 
     def __init__(self) -> None:
         super().__init__()
@@ -122,16 +133,19 @@ class TorchMemoryReader(LineReader):
         self._keep(row)
 
     def _printed(self, text: str, number: int) -> None:
+        """Peaks that a script prints. A rank on the line goes before its device, which every host counts from 0."""
         sizes: dict[str, Any] = {}
-        for match in _PRINTED.finditer(text):
-            unit = match["unit"]
-            value = numbers.size(f"{match['number']} {unit}", decimal="i" not in unit)
-            sizes.setdefault(_PEAKS[match["what"]], value)
-            if unit in ("KB", "MB", "GB", "TB"):
+        for match in (*_PRINTED.finditer(text), *_NAMED.finditer(text)):
+            letter, unit = match["unit"][0].upper(), match["unit"]
+            factors = BINARY if "i" in unit else LETTERS
+            if letter != "B" and factors is LETTERS:
                 self.reading.remark("note", f"{unit} is read as a power of 1000; the script may mean 1024", number)
+            field = "peak_bytes" if match["what"].startswith("alloc") else "peak_reserved_bytes"
+            sizes.setdefault(field, round(float(match["number"].replace(",", "")) * factors.get(letter, 1)))
         if sizes:
-            chip = _CHIP.search(text)
-            self._keep(MemoryRow(Place(number), int(chip[1]) if chip else spoken(text).rank, **sizes))
+            chip, step = _RANK.search(text) or _CHIP.search(text), _STEP.search(text)
+            rank = int(chip[1]) if chip else spoken(text).rank
+            self._keep(MemoryRow(Place(number), rank, step=int(step[1]) if step else None, **sizes))
 
     def _keep(self, row: MemoryRow | None) -> None:
         if row is not None and (row.bytes_used, row.peak_bytes, row.peak_reserved_bytes) != (None, None, None):

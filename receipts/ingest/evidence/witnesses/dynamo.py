@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import CompileEvent, CompileSpan, Reading
 from receipts.ingest.evidence.step_lines import STEPS
+from receipts.ingest.evidence.tally import Tally
 from receipts.ingest.evidence.witnesses.compile_order import CompileOrder, place
 from receipts.ingest.evidence.witnesses.dynamo_counters import UNNAMED, read_counters
 from receipts.ingest.evidence.witnesses.te_prefix import repeated
@@ -68,17 +69,15 @@ class DynamoReader(LineReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._recompiles: Counter[str] = Counter()
+        self._recompiles, self._breaks, self._reasons, self._limited = (
+            Tally[str](MAX_NAMES, "others") for _ in range(4)
+        )
         self._frames: set[str] = set()
-        self._breaks: Counter[str] = Counter()
-        self._reasons: Counter[str] = Counter()
-        self._limit = self._limited_by = ""
-        self._limited: Counter[str] = Counter()
-        self._awaiting = 0
-        self._first: dict[str, int] = {}
-        self._order = CompileOrder()
         self._versions: Counter[str] = Counter()
-        # What the lines below a message are to explain: a compile, or a break by its place.
+        self._limit = self._limited_by = ""
+        self._order = CompileOrder()
+        # What the lines below a message are to explain, and for how many: a compile, or a break by its place.
+        self._awaiting = 0
         self._compile: tuple[CompileEvent, str, str] | None = None
         self._at = ""
         self._why: dict[str, str] = {}
@@ -93,17 +92,19 @@ class DynamoReader(LineReader):
             return True
         if self._awaiting and (match := _FUNCTION.match(body)):
             self._awaiting = 0
-            self._count(self._limited, match["name"])
+            self._limited.add(match["name"])
             return False
         if match := _RECOMPILE.fullmatch(body):
             self._recompile(match, frame, number, repeated(text))
             return True
         elif match := _BREAK_AT.match(body):
-            self._break(self._breaks, match["at"].strip(), number)
+            self.reading.records += 1
             self._at, self._awaiting = match["at"].strip(), BELOW
+            self._breaks.add(self._at, number)
             return True
         elif match := _BREAK.match(body):
-            self._break(self._reasons, match["why"].strip(), number)
+            self.reading.records += 1
+            self._reasons.add(match["why"].strip(), number)
         elif match := _LIMIT.match(body):
             self._hit(match, number)
             return True
@@ -125,14 +126,14 @@ class DynamoReader(LineReader):
         reading = self.reading
         if not reading.records:
             return None
-        breaks = (self._breaks or self._reasons).total()
-        if breaks:
+        places = self._breaks or self._reasons
+        if breaks := places.total():
             reading.counters["graph_breaks"] = breaks
             reading.compile.graph_breaks = max(breaks, reading.compile.graph_breaks or 0)
         if self._recompiles:
             reading.counters["recompiles"] = self._recompiles.total()
         if self._limited or self._limit:
-            names = self._limited or Counter({self._limit: 1})
+            names = self._limited or {self._limit: 1}
             # Counters that are printed as well do not name the function.
             earlier = {name: count for name, count in (reading.fallbacks or {}).items() if name != UNNAMED}
             reading.fallbacks = earlier | {f"torch.compile:{name}": count for name, count in names.items()}
@@ -140,8 +141,9 @@ class DynamoReader(LineReader):
                 reading.blame(f"{FALLBACKS}torch.compile:{name}", self._limited_by)
         # Several pieces are no whole graph. One function that is compiled again may be either.
         if breaks or len(self._frames) > 1:
-            reading.see("posture", "regional", "backend", min(self._first.values(), default=0))
-        for at, count in (self._breaks or self._reasons).items():
+            lines = (line for table in (self._recompiles, self._breaks, self._reasons) for line in table.first.values())
+            reading.see("posture", "regional", "backend", min(lines))
+        for at, count in places.items():
             why, shown = self._why.get(at, ""), _AT.fullmatch(at)
             at = place(shown["file"], shown["line"]) if shown else at[:200]
             for leaf in (BREAKS, POSTURE):
@@ -150,21 +152,16 @@ class DynamoReader(LineReader):
             # The first compile of each function is not logged.
             reading.compile.spans.append(CompileSpan(1))
         reading.compile.versions = max(self._versions.values()) - bool(self._limit) if self._versions else None
-        self._tell()
-        return reading
-
-    def _tell(self) -> None:
         for name, count in self._recompiles.most_common(MAX_PLACES):
-            what = f"{name} was compiled again {count} times" if count > 1 else f"{name} was compiled again"
-            self.reading.remark("note", what, self._first.get(name, 0))
-        for at, count in (self._breaks or self._reasons).most_common(MAX_PLACES):
-            times = f" ({count} times)" if count > 1 else ""
-            self.reading.remark("note", f"graph break: {at[:160]}{times}", self._first.get(at, 0))
+            what = f"{name} was compiled again{_times(count)}"
+            reading.remark("note", what, self._recompiles.first[name])
+        for at, count in places.most_common(MAX_PLACES):
+            reading.remark("note", f"graph break: {at[:160]}{_times(count)}", places.first[at])
+        return reading
 
     def _recompile(self, match: re.Match[str], frame: str, number: int, times: int) -> None:
         name = _qualified(match["name"], match["file"])
-        self._count(self._recompiles, name, times)
-        self._first.setdefault(name, number)
+        self._recompiles.add(name, number, times)
         if len(self._frames) < MAX_NAMES:
             self._frames.add(frame or name)
         at = f"{match['file']}:{match['line']}"
@@ -187,11 +184,6 @@ class DynamoReader(LineReader):
             return True
         return False
 
-    def _break(self, table: Counter[str], at: str, number: int) -> None:
-        self._count(table, at)
-        self._first.setdefault(at, number)
-        self.reading.records += 1
-
     def _hit(self, match: re.Match[str], number: int) -> None:
         self.reading.records += 1
         self._limit = match["limit"]
@@ -199,7 +191,6 @@ class DynamoReader(LineReader):
         # The compile that was announced before it does not take place.
         last = self._order.undo()
         self._limited_by = f"{match['limit']} of {match['value']} reached{f', last by {last}' if last else ''}"
-        self._first.setdefault(self._limit, number)
         self.reading.count("recompile_limit", 1)
         what = f"{match['limit']} of {match['value']} was reached: the function runs uncompiled from there on"
         self.reading.remark("note", what, number)
@@ -208,8 +199,9 @@ class DynamoReader(LineReader):
         self.reading.records += 1
         self.reading.remark("note", text, number)
 
-    def _count(self, table: Counter[str], name: str, times: int = 1) -> None:
-        table[name if name in table or len(table) < MAX_NAMES else "others"] += times
+
+def _times(count: int) -> str:
+    return f" ({count} times)" if count > 1 else ""
 
 
 def _body(text: str) -> tuple[str, str]:

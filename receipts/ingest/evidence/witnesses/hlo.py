@@ -13,7 +13,7 @@ from typing import Final
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Level, Reading
-from receipts.ingest.evidence.witnesses import hlo_kernels, hlo_summary
+from receipts.ingest.evidence.witnesses import hlo_kernels
 from receipts.ingest.evidence.witnesses.hlo_findings import COLLECTIVES, Findings
 from receipts.ingest.evidence.witnesses.hlo_module import Module
 
@@ -28,6 +28,8 @@ _ENTRY: Final = re.compile(r"ptxas\b.{0,40}Compiling entry function '([^']{1,300
 _VERSION: Final = re.compile(r"Unsupported version: expected <= (\d{1,6}) but got (\d{1,6})")
 # `jax.jit` names a program after its function; torch_xla after what made it, unless the caller names the graph.
 _HEADS: Final = ("entry_computation_layout=", "is_scheduled=")
+_JITTED: Final = re.compile(r"p?jit_")
+_TORCH_XLA: Final = re.compile(r"SyncTensorsGraph\b")
 # Reports of failed allocations quote instructions of programs that never ran.
 _QUOTED: Final = ("XLA label:", "Operator:")
 
@@ -42,7 +44,6 @@ class Hlo(LineReader):
         super().__init__()
         self._findings = Findings()
         self._module: Module | None = None
-        self._closed: list[Module] = []
         self._whole = True
         self._largest: Module | None = None
         self._levels: set[bool] = set()
@@ -178,8 +179,7 @@ class Hlo(LineReader):
             kernel = hlo_kernels.attention(hlo_kernels.TRITON[0], entry[1])
             if kernel is not None:
                 self.reading.records += 1
-                self._findings.attention[kernel] += 1
-                self._findings.at(kernel, number)
+                self._findings.attention.add(kernel, number)
         elif _MOSAIC.search(text):
             self.reading.records += 1
             self.reading.counters["mosaic_megacore_not_partitioned"] = 1
@@ -200,36 +200,61 @@ class Hlo(LineReader):
         self._whole = self._whole and module.complete
         self._levels.add(module.optimised)
         if module.optimised:
-            self._replicated.update(dict.fromkeys(module.replicated))
-        if (word := module.sharding) is not None:
-            self._shardings[word] = module.line
+            self._replicated.update(dict.fromkeys(module.sharding.replicated))
+        if module.partitioned and (kind := module.sharding.kind(module.chips)) is not None:
+            self._shardings[kind] = module.line
         module.types.clear()
         if self._largest is None or module.instructions > self._largest.instructions:
             self._largest = module
 
     def _describe(self) -> None:
-        reading, findings, step = self.reading, self._findings, self._largest
+        reading, findings, step, line = self.reading, self._findings, self._largest, self._first
         reading.counters |= findings.counts
-        if step is None:
-            hlo_summary.attention(reading, findings, "kernels", self._first)
-            return
-        reading.complete = self._whole
-        level: Level = "kernels" if self._levels == {True} else "intent"
+        level: Level = "kernels" if step is None or self._levels == {True} else "intent"
+        reading.complete = step is not None and self._whole
         if reading.complete:
             # Absence is a statement here.
             reading.counters.setdefault(hlo_kernels.MOSAIC, 0)
-            if level == "kernels":
-                reading.compile.program_digest = step.digest
-        hlo_summary.attention(reading, findings, level, self._first)
-        hlo_summary.types(reading, findings, level, self._first)
-        hlo_summary.host(reading, findings)
+        findings.write(reading, level, line)
+        if step is None:
+            return
         if level == "kernels":
-            hlo_summary.program(reading, findings, step, all_split=not self._replicated)
-        for word, line in self._shardings.items():
-            reading.see("sharding", word, level, line)
+            self._program(step)
+        for kind, at in self._shardings.items():
+            reading.see("sharding", kind, level, at)
         for name in self._replicated:
             reading.see("replicated", name, level, step.line)
-        hlo_summary.remarks(reading, findings, level, self._first)
+        if level == "intent":
+            reading.remark("note", "text from before the compiler's passes: what is meant, not what runs", line)
+        if not reading.complete:
+            reading.remark("missing", "no whole module: it proves what it shows, and no absence", line)
+        if findings.unnamed and not findings.attention:
+            what = f"{findings.unnamed} Mosaic kernels whose name is no attention's"
+            reading.remark("note", f"{what}: a custom call alone proves none", line)
+
+    def _program(self, step: Module) -> None:
+        """Say who made the step's program, for what it was compiled, and what of it left the device."""
+        reading, findings = self.reading, self._findings
+        if reading.complete:
+            reading.compile.program_digest = step.digest
+        if step.backend:
+            reading.see("runtime", step.backend, "kernels", step.line)
+        if findings.recomputed:
+            text = "the backward pass computes parts of the forward pass again"
+            reading.state("numerics.recompute_applied", "checkpoint", text, findings.recomputed)
+        if _TORCH_XLA.match(step.name) is not None:
+            reading.see("framework", "torch-xla", "kernels", step.line)
+        elif _JITTED.match(step.name) is not None:
+            reading.see("framework", "jax", "kernels", step.line)
+            if not findings.dots.count:
+                return  # a dump holds many programs, and one that multiplies nothing is no step
+            if step.complete:
+                reading.see("posture", "jit", "kernels", step.line)
+            if reading.complete:
+                # The compiler lowers every operator of a jitted step or refuses it: what runs elsewhere is marked.
+                reading.fallbacks = dict(findings.on_host)
+        if step.partitioned and step.sharding.complete and not self._replicated:
+            reading.see("replicated", "", "kernels", step.line)
 
 
 def _depth(text: str) -> int:

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
-from collections import Counter
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Final
 
 from receipts.ingest.evidence.witnesses import hlo_kernels
 from receipts.ingest.evidence.witnesses.hlo_dots import dtype, first_narrow, shape
-from receipts.ingest.evidence.witnesses.hlo_findings import COLLECTIVES, HOST, MAX_TARGETS, OP_NAME, Findings
-from receipts.ingest.evidence.witnesses.hlo_groups import extents_of, group_size
+from receipts.ingest.evidence.witnesses.hlo_findings import COLLECTIVES, HOST, OP_NAME, Findings
+from receipts.ingest.evidence.witnesses.hlo_sharding import Sharding
 
 MAX_TYPES: Final = 500_000
-MAX_REPLICATED: Final = 200
-MAX_WHOLE: Final = 20_000
-MAX_SHAPES: Final = 2_000
-# Of all parameters of a program, an array with less than this share was never worth splitting (norms, biases).
-_SMALL: Final = 1e-3
-# With so much of its arguments split a program is sharded, though some were left whole. Where the optimizer's states
-# alone are split, the parameters are a quarter of it and more.
-_MOST: Final = 0.8
 # The CPU's compiler cuts a long reduction into windows first.
 REDUCTIONS: Final = frozenset({"reduce", "reduce-window"})
 HELPERS: Final = frozenset({"ConcatBitcast", "AssumeGatherIndicesInBound", "Sharding", "SPMDFullToShardShape"})
@@ -35,8 +24,6 @@ _TARGET: Final = re.compile(r'custom_call_target="([^"]{1,200})"')
 _ONE: Final = r"\s*(?:/\*[^*]{0,40}\*/)?(?:([a-z]\w*\[[^\]]*\])(?:\{[^}]*\})?\s+)?%?([\w.\-]+)"
 _OPERAND: Final = re.compile(_ONE)
 _OPERANDS: Final = re.compile(f"{_ONE},{_ONE}")
-_SHARDING: Final = re.compile(r"sharding=\{((?:[^{}]|\{[^{}]*\}){0,500})\}")
-_TILES: Final = re.compile(r"devices=\[([\d,]{1,100})\]")
 _HEADER: Final = re.compile(r"HloModule ([\w.\-<>$]{1,300})")
 _COUNT: Final = re.compile(r"(num_partitions|replica_count)=(\d{1,9})")
 # Layouts in tiles are the TPU compiler's alone; these are settings that only the CPU's leaves on an operation.
@@ -64,14 +51,7 @@ class Module:
     in_entry: bool = False
     complete: bool = False
     backend: str = ""
-    whole: list[tuple[str, float]] = field(default_factory=list)
-    whole_elements: float = 0.0
-    parameters: float = 0.0
-    split: int = 0
-    split_shapes: set[tuple[int, ...]] = field(default_factory=set)
-    gathered: set[tuple[int, ...]] = field(default_factory=set)
-    whole_groups: bool = True
-    exchanges: Counter[str] = field(default_factory=Counter)
+    sharding: Sharding = field(default_factory=Sharding)
     types: dict[str, str] = field(default_factory=dict)
     hash: hashlib._Hash = field(default_factory=hashlib.sha256)
     constants: hashlib._Hash = field(default_factory=hashlib.sha256)
@@ -149,10 +129,10 @@ class Module:
 
     def _take(self, opcode: str, name: str, type_: str, text: str, operands: int, line: int) -> None:
         dots = self.findings.dots
-        self.findings.recomputes(text, line)
+        self.findings.instruction(text, line)
         if opcode in ("dot", "convolution"):
             if _ON_HOST in text:
-                self.findings.on_host[opcode] += 1
+                self.findings.on_host.add(opcode)
             dots.multiply(type_, *self._operands(text, operands))
         elif opcode == "custom-call":
             self._custom_call(name, type_, text, operands, line)
@@ -161,7 +141,7 @@ class Module:
             if not self.backend and any(mark in text for mark in _CPU_MARKS):
                 self.backend = "cpu"
             if _ON_HOST in text:
-                self.findings.on_host["fusion"] += 1
+                self.findings.on_host.add("fusion")
             if "calls=%all-reduce-scatter" in text or "calls=all-reduce-scatter" in text:
                 self._exchange("fused_reduce_scatter", text, line)
         elif opcode == "exponential":
@@ -170,12 +150,12 @@ class Module:
             dots.reduce(self._operands(text, operands)[0])
         elif opcode == "parameter":
             if self.in_entry and self.chips > 1:
-                self._parameter(name, type_, text)
+                self.sharding.parameter(name, type_, text)
         elif opcode in COLLECTIVES:
             self._exchange(opcode, text, line)
         elif opcode in ("outfeed", "infeed") or "is_host_transfer=true" in text:
-            self.findings.counts[opcode] += 1
-            self.findings.reads_host(text, line)
+            self.findings.counts.add(opcode)
+            self.findings.read_by_host(text, line)
 
     def _custom_call(self, name: str, type_: str, text: str, operands: int, line: int) -> None:
         if (match := _TARGET.search(text, operands)) is None:
@@ -185,13 +165,12 @@ class Module:
             self.backend = "pjrt-tpu"
         elif target.startswith("__onednn$"):
             self.backend = "cpu"
-        if target in findings.counts or len(findings.counts) < MAX_TARGETS:
-            findings.counts[target] += 1
+        findings.counts.add(target)
         if target in HELPERS:
             return
         if hlo_kernels.calls_host(target):
-            findings.counts["host_callbacks"] += 1
-            findings.reads_host(text, line)
+            findings.counts.add("host_callbacks")
+            findings.read_by_host(text, line)
         elif hlo_kernels.multiplies(target):
             self.rewritten = self.rewritten or hlo_kernels.rewritten(target)
             self._library(target, type_, text, operands, line)
@@ -199,58 +178,27 @@ class Module:
             op = OP_NAME.search(text, operands)
             kernel = hlo_kernels.attention(target, f"{name} {op[1] if op else ''}")
             if kernel is not None:
-                findings.attention[kernel] += 1
-                findings.at(kernel, line)
+                findings.attention.add(kernel, line)
             elif target == hlo_kernels.MOSAIC:
                 findings.unnamed += 1
 
     def _library(self, target: str, type_: str, text: str, operands: int, line: int) -> None:
-        self.findings.libraries[hlo_kernels.library(target)] += 1
+        self.findings.libraries.add(hlo_kernels.library(target))
         left, right = self._operands(text, operands)
         if target.endswith("$f8"):
-            self.findings.gemm["fp8"] += 1
-            self.findings.at("fp8", line)
+            self.findings.gemm.add("fp8", line)
             return
         first = type_.lstrip("(")
         self.findings.dots.multiply(first, left, right)
         names = [dtype(typed[0]) for side in (left, right) if side and (typed := shape(side))]
         if names and (narrow := first_narrow(name for name in names if name)) is not None:
-            self.findings.gemm[narrow] += 1
+            self.findings.gemm.add(narrow, line)
 
     def _exchange(self, opcode: str, text: str, line: int) -> None:
-        self.findings.counts[opcode] += 1
-        self.findings.at(opcode, line)
-        self.exchanges[opcode] += 1
-        if (size := group_size(text)) is not None:
-            self.whole_groups = self.whole_groups and size == self.chips
-        if opcode.startswith("all-gather") and len(self.gathered) < MAX_SHAPES:
-            # The array that is gathered, by its extents: a parameter's, or an activation's.
-            operand = self._operands(text, text.find("(", text.find(f" {opcode}(")) + 1)[0]
-            if operand is not None and (extents := shape(operand)) is not None:
-                self.gathered.add(extents_of(extents[1]))
-
-    def _parameter(self, name: str, type_: str, text: str) -> None:
-        """How the compiler left one array of the step's arguments: split, or whole on every chip."""
-        sharding, extents = _SHARDING.search(text), shape(type_)
-        if sharding is None or extents is None or len(extents[1]) < 2 or dtype(extents[0]) is None:
-            return
-        tiles = _TILES.search(sharding[1])
-        pieces = [int(part) for part in tiles[1].split(",") if part] if tiles else []
-        if tiles and "last_tile_dim_replicate" in sharding[1]:
-            pieces = pieces[:-1]
-        elements = math.prod(float(extent) for extent in extents[1])
-        if any(piece > 1 for piece in pieces):
-            self.split += 1
-            self.parameters += elements * math.prod(pieces)
-            if len(self.split_shapes) < MAX_SHAPES:
-                self.split_shapes.add(extents_of(extents[1]))
-        elif tiles or sharding[1].startswith("replicated"):
-            self.parameters += elements
-            self.whole_elements += elements
-            if len(self.whole) < MAX_WHOLE:
-                op = OP_NAME.search(text)
-                name = op[1].replace("\\'", "'").replace('\\"', '"')[:200] if op else name
-                self.whole.append((name, elements))
+        self.findings.counts.add(opcode)
+        gathers = opcode.startswith("all-gather")
+        at = text.find("(", text.find(f" {opcode}(")) + 1 if gathers else 0
+        self.sharding.exchange(opcode, text, self._operands(text, at)[0] if gathers else None)
 
     def _operands(self, text: str, at: int) -> tuple[str | None, str | None]:
         """Types of the first two operands: printed beside them in old text, else those of their instructions."""
@@ -261,39 +209,6 @@ class Module:
         return match[1] or self.types.get(match[2]), match[3] or self.types.get(match[4])
 
     @property
-    def replicated(self) -> list[str]:
-        """Arrays of the step's arguments that every chip holds whole, but for those too small to be worth splitting."""
-        names = (name for name, elements in self.whole if elements >= _SMALL * self.parameters)
-        return list(islice(names, MAX_REPLICATED))
-
-    @property
-    def keeps_all_split(self) -> bool:
-        """Whether this whole program on several chips splits its parameters, and leaves none of size whole."""
-        all_told = self.complete and self.optimised and len(self.whole) < MAX_WHOLE
-        return all_told and self.chips > 1 and self.split > 0 and not self.replicated
-
-    @property
-    def sharding(self) -> str | None:
-        """``fsdp`` or ``dp``, where the collectives leave no other reading; None for anything else.
-
-        Beside another axis of the mesh (groups that are not of all chips) it is ``fsdp`` where arrays of the split
-        parameters' own extents are gathered: a tensor-parallel program gathers activations, and weights never.
-        """
-        if self.chips < 2 or not (self.complete and self.optimised):
-            return None
-        mostly = self.whole_elements <= (1 - _MOST) * self.parameters
-        if self.split and mostly and self._gathers_parameters():
-            return "fsdp"
-        if not self.whole_groups:
-            return None
-        kinds = {name.removesuffix("-start") for name in self.exchanges}
-        if "all-gather" in kinds and kinds & {"reduce-scatter", "fused_reduce_scatter"}:
-            return "fsdp" if not self.replicated else None
-        if kinds == {"all-reduce"} and self.replicated:
-            return "dp"
-        return None
-
-    def _gathers_parameters(self) -> bool:
-        # A stack of layers is a parameter of one more extent than the layer that a loop takes out of it.
-        layers = {key[:at] + key[at + 1 :] for key in self.split_shapes if len(key) > 2 for at in range(len(key))}
-        return bool(self.gathered & (self.split_shapes | layers))
+    def partitioned(self) -> bool:
+        """Whether this is a whole program for several chips, as its compiler left it."""
+        return self.complete and self.optimised and self.chips > 1

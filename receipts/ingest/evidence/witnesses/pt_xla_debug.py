@@ -9,10 +9,12 @@ after it, with or without backticks. Source: torch_xla/csrc/debug_util.cpp, and 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Final
 
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import TRANSFERS, CompileSpan, Reading, Report
+from receipts.ingest.evidence.tally import Tally
 from receipts.ingest.evidence.witnesses.pt_xla_block import SIZES, DebugBlock, ended_by, filled, short
 from receipts.ingest.evidence.witnesses.torch_xla_metrics_table import HOST_READ
 
@@ -23,7 +25,6 @@ MAX_TOLD: Final = 5
 # What a step may execute where the analyser alone speaks: dynamo's forward and backward, a read, the optimizer.
 PROGRAMS: Final = 4
 MAX_FRAMES: Final = 8
-MAX_PLACES: Final = 10_000
 _LINE: Final = re.compile(r"((?:Unexpected |Post )?(?:Compilation|Execution)) Analysis: ?(.*)$")
 _HASH: Final = re.compile(r"\s*Graph Hash: ([0-9a-f]{1,64})")
 # The plural since 2.3.
@@ -53,19 +54,16 @@ class PtXlaDebug(LineReader):
     def __init__(self) -> None:
         super().__init__()
         self._block: DebugBlock | None = None
+        self._blocks = Counter[str]()
         self._hashes: set[str] = set()
-        self._executed: dict[str, int] = {}
-        self._compiled: dict[str, int] = {}
-        self._by_cause = dict.fromkeys(("xla_step", "xla_lazy", "whole_graph"), 0)
-        self._first = 0
+        # By place, each with the steps that had ended when it was met first.
+        self._executed, self._compiled, self._at_reads = Tally[str](), Tally[str](), Tally[str]()
+        self._reads = self._steps = self._first = 0
+        self._ends = Counter[str]()
         self._largest = -1.0
-        self._steps = 0
-        self._counts = dict.fromkeys(("compilations", "executions", "unexpected_executions", "reads"), 0)
-        # Compiles with the steps that had ended before them, and reads, each with its place; what a place met first.
+        # Compiles with the steps that had ended before them, each with its place.
         self._built: list[tuple[CompileSpan, str]] = []
         self._too_many = False
-        self._at_reads: dict[str, int] = {}
-        self._met: dict[str, int] = {}
         self._frame_count = 0
 
     def line(self, text: str, number: int) -> bool:
@@ -84,20 +82,18 @@ class PtXlaDebug(LineReader):
     def finish(self) -> Reading | None:
         """Counts by their names, and what they prove."""
         self._end()
-        counts, reading = self._counts, self.reading
+        blocks, reading = self._blocks, self.reading
         if not reading.records:
             return None
-        for name in ("compilations", "executions"):
-            reading.counters[name] = counts[name]
-        if counts["unexpected_executions"]:
-            reading.counters["unexpected_executions"] = counts["unexpected_executions"]
+        reading.counters |= {"compilations": blocks["Compilation"], "executions": blocks["Execution"]}
+        if blocks["Unexpected Execution"]:
+            reading.counters["unexpected_executions"] = blocks["Unexpected Execution"]
         reading.counters["graph_hashes"] = len(self._hashes)
-        shown = bool(counts["compilations"] or counts["executions"])
-        if shown:
-            reading.compile.compiles = counts["compilations"]
+        if blocks["Compilation"] or blocks["Execution"]:
+            reading.compile.compiles = blocks["Compilation"]
             reading.see("framework", "torch-xla", "kernels", 0)
         if (posture := self._posture()) is not None:
-            reading.see("posture", posture, "kernels", self._first, count=self._by_cause[posture])
+            reading.see("posture", posture, "kernels", self._first, count=self._ends[posture])
         self._transfers()
         self._place()
         return reading
@@ -107,27 +103,26 @@ class PtXlaDebug(LineReader):
 
         Without executions no step's end is reported: that a place compiled before shows that it was met before.
         """
-        compile_, known = self.reading.compile, bool(self._steps)
-        if known or max(self._compiled.values(), default=0) >= MIN_ENDS:
-            compile_.steps = self._steps or max(self._compiled.values())
-            compile_.spans = [
-                span if known else CompileSpan(1, span.after, why=span.why)
-                for span, where in self._built
-                if not (known and self._after_all(where))
-            ]
+        compile_, most = self.reading.compile, max(self._compiled.values(), default=0)
+        if self._steps:
+            compile_.steps = self._steps
+            compile_.spans = [span for span, where in self._built if not self._after_all(self._compiled, where)]
+        elif most >= MIN_ENDS:
+            compile_.steps = most
+            compile_.spans = [CompileSpan(1, span.after, why=span.why) for span, _ in self._built]
         if self._too_many:
             compile_.after_warmup = 1
 
-    def _after_all(self, where: str) -> bool:
+    def _after_all(self, places: Tally[str], where: str) -> bool:
         """Whether a place was met only after the last step, as a report of the final loss is."""
-        return 0 < self._steps <= self._met.get(where, 0)
+        return 0 < self._steps <= places.first.get(where, 0)
 
     def _posture(self) -> str | None:
         """What ended the steps' programs: `torch_xla.compile`, a sync of the user or the loader, or torch.compile.
 
         A loop around compiled steps that syncs by itself in most of them runs programs outside of the compiled one.
         """
-        step, lazy, graph = self._by_cause.values()
+        step, lazy, graph = (self._ends[name] for name in ("xla_step", "xla_lazy", "whole_graph"))
         if max(step, lazy, graph) < MIN_ENDS:
             return None
         if graph >= max(step, lazy):
@@ -135,19 +130,18 @@ class PtXlaDebug(LineReader):
         return "xla_step" if 2 * lazy < step else "xla_lazy"
 
     def _transfers(self) -> None:
-        counts, reading = self._counts, self.reading
-        late = sum(count for where, count in self._at_reads.items() if self._after_all(where))
-        reads = counts["reads"] - late + counts["unexpected_executions"]
-        if counts["executions"] or counts["unexpected_executions"]:
+        reading, unexpected = self.reading, self._blocks["Unexpected Execution"]
+        late = {where for where in self._at_reads if self._after_all(self._at_reads, where)}
+        if self._blocks["Execution"] or unexpected:
+            reads = self._reads - sum(self._at_reads[where] for where in late) + unexpected
             reading.host_transfers = max(reads, reading.host_transfers or 0)
             # Where no step's end is shown, a place that keeps reading was met in as many steps as it read, and one that
             # full_graph forbids ended the step that it was met in.
             again = max(self._at_reads.values(), default=0)
-            unended = again if again > 1 else counts["unexpected_executions"]
-            reading.steps_covered = self._steps or unended or None
-        for where, count in sorted(self._at_reads.items(), key=lambda item: -item[1])[:MAX_TOLD]:
+            reading.steps_covered = self._steps or (again if again > 1 else unexpected) or None
+        for where, count in self._at_reads.most_common(MAX_TOLD):
             reading.remark("note", f"a tensor's value is read at {where}: {count} times")
-            if not self._after_all(where):
+            if where not in late:
                 reading.blame(TRANSFERS, f"a tensor's value is read in {short(where)}", count)
 
     def _in_block(self, kind: str, rest: str, number: int) -> None:
@@ -184,52 +178,36 @@ class PtXlaDebug(LineReader):
         if block.kind == "Post Compilation":
             self._post(block)
             return
+        self._blocks[block.kind] += 1
         if block.kind != "Unexpected Execution" and block.hash and len(self._hashes) < MAX_HASHES:
             self._hashes.add(block.hash)
         if block.kind == "Compilation":
-            self._counts["compilations"] += 1
-            # This program's own execution is reported after it, so what was executed is what came before. At level 1 no
-            # execution is reported; that a place compiled before it shows that it was met before.
-            before = max(self._executed.get(block.where, 0), self._compile(block))
-            self._meet(block.where)
-            if len(self._built) < MAX_HASHES:
-                # Of the places in a step, one that comes later is met in a step whose end others have told already.
-                after = max(before, self._steps - 1)
-                why = f"another program for {block.cause} in {short(block.own[0])}" if block.own else ""
-                self._built.append((CompileSpan(1, after, after + 1 + (before < self._steps - 1), why), block.where))
-        elif block.kind == "Execution":
-            self._counts["executions"] += 1
-            self._counts["reads"] += block.reads
-            if (posture := ended_by(block.cause)) is not None:
-                self._by_cause[posture] += 1
-                self._first = self._first or block.line
-            self._execute(block)
-        else:
-            self._counts["unexpected_executions"] += 1
-        if block.kind != "Compilation" and block.reads:
-            where = block.own[0] if block.frames else "a frame that is not shown"
-            self._meet(where)
-            if where in self._at_reads or len(self._at_reads) < MAX_PLACES:
-                self._at_reads[where] = self._at_reads.get(where, 0) + 1
-
-    def _meet(self, where: str) -> None:
-        if len(self._met) < 2 * MAX_PLACES:
-            self._met.setdefault(where, self._steps)
-
-    def _compile(self, block: DebugBlock) -> int:
-        """How often this place compiled before."""
-        count = self._compiled.get(block.where, 0)
-        if count or len(self._compiled) < MAX_PLACES:
-            self._compiled[block.where] = count + 1
-        return count
-
-    def _execute(self, block: DebugBlock) -> None:
-        """A place that ends a step is met once a step; a step that is cut in two has two such places."""
-        if block.where not in self._executed and len(self._executed) >= MAX_PLACES:
+            self._compile(block)
             return
-        count = self._executed[block.where] = self._executed.get(block.where, 0) + 1
-        if not block.reads and "clear the pending graph" not in block.cause:
-            self._steps = max(self._steps, count)
+        if block.kind == "Execution":
+            self._reads += block.reads
+            if (posture := ended_by(block.cause)) is not None:
+                self._ends[posture] += 1
+                self._first = self._first or block.line
+            # A place that ends a step is met once a step; a step that is cut in two has two such places.
+            count = self._executed.add(block.where)
+            if not block.reads and "clear the pending graph" not in block.cause:
+                self._steps = max(self._steps, count)
+        if block.reads:
+            self._at_reads.add(block.own[0] if block.frames else "a frame that is not shown", self._steps)
+
+    def _compile(self, block: DebugBlock) -> None:
+        """Take a compile.
+
+        This program's own execution is reported after it, so what was executed is what came before. At level 1 no
+        execution is reported; that a place compiled before it shows that it was met before.
+        """
+        before = max(self._executed[block.where], self._compiled.add(block.where, self._steps) - 1, 0)
+        if len(self._built) < MAX_HASHES:
+            # Of the places in a step, one that comes later is met in a step whose end others have told already.
+            after = max(before, self._steps - 1)
+            why = f"another program for {block.cause} in {short(block.own[0])}" if block.own else ""
+            self._built.append((CompileSpan(1, after, after + 1 + (before < self._steps - 1), why), block.where))
 
     def _post(self, block: DebugBlock) -> None:
         """The compiler's sizes; the largest program's stand, which is the step's."""
