@@ -134,6 +134,15 @@ class ReceiptDraft:
         self.leaves[path] = self.shown[path] = SourcedLeaf(path, kept, where, source, text)
         return True
 
+    def fill(self, path: str, value: Any, where: Where, source: str, text: str = "") -> None:
+        """State a leaf that nothing states, and on which no two places disagree."""
+        if self.get(path) is None and not self.torn(path):
+            self.put(path, value, where, source, text)
+
+    def torn(self, path: str) -> bool:
+        """Whether two places disagree on a leaf, so that the receipt holds neither."""
+        return any(item.path == path and not item.stands for item in self.contradictions)
+
     def contradict(self, path: str, what: str, stands: str = "") -> None:
         """Note that two places do not agree; what a person or the receipt among the files states stands."""
         if not stands and (holder := self.holder(path)):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 from typing import Final
 
 from receipts.ingest.config import readings, stated
-from receipts.ingest.counted_tokens import check_rates
+from receipts.ingest.counted_tokens import TOKENS, check_rates
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
-from receipts.ingest.flags import flags_of
+from receipts.ingest.evidence.reading import Reason
 from receipts.ingest.losses import state_losses, state_norms
 from receipts.ingest.series import StepSeries, series
 from receipts.receipt.measurement import MAX_STEPS
@@ -21,9 +22,23 @@ from receipts.stats.rounding import half_of
 SOURCE: Final = "steps"
 _DURATIONS: Final = "measurement.step_durations_seconds"
 _MEANS: Final = "measurement.interval_means_seconds"
+_MEAN: Final = "kept as their mean, single steps are not in this log; log every step"
 # A log may lose a line; where more are missing than that, what is left is not every step.
 MAX_GAPS: Final = 0.02
 _RATES: Final = ("tokens_per_second", "tokens_per_second_per_chip", "tflops_per_second_per_chip", "mfu")
+# The receipt's flags by what readers say. A time that cannot be, and one in which nothing was updated, are no
+# ordinary steps either, and the receipt has no word of their own for them.
+FLAGS: Final[Mapping[Reason, str]] = {
+    "compile": "compile",
+    "warmup": "warmup",
+    "profile": "profile",
+    "impossible": "warmup",
+    "stall": "data",
+    "eval": "eval",
+    "checkpoint": "checkpoint",
+    "skipped": "warmup",
+}
+_RENAMED: Final = ("impossible", "stall", "skipped")
 _STATED: Final = "measurement.stated"
 _BASIS: Final = ("formula", "peak_flops_per_second", "peak_dtype")
 # Loops whose MFU is always by a formula of their own.
@@ -47,42 +62,39 @@ def state_steps(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> StepSerie
         return steps
     steps = series(ReceiptDraft(), files)
     if steps is not None and draft.base is not None:
-        where = Where(steps.track.file.name)
         count = f"{len(own) if isinstance(own, list) else own:,}"
-        draft.tell(
-            "note", f"{where} prints {len(steps.numbers):,} steps; the {count} of {draft.base.name} stand", where
-        )
-        _opposed(draft, steps, own, where)
+        text = f"{steps.where} prints {len(steps.numbers):,} steps; the {count} of {draft.base.name} stand"
+        draft.tell("note", text, steps.where)
+        _opposed(draft, steps, own)
         for leaf, state in (("loss", state_losses), ("gradient_norm", state_norms)):
             if draft.get(f"measurement.{leaf}") is None:
-                state(draft, steps, where)
+                state(draft, steps)
     return steps
 
 
-def _opposed(draft: ReceiptDraft, steps: StepSeries, own: object, where: Where) -> None:
+def _opposed(draft: ReceiptDraft, steps: StepSeries, own: object) -> None:
     """Note where the steps of a file are not those of the receipt, by the median of their times."""
-    printed = [value for value in steps.column("step_seconds") if value is not None and value > 0]
+    printed = [value for value in steps.known("step_seconds") if value > 0]
     if isinstance(own, list) and printed:
         theirs, ours = median(printed), median(own)
         if abs(theirs - ours) > _SAME_STEPS * max(theirs, ours):
-            draft.contradict(_DURATIONS, f"{where} has a median of {theirs:.4g} s", f"{ours:.4g} s stands")
+            draft.contradict(_DURATIONS, f"{steps.where} has a median of {theirs:.4g} s", f"{ours:.4g} s stands")
 
 
 def state_measurement(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries) -> None:
     """State what the steps show."""
-    where = Where(steps.track.file.name)
-    tokens = check_rates(draft, files, steps, _tokens_per_step(draft, steps, where))
+    tokens = check_rates(draft, files, steps, _tokens_per_step(draft, steps))
     if not _timed(draft):
-        durations = _durations(draft, steps, tokens, where)
+        durations = _durations(draft, steps, tokens)
         if durations is not None:
-            _keep(draft, steps, durations, where)
+            _keep(draft, steps, durations)
         else:
-            _average(draft, steps, where)
+            _average(draft, steps)
     _flops(draft, files, tokens)
     if steps.skews:
-        draft.put("measurement.health.rank_skew", round(median(steps.skews), 6), where, SOURCE)
-    state_losses(draft, steps, where)
-    state_norms(draft, steps, where)
+        draft.put("measurement.health.rank_skew", round(median(steps.skews), 6), steps.where, SOURCE)
+    state_losses(draft, steps)
+    state_norms(draft, steps)
 
 
 def _intervals(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
@@ -98,11 +110,18 @@ def _intervals(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
             draft.put(_MEANS, seconds, where, reading.source, f"{len(steps):,} means over {sum(steps):,} steps")
             draft.put("measurement.interval_steps", steps, where, reading.source, f"{min(steps)} to {max(steps)} steps")
         for leaf in ("timer", "region"):
-            if getattr(means, leaf) and draft.get(f"measurement.{leaf}") is None:
-                draft.put(f"measurement.{leaf}", getattr(means, leaf), where, SOURCE)
-        batch, length = draft.get("batch.global_batch"), draft.get("batch.sequence_length")
-        if batch and length and draft.get("measurement.tokens_per_step") is None:
-            draft.put("measurement.tokens_per_step", batch * length, where, f"{batch:,} × {length:,}")
+            if clock := getattr(means, leaf):
+                draft.fill(f"measurement.{leaf}", clock, where, SOURCE)
+        _fill_tokens(draft, where)
+
+
+def _fill_tokens(draft: ReceiptDraft, where: Where) -> int | None:
+    """The tokens of a step, which are batch times length where nothing else states them."""
+    batch, length = draft.get("batch.global_batch"), draft.get("batch.sequence_length")
+    if batch and length:
+        draft.fill(TOKENS, int(batch * length), where, f"{batch:,} × {length:,}")
+    total: int | None = draft.get(TOKENS)
+    return total
 
 
 def _timed(draft: ReceiptDraft) -> bool:
@@ -110,89 +129,96 @@ def _timed(draft: ReceiptDraft) -> bool:
     return draft.get(_DURATIONS) is not None or draft.get(_MEANS) is not None
 
 
-def _tokens_per_step(draft: ReceiptDraft, steps: StepSeries, where: Where) -> int | None:
+def _tokens_per_step(draft: ReceiptDraft, steps: StepSeries) -> int | None:
     """Global batch times sequence length; a batch that the step lines alone print is stated with them."""
-    printed = {int(value) for value in steps.column("global_batch") if value is not None and 1 <= value < 2**62}
-    batch, length = draft.get("batch.global_batch"), draft.get("batch.sequence_length")
+    printed = {int(value) for value in steps.known("global_batch") if 1 <= value < 2**62}
+    batch = draft.get("batch.global_batch")
     if len(printed) > 1:
         few = ", ".join(f"{size:,}" for size in sorted(printed)[:4])
-        draft.tell("note", f"the global batch moves over the steps ({few}): tokens a step are not one number", where)
+        text = f"the global batch moves over the steps ({few}): tokens a step are not one number"
+        draft.tell("note", text, steps.where)
         return None
-    if printed and batch is None and not any(item.path == "batch.global_batch" for item in draft.contradictions):
-        (batch,) = printed
-        draft.put("batch.global_batch", batch, where, SOURCE)
-    elif printed and batch is not None and batch not in printed:
-        what = f"{batch:,} is stated, and the step lines of {where} print {printed.pop():,}"
+    if printed and batch is not None and batch not in printed:
+        what = f"{batch:,} is stated, and the step lines of {steps.where} print {printed.pop():,}"
         draft.contradict("batch.global_batch", what, f"{batch:,}")
         return None
-    total: int | None = draft.get("measurement.tokens_per_step")
-    if total is None and batch and length:
-        total = int(batch * length)
-        draft.put("measurement.tokens_per_step", total, where, f"{batch:,} × {length:,}")
-    return total
+    for size in printed:
+        draft.fill("batch.global_batch", size, steps.where, SOURCE)
+    return _fill_tokens(draft, steps.where)
 
 
-def _durations(draft: ReceiptDraft, steps: StepSeries, tokens: int | None, where: Where) -> list[float | None] | None:
+def _durations(draft: ReceiptDraft, steps: StepSeries, tokens: int | None) -> list[float | None] | None:
     """A duration for every step, or None where the log prints averages, samples, or too few of them."""
     printed = steps.column("step_seconds")
     if all(value is None for value in printed):
-        printed = _from_rates(draft, steps, tokens, where)
+        printed = _from_rates(draft, steps, tokens)
     known = sum(value is not None and math.isfinite(value) for value in printed)
+    span = steps.numbers[-1] - steps.numbers[0] + 1
     if not known:
         return None
-    if steps.stride > 1 or (steps.interval or 1) > 1:
-        every = steps.interval or steps.stride
-        if steps.interval and steps.interval > 1:
-            what = f"each record is an average over {every} steps"
-        else:
-            what = f"every {every}th step is printed"
-        draft.tell("note", f"{what}: kept as their mean, single steps are not in this log; log every step", where)
-        return None
-    span = steps.numbers[-1] - steps.numbers[0] + 1
-    if span - known > max(1, MAX_GAPS * span):
-        draft.tell("note", f"{known:,} of {span:,} steps have a time: kept as their mean, not as every step", where)
-        return None
-    if span > known:
-        draft.tell(
-            "note", f"{span - known} of {span:,} steps have no time in the log; the others stand in order", where
-        )
-    return printed
+    if (steps.interval or 1) > 1:
+        text = f"each record is an average over {steps.interval} steps: {_MEAN}"
+    elif steps.stride > 1:
+        text = f"every {steps.stride}th step is printed: {_MEAN}"
+    elif span - known > max(1, MAX_GAPS * span):
+        text = f"{known:,} of {span:,} steps have a time: kept as their mean, not as every step"
+    else:
+        if span > known:
+            text = f"{span - known} of {span:,} steps have no time in the log; the others stand in order"
+            draft.tell("note", text, steps.where)
+        return printed
+    draft.tell("note", text, steps.where)
+    return None
 
 
-def _from_rates(draft: ReceiptDraft, steps: StepSeries, tokens: int | None, where: Where) -> list[float | None]:
+def _from_rates(draft: ReceiptDraft, steps: StepSeries, tokens: int | None) -> list[float | None]:
     """Times of steps out of tokens a second, where the log prints rates alone."""
     chips = draft.get("hardware.chips")
     for name, over in (("tokens_per_second", 1), ("tokens_per_second_per_chip", chips)):
         rates = steps.column(name)
-        if tokens and over and any(rate for rate in rates):
-            draft.tell("note", f"step times follow from {tokens:,} tokens a step and the printed tokens/s", where)
+        if tokens and over and any(rates):
+            text = f"step times follow from {tokens:,} tokens a step and the printed tokens/s"
+            draft.tell("note", text, steps.where)
             return [tokens / (rate * over) if rate and math.isfinite(rate) else None for rate in rates]
     return [None] * len(steps.numbers)
 
 
-def _keep(draft: ReceiptDraft, steps: StepSeries, durations: Sequence[float | None], where: Where) -> None:
+def _keep(draft: ReceiptDraft, steps: StepSeries, durations: Sequence[float | None]) -> None:
     """Durations in order, flags by position, and the stated figures that durations do not give."""
+    where = steps.where
     rows = array("L", (row for row, value in enumerate(durations) if value is not None and math.isfinite(value)))
     if len(rows) > MAX_STEPS:
-        draft.tell(
-            "note", f"of {len(rows):,} steps the first {MAX_STEPS:,} are kept, as many as a receipt holds", where
-        )
+        text = f"of {len(rows):,} steps the first {MAX_STEPS:,} are kept, as many as a receipt holds"
+        draft.tell("note", text, where)
         rows = rows[:MAX_STEPS]
     kept = [round(float(durations[row] or 0.0), 9) for row in rows]
     draft.put(_DURATIONS, kept, where, steps.track.reading.source, _summary(kept))
-    if draft.get("measurement.timer") is None:
-        draft.put("measurement.timer", "framework log", where, SOURCE)
-    flags = flags_of(draft, steps, rows, where)
-    if flags:
+    draft.fill("measurement.timer", "framework log", where, SOURCE)
+    if flags := _flags(draft, steps, rows):
         draft.put("measurement.step_flags", flags, where, SOURCE)
     ordinary = array("L", (row for row in rows if steps.numbers[row] not in steps.not_steady)) or rows
     # A median over fewer steps than those is one of other steps than the receipt's own.
     # One rate of tokens: a log rounds each of them for itself (22.8K beside 11.4K), so that two may seem to differ.
     names = (*_OWN_WORK, *_underived(draft))
-    whole = [name for name in names if all(steps.at(name, row) is not None for row in ordinary)]
+    whole = [name for name in names if len(steps.known(name, ordinary)) == len(ordinary)]
     if "tokens_per_second" in whole and "tokens_per_second_per_chip" in whole:
         whole.remove("tokens_per_second_per_chip")
-    _rates(draft, steps, ordinary, where, whole, "median")
+    _rates(draft, steps, ordinary, whole, "median")
+
+
+def _flags(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int]) -> dict[str, list[int]]:
+    """The flags of steps that are not ordinary ones, each with their positions among ``rows``."""
+    flagged: defaultdict[str, list[int]] = defaultdict(list)
+    renamed: defaultdict[str, list[int]] = defaultdict(list)
+    for position, row in enumerate(rows):
+        if (reason := steps.not_steady.get(steps.numbers[row])) is not None:
+            flagged[FLAGS[reason]].append(position)
+            if reason in _RENAMED:
+                renamed[reason].append(steps.numbers[row])
+    for word, numbers in renamed.items():
+        few = ", ".join(map(str, numbers[:5])) + (f" and {len(numbers) - 5} more" if len(numbers) > 5 else "")
+        draft.tell("note", f"step {few}: {word}, no ordinary step", steps.where)
+    return dict(flagged)
 
 
 def _underived(draft: ReceiptDraft) -> tuple[str, ...]:
@@ -210,19 +236,18 @@ def _summary(durations: Sequence[float]) -> str:
     return f"{len(durations):,} steps, median {median(durations):.4g} s"
 
 
-def _average(draft: ReceiptDraft, steps: StepSeries, where: Where) -> None:
+def _average(draft: ReceiptDraft, steps: StepSeries) -> None:
     """Averages as averages: how many steps, their mean time, and rates whose mean is over time."""
     every = max(steps.stride, steps.interval or 1)
     total = steps.numbers[-1] - steps.numbers[0] + _covered(steps.numbers, every)
-    draft.put("measurement.steps", total, where, SOURCE)
+    draft.put("measurement.steps", total, steps.where, SOURCE)
     rows = [row for row, number in enumerate(steps.numbers) if number not in steps.not_steady]
     rows = rows or list(range(len(steps.numbers)))
     statistic = "mean" if (steps.interval or 1) > 1 or steps.stride == 1 else "median"
-    seconds = [value for row in rows if (value := steps.at("step_seconds", row)) is not None and value > 0]
-    if seconds:
+    if seconds := [value for value in steps.known("step_seconds", rows) if value > 0]:
         value = fmean(seconds) if statistic == "mean" else median(seconds)
         _stated(draft, steps, "step_seconds", value, seconds, statistic)
-    _rates(draft, steps, rows, where, _RATES, statistic)
+    _rates(draft, steps, rows, _RATES, statistic)
 
 
 def _covered(numbers: Sequence[int], every: int) -> int:
@@ -233,14 +258,12 @@ def _covered(numbers: Sequence[int], every: int) -> int:
     return every if first >= every - 1 else max(first, 1)
 
 
-def _rates(
-    draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int], where: Where, names: Sequence[str], statistic: str
-) -> None:
+def _rates(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int], names: Sequence[str], statistic: str) -> None:
     for name in names:
-        if name == "mfu" and not _named(draft, steps, where):
-            continue
-        values = [value for row in rows if (value := steps.at(name, row)) is not None]
+        values = steps.known(name, rows)
         if not values or any(not math.isfinite(value) or value <= 0 for value in values):
+            continue
+        if name == "mfu" and not _named(draft, steps):
             continue
         # The rate of the median or mean time: the median of an even number of rates is that of no median time.
         spent = [1 / item for item in values]
@@ -248,28 +271,24 @@ def _rates(
         _stated(draft, steps, name, value, values, statistic)
 
 
-def _named(draft: ReceiptDraft, steps: StepSeries, where: Where) -> bool:
+def _named(draft: ReceiptDraft, steps: StepSeries) -> bool:
     """Whether a printed MFU names its formula and denominator; one that does not is no figure of this receipt."""
-    formula = _FORMULAS.get(steps.track.reading.source)
-    if not any(steps.column("mfu")):
-        return False
-    if formula is not None and draft.get(f"{_STATED}.formula") is None:
-        draft.put(f"{_STATED}.formula", formula, where, SOURCE)
-    if named := all(draft.get(f"{_STATED}.{leaf}") is not None for leaf in _BASIS):
-        return named
-    draft.tell("note", "the printed MFU names no formula or no peak of this chip: left out", where)
+    if (formula := _FORMULAS.get(steps.track.reading.source)) is not None:
+        draft.fill(f"{_STATED}.formula", formula, steps.where, SOURCE)
+    if all(draft.get(f"{_STATED}.{leaf}") is not None for leaf in _BASIS):
+        return True
+    draft.tell("note", "the printed MFU names no formula or no peak of this chip: left out", steps.where)
     return False
 
 
 def _stated(
     draft: ReceiptDraft, steps: StepSeries, name: str, value: float, values: Sequence[float], statistic: str
 ) -> None:
-    path, where = f"measurement.stated.{name}", Where(steps.track.file.name)
-    if draft.get(path) is not None:
-        return
-    _printed(draft, path, value, min(map(steps.half, values)), where, f"{statistic} of {len(values):,} printed")
-    if draft.get("measurement.stated.statistic") is None:
-        draft.put("measurement.stated.statistic", statistic, where, SOURCE)
+    path = f"{_STATED}.{name}"
+    if draft.get(path) is None:
+        text = f"{statistic} of {len(values):,} printed"
+        _printed(draft, path, value, min(map(steps.half, values)), steps.where, text)
+        draft.fill(f"{_STATED}.statistic", statistic, steps.where, SOURCE)
 
 
 def _printed(draft: ReceiptDraft, path: str, value: float, half: float, where: Where, text: str) -> None:

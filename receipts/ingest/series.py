@@ -17,7 +17,7 @@ from receipts.ingest.config import readings
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.ingest.evidence.reading import Reason
-from receipts.ingest.evidence.steps import ABSENT, FIELDS
+from receipts.ingest.evidence.steps import ABSENT, FIELDS, Steps
 from receipts.ingest.mapped import SOURCE as MAPPED
 from receipts.stats.rounding import half_of
 
@@ -56,7 +56,11 @@ class StepSeries:
     skews: list[float] = field(default_factory=list)
     stride: int = 1
     interval: int | None = None
-    files: int = 1
+
+    @property
+    def where(self) -> Where:
+        """The file that prints them, for people."""
+        return self.track.where
 
     def column(self, name: str) -> list[float | None]:
         """One figure of every step."""
@@ -72,6 +76,12 @@ class StepSeries:
         value = self.columns[name][row]
         return None if value == ABSENT else value
 
+    def known(self, name: str, rows: Iterable[int] | None = None) -> list[float]:
+        """One figure of the steps that have it: of all, or of those at some places in the order."""
+        column = self.columns[name]
+        values = column if rows is None else map(column.__getitem__, rows)
+        return [value for value in values if value != ABSENT]
+
 
 def series(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> StepSeries | None:
     """The steps of the launch, or None where no file prints any. Says what was lost and what does not agree."""
@@ -80,7 +90,7 @@ def series(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> StepSeries | N
         return None
     source = _best(tracks)
     chosen = [track for track in tracks if track.reading.source == source]
-    result = _one(chosen[0]) if len(chosen) == 1 else _several(draft, chosen)
+    result = _several(draft, chosen) if len(chosen) > 1 else _ranks(draft, chosen)
     for track in chosen:
         _restarts(draft, track)
     for track in tracks:
@@ -101,18 +111,13 @@ def _best(tracks: Sequence[Track]) -> str:
     return max(tracks, key=worth).reading.source
 
 
-def _one(track: Track) -> StepSeries:
-    steps = track.reading.steps
+def _one(track: Track, steps: Steps, not_steady: Mapping[int, Reason]) -> StepSeries:
     numbers = steps.numbers()
-    columns = {name: _packed(steps.get(number, name) for number in numbers) for name in FIELDS}
+    # Figures without an object each: there may be hundreds of thousands of them.
+    columns = {name: array("d", (ABSENT if x is None else x for x in steps.column(name))) for name in FIELDS}
     skews = [skew for number in numbers if (skew := steps.skew(number)) is not None]
-    stride = _stride(numbers)
-    return StepSeries(track, numbers, columns, dict(track.reading.not_steady), skews, stride, steps.interval)
-
-
-def _packed(values: Iterable[float | None]) -> array[float]:
-    """Figures without an object each: there may be hundreds of thousands of them."""
-    return array("d", (ABSENT if value is None else value for value in values))
+    own = track.reading.steps
+    return StepSeries(track, numbers, columns, dict(not_steady), skews, _stride(own.numbers()), own.interval)
 
 
 def _stride(numbers: Sequence[int]) -> int:
@@ -137,7 +142,6 @@ def _several(draft: ReceiptDraft, tracks: list[Track]) -> StepSeries:
     whole = merged[0]
     for later in merged[1:]:
         whole = _after(draft, whole, later)
-    whole.files = len(tracks)
     return whole
 
 
@@ -176,34 +180,18 @@ def _losses_differ(a: Reading, b: Reading, steps: set[int]) -> bool:
 
 
 def _ranks(draft: ReceiptDraft, tracks: list[Track]) -> StepSeries:
-    """Ranks of one attempt: the slowest rank's time stands, other figures are the first file's that has them."""
+    """Ranks of one attempt: the slowest one's time and rates stand, other figures are the first file's."""
     if len(tracks) == 1:
-        return _one(tracks[0])
-    every = [_one(track) for track in tracks]
-    rows = [dict(zip(item.numbers, range(len(item.numbers)), strict=True)) for item in every]
-    numbers = sorted(set().union(*rows))
-    columns = {name: array("d") for name in FIELDS}
-    skews: list[float] = []
-    for number in numbers:
-        for name in FIELDS:
-            values = [
-                value
-                for item, row in zip(every, rows, strict=True)
-                if number in row and (value := item.at(name, row[number])) is not None
-            ]
-            if name == "step_seconds" and values:
-                slowest = max(values)
-                columns[name].append(slowest)
-                if len(values) > 1 and slowest > 0:
-                    skews.append((slowest - min(values)) / slowest)
-            else:
-                columns[name].append(values[0] if values else ABSENT)
-    flagged: dict[int, Reason] = {}
-    for item in reversed(every):
-        flagged |= item.not_steady
+        return _one(tracks[0], tracks[0].reading.steps, tracks[0].reading.not_steady)
+    merged, flagged = Steps(), dict[int, Reason]()
+    for rank, track in reversed(list(enumerate(tracks))):
+        steps = track.reading.steps
+        for number in steps.numbers():
+            merged.put(number, {name: steps.get(number, name) for name in FIELDS}, rank)
+        flagged |= track.reading.not_steady
     names = ", ".join(track.file.name for track in tracks[:4])
     draft.tell("note", f"{len(tracks)} files print the same steps and are read as ranks: {names}")
-    return StepSeries(tracks[0], numbers, columns, flagged, skews, every[0].stride, every[0].interval)
+    return _one(tracks[0], merged, flagged)
 
 
 def _after(draft: ReceiptDraft, earlier: StepSeries, later: StepSeries) -> StepSeries:
