@@ -11,17 +11,16 @@ Source: jax/_src/{dispatch,compiler,pjit}.py of 0.4.14 to 0.10, and real runs of
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import Final, TypeVar
 
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Reading, alike
 from receipts.ingest.evidence.step_lines import STEPS
+from receipts.ingest.evidence.tally import Tally
 from receipts.ingest.evidence.witnesses.compile_order import CompileOrder, place
 from receipts.ingest.evidence.witnesses.jax_cache_miss import CacheMiss
 
-MAX_NAMES: Final = 10_000
 MAX_MISSES: Final = 20
 MAX_BLOCK: Final = 40
 MAX_REASONS: Final = 12
@@ -57,10 +56,9 @@ class JaxCompiles(LineReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._finished = self._hits = self._misses = self._written = self._unwritten = self._tracing = 0
         self._seconds = 0.0
-        self._pending: Counter[str] = Counter()
-        self._names: Counter[str] = Counter()
+        # Programs whose next end of a compilation is a load from the cache, and all by name.
+        self._pending, self._names = Tally[str](), Tally[str]()
         self._tells_hits = False
         self._order = CompileOrder()
         self._block: CacheMiss | None = None
@@ -78,8 +76,7 @@ class JaxCompiles(LineReader):
         if self._is_copy(text):
             return False
         if "TRACING CACHE MISS" in text and (match := _TRACING.search(text)) is not None:
-            self._tracing += 1
-            self.reading.records += 1
+            self._count("tracing_cache_misses")
             self._block = CacheMiss(f"{match[1]} ({match[4]})", place(match[2], match[3]), number, [])
             return True
         if (done := _FINISHED.search(text)) is not None:
@@ -87,9 +84,7 @@ class JaxCompiles(LineReader):
         elif (cache := _CACHE.search(text)) is not None:
             self._cache(cache[1], cache[2])
         elif (writing := _WRITING.search(text)) is not None and "persistent" in text:
-            self._written += writing[1] == "W"
-            self._unwritten += writing[1] != "W"
-            self.reading.records += 1
+            self._count("cache_writes" if writing[1] == "W" else "cache_entries_not_written")
         elif "Finished tracing" in text or "Finished jaxpr" in text or "with global shapes and types" in text:
             self._tells_hits = self._tells_hits or _TELLS_HITS.search(text) is not None
             self.reading.records += 1
@@ -105,46 +100,37 @@ class JaxCompiles(LineReader):
         reading = self.reading
         if not reading.records:
             return None
-        self._counters()
+        again = [f"{name} {count} times" for name, count in self._names.most_common(3) if count > 2]
+        if again:
+            reading.remark("note", f"compiled or loaded more than twice: {', '.join(again)}")
         self._counts()
-        if self._finished:
+        if self._names:
             reading.see("framework", "jax", "kernels")
             if any(_OF_STEP.match(name) for name in self._names):
                 reading.see("posture", "jit", "backend")
         return reading
 
-    def _counters(self) -> None:
-        counters = {
-            "finished_compilations": self._finished,
-            "cache_hits": self._hits,
-            "cache_misses": self._misses,
-            "cache_writes": self._written,
-            "cache_entries_not_written": self._unwritten,
-            "tracing_cache_misses": self._tracing,
-        }
-        self.reading.counters = {name: count for name, count in counters.items() if count}
-        again = [f"{name} {count} times" for name, count in self._names.most_common(3) if count > 2]
-        if again:
-            self.reading.remark("note", f"compiled or loaded more than twice: {', '.join(again)}")
+    def _count(self, name: str) -> None:
+        self.reading.records += 1
+        self.reading.count(name)
 
     def _counts(self) -> None:
-        done, compile_ = self._finished, self.reading.compile
-        cached = bool(self._hits or self._misses)
-        if self._hits or (self._misses and done):
-            compile_.cache_hits = self._hits
-        if self._misses or (self._hits and (self._tracing or self._hits >= done)):
-            compile_.cache_misses = self._misses
+        compile_, counted = self.reading.compile, self.reading.counters.get
+        done, hits, misses = (counted(name, 0) for name in ("finished_compilations", "cache_hits", "cache_misses"))
+        cached = bool(hits or misses)
+        if hits or (misses and done):
+            compile_.cache_hits = hits
+        if misses or (hits and (counted("tracing_cache_misses") or hits >= done)):
+            compile_.cache_misses = misses
         if done and (cached or self._tells_hits):
             # An excerpt may hold the miss and not the end of the compilation.
-            compile_.compiles = max(done - self._hits, self._misses)
+            compile_.compiles = max(done - hits, misses)
             compile_.seconds = self._seconds
-        elif self._misses:
+        elif misses:
             # Without log_compiles nothing but the cache's own lines is reported: what it had not, was compiled.
-            compile_.compiles = self._misses
+            compile_.compiles = misses
         if done and not cached:
-            silence = (
-                "this version says nothing of its persistent cache" if not self._tells_hits else "no line of a cache"
-            )
+            silence = "no line of a cache" if self._tells_hits else "this version says nothing of its persistent cache"
             self.reading.remark("missing", f"{silence}: that some of {done} programs came from one is not excluded")
         if self._tells_hits or cached or not done:
             self._order.place(self.reading)
@@ -169,30 +155,24 @@ class JaxCompiles(LineReader):
         return copied
 
     def _finish(self, name: str, spent: str, text: str) -> None:
-        self.reading.records += 1
-        self._finished += 1
+        self._count("finished_compilations")
         self._tells_hits = self._tells_hits or _TELLS_HITS.search(text) is not None
         key = _key(name)
-        if key in self._names or len(self._names) < MAX_NAMES:
-            self._names[key] += 1
+        self._names.add(key)
         if self._pending[key] > 0:
             self._pending[key] -= 1
             return
-        del self._pending[key]
         self._seconds += float(spent)
         # A program under another name than the step's is compiled all the same.
         self._order.compiled(self._why.pop(key, ""))
         self.follows = self._order.follows
 
     def _cache(self, what: str, name: str) -> None:
-        self.reading.records += 1
         if what.lower() == "miss":
-            self._misses += 1
-            return
-        self._hits += 1
-        key = _key(name)
-        if key in self._pending or len(self._pending) < MAX_NAMES:
-            self._pending[key] += 1
+            self._count("cache_misses")
+        else:
+            self._count("cache_hits")
+            self._pending.add(_key(name))
 
     def _reason(self, text: str) -> bool:
         block = self._block

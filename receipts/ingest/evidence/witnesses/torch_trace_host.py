@@ -14,11 +14,11 @@ import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
+from receipts.ingest.evidence.tally import Tally
 from receipts.ingest.evidence.witnesses.torch_trace_binding import arguments
 
 MAX_SPANS: Final = 4_000_000
@@ -36,14 +36,7 @@ _DYNAMO: Final = "TorchDynamo Cache Lookup"
 MATMULS: Final = frozenset(
     f"aten::{name}"
     for name in (
-        "mm",
-        "addmm",
-        "bmm",
-        "baddbmm",
-        "_scaled_mm",
-        "_grouped_mm",
-        "_scaled_grouped_mm",
-        "_addmm_activation",
+        *("mm", "addmm", "bmm", "baddbmm", "_scaled_mm", "_grouped_mm", "_scaled_grouped_mm", "_addmm_activation"),
     )
 )
 # These exist for one processor only: the dispatcher reaches them with tensors that live on the host.
@@ -58,19 +51,21 @@ _CHEAP: Final = frozenset(f"aten::{name}" for name in ("gelu", "silu", "relu", "
 _COMPUTES: Final = re.compile(r"aten::_scaled_dot_product_\w+|aten::_flash_attention_forward|aten::convolution")
 
 
-@dataclass(slots=True)
-class _Thread:
-    """Spans on one thread: matrix multiplications with what is known of their size, compiled spans, launches."""
+# Kinds of which times are kept.
+_TIMED: Final = ("matmul", "compiled", "backward", "forward", "cheap", "launch")
 
-    matmuls: array[float] = field(default_factory=lambda: array("d"))
-    names: list[str] = field(default_factory=list)
-    sized: list[bool | None] = field(default_factory=list)
-    compiled: array[float] = field(default_factory=lambda: array("d"))
-    regions: list[tuple[float, float, str]] = field(default_factory=list)
-    launches: array[float] = field(default_factory=lambda: array("d"))
-    backward: array[float] = field(default_factory=lambda: array("d"))
-    forward: array[float] = field(default_factory=lambda: array("d"))
-    cheap: array[float] = field(default_factory=lambda: array("d"))
+
+class _Thread:
+    """Spans on one thread by kind, flat: begin, end, begin, … Of multiplications also what is known of their size."""
+
+    def __init__(self) -> None:
+        self.spans = {kind: array("d") for kind in _TIMED}
+        self.names: list[str] = []
+        self.sized: list[bool | None] = []
+        self.regions: list[tuple[float, float, str]] = []
+
+    def begins(self, kind: str) -> array[float]:
+        return self.spans[kind][::2]
 
 
 class Host:
@@ -81,47 +76,40 @@ class Host:
         self._backward: array[float] = array("d")
         self._kept = 0
         self.lost = 0
-        self.computes = 0
-        self.compiled = 0
-        self.dynamo = 0
-        self.launches = 0
-        self.host_only: Counter[str] = Counter()
+        self.kinds: Counter[str] = Counter()
+        self.host_only = Tally[str](MAX_NAMES, "others")
+
+    @property
+    def computes(self) -> int:
+        """Operators that compute."""
+        return self.kinds["matmul"] + self.kinds["host only"] + self.kinds["computes"]
+
+    @property
+    def launches(self) -> int:
+        """Calls of the device's runtime."""
+        return self.kinds["launch"]
 
     def operator(self, name: str, event: dict[str, Any], begin: float | None, duration: float | None) -> None:
         """One event of the host: an operator, an autograd function, or a mark of torch.compile."""
         kind = _kind(name[:_LONGEST])
-        if kind == "matmul":
-            self.computes += 1
-            if (thread := self._at(event, begin)) is not None and begin is not None:
-                thread.matmuls.extend((begin, begin + (duration or 0.0)))
+        if not kind:
+            return
+        thread = self._take(kind, event, begin, duration)
+        if kind == "host only":
+            self.host_only.add(name)
+        elif thread is not None and begin is not None:
+            if kind == "matmul":
                 thread.names.append(sys.intern(name))
                 thread.sized.append(_sized(event))
-        elif kind == "dynamo":
-            self.dynamo += 1
-        elif kind == "compiled":
-            self.compiled += 1
-            if (thread := self._at(event, begin)) is not None and begin is not None:
-                end = begin + (duration or 0.0)
-                thread.compiled.extend((begin, end))
+            elif kind == "compiled":
                 if match := _REGION.match(name):
-                    thread.regions.append((begin, end, match[1]))
+                    thread.regions.append((begin, begin + (duration or 0.0), match[1]))
                 if name.startswith(_BACKWARD):
                     self._backward.append(begin)
-        elif kind in ("backward", "forward", "cheap"):
-            if (thread := self._at(event, begin)) is not None and begin is not None:
-                spans: array[float] = getattr(thread, kind)
-                spans.extend((begin, begin + (duration or 0.0)) if kind == "backward" else (begin,))
-        elif kind == "host only":
-            self.host_only[name if name in self.host_only or len(self.host_only) < MAX_NAMES else "others"] += 1
-            self.computes += 1
-        elif kind == "computes":
-            self.computes += 1
 
     def launch(self, event: dict[str, Any], begin: float | None) -> None:
         """A call of the device's runtime."""
-        self.launches += 1
-        if (thread := self._at(event, begin)) is not None and begin is not None:
-            thread.launches.append(begin)
+        self._take("launch", event, begin, 0.0)
 
     def posture(self, *, library_ops: int, fused_kernels: int) -> str | None:
         """``eager``, ``regional`` or ``whole_graph`` of a whole trace; None where it does not show.
@@ -132,15 +120,15 @@ class Host:
         """
         if self.lost:
             return None
-        if not self.compiled and not self.dynamo and not fused_kernels:
+        if not self.kinds["compiled"]:
+            if self.kinds["dynamo"] or fused_kernels:
+                return None
             return "eager" if self.computes or library_ops else None
-        if not self.compiled:
-            return None
-        if library_ops or self._outside():
+        if library_ops or not self._inside("matmul", "compiled", all):
             return "regional"
         whole = sorted(begin for begin, _, multiplies in self._regions() if multiplies)
         if not whole:
-            return "regional" if self._matmuls() else None
+            return "regional" if any(thread.names for thread in self._threads.values()) else None
         pairs = itertools.pairwise(whole)
         back = sorted(self._backward)
         if any(bisect_left(back, late) == bisect_left(back, early) for early, late in pairs):
@@ -160,12 +148,11 @@ class Host:
 
         None where there is no backward pass or no forward one. Of a compiled step it tells nothing.
         """
-        threads = self._threads.values()
-        if self.lost or not any(thread.backward for thread in threads) or not any(t.forward for t in threads):
+        if self.lost or not self.kinds["backward"] or not self.kinds["forward"]:
             return None
-        if any(any(_within(thread.forward, thread.backward)) for thread in threads):
+        if self._inside("forward", "backward", any):
             return "checkpoint"
-        return None if any(any(_within(thread.cheap, thread.backward)) for thread in threads) else "none"
+        return None if self._inside("cheap", "backward", any) else "none"
 
     def on_host(self) -> tuple[dict[str, int], int]:
         """Operators that computed on the host beside a device, and how many may have, or had nothing to compute.
@@ -175,9 +162,9 @@ class Host:
         counts: Counter[str] = Counter(self.host_only)
         unsure = 0
         for thread in self._threads.values():
-            launches = sorted(thread.launches)
+            launches, spans = sorted(thread.begins("launch")), thread.spans["matmul"]
             for at, name in enumerate(thread.names):
-                begin, end = thread.matmuls[2 * at] - _SLACK, thread.matmuls[2 * at + 1] + _SLACK
+                begin, end = spans[2 * at] - _SLACK, spans[2 * at + 1] + _SLACK
                 if bisect_right(launches, end) > bisect_left(launches, begin) or thread.sized[at] is False:
                     continue
                 if thread.sized[at]:
@@ -186,33 +173,32 @@ class Host:
                     unsure += 1
         return dict(counts), unsure
 
-    def _matmuls(self) -> int:
-        return sum(len(thread.names) for thread in self._threads.values())
-
-    def _outside(self) -> bool:
-        """Whether a multiplication lies outside every compiled span of its thread."""
+    def _inside(self, kind: str, outer: str, of: Callable[[Iterable[bool]], bool]) -> bool:
+        """Whether any, or all, of one kind begin within a span of another kind on their thread."""
         threads = self._threads.values()
-        return any(not all(_within(thread.matmuls[::2], thread.compiled)) for thread in threads)
+        return of(within for thread in threads for within in _within(thread.begins(kind), thread.spans[outer]))
 
     def _regions(self) -> Iterator[tuple[float, str, bool]]:
         """Begin and name of each compiled region, and whether it multiplies."""
         for thread in self._threads.values():
-            begins = sorted(thread.matmuls[::2])
+            begins = sorted(thread.begins("matmul"))
             for begin, end, name in thread.regions:
                 yield begin, name, bisect_right(begins, end) > bisect_left(begins, begin)
 
-    def _at(self, event: dict[str, Any], begin: float | None) -> _Thread | None:
-        if begin is None or self._kept >= MAX_SPANS:
+    def _take(self, kind: str, event: dict[str, Any], begin: float | None, duration: float | None) -> _Thread | None:
+        """Count an event, and keep its span by thread; None where its kind is not timed or there is no room."""
+        self.kinds[kind] += 1
+        if kind not in _TIMED:
+            return None
+        key = str(event.get("pid")), str(event.get("tid"))
+        full = key not in self._threads and len(self._threads) >= MAX_THREADS
+        if begin is None or self._kept >= MAX_SPANS or full:
             self.lost += 1
             return None
         self._kept += 1
-        key = str(event.get("pid")), str(event.get("tid"))
-        thread = self._threads.get(key)
-        if thread is None:
-            if len(self._threads) >= MAX_THREADS:
-                self.lost += 1
-                return None
+        if (thread := self._threads.get(key)) is None:
             thread = self._threads[key] = _Thread()
+        thread.spans[kind].extend((begin, begin + (duration or 0.0)))
         return thread
 
 

@@ -16,11 +16,13 @@ from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.literal import Brackets
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import AllocationFailure, Place, Reading
+from receipts.ingest.evidence.tally import Tally
 from receipts.ingest.evidence.witnesses.te_config import state_config
 from receipts.ingest.evidence.witnesses.te_prefix import is_quoted, is_source, rank_of, repeated, repeated_before
 
 FUSED, FLASH, UNFUSED = "FusedAttention", "FlashAttention", "UnfusedDotProductAttention"
 PATHS: Final = {FUSED: "te_fused", FLASH: "te_flash", UNFUSED: "te_unfused"}
+_KINDS: Final = ("running", "selected", "printed", "warned")
 MAX_REASONS: Final = 60
 MAX_CONFIG_LINES: Final = 60
 MAX_RANKS: Final = 4096
@@ -67,11 +69,10 @@ class TransformerEngineReader(LineReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._counts: dict[tuple[str, int | None], Counter[str]] = {}
-        self._first: dict[tuple[str, int | None], int] = {}
-        self._details: dict[str, int] = {}
-        self._reasons: dict[str, tuple[int, int]] = {}
-        self._notes: dict[str, tuple[int, int]] = {}
+        # Selections of a backend by a rank, and by the kind of their message.
+        self._selected = Tally[tuple[str, int | None]](MAX_RANKS)
+        self._kinds = Counter[tuple[str, int | None, str]]()
+        self._details, self._reasons, self._notes = Tally[str](), Tally[str](MAX_REASONS), Tally[str](MAX_REASONS)
         self._config = Brackets(MAX_CONFIG_LINES)
         self._choices: list[tuple[str, int | None, str]] = []
 
@@ -81,8 +82,8 @@ class TransformerEngineReader(LineReader):
                 return self._config.more(text, glued=True) or self._configured(text, number)
             self._configured("", number)
         if self._choices and (times := repeated_before(text)) is not None:
-            for name, rank, kind in self._choices:
-                self._counts[name, rank][kind] += times - 1
+            for choice in self._choices:
+                self._kinds[choice] += times - 1
         self._choices = []
         begin = text.find(_CONFIG)
         if begin >= 0 and not is_source(text, begin):
@@ -96,18 +97,19 @@ class TransformerEngineReader(LineReader):
         if self._config:
             self._configured("", 0)
         reading = self.reading
-        for (name, rank), kinds in self._counts.items():
+        for (name, rank), line in self._selected.first.items():
             # One selection is reported at level 2 and again at level 1.
-            count = max(kinds.values())
+            count = max(self._kinds[name, rank, kind] for kind in _KINDS)
             reading.count(name, count)
             if name in PATHS:
-                reading.see("attention", PATHS[name], "backend", self._first[name, rank], rank=rank, count=count)
-        for what, line in self._details.items():
+                reading.see("attention", PATHS[name], "backend", line, rank=rank, count=count)
+        for what, line in self._details.first.items():
             reading.remark("note", what, line)
-        for text, (count, _) in self._reasons.items():
+        for text, count in self._reasons.items():
             reading.blame("path.witnessed.attention", text, count)
-        for text, (count, line) in (self._reasons | self._notes).items():
-            reading.remark("note", f"{text} ({count} times)" if count > 1 else text, line)
+        for notes in (self._reasons, self._notes):
+            for text, count in notes.items():
+                reading.remark("note", f"{text} ({count} times)" if count > 1 else text, notes.first[text])
         return super().finish()
 
     def _selections(self, text: str, number: int) -> None:
@@ -126,10 +128,10 @@ class TransformerEngineReader(LineReader):
 
     def _select(self, kind: str, name: str, text: str, at: int, number: int) -> None:
         rank = rank_of(text, at)
-        if len(self._first) >= MAX_RANKS and (name, rank) not in self._first:
+        if not self._selected.add((name, rank), number):
             rank = None
-        self._counts.setdefault((name, rank), Counter())[kind] += repeated(text)
-        self._first.setdefault((name, rank), number)
+            self._selected.first.setdefault((name, rank), number)
+        self._kinds[name, rank, kind] += repeated(text)
         self._choices.append((name, rank, kind))
         self.reading.records += 1
 
@@ -138,9 +140,9 @@ class TransformerEngineReader(LineReader):
             return
         if name == FUSED or what == "sub-backend ":
             known = _SUB_BACKENDS.get(detail)
-            self._details.setdefault(f"{name} sub-backend {detail}{f' ({known})' if known else ''}", number)
+            self._details.add(f"{name} sub-backend {detail}{f' ({known})' if known else ''}", number)
         elif what == "version " or detail[0].isdigit():
-            self._details.setdefault(f"{name} version {detail}", number)
+            self._details.add(f"{name} version {detail}", number)
             wheel = "flash-attn" if detail.startswith("2") else f"flash-attn-{detail[0]}"
             self.reading.state(f"wheels.{wheel}", detail, detail, number)
 
@@ -175,13 +177,14 @@ class TransformerEngineReader(LineReader):
             name = UNFUSED if not backend or "no_backend" in backend.lower() else FUSED
             self._select("warned" if match["warned"] else "selected", name, text, match.start(), number)
             if backend:
-                self._details.setdefault(f"{name} backend {backend.rsplit('.', 1)[-1]}", number)
+                self._details.add(f"{name} backend {backend.rsplit('.', 1)[-1]}", number)
 
     def _remarks(self, text: str, number: int) -> None:
         if "Disabling" in text:
             for match in _REASON.finditer(text):
                 if not is_source(text, match.start()):
-                    self._count(self._reasons, _reason(match[0]), number, repeated(text))
+                    self.reading.records += 1
+                    self._reasons.add(_reason(match[0]), number, repeated(text))
         if (available := _AVAILABLE.search(text)) and "%s" not in available["text"]:
             self._note(f"available: {available['text']}", number)
         begin = text.find(_NO_BACKEND)
@@ -210,15 +213,8 @@ class TransformerEngineReader(LineReader):
         self._note("no attention backend takes the inputs, and the run ended there", number)
 
     def _note(self, text: str, number: int) -> None:
-        self._count(self._notes, text, number, 1)
-
-    def _count(self, table: dict[str, tuple[int, int]], text: str, number: int, times: int) -> None:
-        if text in table:
-            count, line = table[text]
-            table[text] = (count + times, line)
-        elif len(table) < MAX_REASONS:
-            table[text] = (times, number)
         self.reading.records += 1
+        self._notes.add(text, number)
 
     def _configured(self, text: str, number: int) -> bool:
         """Take the config, and what is glued behind it on its last line; whether that may go on below."""
