@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Final
@@ -16,6 +17,7 @@ from urllib.parse import quote
 
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source
+from receipts.ingest.evidence.witnesses.gpus import state_gpus
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
 from receipts.ingest.evidence.witnesses.torch_trace_timeline import Timeline
 
@@ -39,7 +41,7 @@ def read_database(reading: Reading, source: Source) -> None:
     try:
         with closing(sqlite3.connect(f"file:{quote(str(source.path))}?mode=ro&immutable=1", uri=True)) as database:
             _guard(database)
-            _read(_Export(database, reading))
+            _Export(database, reading).read()
     except (sqlite3.Error, OverflowError) as error:
         reading.remark("broken", f"the export cannot be read to its end: {str(error)[:120]}")
 
@@ -56,140 +58,125 @@ def _guard(database: sqlite3.Connection) -> None:
 
 class _Export:
     def __init__(self, database: sqlite3.Connection, reading: Reading) -> None:
-        self.database = database
-        self.reading = reading
-        self.histogram = Histogram()
-        self.large_copies: int | None = 0
+        self._database = database
+        self._reading = reading
+        self._histogram = Histogram()
+        self._large_copies: int | None = 0
         # Tables only: a view may hold any query.
-        self.tables = {str(row[0]) for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        query = "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'"
+        self._columns: defaultdict[str, set[str]] = defaultdict(set)
+        for table, column in database.execute(query):
+            self._columns[str(table)].add(str(column))
 
-    def columns(self, table: str) -> set[str]:
-        return {str(row[1]) for row in self.database.execute(f"PRAGMA table_info({table})")}
+    def read(self) -> None:
+        arch, reading = self._gpus(), self._reading
+        if self._has(KERNELS) and self._has("StringIds"):
+            self._kernels()
+        else:
+            reading.remark("missing", f"the export has no table {KERNELS}: no kernel was traced")
+        self._bind()
+        self._graphs()
+        self._copies()
+        steps = self._steps()
+        self._histogram.write(reading, arch=arch)
+        reading.complete = reading.records > 0
+        reading.steps_covered = len(steps) or None
+        if not (self._histogram.kernels and steps):
+            return
+        if self._large_copies:
+            what = f"{self._large_copies} copies of more than {_SMALL_COPY >> 10} KiB went to the host"
+            reading.remark("missing", f"{what}: that an operator ran there is not excluded")
+        elif self._large_copies is not None:
+            reading.fallbacks = {}
 
-    def rows(self, query: str) -> Iterator[tuple[Any, ...]]:
-        return iter(self.database.execute(query))
+    def _has(self, table: str, *columns: str) -> bool:
+        return table in self._columns and self._columns[table].issuperset(columns)
 
+    def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:
+        return iter(self._database.execute(query))
 
-def _read(export: _Export) -> None:
-    devices = _devices(export)
-    if {KERNELS, "StringIds"} <= export.tables:
-        _kernels(export)
-    else:
-        export.reading.remark("missing", f"the export has no table {KERNELS}: no kernel was traced")
-    _bind(export)
-    _graphs(export)
-    _copies(export)
-    steps = _steps(export)
-    export.histogram.write(export.reading, arch=devices)
-    export.reading.complete = export.reading.records > 0
-    export.reading.steps_covered = len(steps) or None
-    if not (export.histogram.kernels and steps):
-        return
-    if export.large_copies:
-        what = f"{export.large_copies} copies of more than {_SMALL_COPY >> 10} KiB went to the host"
-        export.reading.remark("missing", f"{what}: that an operator ran there is not excluded")
-    elif export.large_copies is not None:
-        export.reading.fallbacks = {}
-
-
-def _kernels(export: _Export) -> None:
-    name = "demangledName" if "demangledName" in export.columns(KERNELS) else "shortName"
-    communicating: list[int] = []
-    query = (
-        f"SELECT k.{name}, s.value, COUNT(*), SUM(k.end - k.start) FROM {KERNELS} k "
-        f"LEFT JOIN StringIds s ON s.id = k.{name} GROUP BY k.{name}"
-    )
-    for identity, value, count, nanoseconds in export.rows(query):
-        if not isinstance(value, str) or not isinstance(count, int):
-            continue
-        export.reading.records += 1
-        seconds = nanoseconds * _NANO if isinstance(nanoseconds, int | float) else 0.0
-        if export.histogram.kernel(value, count, max(seconds, 0.0)).work == "communication":
-            communicating.append(int(identity))
-    if communicating:
-        _exposed(export, name, set(communicating))
-
-
-def _bind(export: _Export) -> None:
-    """Host, processes, and when the kernels ran."""
-    reading, known = export.reading, export.columns(KERNELS) if KERNELS in export.tables else set()
-    if "TARGET_INFO_SYSTEM_ENV" in export.tables:
-        for (value,) in export.rows("SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname' LIMIT 1"):
-            reading.host = str(value or "")[:200]
-    if "globalPid" in known:
-        rows = export.rows(f"SELECT DISTINCT globalPid FROM {KERNELS} LIMIT 4096")
-        reading.processes = {(item >> 24) & 0xFFFFFF for (item,) in rows if isinstance(item, int)} - {0}
-    start = "TARGET_INFO_SESSION_START_TIME"
-    if {"start", "end"} <= known and start in export.tables and "utcEpochNs" in export.columns(start):
-        query = f"SELECT s.utcEpochNs, MIN(k.start), MAX(k.start) FROM {start} s, {KERNELS} k"
-        for times in export.rows(query):
-            if all(isinstance(item, int) for item in times) and times[0] > _YEAR_2001:
-                reading.between = (times[0] + times[1]) * _NANO, (times[0] + times[2]) * _NANO
-
-
-def _exposed(export: _Export, name: str, communicating: set[int]) -> None:
-    timeline = Timeline()
-    for device, begin, end, identity in export.rows(f"SELECT deviceId, start, end, {name} FROM {KERNELS}"):
-        if isinstance(begin, int) and isinstance(end, int):
-            where = device if isinstance(device, int) else 0
-            timeline.add(where, float(begin), float(end - begin), communicates=identity in communicating)
-    if timeline.lost:
-        export.reading.remark("missing", "too many kernels to tell exposed communication")
-        return
-    for device, time in sorted(timeline.exposed().items())[:64]:
-        what = f"device {device}: {time * _NANO:.6g} s in which only communication ran"
-        export.reading.remark("note", what)
-
-
-def _devices(export: _Export) -> int | None:
-    table = "TARGET_INFO_GPU"
-    if table not in export.tables or not {"name", "computeMajor", "computeMinor"} <= export.columns(table):
-        return None
-    rows = list(export.rows(f"SELECT name, computeMajor, computeMinor FROM {table} LIMIT 1000"))
-    names = sorted({str(row[0])[:100] for row in rows if row[0]})
-    if len(names) == 1:
-        export.reading.state("hardware.accelerator", names[0], names[0], record=table)
-    arches = {10 * row[1] + row[2] for row in rows if isinstance(row[1], int) and isinstance(row[2], int)}
-    return arches.pop() if len(arches) == 1 else None
-
-
-def _graphs(export: _Export) -> None:
-    table = "CUPTI_ACTIVITY_KIND_RUNTIME"
-    if not {table, "StringIds"} <= export.tables:
-        return
-    query = (
-        f"SELECT COUNT(*) FROM {table} r JOIN StringIds s ON s.id = r.nameId "
-        "WHERE s.value LIKE 'cudaGraphLaunch%' OR s.value LIKE 'cuGraphLaunch%'"
-    )
-    for (count,) in export.rows(query):
-        if isinstance(count, int) and count > 0:
-            export.reading.records += 1
-            export.histogram.operator("cudaGraphLaunch", count)
-
-
-def _copies(export: _Export) -> None:
-    table = "CUPTI_ACTIVITY_KIND_MEMCPY"
-    if table not in export.tables:
-        return
-    large = f"SUM(bytes > {_SMALL_COPY})" if "bytes" in export.columns(table) else "NULL"
-    for count, many in export.rows(f"SELECT COUNT(*), {large} FROM {table} WHERE copyKind = {_TO_HOST}"):
-        if isinstance(count, int):
-            export.reading.host_transfers = count
-            export.large_copies = many if isinstance(many, int) else None if count else 0
-
-
-def _steps(export: _Export) -> set[int]:
-    table = "NVTX_EVENTS"
-    if table not in export.tables or "text" not in export.columns(table):
-        return set()
-    steps: set[int] = set()
-    query = f"SELECT DISTINCT text FROM {table} LIMIT 200000"
-    if "textId" in export.columns(table) and "StringIds" in export.tables:
+    def _kernels(self) -> None:
+        name = "demangledName" if self._has(KERNELS, "demangledName") else "shortName"
+        communicating: set[int] = set()
         query = (
-            f"SELECT DISTINCT COALESCE(n.text, s.value) FROM {table} n "
-            "LEFT JOIN StringIds s ON s.id = n.textId LIMIT 200000"
+            f"SELECT k.{name}, s.value, COUNT(*), SUM(k.end - k.start) FROM {KERNELS} k "
+            f"LEFT JOIN StringIds s ON s.id = k.{name} GROUP BY k.{name}"
         )
-    for (text,) in export.rows(query):
-        if isinstance(text, str) and (match := _STEP.fullmatch(text.strip())):
-            steps.add(int(match[1]))
-    return steps
+        for identity, value, count, nanoseconds in self._rows(query):
+            if isinstance(value, str) and isinstance(count, int):
+                self._reading.records += 1
+                seconds = nanoseconds * _NANO if isinstance(nanoseconds, int | float) else 0.0
+                if self._histogram.kernel(value, count, max(seconds, 0.0)).work == "communication":
+                    communicating.add(int(identity))
+        if not communicating:
+            return
+        timeline = Timeline()
+        for device, begin, end, identity in self._rows(f"SELECT deviceId, start, end, {name} FROM {KERNELS}"):
+            if isinstance(begin, int) and isinstance(end, int):
+                where = device if isinstance(device, int) else 0
+                timeline.add(where, float(begin), float(end - begin), communicates=identity in communicating)
+        if timeline.lost:
+            self._reading.remark("missing", "too many kernels to tell exposed communication")
+            return
+        for device, time in sorted(timeline.exposed().items())[:64]:
+            what = f"device {device}: {time * _NANO:.6g} s in which only communication ran"
+            self._reading.remark("note", what)
+
+    def _bind(self) -> None:
+        """Host, processes, and when the kernels ran."""
+        reading, start = self._reading, "TARGET_INFO_SESSION_START_TIME"
+        if self._has("TARGET_INFO_SYSTEM_ENV"):
+            for (value,) in self._rows("SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname' LIMIT 1"):
+                reading.host = str(value or "")[:200]
+        if self._has(KERNELS, "globalPid"):
+            rows = self._rows(f"SELECT DISTINCT globalPid FROM {KERNELS} LIMIT 4096")
+            reading.processes = {(item >> 24) & 0xFFFFFF for (item,) in rows if isinstance(item, int)} - {0}
+        if self._has(KERNELS, "start", "end") and self._has(start, "utcEpochNs"):
+            query = f"SELECT s.utcEpochNs, MIN(k.start), MAX(k.start) FROM {start} s, {KERNELS} k"
+            for times in self._rows(query):
+                if all(isinstance(item, int) for item in times) and times[0] > _YEAR_2001:
+                    reading.between = (times[0] + times[1]) * _NANO, (times[0] + times[2]) * _NANO
+
+    def _gpus(self) -> int | None:
+        table = "TARGET_INFO_GPU"
+        if not self._has(table, "name", "computeMajor", "computeMinor"):
+            return None
+        return state_gpus(
+            self._reading, self._rows(f"SELECT name, computeMajor, computeMinor FROM {table} LIMIT 1000"), table
+        )
+
+    def _graphs(self) -> None:
+        table = "CUPTI_ACTIVITY_KIND_RUNTIME"
+        if not (self._has(table) and self._has("StringIds")):
+            return
+        query = (
+            f"SELECT COUNT(*) FROM {table} r JOIN StringIds s ON s.id = r.nameId "
+            "WHERE s.value LIKE 'cudaGraphLaunch%' OR s.value LIKE 'cuGraphLaunch%'"
+        )
+        for (count,) in self._rows(query):
+            if isinstance(count, int) and count > 0:
+                self._reading.records += 1
+                self._histogram.operator("cudaGraphLaunch", count)
+
+    def _copies(self) -> None:
+        table = "CUPTI_ACTIVITY_KIND_MEMCPY"
+        if not self._has(table):
+            return
+        large = f"SUM(bytes > {_SMALL_COPY})" if self._has(table, "bytes") else "NULL"
+        for count, many in self._rows(f"SELECT COUNT(*), {large} FROM {table} WHERE copyKind = {_TO_HOST}"):
+            if isinstance(count, int):
+                self._reading.host_transfers = count
+                self._large_copies = many if isinstance(many, int) else None if count else 0
+
+    def _steps(self) -> set[int]:
+        table = "NVTX_EVENTS"
+        if not self._has(table, "text"):
+            return set()
+        query = f"SELECT DISTINCT text FROM {table} LIMIT 200000"
+        if self._has(table, "textId") and self._has("StringIds"):
+            query = (
+                f"SELECT DISTINCT COALESCE(n.text, s.value) FROM {table} n "
+                "LEFT JOIN StringIds s ON s.id = n.textId LIMIT 200000"
+            )
+        texts = (text.strip() for (text,) in self._rows(query) if isinstance(text, str))
+        return {int(match[1]) for text in texts if (match := _STEP.fullmatch(text))}

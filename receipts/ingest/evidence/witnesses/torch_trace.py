@@ -18,7 +18,7 @@ from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import BROKEN, HEAD, Source
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
 from receipts.ingest.evidence.witnesses.torch_trace_binding import Binding, arguments
-from receipts.ingest.evidence.witnesses.torch_trace_head import BLOCK, TraceBody, device_arch, no_device, state_head
+from receipts.ingest.evidence.witnesses.torch_trace_head import BLOCK, TraceBody, state_head
 from receipts.ingest.evidence.witnesses.torch_trace_host import Host
 from receipts.ingest.evidence.witnesses.torch_trace_timeline import Timeline
 
@@ -79,8 +79,9 @@ class _Trace:
         self.arch: int | None = None
 
     def events(self, body: TraceBody) -> None:
-        head = state_head(self.reading, body)
-        self.arch, self.no_device = device_arch(head), no_device(head)
+        head, self.arch = state_head(self.reading, body)
+        # Whoever looked for devices and found none says so.
+        self.no_device = head.get("deviceProperties") == []
         self.binding.base, self.binding.host = head.get("baseTimeNanoseconds"), head.get("host_name")
         seen = 0
         try:

@@ -10,6 +10,7 @@ import orjson
 from receipts.ingest.evidence.json_bounds import JsonStream
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source, Stream
+from receipts.ingest.evidence.witnesses.gpus import state_gpus
 
 # A job of thousands of ranks lists its process groups before the events.
 MAX_HEAD: Final = 8 << 20
@@ -72,13 +73,13 @@ class TraceBody:
         self.closed = _NAME in self._tail or text.endswith(b"]" if self.path == "item" else b"}")
 
 
-def state_head(reading: Reading, body: TraceBody) -> dict[str, Any]:
-    """State the devices, ranks and versions that stand before the events; the head as a document, empty if unread."""
+def state_head(reading: Reading, body: TraceBody) -> tuple[dict[str, Any], int | None]:
+    """State the devices, ranks and versions before the events; the head, empty if unread, and `state_gpus`' number."""
     head = _document(body.head)
-    devices = [item for item in _list(head.get("deviceProperties")) if isinstance(item, dict)]
-    names = sorted({str(item["name"])[:100] for item in devices if item.get("name")})
-    if len(names) == 1:
-        reading.state("hardware.accelerator", names[0], names[0], record="deviceProperties")
+    listed = head.get("deviceProperties")
+    devices = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    gpus = ((item.get("name"), item.get("computeMajor"), item.get("computeMinor")) for item in devices)
+    arch = state_gpus(reading, gpus, "deviceProperties")
     if devices:
         reading.counters["gpus"] = len(devices)
     sizes = {item["totalGlobalMem"] for item in devices if type(item.get("totalGlobalMem")) is int}
@@ -92,24 +93,7 @@ def state_head(reading: Reading, body: TraceBody) -> dict[str, Any]:
     if isinstance(version := head.get("PyTorch Version") or head.get("torch_version"), str):
         reading.state("wheels.torch", version[:100], record="head")
         reading.version = version[:100]
-    return head
-
-
-def device_arch(head: dict[str, Any]) -> int | None:
-    """Compute capability of the devices as one number, 90 for 9.0; None where unnamed or not one."""
-    arches = {
-        10 * item["computeMajor"] + item["computeMinor"]
-        for item in _list(head.get("deviceProperties"))
-        if isinstance(item, dict)
-        and isinstance(item.get("computeMajor"), int)
-        and isinstance(item.get("computeMinor"), int)
-    }
-    return arches.pop() if len(arches) == 1 else None
-
-
-def no_device(head: dict[str, Any]) -> bool:
-    """Whether the writer looked for devices and found none; a trace that does not say is no such."""
-    return head.get("deviceProperties") == []
+    return head, arch
 
 
 def _distributed(reading: Reading, info: Any) -> None:
@@ -130,7 +114,3 @@ def _document(text: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         return {}
     return document if isinstance(document, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
