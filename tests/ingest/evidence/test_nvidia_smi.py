@@ -123,3 +123,8 @@ def test_pairs_with_a_binary_unit_are_a_row_of_their_rank() -> None:
     )
     (row,) = reading.memory
     assert (row.chip, row.step, row.peak_bytes, row.peak_reserved_bytes) == (9, 40, 3 << 29, 2 << 30)
+
+
+def test_pairs_in_bytes_are_bytes() -> None:
+    (reading,) = readings("rank=0 peak_reserved_bytes=91000000000\n", TorchMemoryReader)
+    assert [row.peak_reserved_bytes for row in reading.memory] == [91_000_000_000]

@@ -136,12 +136,12 @@ class TorchMemoryReader(LineReader):
         """Peaks that a script prints. A rank on the line goes before its device, which every host counts from 0."""
         sizes: dict[str, Any] = {}
         for match in (*_PRINTED.finditer(text), *_NAMED.finditer(text)):
-            letter, unit = match["unit"][0].upper(), match["unit"]
-            factors = BINARY if "i" in unit else LETTERS
-            if letter != "B" and factors is LETTERS:
+            unit, letter = match["unit"], match["unit"][0].upper().removeprefix("B")
+            if letter and "i" not in unit:
                 self.reading.remark("note", f"{unit} is read as a power of 1000; the script may mean 1024", number)
+            factor = (BINARY if "i" in unit else LETTERS)[letter]
             field = "peak_bytes" if match["what"].startswith("alloc") else "peak_reserved_bytes"
-            sizes.setdefault(field, round(float(match["number"].replace(",", "")) * factors.get(letter, 1)))
+            sizes.setdefault(field, round(float(match["number"].replace(",", "")) * factor))
         if sizes:
             chip, step = _RANK.search(text) or _CHIP.search(text), _STEP.search(text)
             rank = int(chip[1]) if chip else spoken(text).rank

@@ -153,10 +153,11 @@ class DynamoReader(LineReader):
             reading.compile.spans.append(CompileSpan(1))
         reading.compile.versions = max(self._versions.values()) - bool(self._limit) if self._versions else None
         for name, count in self._recompiles.most_common(MAX_PLACES):
-            what = f"{name} was compiled again{_times(count)}"
-            reading.remark("note", what, self._recompiles.first[name])
+            times = f" {count} times" if count > 1 else ""
+            reading.remark("note", f"{name} was compiled again{times}", self._recompiles.first[name])
         for at, count in places.most_common(MAX_PLACES):
-            reading.remark("note", f"graph break: {at[:160]}{_times(count)}", places.first[at])
+            times = f" ({count} times)" if count > 1 else ""
+            reading.remark("note", f"graph break: {at[:160]}{times}", places.first[at])
         return reading
 
     def _recompile(self, match: re.Match[str], frame: str, number: int, times: int) -> None:
@@ -198,10 +199,6 @@ class DynamoReader(LineReader):
     def _note(self, text: str, number: int) -> None:
         self.reading.records += 1
         self.reading.remark("note", text, number)
-
-
-def _times(count: int) -> str:
-    return f" ({count} times)" if count > 1 else ""
 
 
 def _body(text: str) -> tuple[str, str]:
