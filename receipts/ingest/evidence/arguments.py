@@ -28,6 +28,7 @@ DEGREES: Final = {
     "etp": "parallelism.expert_tensor",
     **dict.fromkeys(("vp", "vpp"), "parallelism.virtual_pipeline"),
 }
+_BETWEEN: Final = re.compile(r"['\",]")
 _INTEGER: Final = re.compile(r"[-+]?\d{1,18}")
 
 
@@ -39,6 +40,10 @@ class Arguments:
     def __init__(self, values: dict[str, tuple[str, int]]) -> None:
         self.values = values
 
+    def has(self, name: str) -> bool:
+        """Whether there is such an argument."""
+        return name in self.values
+
     def name(self, *names: str) -> str | None:
         """The first of some names that is an argument with a value; None where none is."""
         return next((name for name in names if name in self.values and not self.off(name)), None)
@@ -47,6 +52,10 @@ class Arguments:
         """The text of an argument, quotes gone; None where it is absent."""
         value = self.values.get(name)
         return None if value is None else value[0].strip().strip("'\"")
+
+    def words(self, name: str) -> list[str]:
+        """The items of a printed list: ``['core_attn', 'mlp']`` has two."""
+        return _BETWEEN.sub(" ", (self.text(name) or "").strip("[]()")).split()
 
     def off(self, name: str) -> bool:
         """Whether an argument is there and says *nothing*: None, null, or an empty text."""
