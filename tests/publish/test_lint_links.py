@@ -69,6 +69,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         trees[f"b{index}"] = tree(0.64 + 0.0008 * index, 2 * index + 1, flags__OMP_PROC_BIND=BOUND)
     trees["quoted"] = tree(0.8, 20, run__provenance="quoted", features__other=True)
     trees["old"] = tree(0.8, 21, features__old=True)
+    trees["nan"] = tree(0.8, 22, run__outcome="nan", features__nan=True)
+    trees["preempted"] = tree(0.8, 23, run__outcome="preempted", features__preempted=True)
     with open_store(url) as store:
         documents = [Document(json.dumps(made).encode(), name) for name, made in trees.items()]
         outcomes = list(submit(documents, store, RULEBOOK))
@@ -162,6 +164,16 @@ def test_a_quoted_receipt_proves_nothing(world: World, capsys: pytest.CaptureFix
     code, (result,) = world.lint(f"It runs at [{value:,.0f} tok/s](receipt:<quoted>).", capsys=capsys)
     assert (code, result["state"]) in {(1, "refuted"), (3, "unproven")}
     assert "quoted" in result["found"]
+
+
+def test_the_speed_of_a_launch_that_did_not_end_well_is_refuted(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, (result,) = world.lint("It runs at [800 ms/step](receipt:<nan>).", capsys=capsys)
+    assert (code, result["state"], result["code"]) == (1, "refuted", "C105")
+    assert result["found"].endswith("and the launch ended in nan")
+    code, (result,) = world.lint("It runs at [800 ms/step](receipt:<preempted>).", capsys=capsys)
+    assert (code, result["state"]) == (3, "unproven")
 
 
 def test_a_launch_that_ended_well_does_not_show_that_it_ran_out_of_memory(
@@ -331,6 +343,10 @@ def test_slower_may_be_said_of_the_rate_or_of_the_time() -> None:
         "Step time [differs by less than 30 %](receipt:<a0>..<b0>).",
         "A step takes [812 ± 20 ms/step](receipt:<a0>).",
         "A step takes [812 ms ± 20 ms per step](receipt:<a0>).",
+        "The step is [20 % shorter](receipt:<a0>..<b0>) with it.",
+        "Going back makes the step [1.25x longer](receipt:<b0>..<a0>).",
+        "Throughput is [125 % of that without it](receipt:<a0>..<b0>).",
+        "It never uses more than [0.7 GiB](receipt:<a0>) of memory.",
     ],
 )
 def test_a_true_difference_is_not_refuted_however_it_is_said(

@@ -110,6 +110,7 @@ def test_other_numbers_are_left_alone(text: str) -> None:
         ),
         ("| run | Step time (ms) | vs baseline |", "| a | 410 | −19.9% |", ["step_seconds", "step_seconds"]),
         ("| run | Step time (ms) | Speedup |", "| a | 410 | +25% |", ["step_seconds", "tokens_per_second"]),
+        ("| run | Time (s/it) | tok/s/GPU |", "| a | 1.12 | 2311 |", ["step_seconds", "tokens_per_second_per_chip"]),
     ],
 )
 def test_a_number_in_a_table_is_of_the_metric_that_it_stands_under(head: str, row: str, said: list[str]) -> None:
@@ -125,10 +126,39 @@ def test_a_number_in_a_table_is_of_the_metric_that_it_stands_under(head: str, ro
         ("It reaches an MFU of 0.45.", [("mfu", (0.45,), "")]),
         ("It trains with 2x fewer steps and 30% fewer parameters.", []),
         ("It is 1.4x faster | 30% less memory", [("tokens_per_second", (1.4,), "×"), ("peak_bytes", (30.0,), "%")]),
+        (
+            "It gives 1,250 tok/s/GPU, 445 TFLOP/s/GPU (23% MFU on bf16 peak).",
+            [
+                ("tokens_per_second_per_chip", (1_250.0,), "tok/s/GPU"),
+                ("tflops_per_second_per_chip", (445.0,), "TFLOP/s/GPU"),
+                ("mfu", (23.0,), "%"),
+            ],
+        ),
+        ("It makes 412 TFLOP/s/GPU vs 989 TFLOP/s peak.", [("tflops_per_second_per_chip", (412.0,), "TFLOP/s/GPU")]),
+        ("With bs=8 → 20k tok/s.", [("tokens_per_second", (20_000.0,), "tok/s")]),
+        ("MFU improves from 21.2 to 22.1.", [("mfu", (21.2, 22.1), "%")]),
+        ("Each H100 reads 16.5k tokens per second.", [("tokens_per_second_per_chip", (16_500.0,), "tokens per second")]),
+        ("We reach 0.42 MFU.", [("mfu", (0.42,), "")]),
+        ("The first step takes 62 s.", [("compile_seconds", (62.0,), "s")]),
+        (
+            "It cut memory by 60% at the cost of 25% slower steps.",
+            [("peak_bytes", (60.0,), "%"), ("tokens_per_second", (25.0,), "%")],
+        ),
+        ("It OOMs at seq_length=8192.", [("outcome", (8_192.0,), "seq_length")]),
+        ("Run 4 (MBS=4): OOM", [("outcome", (4.0,), "MBS")]),
+        ("It fits at micro batch 8.", [("outcome", (8.0,), "micro batch")]),
     ],
 )
 def test_a_number_in_prose_is_of_what_it_is_said_of(text: str, said: list[tuple[str, tuple[float, ...], str]]) -> None:
     assert [(item.metric, item.values, item.unit) for item in found(text)] == said
+
+
+def test_the_second_in_a_heads_unit_is_no_unit_of_its_numbers() -> None:
+    items = found("| run | TFLOP/s/GPU | PFLOPS |\n|---|---|---|\n| a | 412 | 0.412 |\n")
+    assert [(item.metric, item.unit) for item in items] == [
+        ("tflops_per_second_per_chip", "TFLOP/s"),
+        ("tflops_per_second_per_chip", "PFLOP/s"),
+    ]
 
 
 def test_points_in_a_table_are_a_difference() -> None:

@@ -11,6 +11,7 @@ from receipts import metrics
 from receipts.base.errors import NotFound
 from receipts.judging.rule import StatementCase
 from receipts.metrics import Metric
+from receipts.metrics.reading import Taint
 from receipts.publish.lint.agreement import agrees
 from receipts.publish.lint.expect import readings
 from receipts.publish.lint.page import PageRemark
@@ -174,6 +175,12 @@ class Checker:
                 return LintResult(
                     "refuted", f"{reading}, and is invalid: {finding.code} {finding.found}", finding.do, finding.code
                 )
+        outcome = parsed.receipt.run.outcome
+        if outcome != "ok" and metric.taint in (Taint.RATE, Taint.MFU):
+            do = "quote a launch that ended well"
+            if outcome == "preempted":
+                return LintResult("unproven", f"{reading}, and the launch was preempted", do)
+            return LintResult("refuted", f"{reading}, and the launch ended in {outcome}", do, "bad_receipt")
         if parsed.receipt.run.provenance != "measured":
             return LintResult(
                 "unproven", f"{reading}, and is {parsed.receipt.run.provenance}, not measured", "measure it"

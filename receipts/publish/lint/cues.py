@@ -35,7 +35,7 @@ _METRICS = (
     (
         "step_seconds",
         r"\b(?:step|iteration|iter|training|epoch|batch)[- ]times?\b|\b(?:per|a|each|every|of the|"
-        r"the \w+|off every|hot|profiled) (?:step|iteration|iter|epoch)s?\b|\bsteps\b|\biterations?\b|"
+        r"the (?!first)\w+|off every|hot|profiled) (?:step|iteration|iter|epoch)s?\b|\bsteps\b|\biterations?\b|"
         r"\bwall[- ]?(?:clock|time)\b|\btime to\b|\bs/(?:it|step)\b|\bms/(?:it|step)\b",
     ),
     (
@@ -51,7 +51,7 @@ _METRICS = (
         r"\bthroughputs?\b(?: per (?:rank|chip|GPU|device|card)\b)?|"
         r"\btok(?:en)?s?\s?(?:/|per |a )\s?s(?:ec(?:ond)?)?\b|\bfaster\b|\bslower\b|"
         r"\bslow\b|\bfast\b|\bquick(?:er|ly)?\b|\bspeed\w*|\bsped\b|\bslow[- ]?(?:down|s)\w*|"
-        r"\bthe cost of\b|\b(?:its?|iters?|samples|steps|sequences|images)/s(?:ec)?\b|\b[GTP]FLOPS?\b|"
+        r"(?<!\bat )\bthe cost of\b|\b(?:its?|iters?|samples|steps|sequences|images)/s(?:ec)?\b|\b[GTP]FLOPS?\b|"
         r"\b[GTP]FLOPs?(?:/s)?\b|\bperformance\b|\bperf\b|\bregress\w*|\boverhead\b|"
         r"\bend[- ]to[- ]end\b|\be2e\b|\befficien\w+|\boutperform\w*|\btokens per second\b|"
         r"\bscaling\b|\bgains?\b|\brate\b(?! schedule)",

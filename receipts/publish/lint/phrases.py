@@ -19,8 +19,8 @@ _FACTOR = re.compile(
     re.IGNORECASE,
 )
 _QUALIFIED = re.compile(
-    r"(?<![\w-])(?:MBS|micro[- ]?batch(?:es)?(?: size)?|batch(?:es)?(?: size)?|bs|GBS|"
-    r"seq(?:uence)?(?:[- ]?len(?:gth)?)?|context|depth|EP|TP|PP)"
+    r"(?<![\w-])(?:MBS|micro[-_ ]?batch(?:es)?(?:[_ ]size)?|batch(?:es)?(?:[_ ]size)?|bs|GBS|"
+    r"seq(?:uence)?(?:[-_ ]?len(?:gth)?)?|context|depth|EP|TP|PP)"
     r"\s?(?:=|of|at|is)?\s?(\d[\d,]*)(?!\w|\.\d)",
     re.IGNORECASE,
 )
@@ -34,7 +34,7 @@ _OOM = re.compile(
 )
 _HAPPENED = re.compile(
     r"\b(?:dies|died|hits?|got|gets|gives|gave|crash\w*|ends?|ended|fails?|"
-    r"failed)\s(?:\w+\s){0,3}$",
+    r"failed)\s(?:\w+\s){0,3}$|(?::|=|→|->|—|–)\s?\W?$",
     re.IGNORECASE,
 )
 # Cheap looks before the long patterns: most sentences hold none of these.
@@ -47,7 +47,7 @@ _FITS = re.compile(
     r"within)?\b[^.;,]{0,25}?[\d.]+ ?[GT]i?B)?"
     r"|\b(?:fits?|fitted) (?:comfortably |easily |just |barely |well )?(?:in|into|within|inside|"
     r"under|on)\b[^.;,]{0,30}?[\d.]+ ?[GT]i?B\b"
-    r"|\bfits\b(?=\W*$|\W*[,;.]|\s(?:for me|again|now|fine|and|with|but|on)\b)",
+    r"|\bfits\b(?=\W*$|\W*[,;.]|\s(?:for me|again|now|fine|and|with|but|on|at)\b)",
     re.IGNORECASE,
 )
 _ON_CHIP = re.compile(rf"\s(?:on|in|into|within)\s(?:an?\s|one\s|single\s|\d+\s?[x×]?\s?)*{cues.CHIP_NAME}(?:-\d+)?")

@@ -75,7 +75,7 @@ QUALIFIED = ("±", "+/-", "+-", "+/−")
 _BOUNDS = re.compile(
     r"(?:(?P<least>at\sleast|(?:no|not)\s(?:less|fewer)\sthan|more\sthan|above|exceed(?:s|ed|ing)|upwards\sof|>=?|≥|"
     r"(?<![%×x\d]\s)(?<!\w(?:nt|up|in|on)\s)over)"
-    r"|(?P<most>at\smost|(?:no|not)\smore\sthan|(?:less|fewer)\sthan|under|below|<=?|≤)"
+    r"|(?P<most>at\smost|(?:no|not)\smore\sthan|(?:never|not|n['’]t)\s(?:\w+\s){1,2}(?:more\sthan|above|over|exceed\w*)|(?:less|fewer)\sthan|under|below|<=?|≤)"
     r"|(?P<reach>up\sto|as\s(?:much|high|low|many)\sas)"
     r"|(?P<about>about|around|roughly|approximately|approx\.|circa|ca\.|some|nearly|almost|close\sto|"
     r"(?:just|slightly|a\slittle)\s(?:over|under|above|below|more\sthan|less\sthan)|[~≈∼≃]))\s?$",
@@ -173,7 +173,9 @@ def _joined(match: re.Match[str], text: str) -> Quantity | None:
     if (match["range"] or "").strip().lower() == "and" and not _BETWEEN.search(text, 0, match.start()):
         return None
     change = match["change"]
-    if name_a == "none" and name_b == "time" and change and "over" in change:
+    if change and name_b == "flops" and text[match.end() :].lstrip().startswith("peak"):
+        return None
+    if name_a == "none" and change and ((name_b == "time" and "over" in change) or text[: match.start()].endswith("=")):
         return None
     scale_b = match["scale_b"] or ""
     scale_a = match["scale_a"] or (scale_b if name_a == "none" else "")

@@ -21,12 +21,20 @@ _SIBLINGS = (
 )
 _JOINS = re.compile(r"\b(?:and|vs\.?|versus|against|from|to|was|up|down|or)\s+(?:\w+\s+){0,2}$")
 _COUNTED = re.compile(r"[\s-]*(?!with|without|on|for|before|after|in|at|when|to|and|under|using|per)[A-Za-z\ufffc]")
+# A share of the peak says that what is beside it was measured.
+_SHARE = re.compile(r"\d\s?%?\s?(?:MFU|HFU)\b|\d\s?%\sof\s(?:the\s)?(?:\w+\s)?peak\b")
+_PEAK = re.compile(r"\s(?:(?:dense|sparse|theoretical|bf16|fp16|fp8)\s)*peak\b", re.IGNORECASE)
+_EACH_CHIP = re.compile(
+    rf"\b(?:(?:each|every)\s|per[\s-])(?:{cues.CHIP_NAME}|GPU|chip|device|card|rank|accelerator)\b[^.;:,()]*$",
+    re.IGNORECASE,
+)
+_FRACTION = re.compile(r"(?<![\w.])(?P<numbers>0?\.\d+)\s(?:MFU|HFU)\b")
 _LABEL = re.compile(r"/s|MFU|HFU|FLOP", re.IGNORECASE)
 _LABELLED = re.compile(
     r"\b(?P<unit>tok(?:en)?s?\s?(?:/|per )\s?s(?:ec(?:ond)?)?(?:/(?:GPU|chip))?|(?:samples|steps|"
     r"its?|iters?|images)/s(?:ec)?|[TP]FLOPS?/s(?:/GPU)?|MFU|HFU)\b"
-    r"\W?\s?(?:(?:goes|went|go|rose|fell|dropped|rises|drops|is|was|are|of|at|up|down|by|now|"
-    r"stays|from|about|roughly|only|to)\s){0,4}"
+    r"\W?\s?(?:(?:goes|went|go|rose|fell|dropped|rises|drops|improve[sd]|climb(?:s|ed)|grew|reache[sd]|is|was|are|of|at|"
+    r"up|down|by|now|stays|from|about|roughly|only|to)\s){0,4}"
     r"(?P<numbers>~?\d[\d.,]*\d?[kM]?(?:\s?(?:→|->|to|vs\.?)\s?~?\d[\d.,]*\d?[kM]?)?)(?=[\s,;.)]|"
     r"$)(?!\s?(?:%|percent|GPUs?|chips?|x\b|×))",
     re.IGNORECASE,
@@ -50,9 +58,12 @@ def rate(sentence: Sentence, quantity: Quantity) -> StatementDraft | None:
     """A rate, FLOP/s, or time a step as a statement; None for a machine's specification or an amount of work."""
     if quantity.dimension == "flops":
         amount = "/" not in quantity.unit and "per" not in quantity.unit and quantity.unit[-1] == "P"
-        if amount or _specified(sentence, quantity):
+        if amount or _PEAK.match(sentence.text, quantity.end) or _specified(sentence, quantity):
             return None
-    return reading(quantity, rate_metric(quantity), sentence.text)
+    metric = rate_metric(quantity)
+    if metric == "tokens_per_second" and _EACH_CHIP.search(sentence.text, 0, quantity.start):
+        metric = "tokens_per_second_per_chip"
+    return reading(quantity, metric, sentence.text)
 
 
 def rate_metric(quantity: Quantity) -> str:
@@ -74,7 +85,8 @@ def _specified(sentence: Sentence, quantity: Quantity) -> bool:
     factor = si(quantity.unit) or 1.0
     if any(round(value * factor / 1e12, 1) in known_peaks() for value in quantity.values):
         return measured > 25 or away < measured
-    return away < 40 and away < measured
+    share, _ = nearest(sentence, quantity.start, quantity.end, _SHARE)
+    return away < 40 and away < min(measured, share)
 
 
 def bandwidth(sentence: Sentence, quantity: Quantity) -> StatementDraft | None:
@@ -106,15 +118,16 @@ def labelled(sentence: Sentence) -> Iterator[StatementDraft]:
     """Numbers whose unit is before them: `samples/s went up from 412 to 455`, `MFU: 41.2`."""
     if not _LABEL.search(sentence.text):
         return
-    for match in _LABELLED.finditer(sentence.text):
-        first = next(quantities(f"1 {match['unit']}"), None)
+    for match in (*_LABELLED.finditer(sentence.text), *_FRACTION.finditer(sentence.text)):
+        first = next(quantities(f"1 {match.groupdict().get('unit', 'MFU')}"), None)
         if first is None or first.dimension not in ("rate", "flops"):
             metric, unit = "mfu", "%"
         else:
             metric, unit = rate_metric(first), first.unit
-        numbers = [item for item in quantities(match["numbers"]) if item.dimension == "none"]
+        numbers = list(quantities(match["numbers"]))
         start = match.start("numbers")
-        if not numbers or any(item.dimension != "none" for item in quantities(match["numbers"])):
+        own = next((item for item in quantities(sentence.text) if item.end > start), None)
+        if not numbers or any(item.dimension != "none" for item in (*numbers, *([own] if own else []))):
             continue
         values = tuple(value for item in numbers for value in item.values)
         halves = tuple(half for item in numbers for half in item.halves)

@@ -52,6 +52,8 @@ _CLOSED = re.compile(
     re.IGNORECASE,
 )
 _TAKES = re.compile(r"\b(?:takes?|took|needs?|needed|spends?|in)\s(?:\w+\s){0,2}$", re.IGNORECASE)
+_LONGER = re.compile(r"\W?\s?(?:longer|shorter)\b", re.IGNORECASE)
+_STEPS = re.compile(r"\b(?:steps?|iterations?|epochs?)\s(?:\w+\s){0,3}(?:[~≈]|\W)?$", re.IGNORECASE)
 _METRIC_NOUN = re.compile(rf"\b(?:{PERFORMANCE}|sped\sup|speeds\sup|slow(?:s|ed)\sdown)\b", re.IGNORECASE)
 _SUBJECT = 45  # characters before it
 
@@ -65,9 +67,11 @@ def relative(
     """
     if _COUNTED.match(sentence.text, quantity.end):
         return None
-    if quantity.dimension == "ratio" and not quantity.worded and not _is_factor(sentence.text, quantity):
+    lasting = _lasting(sentence.text, quantity)
+    if quantity.dimension == "ratio" and not (quantity.worded or lasting or _is_factor(sentence.text, quantity)):
         return None
-    metric = (_worded_metric if quantity.worded else _metric)(sentence, before, quantity, drafts)
+    of = _worded_metric if quantity.worded else _metric
+    metric = "step_seconds" if lasting else of(sentence, before, quantity, drafts)
     if metric is None:
         return None
     text = sentence.text
@@ -98,6 +102,11 @@ def of_ratio(
         near = text[max(0, quantity.start - 40) : quantity.end + 30]
         return stated(quantity, kind, metric, unit, direction_of(near), offset)
     return stated(quantity, kind, metric, unit, sense, offset)
+
+
+def _lasting(text: str, quantity: Quantity) -> bool:
+    """Whether a step is longer or shorter by it; a context may be, too."""
+    return _LONGER.match(text, quantity.end) is not None and _STEPS.search(text, 0, quantity.start) is not None
 
 
 def _worded_metric(sentence: Sentence, before: Sentence, quantity: Quantity, _: list[StatementDraft]) -> str | None:

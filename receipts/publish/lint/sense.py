@@ -51,7 +51,8 @@ _AFTER = re.compile(
     re.IGNORECASE,
 )
 _OF = re.compile(
-    rf"\s(?:of\s(?!peak\b)|the\s|its\s|our\s){ARTICLE}(?:{PERFORMANCE}|time|baseline|original|reference)\b",
+    rf"\s(?:of\s(?!peak\b)|the\s|its\s|our\s){ARTICLE}(?:{PERFORMANCE}|time|baseline|original|reference|"
+    r"(?:that|those|what)(?=\s(?:of|with|without|before|on|in|at|it|we)))\b",
     re.IGNORECASE,
 )
 SOFT = (

@@ -91,6 +91,10 @@ _COUNTED = re.compile(
     r"\s?(?:/|per\s)\s?s",
     re.IGNORECASE,
 )
+_PER_STEP = re.compile(r"\bs/(?:it|step|iter)\b|\bper (?:step|iteration|iter)\b", re.IGNORECASE)
+# The second of such a head's unit is no unit of its numbers.
+_RATES = ("tokens_per_second", "tflops_per_second", "samples_per_second", "steps_per_second")
+_FLOPS = re.compile(r"[GTP]FLOP", re.IGNORECASE)
 _SPEED_HEAD = re.compile(r"speed|slow|faster|throughput", re.IGNORECASE)
 # What a cell says of the same number in brackets: `59.8 GB (−3.7 %)`.
 _ASIDE = re.compile(r"^(?P<first>[^()]*\d[^()]*?)\s*\((?P<rest>[+\-−–]\s?[\d.,]+\s?%)\)[\s*_]*$")
@@ -137,6 +141,8 @@ def read_head(cells: Sequence[str], heading: str = "") -> Head:
 def _column(head: str) -> ColumnHead:
     match = _HEAD_METRIC.search(head)
     metric = match.lastgroup or "" if match else ""
+    if metric == "latency_seconds" and _PER_STEP.search(head):
+        metric = "step_seconds"
     if re.search(r"\b(?:size|disk|limit|budget|dataset|checkpoint)\b", head, re.IGNORECASE):
         metric = ""
     if metric == "tokens_per_second" and re.search(r"gpu|chip|device|card", head, re.IGNORECASE):
@@ -147,7 +153,9 @@ def _column(head: str) -> ColumnHead:
     relative = bool(_RELATIVE_HEAD.search(head))
     other = bool(_OTHER_HEAD.search(head)) and not metric
     unit = _UNIT.search(head)
-    name = (unit["unit"] or unit["percent"] or "") if unit else ""
+    name = (unit["unit"] or unit["percent"] or "") if unit and not metric.startswith(_RATES) else ""
+    flops = _FLOPS.search(head) if metric == "tflops_per_second_per_chip" else None
+    name = f"{flops[0]}/s" if flops else name
     return ColumnHead(head, metric, name, 1e3 if re.search(r"\bk\s?tok|\(k\b|\bk\)", head) else 1.0, relative, other)
 
 
