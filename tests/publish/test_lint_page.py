@@ -137,7 +137,7 @@ def test_a_number_in_a_table_is_of_the_metric_that_it_stands_under(head: str, ro
         ("It makes 412 TFLOP/s/GPU vs 989 TFLOP/s peak.", [("tflops_per_second_per_chip", (412.0,), "TFLOP/s/GPU")]),
         ("With bs=8 → 20k tok/s.", [("tokens_per_second", (20_000.0,), "tok/s")]),
         ("MFU improves from 21.2 to 22.1.", [("mfu", (21.2, 22.1), "%")]),
-        ("Each H100 reads 16.5k tokens per second.", [("tokens_per_second_per_chip", (16_500.0,), "tokens per second")]),
+        ("Each H100 reads 16.5k tok/s.", [("tokens_per_second_per_chip", (16_500.0,), "tok/s")]),
         ("We reach 0.42 MFU.", [("mfu", (0.42,), "")]),
         ("The first step takes 62 s.", [("compile_seconds", (62.0,), "s")]),
         (
