@@ -110,7 +110,7 @@ class Receipt(Answer):
     def page(self, *, stated: bool = False) -> Page:
         """The page that ``receipts show`` prints; with ``stated`` every leaf that the receipt states."""
         from receipts.publish.receipt import Shown, page
-        from receipts.questions.deciding import of_receipt
+        from receipts.questions.next_command import of_receipt
         from receipts.questions.regime import work
 
         step_work = work(self.rulebook.launch(self.parsed), self.verdict.findings, self.rulebook.rules)

@@ -16,7 +16,7 @@ from receipts.cli.sides import METRIC
 from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
-    from receipts.questions.planning.design import Designed
+    from receipts.questions.experiment.design import Designed
 
 
 @verb("plan")
@@ -64,8 +64,8 @@ def command(
     extra("scipy", "history")
     if following is not None:
         return _follow(session, Path(following))
-    from receipts.questions.planning.design import design
-    from receipts.questions.planning.screen import read_claims, read_screen
+    from receipts.questions.experiment.arms import read_claims, read_screen
+    from receipts.questions.experiment.design import design
 
     store = session.store
     if claims is not None:
@@ -106,14 +106,18 @@ def _planned(designed: Designed, folder: str | None, hosts: tuple[str, ...]) -> 
 
 
 def _follow(session: Session, folder: Path) -> Answer:
-    from receipts.publish.plan import followed
-    from receipts.questions.planning.experiment import read_experiment
-    from receipts.questions.planning.follow import follow
+    from receipts.publish.plan import progress_page
+    from receipts.questions.experiment.experiment import read_experiment
+    from receipts.questions.experiment.progress import progress_of
 
     experiment = read_experiment(folder)
-    seen = follow(session.store, session.rulebook, experiment)
-    data = {"status": seen.status, "answers": [asdict(item) for item in seen.answers], "next": list(seen.next_runs)}
-    return Answer(data, lambda: followed(seen, str(folder)), seen.exit_code)
+    progress = progress_of(session.store, session.rulebook, experiment)
+    data = {
+        "status": progress.status,
+        "answers": [asdict(item) for item in progress.answers],
+        "next": list(progress.next_runs),
+    }
+    return Answer(data, lambda: progress_page(progress, str(folder)), progress.exit_code)
 
 
 def _budget(text: str | None) -> float | None:

@@ -10,8 +10,8 @@ from receipts.publish.readings import ends, signed
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
-    from receipts.questions.planning.experiment import Experiment
-    from receipts.questions.planning.follow import Followed
+    from receipts.questions.experiment.experiment import Experiment
+    from receipts.questions.experiment.progress import ExperimentProgress
 
 
 def page(experiment: Experiment, folder: str, hosts: Sequence[str] = ()) -> Page:
@@ -53,9 +53,9 @@ def page(experiment: Experiment, folder: str, hosts: Sequence[str] = ()) -> Page
     return Page(say("title", id=experiment.id), headline=(headline,), sections=tuple(sections))
 
 
-def followed(seen: Followed, folder: str) -> Page:
+def progress_page(progress: ExperimentProgress, folder: str) -> Page:
     """What an experiment says now, and what to run next."""
-    from receipts.questions.planning.follow import DECIDED
+    from receipts.questions.experiment.progress import DECIDED
 
     say = words("plan")
     rows = (
@@ -67,13 +67,13 @@ def followed(seen: Followed, folder: str) -> Page:
             ends(item.low, item.high),
             item.why,
         )
-        for item in seen.answers
+        for item in progress.answers
     )
     table = table_of("", "question | answer | #launches ^2 | #change | interval ^1 | look… ^3", rows)
     sections = [Section("answers", say("answers"), tables=(table,))]
-    if seen.next_runs:
-        points = lines_of(Code(f"{folder}/{name}") for name in seen.next_runs)
+    if progress.next_runs:
+        points = lines_of(Code(f"{folder}/{name}") for name in progress.next_runs)
         sections.append(Section("runs", say("runs"), points=points))
-    decided = sum(item.answer in DECIDED for item in seen.answers)
-    headline = say("next_headline", status=seen.status, decided=decided, n=len(seen.answers))
-    return Page(say("title", id=seen.experiment.id), headline=(headline,), sections=tuple(sections))
+    decided = sum(item.answer in DECIDED for item in progress.answers)
+    headline = say("next_headline", status=progress.status, decided=decided, n=len(progress.answers))
+    return Page(say("title", id=progress.experiment.id), headline=(headline,), sections=tuple(sections))

@@ -101,7 +101,7 @@ def _refusal(answer: Comparison) -> dict[str, Any]:
 
 
 def _next(receipt: Receipt) -> dict[str, Any]:
-    from receipts.questions.deciding import of_receipt
+    from receipts.questions.next_command import of_receipt
 
     return {"status": receipt.status, "next": of_receipt(receipt.parsed, receipt.verdict)}
 

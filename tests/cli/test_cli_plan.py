@@ -9,9 +9,9 @@ import pytest
 
 from command_line import Shell, shell
 from grid_store import Grid, keep
+from receipts.questions.experiment.experiment import Contrast, read_experiment
+from receipts.questions.experiment.progress import decide
 from receipts.questions.plan import read_plan
-from receipts.questions.planning.experiment import Contrast, read_experiment
-from receipts.questions.planning.follow import decide
 from receipts.store import Store, open_store
 
 __all__ = ["shell"]

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from receipts.questions.planning.experiment import Contrast, Experiment
-from receipts.questions.planning.follow import answer_of
+from receipts.questions.experiment.experiment import Contrast, Experiment
+from receipts.questions.experiment.progress import answer_of
 from receipts.stats.sequential import at_level, plan_looks
 
 EFFECT = 0.00995

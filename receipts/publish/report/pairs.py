@@ -19,7 +19,7 @@ from receipts.publish.report.links import ComparedPair, Links, place_of
 from receipts.publish.report.neighbours import LaunchGroup
 from receipts.publish.report.reader import Item, order
 from receipts.publish.text import value
-from receipts.questions.deciding import of_pair
+from receipts.questions.next_command import of_pair
 
 if TYPE_CHECKING:
     from receipts.stats.equivalence import Effect

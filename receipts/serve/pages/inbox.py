@@ -92,7 +92,7 @@ def open_questions(server: Server) -> list[_Question]:
 
 def _open_questions(store: Opened, rulebook: Rulebook) -> list[_Question]:
     from receipts.publish.report.reader import ReportReader
-    from receipts.questions.deciding import of_receipt
+    from receipts.questions.next_command import of_receipt
 
     now = datetime.now(UTC)
     groups: dict[str, list[Item]] = {}

@@ -13,9 +13,9 @@ from receipts import metrics
 from receipts.base.errors import InputError, NotFound
 from receipts.metrics import Launch
 from receipts.questions.comparisons import Comparisons
+from receipts.questions.experiment.arms import Candidate, Wanted
+from receipts.questions.experiment.experiment import FILE, Arm, Experiment, to_json
 from receipts.questions.plan import parse_plan, write_plan
-from receipts.questions.planning.experiment import FILE, Arm, Experiment, to_json
-from receipts.questions.planning.screen import Candidate, Wanted
 from receipts.receipt import Document, Parsed
 from receipts.stats.equivalence import SMALLEST_EFFECT
 from receipts.stats.sequential import ALPHA, POWER, Looks, plan_looks

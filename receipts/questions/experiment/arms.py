@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from receipts.base.errors import InputError, NotFound, Problem
 from receipts.base.files import read_small
 from receipts.base.toml import parse_toml
-from receipts.questions.planning.experiment import Contrast
+from receipts.questions.experiment.experiment import Contrast
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 from receipts import metrics
 from receipts.metrics import Launch
 from receipts.questions.comparisons import Comparisons
-from receipts.questions.planning.design import within
-from receipts.questions.planning.experiment import Contrast, Experiment
+from receipts.questions.experiment.design import within
+from receipts.questions.experiment.experiment import Contrast, Experiment
 from receipts.stats import student
 from receipts.stats.estimate import RatioEstimate, Sigma, against_floor, pooled, welch
 from receipts.stats.sequential import FUTILE, Looks, at_level
@@ -40,7 +40,7 @@ class LookResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class ExperimentProgress:
     """Every question answered, and the files to run next, in order, to the next look."""
 
     experiment: Experiment
@@ -61,7 +61,7 @@ class Followed:
         return 3 if self.next_runs else 0 if self.status == "decided" else 1
 
 
-def follow(store: Store, rulebook: Rulebook, experiment: Experiment) -> Followed:
+def progress_of(store: Store, rulebook: Rulebook, experiment: Experiment) -> ExperimentProgress:
     """Read what came in, and answer each question at its look; Holm over the questions."""
     comparisons = Comparisons(store, rulebook)
     lane = rulebook.lanes.of(experiment.lane)
@@ -85,7 +85,7 @@ def follow(store: Store, rulebook: Rulebook, experiment: Experiment) -> Followed
             break
         waiting = [item for item in waiting if item not in done]
     ordered = tuple(answers[item.name] for item in experiment.contrasts)
-    return Followed(
+    return ExperimentProgress(
         experiment, ordered, _next(experiment, ordered, {name: len(values) for name, values in logs.items()})
     )
 
