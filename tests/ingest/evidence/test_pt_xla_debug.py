@@ -171,6 +171,12 @@ def test_the_analyser_names_operators_and_frequencies() -> None:
     assert late(found)
 
 
+def test_a_step_at_which_the_analyser_speaks_ends_no_warm_up() -> None:
+    analyser = "pt-xla-profiler: CompileTime too frequent: {0} counts during {0} steps\n"
+    text = "".join(compiled(SYNC, f"a{step}") + (analyser.format(step) if step > 10 else "") for step in range(1, 13))
+    assert late(reading(text)) == 10
+
+
 def test_a_few_compiles_by_the_analyser_alone_may_all_be_of_the_warm_up() -> None:
     # Two steps of a program that dynamo cut in three.
     assert late(reading("pt-xla-profiler: CompileTime too frequent: 6 counts during 11 steps\n")) is None
