@@ -9,7 +9,7 @@ import pytest
 
 from late_compiles import late
 from receipts.ingest.evidence.numbers import size
-from receipts.ingest.evidence.reading import Reading, Timing
+from receipts.ingest.evidence.reading import Reading, Report, Timing
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.stream import Source
 from receipts.ingest.evidence.witnesses.torch_xla_metrics import TorchXlaMetrics, seconds
@@ -190,6 +190,12 @@ def test_eager_mode_is_seen() -> None:
     text = metric("EagerOpCompileTime", 50, "01s100ms000.000us") + metric("EagerOpExecuteTime", 700, "100ms000.000us")
     found = reading(text + counters(UncachedCompile=50, ExecuteComputation=700, xla__mm=20))
     assert [(item.leaf, item.value) for item in found.seen] == [("framework", "torch-xla"), ("posture", "eager")]
+
+
+def test_eager_steps_are_reported_with_their_reads_like_lazy_ones() -> None:
+    text = metric("EagerOpExecuteTime", 700, "100ms000.000us") + metric("TransferFromDeviceTime", 1, "001ms000.000us")
+    found = reading(text + counters(UncachedCompile=50, ExecuteComputation=700, MarkStep=5, xla__mm=20))
+    assert found.reports == [Report(5, 50, reads=1, programs=140)]
 
 
 def test_programs_that_dynamo_handed_over_are_seen() -> None:

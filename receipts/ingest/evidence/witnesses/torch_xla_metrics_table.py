@@ -108,7 +108,7 @@ class MetricsReport:
         steps, compiles = self.steps, self.compiles
         if compiles is None and self.counters.get("PersistentCacheHit") and self.whole:
             compiles = 0
-        if steps is None or compiles is None or not self.executions or self.eager:
+        if steps is None or compiles is None or not self.executions:
             return None
         return Report(steps, compiles, self.host_reads, -(-self.executions // max(steps, 1)))
 
