@@ -97,10 +97,10 @@ def _ways(lines: Sequence[str]) -> Iterator[list[_Join]]:
     screen: list[_Join] = []
     for width, count in dict.fromkeys(((longest, lengths[longest]), *lengths.most_common(1))):
         if width <= _WIDEST_SCREEN and (width == longest or count >= _OFTEN):
-            screen.append(partial(_at_column, width, width))
+            screen.append(_screen(lines, width, width))
             if lengths[width - 1] and not any(len(line) == width and line.endswith(" ") for line in lines):
                 # A blank at the column is often gone: nobody sees it.
-                screen.append(partial(_at_column, width, width - 1))
+                screen.append(_screen(lines, width, width - 1))
     yield screen
     if joins <= 2 * lengths[longest]:
         yield page
@@ -113,14 +113,24 @@ def _page(lines: Sequence[str]) -> tuple[list[_Join], int]:
     if not _NARROWEST <= width <= _WIDEST_PAGE:
         return [], 0
     breaks = [_at_blank(width, set(), *both) is not None for both in pairwise(lines)]
-    # What a program puts before each of its lines begins one wherever it stands.
+    return [partial(_at_blank, width, _marks(lines, breaks))], sum(breaks)
+
+
+def _screen(lines: Sequence[str], width: int, cut: int) -> _Join:
+    """How a terminal of one width may have broken the lines; those of ``cut`` lost a blank at its edge."""
+    breaks = [_at_column(width, cut, set(), *both) is not None for both in pairwise(lines)]
+    return partial(_at_column, width, cut, _marks(lines, breaks))
+
+
+def _marks(lines: Sequence[str], breaks: Sequence[bool]) -> set[str]:
+    """What a program puts before each of its lines: it begins one wherever it stands."""
     own = {_head(line) for line, goes_on in zip(lines[1:], breaks, strict=True) if not goes_on}
-    marks = {head for head in own if _MARK.search(head)}
-    return [partial(_at_blank, width, marks)], sum(breaks)
+    return {head for head in own if _MARK.search(head)}
 
 
-def _at_column(width: int, cut: int, line: str, after: str) -> str | None:
-    return None if not after or len(line) not in (width, cut) else " " * (width - len(line))
+def _at_column(width: int, cut: int, marks: set[str], line: str, after: str) -> str | None:
+    goes_on = after and len(line) in (width, cut) and _head(after) not in marks
+    return " " * (width - len(line)) if goes_on else None
 
 
 def _at_blank(width: int, marks: set[str], line: str, after: str) -> str | None:

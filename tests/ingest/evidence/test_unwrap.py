@@ -87,6 +87,16 @@ def test_a_page_that_broke_at_blanks_changes_nothing(tmp_path: Path, text: str, 
     assert told(said(tmp_path, folded)) == told(said(tmp_path, text))
 
 
+def test_lines_that_begin_as_others_do_are_no_pieces_of_those_above(tmp_path: Path) -> None:
+    # The longest lines have one length, and with the line below each would be a step's whole record.
+    lines = [
+        f"step {at}, loss: 5.0{at}\nstep {at}, step_time: 0.05s, tokens/s: {1024 * at:.1f}\n" for at in range(7, 30)
+    ]
+    path = tmp_path / "run.log"
+    path.write_text("".join(lines))
+    assert read(path).readings == ()
+
+
 def test_blanks_at_the_column_may_be_gone(tmp_path: Path) -> None:
     text = NANOTRON.replace("TP=0|node7", "TP=0|node13")
     stripped = "\n".join(line.rstrip() for line in broken(text, 60).split("\n"))
