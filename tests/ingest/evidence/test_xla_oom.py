@@ -393,3 +393,18 @@ def test_older_and_quoted_wordings(text: str, class_: str, sizes: dict[str, int]
     failure = only(text)
     assert failure.class_ == class_
     assert {name: getattr(failure, name) for name in sizes} == sizes
+
+
+def test_a_record_that_names_its_chip_completes_one_that_does_not() -> None:
+    words = (
+        "RESOURCE_EXHAUSTED: Attempting to reserve 9.25G at the bottom of memory. That was not possible. "
+        "There are 8.50G free, 0B reserved, and 8.50G reservable."
+    )
+    lines = [
+        f"2023-03-23 02:02:23.050198: W op_kernel.cc:1830] OP_REQUIRES failed at tpu_execute_op.cc:266 : {words}",
+        *(f"Exception in device=TPU:{chip}: {words}" for chip in (6, 2)),
+        words,
+    ]
+    found = reading("\n\n".join(lines))
+    assert found is not None
+    assert [failure.chip for failure in found.failures] == [6, 2]

@@ -77,7 +77,8 @@ class OomReader(LineReader):
         self._open: dict[str, _Block] = {}
         self._frames: dict[str, Frame] = {}
         self._latest = ""
-        self._known: set[tuple[object, ...]] = set()
+        # What makes a record a failure, and where each chip's is kept.
+        self._known: dict[tuple[object, ...], dict[int | None, int]] = {}
         self._repeated: set[tuple[str, str]] = set()
         self._lost = 0
         self._pool: int | None = None
@@ -180,13 +181,18 @@ class OomReader(LineReader):
         if last is not None and _same_nccl(last, failure):
             kept[-1] = replace(last, requested_bytes=failure.requested_bytes)
             return
-        key = _identity(failure)
-        if key in self._known:
+        # Of the records of one failure, some name its chip.
+        chips = self._known.get(key := _identity(failure), {})
+        if failure.chip in chips or (failure.chip is None and chips):
+            return
+        if None in chips:
+            at = chips[failure.chip] = chips.pop(None)
+            kept[at] = replace(kept[at], chip=failure.chip)
             return
         if len(kept) >= MAX_FAILURES:
             self._lost += 1
             return
-        self._known.add(key)
+        self._known[key] = chips | {failure.chip: len(kept)}
         kept.append(failure)
 
     def _frame(self, speaker: str, opening: Frame) -> None:
@@ -233,7 +239,7 @@ def _identity(failure: AllocationFailure) -> tuple[object, ...]:
     """
     figures = (failure.requested_bytes, failure.used_bytes, failure.free_bytes, failure.limit_bytes)
     words = failure.message if not any(item is not None for item in figures) else ""
-    return (failure.class_, failure.rank, failure.chip, failure.fatal, *figures, words)
+    return (failure.class_, failure.rank, failure.fatal, *figures, words)
 
 
 def _same_pool(last: AllocationFailure, new: AllocationFailure) -> bool:
