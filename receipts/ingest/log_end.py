@@ -58,6 +58,12 @@ _ALONE: Final = re.compile(
     rb"(?:\[[^\]\n]{1,60}\]:? ?)?(?:(?:\w{1,60}\.){0,8}(?:exc|errors?|exceptions?)\.[A-Z]\w{1,60}"
     rb"|(?:\w{1,60}\.){0,8}[A-Z]\w{2,60}(?:Error|Exception)|KeyboardInterrupt)(?::(?! ?[-+\d.e]+$).+)?"
 )
+# Errors that stop a run on a figure that is no number: jax_debug_nans, torch's anomaly mode, Megatron's checks.
+_NOT_FINITE: Final = re.compile(
+    r"invalid value \((?:nan|inf)\)|returned nan values|found (?:nan|inf) in|unexpected result (?:nan|inf)"
+    r"|\bnan loss\b|\bloss (?:is|was|became) (?:nan|inf)\b|\bnon-?finite (?:loss|grad)",
+    re.IGNORECASE,
+)
 # What torch says below a CUDA error.
 _ADVICE: Final = re.compile(
     rb"(?m)^(?:\[rank\d{1,6}\]: )?(?:CUDA kernel errors might be|For debugging consider passing|Compile with `TORCH_USE"
@@ -91,8 +97,13 @@ def log_end(file: FileEvidence) -> LogEnd | None:
             return LogEnd(outcome, " ".join(line.decode("utf-8", "replace").splitlines()).strip()[:500])
     before, _, last = _ADVICE.sub(b"", tail).rstrip().rpartition(b"\n")
     if _ALONE.fullmatch(last) and _IGNORED not in before[-400:]:
-        return LogEnd("crash", last.decode("utf-8", "replace")[:500])
+        error = last.decode("utf-8", "replace")[:500]
+        return LogEnd(_outcome(error), error)
     return None
+
+
+def _outcome(error: str) -> str:
+    return "nan" if _NOT_FINITE.search(error) else "crash"
 
 
 def _traceback(file: FileEvidence, tail: bytes) -> LogEnd | None:
@@ -109,7 +120,7 @@ def _traceback(file: FileEvidence, tail: bytes) -> LogEnd | None:
     ranks, codes = re.findall(r"(?m)^ *rank +: (\d{1,7}) ", report), re.findall(r"exitcode +: (-?\d{1,4}) ", report)
     own = [item[1] for item in _ERROR.finditer(before) if ranks and item[0].startswith(f"[rank{ranks[-1]}]")]
     line = (own[-1] if own else error[1])[:500]
-    return LogEnd("crash", line, traceback=True, exit_code=int(codes[-1]) if codes else None)
+    return LogEnd(_outcome(line), line, traceback=True, exit_code=int(codes[-1]) if codes else None)
 
 
 def prints_steps(file: FileEvidence, chunks: Iterable[bytes]) -> bool:

@@ -234,6 +234,20 @@ def test_an_error_at_the_end_is_a_crash_with_and_without_its_traceback(tmp_path:
 
 
 @pytest.mark.parametrize(
+    "error",
+    [
+        "FloatingPointError: invalid value (nan) encountered in jit(train_step)",
+        "RuntimeError: Function 'MulBackward0' returned nan values in its 0th output.",
+        "ValueError: Rank 3, node gpu-7, iteration 12: Unexpected result nan (message='found NaN in the loss')",
+    ],
+)
+def test_an_error_for_a_figure_that_is_no_number_is_a_divergence(tmp_path: Path, error: str) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(f"{_STEPS}{error}\n")
+    assert at(assemble([read(log)], Options()), "run.outcome") == "nan"
+
+
+@pytest.mark.parametrize(
     "last",
     [
         "MeanSquaredError: 0.125",
