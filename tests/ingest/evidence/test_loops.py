@@ -233,6 +233,16 @@ def test_a_plain_loop_is_read_where_its_time_has_a_unit(line: str, seconds: floa
     assert reading.steps.get(7, "step_seconds") == pytest.approx(seconds)
 
 
+def test_blanks_alone_may_stand_between_figures() -> None:
+    lines = [
+        f"step {at} loss {loss} grad_norm 1.5 step_time 250.00ms tok/s 4096" for at, loss in ((7, "2.5"), (8, "nan"))
+    ]
+    (found,) = scan(["\n".join(lines).encode()], READERS)
+    assert [found.steps.get(step, "step_seconds") for step in (7, 8)] == [0.25, 0.25]
+    assert [found.steps.get(7, name) for name in ("loss", "grad_norm", "tokens_per_second")] == [2.5, 1.5, 4096]
+    assert found.diverged is True
+
+
 def test_lines_that_begin_as_those_of_llm_c_are_all_read(tmp_path: Path) -> None:
     line = "step {0}/20 | loss 2.{0} | grad_norm 1.5 | step_time 250.00 ms | 29,511 tokens/s\n"
     (tmp_path / "train.log").write_text("begin\n" + "".join(line.format(step) for step in range(1, 21)))
