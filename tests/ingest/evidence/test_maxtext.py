@@ -529,3 +529,15 @@ def test_a_line_behind_a_record_that_was_cut_is_no_piece_of_it() -> None:
 
 def test_a_record_quoted_in_a_text_keeps_its_loss() -> None:
     assert log("`" + step(9).strip() + "`").steps.column("loss") == [5.25]
+
+
+def test_a_figure_with_a_footnote_in_a_table_is_not_steady() -> None:
+    head = ["| Step | 耗时 (s) | TFLOP/s/device | Loss |", "|---|---|---|---|"]
+    rows = [f"| {at} | {'6.10*' if at == 6 else '**2.00**'} | 200.0 | 5.250 |" for at in range(3, 12)]
+    reading = log(*head, *rows)
+    assert reading.steps.get(6, "step_seconds") == 6.1
+    assert reading.not_steady == {6: "stall"}
+
+
+def test_the_batch_of_a_step_is_read() -> None:
+    assert log(step(7) + ", lr: 3.0e-4, global_batch_size: 512").steps.get(7, "global_batch") == 512

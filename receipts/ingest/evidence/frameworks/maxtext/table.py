@@ -12,7 +12,7 @@ from receipts.ingest.evidence.reading import Reason
 _COLUMNS: Final = {
     name: column
     for column, names in {
-        "step_seconds": "s/step sec/step seconds seconds/step time(s) steptime(s) steptime(sec)",
+        "step_seconds": "s/step sec/step seconds seconds/step time(s) steptime(s) steptime(sec) 耗时(s) 步时(s)",
         "tflops_per_second_per_chip": "tflop/s/device",
         "tokens_per_second_per_chip": "tokens/s/device tok/s/device tokens/s/chip tok/s/chip",
         "loss": "loss",
@@ -22,6 +22,7 @@ _COLUMNS: Final = {
     for name in names.split()
 }
 _BLANKS = re.compile(r"\s+")
+_FOOTNOTE = re.compile(r"\| *\d[\d,.]{0,20} ?s? ?\* *\|")
 _PERCENT: Final = 0.01
 _CELLS: Final = 64
 _NOTES: Final = ("note", "notes", "comment", "comments", "remark", "remarks")
@@ -61,7 +62,9 @@ class RateTable:
             return None
         figures = {name: _figure(name, cells[at]) for at, name in self.columns.items() if at < len(cells)}
         note = cells[self.note].lower() if self.note is not None and self.note < len(cells) else ""
-        return StepRow(int(step), {name: value for name, value in figures.items() if value is not None}, _reason(note))
+        # A figure with a footnote is an exception, whatever the footnote says.
+        reason = _reason(note) or ("stall" if _FOOTNOTE.search(text) else None)
+        return StepRow(int(step), {name: value for name, value in figures.items() if value is not None}, reason)
 
 
 def _figure(name: str, cell: str) -> float | None:
