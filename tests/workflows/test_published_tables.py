@@ -170,6 +170,17 @@ def test_sizes_that_stand_side_by_side_are_rows(tmp_path: Path) -> None:
     assert (one["model.parameters_total"], other["model.parameters_total"]) == (16 * 10**9, 32 * 10**9)
 
 
+@pytest.mark.parametrize(("machine", "chips"), [("1x v5p-128", 64), ("2x v5p-512", 512), ("8x v4-128", 512)])
+def test_a_size_may_be_a_heading_and_a_slice_be_named_for_its_cores(tmp_path: Path, machine: str, chips: int) -> None:
+    text = (
+        f"# Configs on TPU {machine[3:6]}\n\n### 32B model\n| Hardware | TFLOP/sec/chip | MFU |\n| --- | --- | --- |\n"
+    )
+    (made,) = recipe(tmp_path, f"{text}| {machine} | 328 | 71.47% |\n", "maxtext-tiering").receipts
+    stated = made.parsed.stated
+    assert (stated["model.parameters_total"], stated["hardware.chips"]) == (32 * 10**9, chips)
+    assert machine[3:5] in stated["hardware.accelerator"]
+
+
 def test_the_name_of_a_library_is_no_degree(tmp_path: Path) -> None:
     text = "## Llama 3 numbers\n\nOn Llama 3 with FSDP2 on 64 A100 (80GB) GPUs.\n\n"
     text += "| Model size | Batch size | Activation checkpoiting | WPS | MFU |\n" + "| --- " * 5 + "|\n"
