@@ -8,25 +8,6 @@ if TYPE_CHECKING:
     from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
 
 
-def axis_named(name: str) -> str:
-    """The axis that a name means: an axis, a leaf of one, or the last part of a leaf. Raises NotFound."""
-    from receipts.axes import axis_leaves, axis_of
-    from receipts.axes.effective import OPEN_MAPS
-    from receipts.base.errors import NotFound, near
-
-    if name.partition(".")[0] in OPEN_MAPS:
-        return axis_of(name)
-    leaves = axis_leaves()
-    exact = {leaf.axis for leaf in leaves if name in (leaf.axis, leaf.path, *leaf.stated_at)}
-    ending = exact or {leaf.axis for leaf in leaves if leaf.path.rpartition(".")[2] == name}
-    if len(ending) == 1:
-        return ending.pop()
-    if ending:
-        raise NotFound(f"{name} is the end of {', '.join(sorted(ending))}; write one of them")
-    hint = near(name, sorted({item for leaf in leaves for item in (leaf.axis, leaf.path)}))
-    raise NotFound(f"there is no axis {name!r}; see: receipts axes{hint}")
-
-
 def as_data(neighbourhood: Neighbourhood) -> dict[str, Any]:
     """What ``receipts neighbours --json`` prints."""
     run = neighbourhood.of.receipt.run

@@ -133,7 +133,8 @@ class Store(AbstractContextManager["Store"]):
 
         A row has axis, members, receipt, status, effect, ratio, low and high. Raises NotFound.
         """
-        from receipts.api.neighbours import as_data, axis_named
+        from receipts.api.neighbours import as_data
+        from receipts.axes import axis_named
         from receipts.publish.neighbours import page
         from receipts.questions.neighbours import neighbours
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from receipts.axes.difference import Change, Difference, Member, Unknown, difference, same_context
-from receipts.axes.effective import OFF, UNSET, axis_leaves, axis_of, effective, in_words
+from receipts.axes.effective import OFF, UNSET, axis_leaves, axis_named, axis_of, effective, in_words
 
 __all__ = [
     "OFF",
@@ -13,6 +13,7 @@ __all__ = [
     "Member",
     "Unknown",
     "axis_leaves",
+    "axis_named",
     "axis_of",
     "difference",
     "effective",

@@ -229,6 +229,24 @@ def axis_of(path: str) -> str:
     return _axis_table().get(path, path)
 
 
+def axis_named(name: str) -> str:
+    """The axis that a name means: an axis, a leaf of one, or the last part of a leaf. Raises NotFound."""
+    from receipts.base.errors import NotFound, near
+
+    head, _, rest = name.partition(".")
+    if head == "wheels" or (head in OPEN_MAPS and rest):
+        return axis_of(name)
+    leaves = axis_leaves()
+    exact = {leaf.axis for leaf in leaves if name in (leaf.axis, leaf.path, *leaf.stated_at)}
+    ending = exact or {leaf.axis for leaf in leaves if leaf.path.rpartition(".")[2] == name}
+    if len(ending) == 1:
+        return ending.pop()
+    if ending:
+        raise NotFound(f"{name} is the end of {', '.join(sorted(ending))}; write one of them")
+    hint = near(name, sorted({item for leaf in leaves for item in (leaf.axis, leaf.path)}))
+    raise NotFound(f"there is no axis {name!r}; see: receipts axes{hint}")
+
+
 @lru_cache(maxsize=1)
 def _axis_table() -> Mapping[str, str]:
     return {leaf.path: leaf.axis for leaf in axis_leaves()}

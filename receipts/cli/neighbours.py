@@ -34,7 +34,8 @@ def command(session: Session, receipt: str, axis: str | None, metric: str, limit
     Each is compared with its replicates and witnesses, as receipts compare does; the best of an axis comes first.
     Exit codes: 0 neighbours were found, 2 wrong call or input, 3 none can be compared.
     """
-    from receipts.api.neighbours import as_data, axis_named
+    from receipts.api.neighbours import as_data
+    from receipts.axes import axis_named
     from receipts.publish.neighbours import page
     from receipts.questions.neighbours import neighbours
 

@@ -112,6 +112,15 @@ def test_an_axis_of_an_open_map_is_an_axis() -> None:
         assert claim.axis == name
 
 
+@pytest.mark.parametrize(
+    ("name", "axis"),
+    [("numerics.recompute", "recompute"), ("batch.micro_batch", "batch.micro_batch"), ("mtp_depth", "model.mtp_depth")],
+)
+def test_a_leaf_of_an_axis_names_it(name: str, axis: str) -> None:
+    (claim,) = parse(_one(axis=name), "claims.toml")
+    assert claim.axis == axis
+
+
 def test_what_is_no_toml_no_version_or_no_file_is_refused(tmp_path: Path) -> None:
     assert "TOML" in _problems(b"a = ")[""]
     assert "schema_version" in _problems(b'schema_version = "9.0"')

@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
+from receipts.axes import axis_named
+from receipts.base.errors import NotFound
 from receipts.judging.claims import arithmetic
 from receipts.judging.claims import bound as bounds
 from receipts.judging.claims import mechanism as mechanisms
@@ -82,7 +84,7 @@ class Claim(ClaimModel):
     kind: Kind = Field(description="What sort of claim it is.")
     baseline: Words = Field(default=(), description="Receipts it compares with: ids, prefixes, labels, @pins, files.")
     candidate: Words = Field(default=(), description="Receipts that it speaks of.")
-    axis: Word | None = Field(default=None, description="The one axis that it credits, as `receipts axes` lists it.")
+    axis: Word | None = Field(default=None, description="The one axis that it credits, or a leaf of it.")
     metric: Word | None = Field(default=None, description="Metric; left out, the one that its kind implies.")
     effect: Word | None = Field(default=None, description=f"What it says of the number: {bounds.EXAMPLES}.")
     formula: Word | None = Field(default=None, description="Formula of a claim of kind arithmetic.")
@@ -110,9 +112,10 @@ class Claim(ClaimModel):
     @field_validator("axis")
     @classmethod
     def _known_axis(cls, name: str | None) -> str | None:
-        if name is not None and not _is_axis(name):
-            raise ValueError(f"there is no axis {name!r}; see: receipts axes")
-        return name
+        try:
+            return None if name is None else axis_named(name)
+        except NotFound as error:
+            raise ValueError(str(error)) from None
 
     @field_validator("mechanism")
     @classmethod
@@ -196,21 +199,6 @@ def _whole_problems(claim: Claim) -> list[str]:
     if claim.reason is not None and claim.supersedes is None:
         problems.append("reason: it says why a claim is superseded, and this one supersedes none")
     return problems
-
-
-def _is_axis(name: str) -> bool:
-    """Whether `receipts axes` lists it, or it is a key of an open map."""
-    from receipts.axes.effective import OPEN_MAPS
-    from receipts.receipt.catalogue import leaves
-    from receipts.receipt.leaf import Role
-
-    head, _, rest = name.partition(".")
-    if head in OPEN_MAPS and rest:
-        return True
-    if name in ("wheels", "code"):
-        return True
-    listed = {leaf.axis.replace("path.intended.", "path.") for leaf in leaves() if leaf.role is Role.AXIS and leaf.axis}
-    return name in listed
 
 
 class ClaimsDocument(ClaimModel):
