@@ -25,51 +25,35 @@ class Turn:
         # The last line that the reader has been given, and the lines that it has not and that are no records.
         self._seen = 0
         self._others: deque[int] = deque()
-        self._follows = self._turned = False
+        self._follows = False
         self.taken = 0
 
     def take(self, index: int, tables: list[RecordColumns], lines: list[int]) -> None:
-        """Give one reader its records and the other lines that it wants, in their order."""
+        """Give one reader its records, all at once where it takes them, and the other lines that it wants, in order."""
         self._seen = 0
         self._others = deque(lines)
         self._follows = self._scanner.follows(index)
         for table in in_order(tables):
+            refused = 0
             while (at := table.before(self._seen + 1)) < len(table):
                 self._before(index, table.lines[at])
                 stop = table.before(self._others[0]) if self._others else len(table)
-                self._turned = False
-                if stop > at:
-                    self._records(index, table, at, stop)
-                else:
-                    # Other lines of this reader's stand between the two of one record.
-                    self._line(index, table.lines[at])
-                    self._before(index, table.ends[at])
-                    self._line(index, table.ends[at])
+                if stop - at >= FEW and at >= refused and self._seen < table.lines[at]:
+                    if self._scanner.many(index, table.part(at, stop)):
+                        self.taken += stop - at
+                        self._seen = table.ends[stop - 1]
+                        continue
+                    refused = stop
+                # Other lines of this reader's may stand between the two of one record.
+                self._line(index, table.lines[at])
+                self._before(index, table.ends[at])
+                self._line(index, table.ends[at])
         self._before(index, self._first + len(self._piece))
 
     def _before(self, index: int, number: int) -> None:
         """Give the lines that are no records and stand before one."""
         while self._others and self._others[0] < number:
             self._line(index, self._others.popleft())
-
-    def _records(self, index: int, table: RecordColumns, start: int, stop: int) -> None:
-        """Give records, all at once where the reader takes them; else in halves, and in the end as lines."""
-        start = max(start, table.before(self._seen + 1))
-        if self._turned or start >= stop:
-            return
-        if stop - start < FEW or self._seen >= table.lines[start]:
-            few = min(stop, start + FEW)
-            for number in sorted({*table.lines[start:few], *table.ends[start:few]}):
-                self._line(index, number)
-            if few < stop:
-                self._records(index, table, few, stop)
-        elif self._scanner.many(index, table.part(start, stop)):
-            self.taken += stop - start
-            self._seen = table.ends[stop - 1]
-        else:
-            middle = (start + stop) // 2
-            self._records(index, table, start, middle)
-            self._records(index, table, middle, stop)
 
     def _line(self, index: int, number: int) -> None:
         """Give one line, and those after it for which the reader asks."""
@@ -85,5 +69,5 @@ class Turn:
         self._seen = number
         if self._scanner.follows(index) != self._follows:
             # From here on it wants lines that were taken out as records, or no lines of others any more.
-            self._follows, self._turned = not self._follows, True
+            self._follows = not self._follows
             self._others = deque(self._scanner.lines_after(index, self._piece, self._first, number))

@@ -12,6 +12,12 @@ from receipts.ingest.evidence.statements import Statements
 STATEMENTS: Final = Statements("megatron")
 _ELASTIC: Final = re.compile(r"(nproc_per_node|min_nodes|max_nodes) +: (\d{1,7})\b")
 _PAIR: Final = re.compile(r"\b(tp|pp|cp|ep|etp|dp|vpp)=(\d{1,7})\b")
+_SHARD: Final = re.compile(
+    r"number of parameters on (?:\([a-z_, ]{1,80}\) )?model parallel rank "
+    r"\(?(\d{1,7}(?:, *\d{1,7}){0,6})\)?: (\d{1,18})"
+)
+_BILLIONS: Final = re.compile(r"Total number of (active )?parameters in billions: *([0-9]{1,9}\.[0-9]{1,6})")
+_MAX_SHARDS: Final = 100_000
 
 
 def degrees(reading: Reading, text: str, line: int) -> None:
@@ -21,29 +27,51 @@ def degrees(reading: Reading, text: str, line: int) -> None:
             reading.state(DEGREES[name], int(count), f"{name}={count}", line)
 
 
-class Elastic:
-    """The layout that torchrun states at its start: processes a node, and nodes where their number is fixed."""
-
-    __slots__ = ("_degrees", "_line")
+class Launch:
+    """The layout that torchrun states at its start, counts of parameters, and what follows from the steps."""
 
     def __init__(self) -> None:
         self._degrees: dict[str, int] = {}
-        self._line = 0
+        self._shards: dict[tuple[int, ...], int] = {}
+        self._rounded: dict[str, tuple[float, str, int]] = {}
+        self._line = self._counted = 0
 
     def take(self, text: str, line: int) -> None:
-        """Read one line of torchrun's launch configuration."""
-        match = _ELASTIC.search(text)
-        if match:
+        """Read one line; prints of several ranks may be glued."""
+        if match := _ELASTIC.search(text):
             self._degrees.setdefault(match[1], int(match[2]))
             self._line = self._line or line
+        for ranks, count in _SHARD.findall(text) if "umber of " in text else ():
+            if len(self._shards) < _MAX_SHARDS:
+                self._shards[tuple(map(int, ranks.split(",")))] = int(count)
+                self._counted = self._counted or line
+        for active, value in _BILLIONS.findall(text) if "umber of " in text else ():
+            path = "model.parameters_active" if active else "model.parameters_total"
+            if float(value) > 0:
+                self._rounded.setdefault(path, (float(value), value, line))
 
     def state(self, reading: Reading) -> None:
-        """State hosts and chips where nothing else did."""
-        hosts = self._degrees.get("max_nodes")
-        if hosts is None or hosts != self._degrees.get("min_nodes", hosts) or hosts < 1:
-            return
-        if "hardware.hosts" not in reading.stated:
-            reading.state("hardware.hosts", hosts, f"max_nodes: {hosts}", self._line)
-        each = self._degrees.get("nproc_per_node")
-        if each and "hardware.chips" not in reading.stated:
-            reading.state("hardware.chips", hosts * each, f"nproc_per_node: {each}, max_nodes: {hosts}", self._line)
+        """State what nothing else did: hosts and chips, where their number is fixed; parameters; a batch."""
+        hosts, each = self._degrees.get("max_nodes"), self._degrees.get("nproc_per_node")
+        if hosts and hosts == self._degrees.get("min_nodes", hosts):
+            if "hardware.hosts" not in reading.stated:
+                reading.state("hardware.hosts", hosts, f"max_nodes: {hosts}", self._line)
+            if each and "hardware.chips" not in reading.stated:
+                reading.state("hardware.chips", hosts * each, f"nproc_per_node: {each}, max_nodes: {hosts}", self._line)
+        self._parameters(reading)
+        batches = {value for value in reading.steps.column("global_batch") if value is not None}
+        if len(batches) == 1 and "batch.global_batch" not in reading.stated and 0 < (size := batches.pop()) < 1e12:
+            reading.state("batch.global_batch", int(size), f"global batch size: {int(size)}")
+
+    def _parameters(self, reading: Reading) -> None:
+        """One shard is the model only where nothing divides it; the theoretical report rounds the total."""
+        degrees = [reading.stated.get(f"parallelism.{name}") for name in ("tensor", "pipeline")]
+        experts = [reading.stated.get(path) for path in ("parallelism.expert", "model.experts")]
+        undivided = all(leaf is not None and leaf.value == 1 for leaf in degrees)
+        together = any(leaf is not None and leaf.value in {0, 1} for leaf in experts) or not any(experts)
+        if undivided and together and self._shards and not any(map(any, self._shards)):
+            count = next(iter(self._shards.values()))
+            reading.state("model.parameters_total", count, str(count), self._counted)
+        for path, (billions, text, line) in self._rounded.items():
+            if path not in reading.stated:
+                reading.state(path, round(billions * 1e9), f"{text} billion", line)

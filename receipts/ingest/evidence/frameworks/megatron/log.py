@@ -65,8 +65,7 @@ class Megatron(RecordReader):
         self._times = bridge.StepTimes()
         self._profiler = Profiler()
         self._divergence = Divergence(self.reading)
-        self._parameters = memory.ParameterCounts()
-        self._elastic = launch.Elastic()
+        self._launch = launch.Launch()
         self._last: int | None = None
         self._carrying: set[int] = set()
         self._lengths: dict[int, int] = {}
@@ -224,8 +223,6 @@ class Megatron(RecordReader):
         self._world |= "using world size:" in text
         if "parallelism:" in text and "egatron" in text:
             launch.degrees(reading, text, number)
-        if "umber of " in text:
-            self._parameters.take(text, number)
         if "Theoretical memory" in text:
             memory.footprints(reading, text)
         if "Falling back to Torch" in text and len(reading.remarks) < _MAX_REMARKED:
@@ -234,7 +231,7 @@ class Megatron(RecordReader):
             self._divergence.check(match[1].strip(), number)
         if "ActivityProfilerController" in text:
             self._profiler.take(text)
-        self._elastic.take(text, number)
+        self._launch.take(text, number)
         self.fresh |= _STARTED.search(text) is not None
         reading.complete |= any(words in text for words in _ENDED)
         match = _FLOPS.search(text)
@@ -260,15 +257,7 @@ class Megatron(RecordReader):
             configuration.state(reading, self._dump.values)
         if self._block.values:
             bridge.configure(reading, self._block)
-        self._elastic.state(reading)
-        degrees = [reading.stated.get(f"parallelism.{name}") for name in ("tensor", "pipeline")]
-        experts = [reading.stated.get(path) for path in ("parallelism.expert", "model.experts")]
-        undivided = all(leaf is not None and leaf.value == 1 for leaf in degrees)
-        together = any(leaf is not None and leaf.value in {0, 1} for leaf in experts) or not any(experts)
-        self._parameters.state(reading, whole_model=undivided and together)
-        batches = {value for value in reading.steps.column("global_batch") if value is not None}
-        if len(batches) == 1 and "batch.global_batch" not in reading.stated and 0 < (size := batches.pop()) < 1e12:
-            reading.state("batch.global_batch", int(size), f"global batch size: {int(size)}")
+        self._launch.state(reading)
         if len(self._lengths) == 1 and "batch.sequence_length" not in reading.stated:
             length, number = next(iter(self._lengths.items()))
             reading.state("batch.sequence_length", length, f"actual seqlen: {length}", number)

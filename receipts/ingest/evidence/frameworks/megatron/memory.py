@@ -25,11 +25,6 @@ MEMORY: Final = Form(
 )
 _NAMES: Final[Mapping[str, str]] = vocabulary.table("megatron")["memory"]
 _FOOTPRINT: Final = re.compile(r"(weight and optimizer|activation|total)=([0-9]{1,15}(?:\.[0-9]{1,6})?) MB")
-_SHARD: Final = re.compile(
-    r"number of parameters on \(([a-z_, ]{1,80})\) model parallel rank \((\d{1,7}(?:, *\d{1,7}){0,6})\): (\d{1,18})"
-)
-_OLD_SHARD: Final = re.compile(r"number of parameters on model parallel rank (\d{1,6}): (\d{1,18})")
-_BILLIONS: Final = re.compile(r"Total number of (active )?parameters in billions: *([0-9]{1,9}\.[0-9]{1,6})")
 
 
 def rows(reading: Reading, text: str, line: int) -> bool:
@@ -72,43 +67,6 @@ def footprints(reading: Reading, text: str) -> None:
     """Megatron's own estimate of the bytes of its most loaded chip; the first one stands."""
     for surface, value in _FOOTPRINT.findall(text):
         reading.predicted.setdefault(surface, round(float(value) * MIB))
-
-
-class ParameterCounts:
-    """Parameter counts as printed: by model-parallel rank, or the rounded total of the theoretical report."""
-
-    __slots__ = ("_line", "_rounded", "_shards")
-
-    def __init__(self) -> None:
-        self._shards: dict[tuple[int, ...], int] = {}
-        self._rounded: dict[str, tuple[float, str, int]] = {}
-        self._line = 0
-
-    def take(self, text: str, line: int) -> None:
-        """Read every count on a line; prints of several ranks may be glued."""
-        for _, ranks, count in _SHARD.findall(text):
-            key = tuple(int(rank) for rank in ranks.split(","))
-            self._keep(key, int(count), line)
-        for rank, count in _OLD_SHARD.findall(text):
-            self._keep((int(rank),), int(count), line)
-        for active, value in _BILLIONS.findall(text):
-            path = "model.parameters_active" if active else "model.parameters_total"
-            if float(value) > 0:
-                self._rounded.setdefault(path, (float(value), value, line))
-
-    def state(self, reading: Reading, *, whole_model: bool) -> None:
-        """State the totals: one shard is the model only where nothing divides it (``whole_model``)."""
-        if whole_model and set(self._shards) and all(not any(key) for key in self._shards):
-            count = next(iter(self._shards.values()))
-            reading.state("model.parameters_total", count, str(count), self._line)
-        for path, (billions, text, line) in self._rounded.items():
-            if path not in reading.stated:
-                reading.state(path, round(billions * 1e9), f"{text} billion", line)
-
-    def _keep(self, key: tuple[int, ...], count: int, line: int) -> None:
-        if len(self._shards) < 100_000:
-            self._shards[key] = count
-            self._line = self._line or line
 
 
 def _figures(cells: dict[str, str]) -> dict[str, int]:

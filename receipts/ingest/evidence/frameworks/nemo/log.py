@@ -13,8 +13,7 @@ from typing import ClassVar, Final
 
 from receipts.ingest.evidence import steady, vocabulary
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
-from receipts.ingest.evidence.frameworks.megatron.launch import Elastic
-from receipts.ingest.evidence.frameworks.megatron.memory import ParameterCounts
+from receipts.ingest.evidence.frameworks.megatron.launch import Launch
 from receipts.ingest.evidence.frameworks.nemo.layout import Formula, LayoutLines, configure
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reading import Reading
@@ -52,8 +51,7 @@ class Nemo(RecordReader):
     def __init__(self) -> None:
         super().__init__()
         self._block = NestedDump()
-        self._elastic = Elastic()
-        self._parameters = ParameterCounts()
+        self._launch = Launch()
         self._formula = Formula()
         self._layout = LayoutLines(self.reading)
         self._epoch = self._base = 0
@@ -140,20 +138,14 @@ class Nemo(RecordReader):
         self._layout.take(text, number)
         self.fresh |= "Restored all states from" in text
         self.reading.complete |= "Trainer.fit` stopped" in text
-        self._parameters.take(text, number)
-        self._elastic.take(text, number)
+        self._launch.take(text, number)
 
     def _configure(self) -> None:
         reading = self.reading
         if self._block.values:
             configure(reading, self._block)
         self._layout.state(besides=self._block.leaf())
-        self._elastic.state(reading)
-        degrees = [reading.stated.get(f"parallelism.{name}") for name in ("tensor", "pipeline")]
-        self._parameters.state(reading, whole_model=all(leaf is not None and leaf.value == 1 for leaf in degrees))
-        batches = {value for value in reading.steps.column("global_batch") if value is not None}
-        if len(batches) == 1 and "batch.global_batch" not in reading.stated and 0 < (size := batches.pop()) < 1e12:
-            reading.state("batch.global_batch", int(size), f"global_batch_size: {int(size)}")
+        self._launch.state(reading)
 
 
 READERS = (Nemo,)
