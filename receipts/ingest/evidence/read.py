@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Final
 
 from receipts.ingest.evidence.margin import bare
 from receipts.ingest.evidence.prose import without_prose
+from receipts.ingest.evidence.reader import file_readers
 from receipts.ingest.evidence.reading import Place, Reading, Remark
-from receipts.ingest.evidence.registry import file_readers
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.stream import HEAD, MAX_LINE, Source
-from receipts.ingest.evidence.turned import newest_first, turned
 from receipts.ingest.evidence.unread import steps_unread
-from receipts.ingest.evidence.unwrap import MAX_SIZE, unwrapped
+from receipts.ingest.evidence.unwrap import MAX_SIZE, placed, unwrapped
 
 Progress = Callable[[int], None]
+_FEWEST: Final = 4
+# Of a run that restarts, some steps do ascend.
+_SHARE: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +74,33 @@ def _log(source: Source, progress: Progress | None) -> tuple[list[Reading], list
             cut = bare(begun[0][:HEAD])
             readings = scan(map(cut, chain(begun, chunks)))
             text = source.document() if newest_first(readings) else None
-            readings = readings if text is None else turned(cut(text))
+            readings = readings if text is None else read_from_end(cut(text))
             return readings, steps_unread(cut(begun[0]), readings)
     text = b"".join(begun)
     text = bare(text)(text)
     readings = scan([text])
-    readings = turned(text) if newest_first(readings) else unwrapped(text, readings)
+    readings = read_from_end(text) if newest_first(readings) else unwrapped(text, readings)
     readings = without_prose(text.decode("utf-8", "replace"), readings)
     return readings, steps_unread(text, readings)
+
+
+def newest_first(readings: Iterable[Reading]) -> bool:
+    """Whether the steps of a source go back at nearly every record, as a log explorer exports its lines."""
+    return any(
+        len(reading.steps) >= _FEWEST and reading.steps.restarts >= _SHARE * (len(reading.steps) - 1)
+        for reading in readings
+    )
+
+
+def read_from_end(text: bytes) -> list[Reading]:
+    """The readings of a whole file from its end, with the lines of the file as it is; ``text`` may lack a line end."""
+    lines = text.removesuffix(b"\n").split(b"\n")
+    readings = scan([b"\n".join(reversed(lines)) + b"\n"])
+    for reading in readings:
+        placed(reading, range(len(lines), 0, -1))
+        if len(reading.steps):
+            reading.remark("note", "the newest line is first: the file was read from its end")
+    return readings
 
 
 def _watched(source: Source, progress: Progress | None) -> Iterator[bytes]:

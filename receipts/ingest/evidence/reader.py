@@ -1,4 +1,4 @@
-"""What a reader is. A module of readers ends in ``READERS = (…)``; `receipts.ingest.evidence.registry` finds it there.
+"""What a reader is. A module of readers ends in ``READERS = (…)``, where `readers` finds them without another entry.
 
 A `LineReader` names *anchors*: byte strings of which a line must hold one for the reader to see it. All anchors of all
 readers are looked for in one pass, so a reader costs nothing on lines that are not its own; choose anchors that other
@@ -7,13 +7,17 @@ programs do not print. A `FileReader` takes a whole file of another form (a trac
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Mapping
-from typing import ClassVar
+from functools import cache
+from typing import ClassVar, Final
 
 from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source
 
+FOLDERS: Final = ("frameworks", "witnesses", "memory")
 Spans = Mapping[str, tuple[int, int]]
 
 
@@ -79,3 +83,26 @@ class FileReader:
     def read(self, source: Source) -> list[Reading]:
         """What the file says; several readings where it holds several sources' records."""
         raise NotImplementedError
+
+
+@cache
+def readers() -> tuple[type[LineReader | FileReader], ...]:
+    """Every class that a module's ``READERS`` names, in the order of modules and names."""
+    classes: list[type[LineReader | FileReader]] = []
+    for name in FOLDERS:
+        package = importlib.import_module(f"receipts.ingest.evidence.{name}")
+        for module in sorted(item.name for item in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")):
+            classes.extend(getattr(importlib.import_module(module), "READERS", ()))
+    return tuple(classes)
+
+
+@cache
+def line_readers() -> tuple[type[LineReader], ...]:
+    """Readers of lines."""
+    return tuple(item for item in readers() if issubclass(item, LineReader))
+
+
+@cache
+def file_readers() -> tuple[type[FileReader], ...]:
+    """Readers of whole files, in the order in which they may claim one."""
+    return tuple(item for item in readers() if issubclass(item, FileReader))

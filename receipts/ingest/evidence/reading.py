@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from receipts.ingest.evidence.intervals import IntervalMeans
 from receipts.ingest.evidence.steps import Steps
 
 Level = Literal["intent", "backend", "kernels"]
@@ -19,6 +18,7 @@ MAX_REMARKS = 200
 MAX_TIMERS = 1000
 MAX_ROWS = 100_000
 MAX_TEXT = 400
+LOST = 0.02  # a log of single steps may lose a line
 TRANSFERS = "path.witnessed.host_transfers_per_step"
 # A cause that ends in a line of the program.
 LINE = re.compile(r":\d+\)?$")
@@ -181,6 +181,23 @@ class CompileCounts:
     temp_bytes: int | None = None
     unplaced: list[CompileEvent] = field(default_factory=list)
     versions: int | None = None
+
+
+class IntervalMeans(NamedTuple):
+    """Means over intervals of steps, in seconds a step, and how many each is over; the timer, and what it times.
+
+    A log prints them that times every n-th step, or a block. A mean is no step.
+    """
+
+    seconds: list[float]
+    steps: list[int]
+    timer: str
+    region: str = ""
+
+    @property
+    def single(self) -> bool:
+        """Whether each is the time of one step, lost lines aside."""
+        return sum(count != 1 for count in self.steps) <= LOST * len(self.steps)
 
 
 @dataclass(slots=True)

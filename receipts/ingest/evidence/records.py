@@ -20,10 +20,9 @@ from receipts.ingest.evidence.numbers import number, scaled
 from receipts.ingest.evidence.peaks import Peaks, of_each_chip
 from receipts.ingest.evidence.reader import LineReader, Spans
 from receipts.ingest.evidence.reading import Reading, Reason
-from receipts.ingest.evidence.record import Form, LineRecord, RecordRows
+from receipts.ingest.evidence.record import Form, LineRecord, Pieces, RecordRows
 from receipts.ingest.evidence.steps import ABSENT, FIELDS
 from receipts.ingest.evidence.vocabulary import Label
-from receipts.ingest.evidence.wrapped import Pieces
 
 STEP: Final = "step"
 RANK: Final = "rank"

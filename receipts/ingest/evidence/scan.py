@@ -15,9 +15,8 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.packed import plain, unpacked
-from receipts.ingest.evidence.reader import LineReader
+from receipts.ingest.evidence.reader import LineReader, line_readers
 from receipts.ingest.evidence.reading import Place, Reading, Remark
-from receipts.ingest.evidence.registry import line_readers
 from receipts.ingest.evidence.shapes import ANSI, CODE, Sieve, Sifted, learn
 from receipts.ingest.evidence.turn import FEW, Turn
 

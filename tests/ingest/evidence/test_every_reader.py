@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from receipts.ingest.evidence import Reading, read
-from receipts.ingest.evidence.reader import FileReader, LineReader
-from receipts.ingest.evidence.registry import file_readers, line_readers
+from receipts.ingest.evidence.reader import FileReader, LineReader, file_readers, line_readers
 from receipts.ingest.evidence.scan import DEFECT, scan
 from receipts.ingest.evidence.stream import Source
 

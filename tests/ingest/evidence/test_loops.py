@@ -9,8 +9,8 @@ import pytest
 
 from receipts.ingest.evidence import read, vocabulary
 from receipts.ingest.evidence.frameworks.loops.log import READERS
+from receipts.ingest.evidence.reader import line_readers
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.registry import line_readers
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.steps import FIELDS
 

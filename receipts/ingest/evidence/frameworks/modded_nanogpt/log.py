@@ -16,10 +16,9 @@ from typing import ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.frameworks.modded_nanogpt.program import PrintedProgram
-from receipts.ingest.evidence.intervals import IntervalMeans
 from receipts.ingest.evidence.numbers import FIGURE, number
 from receipts.ingest.evidence.reader import Spans
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+from receipts.ingest.evidence.reading import IntervalMeans, MemoryRow, Place, Reading
 from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RecordReader
 from receipts.ingest.evidence.statements import Statements
