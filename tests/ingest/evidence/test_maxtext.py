@@ -416,6 +416,14 @@ def test_a_markdown_table_of_steps_is_read_with_its_notes() -> None:
     assert reading.not_steady == {10: "profile"}
 
 
+@pytest.mark.parametrize("word", ["nan", "inf", "1.5"])
+def test_a_row_of_a_table_without_a_whole_step_is_none(word: str) -> None:
+    head = ["| step | s/step | TFLOP/s/device |", "|---:|---:|---:|"]
+    reading = log(*head, f"| {word} | 2.0 | 100.0 |", "| 4 | 2.0 | 100.0 |")
+    assert reading.steps.numbers() == [4]
+    assert not reading.remarks
+
+
 def test_a_line_of_absurd_length_and_numbers_is_survived() -> None:
     reading = log(step(0), "completed step: 1, seconds: 1e999, TFLOP/s/device: " + "9" * 100_000 + ", loss: 1.0")
     assert reading.steps.numbers() == [0, 1]

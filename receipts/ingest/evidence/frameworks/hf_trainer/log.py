@@ -19,14 +19,14 @@ from receipts.ingest.evidence.frameworks.hf_trainer.block import DictBlock
 from receipts.ingest.evidence.frameworks.hf_trainer.history import TrainerRecords
 from receipts.ingest.evidence.frameworks.hf_trainer.places import BAR, HINT, Places
 from receipts.ingest.evidence.frameworks.hf_trainer.profile import ProfileEvents
-from receipts.ingest.evidence.frameworks.hf_trainer.tables import MetricTable, StepTable
+from receipts.ingest.evidence.frameworks.hf_trainer.tables import MetricTable
 from receipts.ingest.evidence.literal import literal
 from receipts.ingest.evidence.numbers import FIGURE, judged
-from receipts.ingest.evidence.numbers import number as parse
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.record import Form, LineRecord, RecordRows
 from receipts.ingest.evidence.records import STEP, RecordReader
+from receipts.ingest.evidence.step_table import StepRow, StepTable
 from receipts.ingest.evidence.steps import ABSENT
 
 _DICT = re.compile(r"\{[^{}]{0,20000}\}")
@@ -59,7 +59,7 @@ class HfTrainer(RecordReader):
         self._pending: tuple[dict[str, float], int] | None = None
         self._echoed = False
         self._places = Places()
-        self._steps = StepTable()
+        self._steps = StepTable({"trainingloss": "loss"})
         self._block = DictBlock(most=80)
         self._events = ProfileEvents(self.reading)
         self._metrics = MetricTable()
@@ -229,11 +229,10 @@ class HfTrainer(RecordReader):
         if self._pending is not None and (step := self._places.below(text)) is not None:
             self._settle(step)
 
-    def _train_rows(self, rows: list[tuple[int, str]], line: int) -> None:
-        """Rows of the table that a notebook or a model card shows."""
-        for step, word in rows:
-            loss = parse(word)
-            self._put_one(step, {} if loss is None else {"loss": loss}, line)
+    def _train_rows(self, rows: list[StepRow], line: int) -> None:
+        """Rows of the table that a notebook or a model card shows; ``No log`` is no loss."""
+        for row in rows:
+            self._put_one(row.step, row.figures, line)
 
     def _put_one(self, step: int, figures: Mapping[str, float], line: int) -> None:
         columns = {name: [value] for name, value in figures.items()}

@@ -17,12 +17,12 @@ from receipts.ingest.evidence.frameworks.maxtext import system as maxtext_system
 from receipts.ingest.evidence.frameworks.maxtext.hosts import Hosts
 from receipts.ingest.evidence.frameworks.maxtext.memory import MemoryLines
 from receipts.ingest.evidence.frameworks.maxtext.steady import Events, not_steady
-from receipts.ingest.evidence.frameworks.maxtext.table import RateTable
 from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading, Reason
 from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RANK, RecordReader
+from receipts.ingest.evidence.step_table import StepTable
 from receipts.ingest.evidence.steps import ABSENT, rising
 
 # The last figure may be glued to the prefix of the next line, which begins with a letter or a bracket.
@@ -40,6 +40,7 @@ _PART = re.compile(r"([\d.]+)(h|ms|us|ns|m|s)")
 _EVAL = re.compile(
     r"(?:eval metrics after step:|Completed eval after train step)\s*(\d{1,15})\b.{0,40}?loss[=:]\s*(\S{1,30})"
 )
+_FOOTNOTE = re.compile(r"\| *\d[\d,.]{0,20} ?s? ?\* *\|")
 _SAVED = re.compile(r"[Ss]aved a checkpoint at step (\d{1,15})")
 # nsys's capture, and the session of XLA's own profiler.
 _CAPTURE = re.compile(
@@ -87,7 +88,7 @@ class MaxText(RecordReader):
         self._weights: float | None = None
         self._hold = 0
         self._want = ""
-        self._table: RateTable | None = None
+        self._table = StepTable(vocabulary.table("maxtext")["table"], fewest=2)
         self._hosts = Hosts()
         self._last_step = -1
         self._captured = False
@@ -99,7 +100,7 @@ class MaxText(RecordReader):
 
     def inside(self) -> bool:
         """Whether a table goes on, or what a line announced has not come."""
-        return self._hold > 0 or self._table is not None
+        return self._hold > 0 or self._table.open
 
     def rows(self, rows: RecordRows) -> None:
         """Take records; one that repeats step and loss of the last few is another host's."""
@@ -131,7 +132,12 @@ class MaxText(RecordReader):
 
     def other(self, text: str, number: int) -> None:
         """Take a line that is no record."""
-        if self._table is not None and self._table_row(text, number):
+        for row in self._table.take(text) if self._table.open else ():
+            # A figure with a footnote is an exception, whatever the footnote says.
+            if reason := _reason(row.note) or ("stall" if _FOOTNOTE.search(text) else None):
+                self._events.marked[row.step] = reason
+            self.step(row.step, row.figures, number)
+        if self._table.open:
             return
         if self._hold:
             self._hold -= 1
@@ -200,9 +206,9 @@ class MaxText(RecordReader):
         elif "tuning params for model are" in text:
             self._config.add_dictionary(text[:65536], number)
             self._note()
-        elif (table := RateTable.of(text) if "|" in text and "TFLOP/s" in text else None) is not None:
-            self._table = table
         else:
+            if "|" in text and "TFLOP/s" in text:
+                self._table.begin(text)
             self._aside(text, number)
 
     def _aside(self, text: str, number: int) -> None:
@@ -249,17 +255,17 @@ class MaxText(RecordReader):
         if 0 < tera < 1e12:
             self.reading.state("measurement.flops_per_step_per_chip", round(tera * 1e12), match[0], number)
 
-    def _table_row(self, text: str, number: int) -> bool:
-        table = self._table
-        if table is None or not text.lstrip().startswith("|"):
-            self._table = None
-            return False
-        row = table.row(text)
-        if row is not None:
-            if row.reason is not None:
-                self._events.marked[row.step] = row.reason
-            self.step(row.step, row.values, number)
-        return True
+
+def _reason(note: str) -> Reason | None:
+    """What the note of a table's row says of its step."""
+    words: dict[Reason, bool] = {
+        "compile": "compile" in note,
+        "warmup": "warmup" in note or "warm-up" in note,
+        "profile": "profil" in note and "post-profil" not in note and "after profil" not in note,
+        "checkpoint": "checkpoint" in note,
+        "eval": "eval" in note.split(),
+    }
+    return next((why for why, there in words.items() if there), None)
 
 
 def _float(text: str, otherwise: float = 0.0) -> float:
