@@ -108,18 +108,6 @@ def counted(value: Any) -> TypeGuard[int]:
     return type(value) is int and 0 <= value < 1 << 53
 
 
-def number(value: Any) -> float | None:
-    """A number, also of a quoted form; NaN and infinities are numbers."""
-    if isinstance(value, str):
-        value = _word(value.strip().replace(",", ""))
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return None
-
-
 def _word(text: str) -> Any:
     lower = text.lower()
     if lower in _WORDS:

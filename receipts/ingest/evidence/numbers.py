@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import repeat
 from math import isfinite
-from typing import Final
+from typing import Any, Final
 
 from receipts.base.units import BINARY, LETTERS
 
@@ -21,11 +21,14 @@ _SIZE = re.compile(
 )
 
 
-def number(text: str) -> float | None:
-    """The number that ``text`` is, or None: ``1,234.5``, ``"0.25"`` in quotes, ``nan``, ``1e-3``; no letter."""
-    word = text.strip().strip("'\"").strip()
-    match = _NUMBER.fullmatch(word)
-    return float(word.replace(",", "")) if match else None
+def number(value: Any) -> float | None:
+    """The number that a text or a value is, or None: ``1,234.5``, ``"0.25"`` in quotes, ``1e-3``; no letter."""
+    if isinstance(value, str):
+        word = value.strip().strip("'\"").strip()
+        return float(word.replace(",", "")) if _NUMBER.fullmatch(word) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < 1 << 1023 or isinstance(value, float) else None
 
 
 def scaled(text: str) -> float | None:

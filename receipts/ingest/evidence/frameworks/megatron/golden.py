@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import steady as megatron_steady
 from receipts.ingest.evidence.json_bounds import JsonReader
-from receipts.ingest.evidence.literal import number
+from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 from receipts.ingest.evidence.steps import MAX_STEPS
 

@@ -25,7 +25,7 @@ from receipts.ingest.evidence.frameworks.mlperf.settings import (
 )
 from receipts.ingest.evidence.frameworks.mlperf.system import MlperfSystem, describe
 from receipts.ingest.evidence.frameworks.nemo.layout import configure
-from receipts.ingest.evidence.literal import number as figure
+from receipts.ingest.evidence.numbers import number as figure
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.receipt.accelerators import find as find_accelerator

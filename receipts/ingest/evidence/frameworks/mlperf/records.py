@@ -10,6 +10,7 @@ import math
 from typing import Any, Final, NamedTuple
 
 from receipts.ingest.evidence import literal
+from receipts.ingest.evidence.numbers import number
 
 MAX_OBJECTS: Final = 1_000
 _DECODER: Final = json.JSONDecoder()
@@ -40,7 +41,7 @@ def record_of(document: dict[str, Any], line: int) -> MllogRecord | None:
         return None
     # Documents abridge records and set what is of interest beside the key.
     merged = {**document, **metadata} if isinstance(metadata, dict) else document
-    clock = literal.number(at)
+    clock = number(at)
     seconds = clock / 1e3 if clock is not None and 0 <= clock < 1e15 else math.nan
     return MllogRecord(key, document.get("value"), merged, seconds, line)
 

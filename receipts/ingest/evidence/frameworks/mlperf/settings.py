@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from receipts.ingest.evidence.arguments import DEGREES
 from receipts.ingest.evidence.frameworks.mlperf.records import integer
-from receipts.ingest.evidence.literal import number
+from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reading import Reading
 
 COUNTS: Final = {

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.arguments import Settings
-from receipts.ingest.evidence.literal import flattened, integer, literal, number
-from receipts.ingest.evidence.numbers import size
+from receipts.ingest.evidence.literal import flattened, integer, literal
+from receipts.ingest.evidence.numbers import number, size
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.statements import Statements
 from receipts.receipt.dtypes import dtype

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
 from receipts.ingest.evidence.frameworks.tensorboard.tags import RATE, dialect, figure
 from receipts.ingest.evidence.frameworks.wandb.run import parsed, put_row
-from receipts.ingest.evidence.literal import number
+from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import MAX_DOCUMENT, Source

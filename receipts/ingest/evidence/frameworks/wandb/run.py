@@ -24,7 +24,7 @@ from receipts.ingest.evidence.frameworks.tensorboard.tags import DIALECTS
 from receipts.ingest.evidence.frameworks.wandb import configuration as wandb_config
 from receipts.ingest.evidence.frameworks.wandb.run_file import MAGIC, records
 from receipts.ingest.evidence.json_bounds import JsonReader
-from receipts.ingest.evidence.literal import number
+from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.protobuf.messages import Message
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
