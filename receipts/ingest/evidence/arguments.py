@@ -65,6 +65,15 @@ class Arguments:
         """A whole number, or None where the argument is absent or something else."""
         return integer(self.text(name))
 
+    def count(self, *names: str) -> int | None:
+        """The first of some arguments that is a whole number above zero; MaxText's -1 is *derive it*."""
+        return next((value for name in names if (value := self.integer(name)) is not None and value >= 1), None)
+
+    def amount(self, name: str) -> float | None:
+        """A finite number that is not negative, or None."""
+        value = self.real(name)
+        return value if value is not None and value >= 0 else None
+
     def real(self, name: str) -> float | None:
         """A finite number, or None."""
         text = self.text(name)
@@ -93,17 +102,14 @@ class Arguments:
     def read(self, name: str, entry: Mapping[str, Any]) -> Any:
         """The value of an argument as an entry of the vocabulary has it; None where it has no such value."""
         kind = entry["kind"]
-        if kind in {"count", "ordinal"}:
+        if kind == "ordinal":
             whole = self.integer(name)
-            return whole if whole is not None and whole >= (kind == "count") else None
+            return whole if whole is not None and whole >= 0 else None
         if name not in self.values or self.off(name):
             return None
-        if kind == "amount":
-            amount = self.real(name)
-            return amount if amount is not None and amount >= 0 else None
         if kind == "choice":
             return entry["values"].get(self.text(name))
-        return {"switch": self.flag, "word": self.word, "dtype": self.dtype}[kind](name)
+        return getattr(self, {"switch": "flag"}.get(kind, kind))(name)
 
     def scalar(self, name: str) -> bool | int | float | str | None:
         """A value for an open map of the receipt: switch, number or text; None where it is absent or off."""

@@ -73,23 +73,6 @@ class Parameters(Arguments):
         name = self.name(*names)
         return None if name is None else self.text(name)
 
-    def count(self, *names: str) -> int | None:
-        """The value of the first of these names that is a whole number above zero: MaxText's -1 is *derive it*."""
-        return next((value for name in names if (value := self.integer(name)) is not None and value >= 1), None)
-
-    def amount(self, name: str) -> float | None:
-        """A value that may be a fraction; None where it is negative or no number."""
-        value = self.real(name)
-        return value if value is not None and value >= 0 else None
-
-    def items(self, name: str) -> list[str]:
-        """The words of a printed list or tuple."""
-        return re.findall(r"[\w.\-]+", self.word(name) or "")[:64]
-
-    def line(self, name: str) -> int:
-        """The line of a parameter."""
-        return self.values.get(name, ("", 0))[1]
-
 
 def state(reading: Reading, config: Parameters, devices: int | None, shape: tuple[int, ...]) -> None:
     """State what the parameters and the mesh (``shape`` over ``mesh_axes``) say, by the receipt's paths."""
@@ -97,12 +80,12 @@ def state(reading: Reading, config: Parameters, devices: int | None, shape: tupl
     for path, entry in _TABLE["arguments"].items():
         leaves.read(path, entry)
     # A matrix for each activation, and one back.
-    activations = config.items("mlp_activations")
+    activations = config.words("mlp_activations")
     leaves.put("model.ffn_projections", len(activations) + 1 if activations else None, "mlp_activations")
     name = config.word("model_name")
     leaves.put("model.name", None if name == "default" else name, "model_name")
     axes = mesh(config, shape)
-    _layout(reading, config, axes, devices)
+    _layout(leaves, config, axes, devices)
     _batch(leaves, config, axes, devices)
     _experts(leaves, config)
     _numerics(leaves, config)
@@ -120,7 +103,7 @@ def state(reading: Reading, config: Parameters, devices: int | None, shape: tupl
 
 def mesh(config: Parameters, shape: tuple[int, ...]) -> dict[str, int]:
     """Degrees by mesh axis: from the shape that was built, else from the degrees asked for where none is automatic."""
-    names = config.items("mesh_axes")
+    names = config.words("mesh_axes")
     if shape and len(names) == len(shape):
         return dict(zip(names, shape, strict=True))
     degrees: dict[str, int] = {}
@@ -136,22 +119,17 @@ def mesh(config: Parameters, shape: tuple[int, ...]) -> dict[str, int]:
     return {axis: degree for axis, degree in degrees.items() if degree > 0}
 
 
-def _layout(reading: Reading, config: Parameters, axes: dict[str, int], devices: int | None) -> None:
+def _layout(leaves: Leaves, config: Parameters, axes: dict[str, int], devices: int | None) -> None:
     whole = devices is not None and prod(axes.values()) == devices
     for degree, parts in _DEGREES.items():
         known = [axes[part] for part in parts if part in axes]
-        if known and (whole or all(part in axes for part in parts if f"ici_{part}_parallelism" in config.values)):
-            reading.state(
-                f"parallelism.{degree}", prod(known), f"mesh axes {', '.join(parts)}", config.line("mesh_axes")
-            )
-    if whole:
-        text = ",".join(f"{axis}:{size}" for axis, size in axes.items() if size > 1)
-        if text:
-            reading.state("parallelism.mesh_axes", text, text, config.line("mesh_axes"))
-    if axes.get("tensor_sequence", 1) > 1:
-        reading.state("parallelism.sequence", True, "tensor_sequence axis", config.line("mesh_axes"))
-    if config.values.get("mesh_axes") or "ici_fsdp_parallelism" in config.values:
-        reading.state("parallelism.strategy", "spmd", "one SPMD program over a mesh", config.line("mesh_axes"))
+        if known and (whole or all(part in axes for part in parts if config.has(f"ici_{part}_parallelism"))):
+            leaves.put(f"parallelism.{degree}", prod(known), "mesh_axes")
+    text = ",".join(f"{axis}:{size}" for axis, size in axes.items() if size > 1) if whole else ""
+    leaves.put("parallelism.mesh_axes", text or None, "mesh_axes")
+    leaves.put("parallelism.sequence", axes.get("tensor_sequence", 1) > 1 or None, "mesh_axes")
+    meshed = config.has("mesh_axes") or config.has("ici_fsdp_parallelism")
+    leaves.put("parallelism.strategy", "spmd" if meshed else None, "mesh_axes")
 
 
 def _batch(leaves: Leaves, config: Parameters, axes: dict[str, int], devices: int | None) -> None:
@@ -203,8 +181,7 @@ def _numerics(leaves: Leaves, config: Parameters) -> None:
 
 
 def _path(leaves: Leaves, config: Parameters) -> None:
-    hardware = (config.word("hardware") or "").lower()
-    gpu = hardware.startswith("gpu")
+    gpu = (config.word("hardware") or "").lower().startswith("gpu")
     attention = (config.word("attention") or "").lower()
     kinds = {
         "dot_product": "xla_unfused",
@@ -214,8 +191,6 @@ def _path(leaves: Leaves, config: Parameters) -> None:
     }
     # `autoselected` says nothing of what is selected.
     leaves.put("path.intended.attention", kinds.get(attention), "attention")
-    runtime = {"tpu": "pjrt-tpu", "gpu": "cuda", "cpu": "cpu"}.get(hardware.partition("_")[0])
-    leaves.put("path.intended.runtime", runtime, "hardware")
     kind = (config.word("dataset_type") or "").lower()
     names = {
         "synthetic": ("dataset_type",),
