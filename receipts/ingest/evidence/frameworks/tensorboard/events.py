@@ -13,8 +13,6 @@ from __future__ import annotations
 import struct
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence.frameworks.maxtext.configuration import Parameters
-from receipts.ingest.evidence.frameworks.maxtext.configuration import state as state_maxtext
 from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
 from receipts.ingest.evidence.frameworks.wandb.configuration import state as state_configuration
 from receipts.ingest.evidence.protobuf.messages import Message, Torn
@@ -59,7 +57,8 @@ class TensorBoard(FileReader):
             self._events(Bytes(source, stream), reading, metrics, texts)
         metrics.finish()
         if texts:
-            _configuration(reading, texts)
+            # Arguments that were written as text, one tag each: Megatron-LM's and MaxText's.
+            state_configuration(reading, {tag.removesuffix("/text_summary"): text for tag, text in texts.items()})
         reading.records = max(reading.records, 1)
         if not len(reading.steps):
             reading.remark("missing", "the event file holds no scalar of a training step")
@@ -142,19 +141,6 @@ def _half(tensor: Message, kind: int) -> float | None:
     if kind == _HALF:
         return float(struct.unpack("<e", bits.to_bytes(2, "little"))[0])
     return float(struct.unpack("<f", (bits << 16).to_bytes(4, "little"))[0])
-
-
-def _configuration(reading: Reading, texts: dict[str, str]) -> None:
-    """Arguments that were written as text, one tag each: Megatron-LM's and MaxText's."""
-    names = {tag.removesuffix("/text_summary"): text for tag, text in texts.items()}
-    if "base_emb_dim" in names:
-        config = Parameters()
-        for name, text in names.items():
-            config.add(name, text, 0)
-        devices = config.count("num_target_devices")
-        state_maxtext(reading, config, devices, ())
-    else:
-        state_configuration(reading, dict(names))
 
 
 READERS = (TensorBoard,)

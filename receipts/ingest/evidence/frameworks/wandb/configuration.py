@@ -26,7 +26,7 @@ def state(reading: Reading, config: Mapping[str, Any], record: str = "") -> bool
     """State the leaves that a configuration gives; False where its names are no framework's that is known."""
     every = flattened(dict(config))
     flat = {name: value for name, value in every.items() if isinstance(value, str | int | float | bool)}
-    if "base_emb_dim" in flat and "per_device_batch_size" in flat:
+    if "base_emb_dim" in flat:
         parameters = Parameters()
         for name, value in flat.items():
             parameters.add(name, str(value), 0)
