@@ -29,8 +29,8 @@ def command(session: Session, lane: str, since: str | None) -> Answer:
     Exit codes: 0 a shape was sustained repeatedly, 2 no such lane, 3 none was.
     """
     from receipts.base.errors import near
-    from receipts.publish.page import Page
-    from receipts.publish.report.sections.ceilings import ceilings, section
+    from receipts.publish.report.sections.ceilings import ceilings
+    from receipts.publish.report.template import page
     from receipts.questions.ceiling import as_data
 
     begin = moment("--since", since) if since is not None else None
@@ -42,6 +42,6 @@ def command(session: Session, lane: str, since: str | None) -> Answer:
         raise NotFound(f"no launch of a lane {lane!r}, and no such lane is declared; see: receipts lanes{hint}")
     return Answer(
         lambda: as_data(lane, known.reached, known.described, known.pressures),
-        lambda: Page(f"Ceilings of {lane}", sections=(section("ceilings", known),)),
+        lambda: page("weekly/ceilings.j2", {"lane": session.rulebook.lanes.of(lane), "ceilings": known}),
         0 if any(item.grade != "peak" for group in groups for item in group.ceilings) else 3,
     )

@@ -112,7 +112,7 @@ def weekly(session: Session, /, lanes: tuple[str, ...], out: Path, form: str | N
     wanted = asked(**when, as_of=at)
     data, basis = collect_with_basis(session.store, session.rulebook, wanted, at, tuple(dict.fromkeys(lanes)))
     if form is not None:
-        return Answer(None, render_first(data, form, session.config.reports).rstrip("\n"))
+        return Answer(None, render_first(data, session.rulebook.rules, form, session.config.reports).rstrip("\n"))
     files = {**render(data, session.rulebook.rules, session.config.reports), **parquet(basis, data)}
     return _written(session, files, out, data.receipts, head=_counts(data))
 

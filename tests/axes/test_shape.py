@@ -19,9 +19,8 @@ from receipts.axes.signature import name_of, parts
 from receipts.judging.envelope import standing
 from receipts.publish.page import text as as_text
 from receipts.publish.report.collect import collect
-from receipts.publish.report.first import points
 from receipts.publish.report.week import Week
-from receipts.publish.words import words as words_of
+from receipts.publish.report.weekly import first_screen
 from receipts.questions.ceiling import frontiers
 from receipts.receipt.patterns import family_of
 from receipts.store import Store, open_store
@@ -180,7 +179,7 @@ def test_a_sparse_model_is_first_of_itself_and_says_so(tmp_path: Path) -> None:
         ],
     )
     data = week_data(store)
-    sentences = dict(points(data, words_of("weekly")))["new best"]
+    sentences = dict(first_screen(data, rule_cases.rulebook().rules).sections[0].points)["new best"]
     assert len(sentences) == 2
     assert ["sparse attention dsa_tilelang" in as_text(words) for words in sentences].count(True) == 1
 

@@ -17,10 +17,9 @@ from receipts.cli import main
 from receipts.publish.page import Cell, Link
 from receipts.publish.page import text as as_text
 from receipts.publish.report.data import WeekData
-from receipts.publish.report.first import badges, points
 from receipts.publish.report.render import render
-from receipts.publish.words import Words
-from receipts.publish.words import words as words_of
+from receipts.publish.report.template import environment
+from receipts.publish.report.weekly import first_screen
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
 
@@ -34,7 +33,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def cells(data: WeekData, topic: str) -> tuple[Cell, ...]:
-    return dict(points(data, words_of("weekly"))).get(topic, ())
+    return dict(first_screen(data, cases.rulebook().rules).sections[0].points).get(topic, ())
 
 
 def said(data: WeekData, topic: str) -> list[str]:
@@ -106,7 +105,7 @@ def test_a_faster_single_launch_is_a_peak_beside_the_repeated_headline(store: St
     assert headline.startswith("nvidia-megatron, ✓ proven: ceiling, 14,")
     assert headline.endswith(", 3 launches.")
     assert peak.startswith("nvidia-megatron, ? peak, not repeated: record, 16,")
-    (badge,) = [item for item in badges(data, words_of("weekly")) if "tokens/s/chip" in item.label]
+    (badge,) = [item for item in first_screen(data, cases.rulebook().rules).badges if "tokens/s/chip" in item.label]
     assert (badge.value[:3], badge.state) == ("14,", "yes")
     table = render(data, cases.rulebook().rules)["report.md"].decode()
     assert re.search(r"^\| \? peak \| \[?16,", table, re.MULTILINE)
@@ -226,7 +225,7 @@ def test_page_and_markdown_say_the_same_and_every_link_leads_somewhere(store: St
     files = {name: made.decode() for name, made in render(data, cases.rulebook().rules).items()}
     html = files["index.html"]
     shown = re.sub("<[^>]*>|\\s+", "", html)
-    for _, sentences in points(data, words_of("weekly")):
+    for _, sentences in first_screen(data, cases.rulebook().rules).sections[0].points:
         for sentence in sentences:
             assert re.sub("\\s", "", as_text(sentence, signs=True)) in shown
             for link in (part for part in sentence if isinstance(part, Link)):
@@ -255,7 +254,7 @@ def test_one_remedy_of_many_findings_is_asked_for_once(store: Store) -> None:
     week.put(store, [tpu("one", path__witnessed__host_transfers_per_step=1.0)])
     week.put(store, [tpu("two", path__witnessed__host_transfers_per_step=2.0, numerics__learning_rate=3)])
     data = week.report(store)
-    (incident,) = (item for item in data.sections.incidents.found if item.code == "R303")
+    (incident,) = (item for item in data.sections.offenses if item.code == "R303")
     assert len(incident.seen) == 2
     assert len([line for line in said(data, "next") if line.startswith("R303")]) == 1
 
@@ -330,14 +329,35 @@ def test_the_first_screen_is_printed_to_be_pasted_and_nothing_is_written(
 def test_a_person_may_edit_the_sentences_and_a_template_that_is_wrong_is_named(store: Store, tmp_path: Path) -> None:
     week.put(store, [week.launch("alone", 1)])
     data = week.report(store)
-    (tmp_path / "words").mkdir()
-    own = tmp_path / "words" / "weekly.toml"
-    own.write_text('one_launch = "seen once"\n', encoding="utf-8")
-    (sentence,) = dict(points(data, Words("weekly", (tmp_path,))))["new best"]
-    assert as_text(sentence).endswith("the first of its kind; seen once.")
-    own.write_text('fastest = "{item.nothing}"\nfastest_repeated = "{item.nothing}"\n', encoding="utf-8")
-    with pytest.raises(ResourceError, match=r"words/weekly\.toml: sentence 'fastest.*no attribute 'nothing'"):
-        points(data, Words("weekly", (tmp_path,)))
+    rules = cases.rulebook().rules
+    (tmp_path / "weekly").mkdir()
+    own = tmp_path / "weekly" / "next.j2"
+    own.write_text("{% for lane in data.lanes %}\n- See {{ at(lane, 'frontier') }}.\n{% endfor %}\n", encoding="utf-8")
+    (sentence,) = dict(first_screen(data, rules, (tmp_path,)).sections[0].points)["next"]
+    assert sentence == ("See ", Link("nvidia-megatron", "lane-nvidia-megatron-frontier"), ".")
+    for text, fault in {
+        "- fine\n{{ data.nothing }}": r"next\.j2, line 2",
+        "- {{ data.lanes[0] | nothing }}": r"No filter named 'nothing'.*next\.j2, line 1",
+        "|= pairs\n|# A | B\n| one": "table 'pairs': a row of 1 cells under 2 columns",
+    }.items():
+        own.write_text(text, encoding="utf-8")
+        environment.cache_clear()
+        with pytest.raises(ResourceError, match=fault):
+            first_screen(data, rules, (tmp_path,))
+
+
+def test_no_value_is_read_as_a_sign_of_a_template(store: Store, tmp_path: Path) -> None:
+    week.put(store, [week.launch("alone", 1, run__label="| a #b / c\n- d")])
+    (tmp_path / "weekly").mkdir()
+    own = tmp_path / "weekly" / "next.j2"
+    own.write_text("- one \\\ntwo\n|= t\n|# A | B\n{% for item in data.lanes[0].frontier %}\n", encoding="utf-8")
+    with own.open("a", encoding="utf-8") as file:
+        file.write("| {{ item.receipt.name }} | {{ item.receipt | receipt }}\n{% endfor %}\n|> {{ '' }}\n")
+    summary = first_screen(week.report(store), cases.rulebook().rules, (tmp_path,)).sections[0]
+    assert dict(summary.points)["next"] == (("one two",),)
+    (table,) = summary.tables
+    assert [as_text(cell) for cell in table.rows[0].cells] == ["| a #b / c - d", "| a #b / c - d"]
+    assert table.after == ()
 
 
 def test_no_label_can_take_the_place_of_a_part(store: Store) -> None:

@@ -338,8 +338,9 @@ def test_receipts_that_are_invalid_are_told_by_rule_and_those_that_fell_by_reaso
         store.retract(labelled(store, "before")[0].id, "long ago")
     with week.clock(week.MONDAY + timedelta(days=3)):
         store.retract(labelled(store, "fine")[0].id, "a wrong run")
-    made = week.report(store).sections.intake
-    assert {(item.code, item.launches) for item in made.offences if item.code == "R302"} == {("R302", 2)}
+    sections = week.report(store).sections
+    made = sections.intake
+    assert {(item.code, item.launches) for item in sections.offenses if item.code == "R302"} == {("R302", 2)}
     assert [(item.receipt and item.receipt.name, item.successor_id, item.reason) for item in made.fallen] == [
         ("fine", None, "a wrong run")
     ]
@@ -384,7 +385,7 @@ def test_what_there_is_nothing_to_tell_of_stands_in_one_line_and_nowhere_else(sm
         "gains lost or waiting for a target",
         "decisions",
         "claims that changed or are stale",
-        "path incidents",
+        "offenses",
         "failed launches",
         "known failures",
         "memory by chip",

@@ -23,7 +23,8 @@ from receipts.publish.report.neighbours import NEAREST, Configurations, Neighbou
 from receipts.publish.report.pairs import _judged
 from receipts.publish.report.reader import ReportReader
 from receipts.publish.report.ref import refs_in
-from receipts.publish.report.sections import failures, incidents
+from receipts.publish.report.sections import failures
+from receipts.publish.report.sections.offenses import offenses
 from receipts.publish.report.week import Week, asked, moment
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
@@ -133,7 +134,7 @@ def test_failures_of_other_shapes_or_messages_are_other_causes_and_known_ones_ar
 
 
 def test_a_run_that_left_its_path_is_an_incident(data: WeekData) -> None:
-    (incident,) = data.sections.incidents.found
+    (incident,) = (item for item in data.sections.offenses if item.incident)
     assert (incident.code, incident.launches, [item.at for item in incident.seen]) == (
         "R302",
         1,
@@ -149,7 +150,7 @@ def test_a_launch_with_two_findings_of_a_rule_is_one_incident(store: Store) -> N
     both = (finding, replace(finding, at="path.witnessed.gemm"))
     items = [replace(left, verdict=replace(left.verdict, findings=both))]
     items.append(replace(left, entry=left.entry._replace(id="f" * 64), verdict=items[0].verdict))
-    (incident,) = incidents.incidents(items).found
+    (incident,) = offenses(items)
     assert incident.launches == len(incident.receipts) == 2
     assert [(item.at, item.launches) for item in incident.seen] == [
         ("path.witnessed.attention", 2),
@@ -161,7 +162,7 @@ def test_a_lineage_that_nobody_stated_is_no_drift_and_one_that_is_stated_in_part
     def found(name: str, **leaves: Any) -> list[str]:
         with open_store(str(tmp_path / f"{name}.sqlite")) as made:
             section.put(made, [section.launch(name, 1, **leaves)])
-            return [seen.found for item in section.report(made).sections.incidents.found for seen in item.seen]
+            return [seen.found for item in section.report(made).sections.offenses for seen in item.seen]
 
     bare: dict[str, Any] = {"wheels__transformer_engine": None, "platform__cudnn": None}
     assert found("bare", **bare) == []

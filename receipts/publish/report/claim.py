@@ -14,8 +14,7 @@ from receipts.publish.claim import headline
 from receipts.publish.page import Cell, Code, Page, Section, table_of
 from receipts.publish.report import appendix, pair
 from receipts.publish.report.data import Described
-from receipts.publish.report.lane import answered
-from receipts.publish.report.page import links, rule
+from receipts.publish.report.page import answered, links, rule
 from receipts.publish.report.pair import PairData
 from receipts.publish.report.ref import ref_of
 from receipts.publish.report.sections import decisions, rules

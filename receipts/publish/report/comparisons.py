@@ -1,121 +1,41 @@
-"""Comparisons of a lane in words: those that were accepted, those that were refused, and those left undecided."""
+"""What undecided comparisons wait for, why others are refused, and which changes are the largest."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.judging.topic import Topic
-from receipts.publish.page import Cell, Code, Figure, Section, marked, table_of
-from receipts.publish.report.page import FEWEST_ROWS, joined, links, more, rule, without_empty, without_repeated
-from receipts.publish.report.pictures import effects, step_times
-from receipts.publish.text import change, plain, span
+from receipts.publish.page import Cell
+from receipts.publish.report.page import FEWEST_ROWS, joined, rule
+from receipts.publish.text import plain
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
-    from receipts.publish.report.data import AwaitedRule, JudgedPair, LaneWeek, Moved, WeekData
-    from receipts.publish.report.sections.gathered import LanePictures
-    from receipts.publish.words import Words
+    from receipts.publish.report.data import AwaitedRule, JudgedPair, LaneWeek, RefusedPairs, WeekData
 
-UNMOVED: Cell = ("nothing that is stated",)
 FEW_REASONS = 4
-_SIDES = "A | B | changed | metric | change [%] | 95 % interval, unadjusted [%]"
 
 
-def sections(
-    lane: LaneWeek, drawn: LanePictures, rules: RuleSet, words: Words, place: Callable[[str], str]
-) -> tuple[Section | str, ...]:
-    """The three sections of a lane; ``place`` gives the anchor of a part of it."""
-    return (
-        _accepted(lane, drawn, place),
-        _refused(lane, rules.about(Topic.AXES), words, place),
-        _undecided(lane, drawn, rules.about(Topic.UNKNOWN), words, place),
-    )
+def settling(
+    shown: Sequence[JudgedPair], rules: RuleSet
+) -> tuple[list[Cell], list[Cell], list[tuple[JudgedPair, list[Cell]]]]:
+    """What all of some undecided comparisons wait for, what several do, and each with what it waits for beside that.
 
-
-def _accepted(lane: LaneWeek, drawn: LanePictures, place: Callable[[str], str]) -> Section | str:
-    anchor = place("accepted")
-    if not lane.accepted:
-        return "accepted comparisons"
-    rows = ((*_sides(item), *_numbers(item), item.word, f"{len(item.a)} + {len(item.b)}") for item in lane.accepted)
-    left = more(lane.accepted_more, "accepted comparisons, in comparisons.parquet")
-    caption = f"{plain(lane.name)}: accepted comparisons, B against A"
-    table = table_of(caption, f"{_SIDES} | effect | #launches", rows, left)
-    plot = effects.figure(place("effects"), lane.name, (*lane.accepted, *lane.inconclusive))
-    figures = (*((plot,) if plot is not None else ()), *_step_times(lane.accepted, drawn, place))
-    return Section(anchor, "Accepted comparisons", tables=(table,), figures=figures)
-
-
-def _sides(item: JudgedPair) -> tuple[Cell, Cell, Cell]:
-    return links(item.a), links(item.b), moved(item.moved) or UNMOVED
-
-
-def moved(items: Sequence[Moved]) -> Cell:
-    """The leaves that moved, four of them at most."""
-    cells: list[Cell] = [(Code(item.path), f" {item.a} → {item.b}") for item in items[:4]]
-    left = len(items) - 4
-    return joined([*cells, *([(f"{left} more",)] if left > 0 else [])])
-
-
-def _numbers(item: JudgedPair) -> tuple[str, str, str]:
-    star = "*" if item.stated and item.ratio is not None else ""
-    return metrics.get(item.metric).title, f"{change(item.ratio)}{star}", span(item.low, item.high)
-
-
-def _step_times(shown: Sequence[JudgedPair], drawn: LanePictures, place: Callable[[str], str]) -> tuple[Figure, ...]:
-    """Pictures of those comparisons that are shown here."""
-    ends = {(item.a[0].id, item.b[0].id) for item in shown}
-    every = zip(step_times.figures(place("steps"), drawn.compared), drawn.compared, strict=True)
-    return tuple(figure for figure, item in every if (item.a.id, item.b.id) in ends)
-
-
-def _undecided(
-    lane: LaneWeek, drawn: LanePictures, of_unknown: Sequence[str], words: Words, place: Callable[[str], str]
-) -> Section | str:
-    anchor, title = place("inconclusive"), "Undecided comparisons"
-    if not lane.inconclusive:
-        return "undecided comparisons"
-    settle = [_settles(item, of_unknown) for item in lane.inconclusive]
-    # What several of them wait for is above them: a notebook's rows lack the same facts.
+    A notebook's rows lack the same facts one and all.
+    """
+    of_unknown = rules.about(Topic.UNKNOWN)
+    settle = [_settles(item, of_unknown) for item in shown]
     counts = Counter(cell for own in settle for cell in own)
     common = [cell for cell, count in counts.items() if count == len(settle) > 1]
     often = [cell for cell, count in counts.items() if FEWEST_ROWS <= count < len(settle) and len(cell) > 1]
-    rows = (
-        (
-            *(*_sides(item), *_numbers(item), *_answers(item)),
-            (*_more(own, common, often), *((Code(plain(item.next), command=True),) if item.next else ())),
-        )
-        for item, own in zip(lane.inconclusive, settle, strict=True)
-    )
-    after = more(lane.inconclusive_more, "undecided comparisons, in comparisons.parquet")
-    header = f"{_SIDES} | comparable? | on its path? | effect | what would settle it"
-    table = table_of(f"{plain(lane.name)}: undecided comparisons, B against A", header, rows, after)
-    waits = (("all wait for", tuple(common)), ("several wait for", tuple(often)))
-    points = tuple((name, cells) for name, cells in waits if cells)
-    shown, repeated = without_repeated(without_empty(table))
-    figures = _step_times(lane.inconclusive, drawn, place)
-    return Section(
-        anchor,
-        title,
-        sentences=(words("largest_first"),),
-        tables=(shown,),
-        figures=figures,
-        points=(*points, *repeated),
-    )
-
-
-def _answers(item: JudgedPair) -> tuple[Cell, Cell, Cell]:
-    return (marked(item.comparable),), (marked(item.path),), (marked(item.effect),)
-
-
-def _more(own: Sequence[Cell], common: Sequence[Cell], often: Sequence[Cell]) -> Cell:
-    """What a comparison waits for beside what all of them do; of what several do, the rule alone."""
-    shown = (cell[:1] if cell in often else cell for cell in own if cell not in common)
-    return joined(shown, "; ") or ("nothing more",)
+    # Of what several wait for, the rule alone.
+    own = [[cell[:1] if cell in often else cell for cell in cells if cell not in common] for cells in settle]
+    return common, often, list(zip(shown, own, strict=True))
 
 
 def _settles(item: JudgedPair, of_unknown: Sequence[str]) -> list[Cell]:
@@ -132,17 +52,9 @@ def _settles(item: JudgedPair, of_unknown: Sequence[str]) -> list[Cell]:
     return list(dict.fromkeys(parts)) or [("~",)]
 
 
-def _refused(lane: LaneWeek, of_axes: Sequence[str], words: Words, place: Callable[[str], str]) -> Section | str:
-    anchor = place("refused")
-    if not lane.refused:
-        return "refused comparisons"
-    rows = ((*_sides(item)[:2], _why(item, of_axes), _sides(item)[2]) for item in lane.refused)
-    left = more(lane.refused_more, "refused comparisons, in comparisons.parquet")
-    table = table_of(f"{plain(lane.name)}: refused comparisons", "A | B | why | what moved", rows, left)
-    return Section(anchor, "Refused comparisons", sentences=(words("refused_note"),), tables=(table,))
-
-
-def _why(item: JudgedPair, of_axes: Sequence[str]) -> Cell:
+def why(item: JudgedPair, rules: RuleSet) -> Cell:
+    """Why a comparison is refused."""
+    of_axes = rules.about(Topic.AXES)
     parts: list[Cell] = []
     if len(item.counted) > 1:
         axes = ", ".join(map(plain, item.counted))
@@ -153,6 +65,37 @@ def _why(item: JudgedPair, of_axes: Sequence[str]) -> Cell:
         side = f" on {reason.side}" if reason.side else ""
         parts.append((rule(reason.code, reason.name), f"{side}: {reason.found}"))
     return joined(parts, "; ") or (item.why or "~",)
+
+
+def is_gain(metric: str, effect: str, ratio: float | None) -> bool:
+    """Whether an effect is a gain: proven faster, or indicated in that direction."""
+    if effect == "indicated" and ratio is not None:
+        return ratio > 1.0 if metrics.get(metric).better == "higher" else ratio < 1.0
+    return effect == "faster"
+
+
+def bridgeable(data: WeekData) -> list[tuple[LaneWeek, RefusedPairs]]:
+    """Refused comparisons whose settings can be changed one by one."""
+    return [(lane, item) for lane in data.lanes for item in lane.refusals if item.axes]
+
+
+def busiest(data: WeekData) -> LaneWeek:
+    """The lane with most undecided comparisons."""
+    return max(data.lanes, key=lambda lane: len(lane.inconclusive) + lane.inconclusive_more)
+
+
+def undecided_gains(lane: LaneWeek) -> list[JudgedPair]:
+    """Undecided changes of one axis that would be gains if they held, the largest first."""
+    return [
+        item
+        for item in lane.inconclusive
+        if item.comparable == "yes" and item.moved and is_gain(item.metric, "indicated", item.ratio)
+    ]
+
+
+def largest(data: WeekData) -> list[tuple[LaneWeek, JudgedPair]]:
+    """Three of them of each lane."""
+    return [(lane, item) for lane in data.lanes for item in undecided_gains(lane)[:3]]
 
 
 def missing(data: WeekData) -> list[AwaitedRule]:

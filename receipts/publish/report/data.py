@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from receipts import metrics
 from receipts.judging.envelope import REPEATED
@@ -231,6 +232,37 @@ class LaneWeek:
     uncompared: int
     noise: Noise
 
+    @property
+    def ranked(self) -> tuple[BestResult, ...]:
+        """Its results, the proven ones and the peaks first, each the fastest first."""
+        proven = sorted((*self.frontier, *self.peaks), key=lambda item: -(item.tokens_per_second_per_chip or 0.0))
+        return (*proven, *sorted(self.stated, key=lambda item: -(item.tokens_per_second_per_chip or 0.0)))
+
+    @property
+    def leaders(self) -> tuple[BestResult, ...]:
+        """The fastest proven one, a peak that is faster, or where none is proven the fastest, and the best reported."""
+        rated = [item for item in self.ranked if item.tokens_per_second_per_chip is not None]
+        first = [item for item in rated if item.launches is not None]
+        proven = next((at for at, item in enumerate(first) if not item.is_peak), len(first))
+        reported = (item for item in rated if item.launches is None)
+        return (*first[proven : proven + 1], *first[: min(1, proven)], *islice(reported, 1))
+
+    @property
+    def moved(self) -> tuple[BestResult, ...]:
+        """Results that the interval brought."""
+        return tuple(item for item in self.frontier if item.change is not None and item.change.state != "same")
+
+    @property
+    def alone(self) -> tuple[Ref, ...]:
+        """Launches of the interval that nobody repeated; what is of an earlier week was named then."""
+        return tuple(item.receipt for item in (*self.frontier, *self.peaks) if item.in_week and item.is_peak)
+
+    @property
+    def waits(self) -> tuple[str, ...]:
+        """Rules that every reported result waits for: a notebook's rows lack the same facts one and all."""
+        codes = self.stated[0].open_questions if self.stated else ()
+        return tuple(code for code in codes if all(code in item.open_questions for item in self.stated))
+
 
 @dataclass(frozen=True, slots=True)
 class Described:
@@ -261,6 +293,14 @@ class Described:
     superseded_by: str | None
 
 
+class Totals(NamedTuple):
+    """How many comparisons were accepted, refused and left undecided."""
+
+    accepted: int
+    refused: int
+    undecided: int
+
+
 @dataclass(frozen=True, slots=True)
 class WeekData:
     """A whole report. `week` names an ISO week, or the interval where none was asked for.
@@ -289,3 +329,12 @@ class WeekData:
     last_week: str | None
     sections: Gathered
     drawn: Drawn
+
+    @property
+    def totals(self) -> Totals:
+        """How its comparisons ended."""
+        return Totals(
+            accepted=sum(len(lane.accepted) + lane.accepted_more for lane in self.lanes),
+            refused=sum(len(lane.refused) + lane.refused_more for lane in self.lanes),
+            undecided=sum(len(lane.inconclusive) + lane.inconclusive_more for lane in self.lanes),
+        )

@@ -1,27 +1,31 @@
-"""What the pages of reports share: links to receipts and rules, lists that are cut, sections without content."""
+"""What the pages of reports share: anchors of lanes, links to receipts and rules, tables without idle columns."""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from receipts.publish.page import Cell, Link, Part, Points, Row, Section, Table
+from receipts.publish.page import Cell, Link, Mark, Part, Points, Row, Table
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import plain
+from receipts.questions.answers import AnsweredQuestion
 
 FEWEST_ROWS = 3  # of fewer, what repeats is easier to read in its row
 
 
-def folded(sections: Iterable[Section | str]) -> tuple[list[Section], list[str]]:
-    """The sections; and the words that stand for those that have nothing to tell."""
-    kept: list[Section] = []
-    empty: list[str] = []
-    for item in sections:
-        if isinstance(item, str):
-            empty.append(item)
-        else:
-            kept.append(item)
-    return kept, empty
+def place(name: str, part: str = "") -> str:
+    """Where a lane is on the page, or a part of it: a lane's name may be anything that somebody wrote."""
+    slug = re.sub(r"[^a-z0-9-]+", "-", name.lower())
+    if slug != name:
+        slug = f"{slug[:40]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return f"lane-{slug}-{part}" if part else f"lane-{slug}"
+
+
+def answered(item: AnsweredQuestion) -> Cell:
+    """An answer as a mark with the fact behind it."""
+    return (Mark(item.state, item.brief),)
 
 
 def without(names: Sequence[str]) -> tuple[str, ...]:
@@ -69,19 +73,6 @@ def joined(items: Iterable[Cell], between: str = ", ") -> Cell:
     return tuple(parts)
 
 
-def more(count: int, what: str) -> tuple[str, ...]:
-    """The sentence on what was left out; none where nothing was."""
-    return (f"And {count:,} more {what}.",) if count else ()
-
-
-def listed(anchor: str, title: str, nothing: str, table: Table, *sentences: str) -> Section | str:
-    """A section of one table, without empty columns; where it has no row, ``nothing``: what there is none of."""
-    if not table.rows:
-        return nothing
-    shown, points = without_repeated(without_empty(table))
-    return Section(anchor, title, sentences, points, tables=(shown,))
-
-
 def without_empty(table: Table) -> Table:
     """The table without columns in which no row has anything."""
     columns = range(len(table.columns))
@@ -103,6 +94,7 @@ def without_repeated(table: Table) -> tuple[Table, Points]:
     ]
     if not repeated:
         return table, ()
-    facts = tuple((f"{table.columns[at].name.rstrip('?')}: ", *table.rows[0].cells[at]) for at in repeated)
+    every = ((table.columns[at], table.rows[0].cells[at]) for at in repeated)
+    facts = tuple((f"{item.name.rstrip('?')}: ", *cell, f" {item.unit}".rstrip()) for item, cell in every)
     kept = [at for at in range(len(table.columns)) if at not in repeated]
     return _only(table, kept), (("in every row", facts),)

@@ -14,8 +14,7 @@ from receipts.publish import comparison
 from receipts.publish.page import Cell, Code, Page, Section, table_of
 from receipts.publish.report import appendix
 from receipts.publish.report.data import Described
-from receipts.publish.report.lane import answered
-from receipts.publish.report.page import links
+from receipts.publish.report.page import answered, links
 from receipts.publish.report.pictures import step_times
 from receipts.publish.report.pictures.step_times import ComparedSteps
 from receipts.publish.report.ref import Ref, ref_of

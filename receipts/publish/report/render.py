@@ -11,31 +11,31 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
-from receipts.base.errors import ReceiptsError, ResourceError
+from receipts.base.errors import ReceiptsError
 from receipts.judging.rulebook import RuleSet
 from receipts.publish.page import Page
 from receipts.publish.render.html import environment
 from receipts.publish.render.markdown import markdown
 from receipts.publish.render.terminal import Terminal
 from receipts.publish.report.data import WeekData
+from receipts.publish.report.template import fault
 from receipts.publish.report.weekly import first_screen, page
 from receipts.publish.text import plain
-from receipts.publish.words import words
 
 UNBROKEN: Final = 10_000  # columns: whoever reads a message has a width of their own
 
 
 def render(data: WeekData, rules: RuleSet, folders: Sequence[Path] = (), *, lane: str = "") -> dict[str, bytes]:
     """The files of a weekly report that was judged by some rules, as `files` gives them; or of one lane's page."""
-    shown = page(data, rules, words("weekly", tuple(folders)))
+    shown = page(data, rules, folders)
     if lane:
         return files(replace(shown, title=f"Lane {plain(lane)}, {data.week}"), data, "lane", folders)
     return files(shown, data, "weekly", folders)
 
 
-def render_first(data: WeekData, form: str, folders: Sequence[Path] = ()) -> str:
+def render_first(data: WeekData, rules: RuleSet, form: str, folders: Sequence[Path] = ()) -> str:
     """The first screen of a weekly report as ``markdown`` or ``text``, to be pasted into a message: it has no links."""
-    shown = first_screen(data, words("weekly", tuple(folders)))
+    shown = first_screen(data, rules, folders)
     (_, days), *facts = shown.facts
     sections = tuple(replace(item, title="") for item in shown.sections)
     shown = replace(shown, headline=(shown.title, " · ", *days), facts=tuple(facts), sections=sections)
@@ -58,16 +58,8 @@ def _html(kind: str, shown: Page, data: object, folders: Sequence[Path]) -> str:
         return environment(tuple(folders)).get_template(template).render(page=shown, data=data)
     except ReceiptsError:
         raise
-    except Exception as error:  # a template is somebody's file: whatever it raises is that file's fault, and said so
-        raise ResourceError(f"template {template}: {_fault(error)}; mend the template") from error
-
-
-def _fault(error: Exception) -> str:
-    """What a template raised, and where Jinja says that it was."""
-    place = getattr(error, "filename", None) or getattr(error, "name", None)
-    line = getattr(error, "lineno", None)
-    at = f" ({place}, line {line})" if place and line else f" ({place})" if place else ""
-    return f"{type(error).__name__}: {error}{at}"
+    except Exception as error:  # a template is somebody's file: whatever it raises is that file's fault
+        raise fault(template, error) from error
 
 
 def as_json(data: object) -> bytes:

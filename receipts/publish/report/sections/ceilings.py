@@ -5,18 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from receipts.axes.shape import Description, described, pressure
-from receipts.base.units import counted
-from receipts.publish.page import Cell, Mark, Section, State
-from receipts.publish.report.page import joined, link, more
+from receipts.publish.page import State
 from receipts.publish.report.ref import Ref, ref_of
-from receipts.publish.text import NOTE, plain
-from receipts.questions.ceiling import GRADES, Cause, Ceiling, CeilingFrontiers, Frontier, Size, frontiers
+from receipts.questions.ceiling import GRADES, Ceiling, CeilingFrontiers, Size, frontiers
 
 if TYPE_CHECKING:
     from receipts.store import Store
@@ -41,6 +38,11 @@ class Ceilings:
     refs: Mapping[str, Ref]
     pressures: Mapping[str, str]
 
+    @property
+    def validated(self) -> bool:
+        """Whether any of them is validated."""
+        return any(item.grade == "validated" for group in self.reached.frontiers for item in group.ceilings)
+
 
 def ceilings(
     store: Store, lane: str, *, since: datetime | None = None, until: datetime | None = None, most: int | None = None
@@ -63,68 +65,6 @@ def _rank(item: Ceiling) -> int:
     return GRADES.index(item.grade)
 
 
-def section(anchor: str, data: Ceilings) -> Section:
-    """The ceilings in words."""
-    groups, shapeless = data.reached
-    intro = (
-        "The largest shapes that measured training sustained. Launches of one shape may differ in recompute and "
-        "precision; those of the last one are named. A peak is no ceiling."
-    )
-    if not groups:
-        intro = "No measured training launch of this lane that states its shape sustained one, or ran out of memory."
-    elif not any(item.grade == "validated" for group in groups for item in group.ceilings):
-        intro = f"{intro} None is validated yet."
-    several = counted(shapeless, "launch", "launches")
-    left = (f"Without a whole shape (chips, sequence length, micro batch, depth): {several}.",) if shapeless else ()
-    points = tuple((_title(group, data), tuple(_lines(group, data))) for group in groups)
-    return Section(anchor, "Ceilings", sentences=(intro, *left, *more(data.more, "groups of shapes")), points=points)
-
-
-def _title(group: Frontier, data: Ceilings) -> str:
-    known = data.described[group.receipt]
-    family = plain(" ".join(filter(None, (known.family, known.name)))) or "family not stated"
-    return f"{family} on {group.chips:,} × {plain(group.accelerator or 'accelerator not stated')}"
-
-
-def _lines(group: Frontier, data: Ceilings) -> Iterator[Cell]:
-    known = data.described[group.receipt]
-    if words := plain(" · ".join(filter(None, (known.model, known.layout))), NOTE):
-        yield (words,)
-    for item in group.ceilings:
-        yield (Mark(STATES[item.grade], item.grade), f" {_size(item.size)}: ", *_sustained(item, data))
-    for cause in group.elsewhere:
-        yield (Mark("no", "failed"), " ", *_cause(cause, data), "; beyond no shape that was sustained")
-
-
-def _sustained(item: Ceiling, data: Ceilings) -> Cell:
-    hosts = f", {counted(item.hosts, 'host')}" if item.hosts else ""
-    times = f"{counted(item.launches, 'launch', 'launches')}, {counted(item.days, 'day')}{hosts}, last "
-    parts: list[Cell] = [(times, *link(data.refs[item.receipt]), _when(item, data))]
-    if item.failed_here:
-        parts.append((f"{counted(item.failed_here, 'launch', 'launches')} ran out of memory at this very shape",))
-    parts += [("out of memory at ", *_cause(cause, data, item.size)) for cause in item.failures[:NEAREST]]
-    left = len(item.failures) - NEAREST
-    parts += [(f"and {left} more",)] if left > 0 else []
-    parts += [] if item.failures else [("no failure beyond it is known: the gap is open",)]
-    return joined(parts, "; ")
-
-
-def _cause(cause: Cause, data: Ceilings, below: Size | None = None) -> Cell:
-    kinds = plain(", ".join(cause.kinds).replace("_", " "))
-    times = counted(cause.launches, "launch", "launches")
-    gap = f" (gap: {_gap(below, cause.size)})" if below is not None else ""
-    return (f"{_size(cause.size)}{gap}: {kinds}, {times}, ", *link(data.refs[cause.receipt]), _when(cause, data))
-
-
-def _when(item: Ceiling | Cause, data: Ceilings) -> str:
-    """The day of the last launch, and what it had beside the shape."""
-    return f", {item.at:%Y-%m-%d}, {data.pressures[item.receipt]}"
-
-
-def _size(size: Size) -> str:
-    length, micro, depth = size
-    return f"{length:,} tokens × micro batch {micro:,}, depth {depth:,}"
-
-
-def _gap(here: Size, there: Size) -> str:
+def gap(here: Size, there: Size) -> str:
+    """By how much one size exceeds another."""
     return ", ".join(f"{name} ×{b / a:.3g}" for name, a, b in zip(_NAMES, here, there, strict=True) if a != b)

@@ -11,10 +11,7 @@ from receipts.base.errors import NotFound
 from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level
-from receipts.publish.page import Cell, Code, Section, table_of
-from receipts.publish.report.page import folded, joined, links, listed, more, rule
 from receipts.publish.report.ref import Ref, ref_of
-from receipts.publish.text import NOTE, UNKNOWN, plain
 from receipts.questions.claims.judge import waits
 
 if TYPE_CHECKING:
@@ -82,6 +79,11 @@ class Claims:
     changed_more: int
     stale: tuple[ClaimNow, ...]
     stale_more: int
+
+    @property
+    def quoting(self) -> tuple[str, ...]:
+        """Documents that quote a stale one."""
+        return tuple(dict.fromkeys(name for item in self.stale for name in item.documents))
 
 
 @dataclass(frozen=True)
@@ -204,34 +206,6 @@ def claims(judged: JudgedClaims) -> Claims:
     )
 
 
-def section(claims: Claims) -> Section | str:
-    """Claims that changed, and stale ones with the documents that quote them."""
-    inner, _ = folded((_changed(claims), _stale(claims)))
-    if not inner and not claims.unjudged:
-        return "claims that changed or are stale"
-    return Section("claims", "Claims", sentences=tuple(_head(claims)), sections=tuple(inner))
-
-
-def _head(claims: Claims) -> Iterator[str]:
-    yield f"{claims.judged:,} claim{'s were' if claims.judged != 1 else ' was'} judged under the present rules."
-    if claims.unjudged:
-        yield f"{claims.unjudged:,} older ones were not: receipts claim check --all judges every one."
-
-
-def _changed(claims: Claims) -> Section | str:
-    rows = (
-        (
-            *(Code(item.id), plain(item.text, NOTE), was(item), now(item)),
-            why(item.reasons) if item.replaced is None else plain(item.replaced, NOTE),
-            links(item.receipts, more=item.receipts_more) or UNKNOWN,
-        )
-        for item in claims.changed
-    )
-    header = "claim | it says | was | is | why | stands on"
-    table = table_of("Claims whose status changed", header, rows, more(claims.changed_more, "claims"))
-    return listed("claims-changed", "Changed", "changed claims", table)
-
-
 def was(item: ClaimNow) -> str:
     """Its status when the week began, or that it is new."""
     return "added" if item.added else item.before or item.recorded or "never judged"
@@ -243,30 +217,3 @@ def now(item: ClaimNow) -> str:
         return "replaced"
     same = item.recorded is None or item.recorded == item.status
     return item.status if same else f"{item.status} (recorded last: {item.recorded})"
-
-
-def why(reasons: Sequence[Why]) -> Cell:
-    """Reasons, each with its rule."""
-    cells: list[Cell] = [
-        (rule(item.code, item.name), f": {plain(item.found, NOTE)}") if item.code else (plain(item.found, NOTE),)
-        for item in reasons
-    ]
-    return joined(cells, "; ") or ("every rule holds",)
-
-
-def _stale(claims: Claims) -> Section | str:
-    header = "claim | it says | if its receipts stood | why | quoted in"
-    rows = (
-        (Code(item.id), plain(item.text, NOTE), item.otherwise, why(item.reasons), _documents(item))
-        for item in claims.stale
-    )
-    caption = "Stale claims and the documents that quote them"
-    table = table_of(caption, header, rows, more(claims.stale_more, "claims"))
-    intro = "Mend the documents, or say what replaces the claim: receipts claim supersede ID --by ID --reason …"
-    return listed("claims-stale", "Stale", "stale claims", table, intro)
-
-
-def _documents(item: ClaimNow) -> Cell:
-    parts = joined(((Code(plain(name)),) for name in item.documents), ", ")
-    left = (f" and {item.documents_more} more",) if item.documents_more else ()
-    return (*parts, *left) or ("no document that is known",)

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
-from receipts.publish.page import Cell, Code, Section, Table, table_of
-from receipts.publish.report.page import link, listed, more
+from receipts.publish.page import Cell, Code, Table, table_of
+from receipts.publish.report.page import link
 from receipts.publish.report.ref import Ref, ref_of
 from receipts.publish.text import NOTE, plain
 
@@ -62,12 +62,6 @@ def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()
         decided.append(decided_of(item, ref, lane, revised=item.receipt in seen))
         seen.add(item.receipt)
     return Decisions(tuple(decided[:MOST]), max(0, len(decided) - MOST))
-
-
-def section(data: Decisions) -> Section | str:
-    """The decisions in words."""
-    shown = table("Decisions, the newest first", data.made, more(data.more, "decisions"))
-    return listed("decisions", "Decisions", "decisions", shown)
 
 
 def table(caption: str, decisions: Iterable[DecisionRow], after: tuple[str, ...] = (), empty: str = "") -> Table:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from receipts.axes.lineage import Versions, ran_on
 from receipts.axes.shape import DEPTH, PATTERN
-from receipts.publish.page import Cell, Section, table_of
-from receipts.publish.report.page import joined, links, listed, more
 from receipts.publish.report.reader import FAILED, Item
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.sections.cost import Cost, cost, spent
-from receipts.publish.text import NOTE, UNKNOWN, amount, plain
+from receipts.publish.report.sections.cost import Cost, cost
+from receipts.publish.text import UNKNOWN, plain
 from receipts.receipt.memory import Failure
 
 MOST = 40  # causes
@@ -55,6 +53,12 @@ class FailureCause:
     receipts: tuple[Ref, ...]
     receipts_more: int
     cost: Cost
+
+    @property
+    def wheels(self) -> tuple[str, ...]:
+        """The versions alone: R305 names what they depart from, once for all."""
+        texts = (text.partition("; ")[0] for text in self.software if text.startswith(WHEELS))
+        return tuple(dict.fromkeys(texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +158,10 @@ def _same(values: Sequence[_T | None]) -> _T | None:
     return values[0] if len(set(values)) == 1 else None
 
 
-def named(item: FailureCause) -> str:
-    """A cause in a phrase: how it ended, and at which shape or with which message."""
+def named(item: FailureCause, *, printed: bool = True) -> str:
+    """A cause in a phrase: how it ended, and at which shape, or what it ``printed``."""
     outcome = {"oom": "OOM", "nan": "NaN"}.get(item.outcome, item.outcome)
-    if item.texts and item.outcome != "oom":
+    if printed and item.texts and item.outcome != "oom":
         return f"{outcome}: {plain(item.texts[0], 60)}"
     sizes = (
         f"{item.sequence_length:,}" if item.sequence_length else "",
@@ -167,35 +171,3 @@ def named(item: FailureCause) -> str:
     machine = f"{item.chips:,} × {plain(item.accelerator or UNKNOWN)}" if item.chips else ""
     where = ", ".join(filter(None, (at, machine)))
     return f"{outcome} at {where}" if where else f"{outcome}, shape not stated"
-
-
-def section(known: Failures) -> Section | str:
-    """The causes in words."""
-    header = (
-        "#launches | cause | phase and class | #asked for | #limit | what it printed | model | software"
-        " | tried after | #cost | receipts"
-    )
-    several = len({item.lane for item in known.causes}) > 1
-    rows = (_cells(item, f" ({plain(item.lane)})" if several else "") for item in known.causes)
-    table = table_of("Causes, those that ended most launches first", header, rows, more(known.more, "causes"))
-    return listed("failures", "Failures", "failed launches", table)
-
-
-def _cells(item: FailureCause, lane: str) -> tuple[Cell, ...]:
-    how = [*item.phases, *item.classes]
-    texts = joined(((plain(text, NOTE),) for text in item.texts), "; ") or (UNKNOWN,)
-    # The versions alone: R305 tells what they depart from, once for all.
-    versions = dict.fromkeys(text.partition("; ")[0] for text in item.software if text.startswith(WHEELS))
-    name = named(replace(item, texts=()))  # what it printed has a column
-    chip = f" on chip {item.chip}" if item.chip is not None else ""
-    return (
-        (f"{item.launches:,} ×",),
-        (f"{name}{chip}{lane}",),
-        (", ".join(name.replace("_", " ") for name in how) or UNKNOWN,),
-        (amount(item.requested_bytes),),
-        (amount(item.limit_bytes),),
-        texts,
-        *(joined(((plain(text, NOTE),) for text in some), "; ") for some in (item.models, versions, item.attempts)),
-        (spent(item.cost),),
-        links(item.receipts, more=item.receipts_more),
-    )

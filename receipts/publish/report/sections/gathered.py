@@ -16,8 +16,8 @@ from receipts.publish.report.sections.ceilings import MOST, Ceilings, ceilings
 from receipts.publish.report.sections.claims import Claims, claims, judge_all
 from receipts.publish.report.sections.decisions import Decisions, decisions
 from receipts.publish.report.sections.failures import Failures, failures
-from receipts.publish.report.sections.incidents import Incidents, incidents
 from receipts.publish.report.sections.intake import Intake, intake
+from receipts.publish.report.sections.offenses import RuleOffenses, offenses
 from receipts.publish.report.sections.regressions import regressions
 from receipts.publish.report.sections.repeats import Repeats, repeats
 from receipts.publish.report.sections.retest import Retests
@@ -25,7 +25,7 @@ from receipts.publish.report.sections.survival import Survival, survival
 from receipts.publish.report.week import Week
 
 if TYPE_CHECKING:
-    from receipts.publish.report.data import LaneWeek
+    from receipts.publish.report.data import BestResult, LaneWeek
     from receipts.publish.report.reader import Item, ReportReader
     from receipts.publish.report.sections.memory import Headroom
     from receipts.store.history.incidents import Incident
@@ -39,7 +39,7 @@ class Gathered:
     decisions: Decisions
     claims: Claims
     regressions: tuple[Incident, ...]
-    incidents: Incidents
+    offenses: tuple[RuleOffenses, ...]
     failures: Failures
     repeats: Repeats
     intake: Intake
@@ -66,10 +66,10 @@ def gather(
         decisions=decisions(store, chronicle.decisions, only),
         claims=claims(judged),
         regressions=regressions(store, until, only),
-        incidents=incidents(items),
+        offenses=offenses(items),
         failures=failures(items),
         repeats=repeats(store, (item.entry for item in items if item.entry.outcome in FAILED), until),
-        intake=intake(store, items, chronicle, only),
+        intake=intake(store, chronicle, only),
         ceilings={lane.name: ceilings(store, lane.name, until=until, most=MOST) for lane in lanes},
     )
 
@@ -82,6 +82,10 @@ class LanePictures:
     repeated: tuple[RepeatedResult, ...]
     courses: tuple[ShapeCourse, ...]
     compared: tuple[ComparedSteps, ...]
+
+    def beside(self, item: BestResult) -> RepeatedResult | None:
+        """The launches of a result's configuration."""
+        return next((one for one in self.repeated if one.receipt == item.receipt.id), None)
 
 
 @dataclass(frozen=True, slots=True)

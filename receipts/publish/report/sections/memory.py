@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
 from receipts.metrics.chips import account
-from receipts.metrics.chips.words import ordinals
-from receipts.publish.page import Cell, Section, table_of
-from receipts.publish.report.page import link, more, without_empty
-from receipts.publish.report.pictures import chips
 from receipts.publish.report.reader import Item, ReportReader
 from receipts.publish.report.ref import Ref
-from receipts.publish.text import gib, number, percent
 from receipts.receipt import VERSION, Document, parse_again
+
+SKEWED: Final = 0.05  # of the median chip: from there on the user's own notes look into it
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +41,16 @@ class Headroom:
     limit_bytes: int | None
     left: float | None
     wanted: float
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether less is left than the lane wants."""
+        return self.left is not None and self.left < self.wanted
+
+    @property
+    def is_skewed(self) -> bool:
+        """Whether its chips lie apart."""
+        return self.skew is not None and self.skew >= SKEWED
 
 
 class Left(NamedTuple):
@@ -120,47 +127,3 @@ def _headroom(item: Item) -> Headroom | None:
         left=tightest.left if tightest is not None else None,
         wanted=item.lane.headroom,
     )
-
-
-def section(headrooms: Sequence[Headroom], left_out: int, drawn: Sequence[chips.Chips]) -> Section | str:
-    """The launches in words, the tightest first."""
-    if not headrooms:
-        return "memory by chip"
-    header = (
-        "launch | #chips | lowest peak [GiB] | highest peak [GiB] | leads | above the median chip [%]"
-        " | peaks first | #tightest chip | its limit [GiB] | left [%] | lane keeps [%]"
-    )
-    caption = "Live peaks by physical chip, tightest first"
-    table = table_of(caption, header, map(_cells, headrooms), more(left_out, "launches"))
-    figures = chips.figures("memory-chips", drawn)
-    return Section("memory", "Memory", tables=(without_empty(table),), figures=figures)
-
-
-def _cells(item: Headroom) -> tuple[Cell, ...]:
-    return (
-        (*link(item.receipt), f" ({item.lane})"),
-        (number(item.chips),),
-        (gib(item.lowest_peak_bytes),),
-        (gib(item.highest_peak_bytes),),
-        (_leading(item),),
-        (percent(item.skew),),
-        (_first(item),),
-        (f"{item.chip} ({item.phase.replace('_', ' ')})",),
-        (gib(item.limit_bytes),),
-        (percent(item.left),),
-        (percent(item.wanted, 0),),
-    )
-
-
-def _leading(item: Headroom) -> str:
-    """The chips with the highest peak; nobody leads where all have it."""
-    who = "all alike" if len(item.leaders) == item.chips > 1 else ordinals(item.leaders)
-    return f"{who} (a chip is missing or stands twice)" if item.faulty else who
-
-
-def _first(item: Headroom) -> str:
-    if item.last_step is None:
-        return "~"
-    if item.first_step is None:
-        return f"all at step {number(item.last_step)}"
-    return f"{ordinals(item.first_chips)} at step {number(item.first_step)}, the last at {number(item.last_step)}"

@@ -8,14 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from receipts.judging.topic import Topic
-from receipts.publish.page import Cell, Section, table_of
-from receipts.publish.report.page import joined, link, links, listed, more, rule
 from receipts.publish.report.ref import Ref, ref_of
-from receipts.publish.text import UNKNOWN, plain
 
 if TYPE_CHECKING:
-    from receipts.judging.rulebook import RuleSet
     from receipts.store import Entry, Store
 
 MOST = 20
@@ -49,6 +44,16 @@ class RepeatedFailure:
     def seconds(self) -> float | None:
         """What the repeats took together; None where none of them says."""
         return self.compile_seconds + self.failed_seconds if self.compiled or self.timed else None
+
+    @property
+    def spent(self) -> float:
+        """The same, 0 where none of them says."""
+        return self.seconds or 0.0
+
+    @property
+    def launches(self) -> int:
+        """How many launches of the week knew."""
+        return len(self.again) + self.again_more
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,41 +105,3 @@ def _repeated(signature: str, members: Sequence[Entry], week: set[str]) -> Repea
         timed=len(timed),
         uncosted=len(again) - len(compiled) - len(timed),
     )
-
-
-def section(data: Repeats, rules: RuleSet) -> Section | str:
-    """The known failures in words."""
-    header = (
-        "why | lane | how it fails | failed first | #times until now | again | cost of the repeats [minutes] | of which"
-    )
-    why = joined((rule(code),) for code in rules.about(Topic.FAILURE))
-    rows = ((why, *_cells(item)) for item in data.found)
-    table = table_of("Failures that were known, the dearest first", header, rows, more(data.more, "signatures"))
-    total = sum(item.seconds or 0.0 for item in data.found)
-    intro = (
-        f"Code, hardware, model, parallelism, batch and features were those of a launch that had failed. What these "
-        f"repeats took: {minutes(total)} minutes. Ask receipts preflight PLAN before a launch."
-    )
-    return listed("repeats", "Known failures", "known failures", table, intro)
-
-
-def _cells(item: RepeatedFailure) -> tuple[Cell, ...]:
-    basis = [
-        f"{minutes(item.compile_seconds)} compiling ({item.compiled})" if item.compiled else "",
-        f"{minutes(item.failed_seconds)} to the failure ({item.timed})" if item.timed else "",
-        f"{item.uncosted} not stated" if item.uncosted else "",
-    ]
-    return (
-        (plain(item.lane),),
-        (plain(item.kind),),
-        (*link(item.first), f" {item.first_at:%Y-%m-%d}"),
-        (str(item.times),),
-        links(item.again, more=item.again_more),
-        (minutes(item.seconds),),
-        (" · ".join(part for part in basis if part),),
-    )
-
-
-def minutes(seconds: float | None) -> str:
-    """Seconds as minutes, to a tenth."""
-    return UNKNOWN if seconds is None else f"{seconds / 60:,.1f}"

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from receipts import metrics
 from receipts.axes import OFF, UNSET, Difference, Member, difference
 from receipts.axes.configuration import configuration
 from receipts.axes.effective import axis_of, flag_text
@@ -15,6 +14,7 @@ from receipts.axes.lane import Lane
 from receipts.axes.shape import meets, target_of
 from receipts.base.errors import NotFound, UsageError
 from receipts.judging.verdict import Comparison
+from receipts.publish.report.comparisons import is_gain
 from receipts.publish.report.reader import ReportReader, ran
 from receipts.receipt import Parsed
 from receipts.store import Condition, Entry, Filters
@@ -59,13 +59,6 @@ class Tried:
 def _headline(verdict: Comparison) -> tuple[float | None, float | None, float | None]:
     item = verdict.headline
     return (item.ratio, item.effect.low, item.effect.high) if item is not None else (None, None, None)
-
-
-def is_gain(metric: str, effect: str, ratio: float | None) -> bool:
-    """Whether an effect is a gain: proven faster, or indicated in that direction."""
-    if effect == "indicated" and ratio is not None:
-        return ratio > 1.0 if metrics.get(metric).better == "higher" else ratio < 1.0
-    return effect == "faster"
 
 
 def change_of(difference: Difference) -> Change:

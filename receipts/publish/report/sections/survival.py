@@ -6,26 +6,21 @@ week at a target that is no gain is looked for beside them. What was tried in ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from receipts.axes import difference
 from receipts.axes.shape import target_of
-from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level
-from receipts.publish.page import Cell, Code, Section, table_of
-from receipts.publish.report.comparisons import moved
+from receipts.publish.report.comparisons import is_gain
 from receipts.publish.report.data import JudgedPair, LaneWeek, Moved, Ref
-from receipts.publish.report.page import folded, joined, links, listed, more, rule
 from receipts.publish.report.ref import ref_of
 from receipts.publish.report.sections.claims import ClaimNow, JudgedClaims
-from receipts.publish.report.sections.retest import Retests, Tried, change_of, is_gain
-from receipts.publish.text import NOTE, UNKNOWN, change, plain, span
+from receipts.publish.report.sections.retest import Retests, Tried, change_of
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
-    from receipts.judging.rulebook import RuleSet
     from receipts.publish.report.reader import ReportReader
     from receipts.receipt import Parsed
 
@@ -76,6 +71,12 @@ class Survival:
     claims: tuple[ClaimNow, ...]
     claims_more: int
     untried: int
+
+    def fate(self, claim: str) -> str:
+        """What became of a claim's gain at its target."""
+        gains = (*self.vanished, *self.waiting, *self.held)
+        tried = (item.fate for item in gains if item.claim == claim and item.there is not None)
+        return next(tried, "not yet")
 
 
 def survival(reader: ReportReader, lanes: Iterable[LaneWeek], judged: JudgedClaims, retests: Retests) -> Survival:
@@ -192,73 +193,3 @@ def _shape(parsed: Parsed) -> str:
 def _words(chips: int | None, length: int | None, batch: int | None, depth: int | None) -> str:
     sizes = ((chips, "chips"), (length, "tokens"), (batch, "sequences a step"), (depth, "deep"))
     return ", ".join(f"{size:,} {what}" for size, what in sizes if size is not None) or "shape not stated"
-
-
-def section(data: Survival, rules: RuleSet) -> Section | str:
-    """The gains in words: what vanished first."""
-    target = rules.about(Topic.TARGET)[:1]
-    inner, _ = folded((
-        _gains("vanished", "Vanished at the target", data.vanished, target),
-        _gains("waiting", "Still to be shown at the target", data.waiting, target),
-        _claims(data),
-        _gains("held", "Held at the target", data.held, target),
-    ))  # fmt: skip
-    if not inner and not data.untried:
-        return "gains lost or waiting for a target"
-    intro = (
-        "A gain counts where the lane trains. Gains at other shapes were looked for at the lane's targets, "
-        "by the same change of the same values, and what is no gain there was looked for elsewhere. Each trial stands "
-        "alone: nothing here is adjusted."
-    )
-    left = (f"{data.untried} more comparisons were not looked for elsewhere.",) if data.untried else ()
-    return Section("survival", "What did not survive", sentences=(intro, *left), sections=tuple(inner))
-
-
-def _gains(anchor: str, title: str, gains: Sequence[Gain], target: Sequence[str]) -> Section | str:
-    header = "lane | change | shown at | gain there [%] | launches | at the target | change at the target [%] | why"
-    rows = (_cells(item, target) for item in gains)
-    table = table_of(f"{title}: gains by the change that made them", header, rows)
-    return listed(f"survival-{anchor}", title, title.lower(), table)
-
-
-def _cells(item: Gain, target: Sequence[str]) -> tuple[Cell, ...]:
-    there = item.there
-    return (
-        (plain(item.lane),),
-        (*moved(item.moved), *((" (claim ", Code(item.claim), ")") if item.claim else ())),
-        (item.local.shape,),
-        (f"{change(item.local.ratio)} ({span(item.local.low, item.local.high)})",),
-        sides(item.local),
-        sides(there) if there is not None else (f"not tried at {plain(item.target)}",),
-        (f"{change(there.ratio)} ({span(there.low, there.high)})" if there is not None else UNKNOWN,),
-        _why(item, target),
-    )
-
-
-def sides(item: Trial) -> Cell:
-    """Both sides by their receipts."""
-    return ("A ", *links(item.a, 1), " B ", *links(item.b, 1))
-
-
-def _why(item: Gain, target: Sequence[str]) -> Cell:
-    unshown = tuple(map(rule, target))
-    if item.there is None:
-        return (*unshown, " repeat both sides there")
-    rules = joined((rule(code, name),) for code, name in item.rules[:3]) or unshown
-    return (f"{item.there.effect}, {item.there.status}: ", *rules)
-
-
-def _claims(data: Survival) -> Section | str:
-    gains = (*data.vanished, *data.waiting, *data.held)
-    fates = {item.claim: item.fate for item in gains if item.claim is not None and item.there is not None}
-    rows = (
-        (
-            *(Code(item.id), plain(item.text, NOTE), plain(item.target or UNKNOWN), fates.get(item.id, "not yet")),
-            joined((rule(why.code, why.name), f": {plain(why.found, NOTE)}") for why in item.reasons if why.code),
-            links(item.receipts, more=item.receipts_more) or UNKNOWN,
-        )
-        for item in data.claims
-    )
-    header = "claim | it says | to be shown at | tried there | why | stands on"
-    table = table_of("Claims that hold where they were shown", header, rows, more(data.claims_more, "claims"))
-    return listed("survival-claims", "Claims that wait for their target", "waiting claims", table)

@@ -1,22 +1,18 @@
-"""Launches that left their path, drifted from their lineage, recompiled or never settled: by rule, with their cost."""
+"""What launches offend, by rule: what makes them invalid, and how they left their path, drifted or never settled."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Finding, Level, Question
-from receipts.publish.page import Cell, Code, Section, table_of
-from receipts.publish.report.page import joined, links, listed, more, rule
 from receipts.publish.report.reader import Item
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.sections.cost import Cost, cost, spent
-from receipts.publish.text import NOTE, plain
+from receipts.publish.report.sections.cost import Cost, cost
 
-MOST = 40
 MOST_NAMED = 6
 MOST_SEEN = 4
 _ORDER = {Level.ERROR: 0, Level.OPEN: 1, Level.SHOWN: 2}
@@ -36,12 +32,14 @@ class OffenseSeen:
 class RuleOffenses:
     """A rule with the launches that offend it: each counts once, whatever was found of it.
 
-    `level` is the heaviest, and `do` its remedy; `seen_more` findings and `receipts_more` launches are left out.
+    `level` is the heaviest, and `do` its remedy; an `incident` changes which system a number belongs to. `seen_more`
+    findings and `receipts_more` launches are left out.
     """
 
     code: str
     name: str
     level: str
+    incident: bool
     do: str
     launches: int
     seen: tuple[OffenseSeen, ...]
@@ -51,29 +49,18 @@ class RuleOffenses:
     cost: Cost
 
 
-@dataclass(frozen=True, slots=True)
-class Incidents:
-    """Incidents, errors first, then by launches. `more` rules were left out."""
-
-    found: tuple[RuleOffenses, ...]
-    more: int
-
-
-def incidents(items: Iterable[Item]) -> Incidents:
-    """Incidents on the path, by rule."""
-    by_rule = offenses(items, lambda finding, item: _is_incident(finding, item.reader.rulebook.rules))
-    return Incidents(tuple(by_rule[:MOST]), max(0, len(by_rule) - MOST))
-
-
-def offenses(items: Iterable[Item], wanted: Callable[[Finding, Item], bool]) -> list[RuleOffenses]:
-    """What launches offend, by rule: errors first, then by launches."""
-    groups: dict[tuple[str, str], list[tuple[Finding, Item]]] = defaultdict(list)
+def offenses(items: Iterable[Item]) -> tuple[RuleOffenses, ...]:
+    """Offenses of these launches: incidents first, errors before what is shown, then by launches."""
+    groups: dict[tuple[bool, str, str], list[tuple[Finding, Item]]] = defaultdict(list)
     for item in items:
         for finding in item.verdict.findings:
-            if wanted(finding, item):
-                groups[finding.code, finding.name].append((finding, item))
-    by_rule = [_offenses(group) for group in groups.values()]
-    return sorted(by_rule, key=lambda item: (_ORDER[Level(item.level)], -item.launches, item.code))
+            incident = _is_incident(finding, item.reader.rulebook.rules)
+            if incident or finding.level is Level.ERROR:
+                groups[incident, finding.code, finding.name].append((finding, item))
+    by_rule = (_offenses(group, incident=incident) for (incident, *_), group in groups.items())
+    return tuple(
+        sorted(by_rule, key=lambda item: (not item.incident, _ORDER[Level(item.level)], -item.launches, item.code))
+    )
 
 
 def _is_incident(finding: Finding, rules: RuleSet) -> bool:
@@ -92,7 +79,7 @@ def _is_unstated(finding: Finding) -> bool:
     return all(part.endswith(" not stated") for part in finding.found.split("; "))
 
 
-def _offenses(group: Sequence[tuple[Finding, Item]]) -> RuleOffenses:
+def _offenses(group: Sequence[tuple[Finding, Item]], *, incident: bool) -> RuleOffenses:
     heaviest = min((finding for finding, _ in group), key=lambda item: _ORDER[item.level])
     launches = {item.entry.id: item for _, item in group}
     # Of the same finding at the same place a launch counts once.
@@ -104,6 +91,7 @@ def _offenses(group: Sequence[tuple[Finding, Item]]) -> RuleOffenses:
         code=heaviest.code,
         name=heaviest.name,
         level=heaviest.level.value,
+        incident=incident,
         do=heaviest.do,
         launches=len(refs),
         seen=tuple(OffenseSeen(*place, many) for place, many in ordered[:MOST_SEEN]),
@@ -111,31 +99,4 @@ def _offenses(group: Sequence[tuple[Finding, Item]]) -> RuleOffenses:
         receipts=tuple(refs[:MOST_NAMED]),
         receipts_more=max(0, len(refs) - MOST_NAMED),
         cost=cost(item.entry for item in launches.values()),
-    )
-
-
-def section(shown: Incidents) -> Section | str:
-    """The incidents in words."""
-    header = "#launches | rule | found | expected | what to do | #cost | receipts"
-    caption = "Launches that left their path, drifted or never settled"
-    table = table_of(caption, header, map(_cells, shown.found), more(shown.more, "rules"))
-    return listed("incidents", "Path incidents", "path incidents", table)
-
-
-def _cells(item: RuleOffenses) -> tuple[Cell, ...]:
-    several = len(item.seen) > 1
-    places: list[Cell] = [
-        (Code(plain(one.at)), f" {plain(one.found, NOTE)}{f' ({one.launches:,} ×)' if several else ''}")
-        for one in item.seen
-    ]
-    places += [(f"and {item.seen_more:,} more findings",)] if item.seen_more else []
-    expected = dict.fromkeys(plain(one.expected, NOTE) for one in item.seen)
-    return (
-        (f"{item.launches:,} ×",),
-        (rule(item.code, item.name),),
-        joined(places, "; "),
-        ("; ".join(list(expected)[:2]),),
-        (plain(item.do, NOTE),),
-        (spent(item.cost),),
-        links(item.receipts, more=item.receipts_more),
     )
