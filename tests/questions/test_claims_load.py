@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,21 @@ def test_an_axis_of_an_open_map_is_an_axis() -> None:
     for name in ("flags.NCCL_ALGO", "features.fused_loss", "patches.mine", "wheels", "code", "precision", "path.gemm"):
         (claim,) = parse(_one(axis=name), "claims.toml")
         assert claim.axis == name
+
+
+@pytest.mark.parametrize(
+    ("metric", "effect", "low", "high", "of"),
+    [
+        ("step_seconds", "25 % slower", 1.245, 1.255, "metric"),
+        ("step_seconds", "at least 25 percent slower", 1.25, math.inf, "metric"),
+        ("tokens_per_second", "25 % slower", 0.745, 0.755, "improvement"),
+    ],
+)
+def test_slower_is_said_of_the_metric(metric: str, effect: str, low: float, high: float, of: str) -> None:
+    (claim,) = parse(_one(metric=metric, effect=effect), "claims.toml")
+    assert claim.bound is not None
+    assert (claim.bound.of, claim.bound.text) == (of, effect)
+    assert (claim.bound.low, claim.bound.high) == (pytest.approx(low), pytest.approx(high))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,9 @@ page. Immutable: a claim is never edited, it is superseded by another.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -31,6 +33,8 @@ METRIC: Mapping[str, str] = {
     "ceiling": "tokens_per_second",
     "does-not-fit": "outcome",
 }
+# A time that is 25 % slower is a quarter longer; a rate is a quarter lower.
+_SLOWER = re.compile(r"(%|\bper ?cent|\bpct)\s*slower\b", re.IGNORECASE)
 PAIRED = ("speedup", "equivalence")
 ALONE = ("ceiling", "mfu", "does-not-fit", "arithmetic")
 
@@ -150,8 +154,11 @@ class Claim(ClaimModel):
         """The effect as a band; None where the claim names none."""
         if self.effect is None:
             return None
-        share = self.kind == "arithmetic" or METRICS[self.metric_name].unit == "fraction"
-        return bounds.read(self.effect, share=share)
+        metric = METRICS.get(self.metric_name)
+        lower = metric is not None and metric.better == "lower"
+        text = _SLOWER.sub(r"\1 more", self.effect) if lower else self.effect
+        found = bounds.read(text, share=metric is None or metric.unit == "fraction")
+        return replace(found, text=self.effect)
 
     def with_effect(self, effect: str) -> Claim:
         """The same claim with another effect. Raises ValidationError where its kind does not take that effect."""
