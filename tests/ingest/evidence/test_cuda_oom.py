@@ -53,6 +53,15 @@ def test_the_form_of_torch_1_names_the_device_in_brackets() -> None:
     assert (failure.chip, failure.requested_bytes, failure.free_bytes) == (3, 640 * 1024, 512)
 
 
+@pytest.mark.parametrize(
+    "figures", ["(GPU 3; 15.00 GiB total capacity; 512 bytes free)", ". GPU 3 has a total capacity of"]
+)
+def test_a_message_is_read_without_its_beginning(figures: str) -> None:
+    failure = only(f"error: Tried to allocate 640.00 KiB{figures if figures[0] == '.' else ' ' + figures} 15.00 GiB\n")
+    assert (failure.is_oom, failure.chip, failure.requested_bytes) == (True, 3, 640 * 1024)
+    assert failure.limit_bytes == 15 * GIB
+
+
 @pytest.mark.parametrize("joint", ["\n", " \n", "\n    "])
 def test_a_message_wrapped_by_hand_is_one_message(joint: str) -> None:
     wrapped = NEW.replace(". ", "." + joint).replace(" and ", joint + "and ")
@@ -178,6 +187,9 @@ def test_the_asynchronous_allocator_prints_a_table() -> None:
             "capacity",
         ),
         (OomFigures(), "capacity"),
+        # No process is named: more than half of the device is not the allocator's, then less.
+        (OomFigures(requested=GIB, capacity=16 * GIB, free=0, allocated=5 * GIB, unallocated=0), "foreign_process"),
+        (OomFigures(requested=GIB, capacity=16 * GIB, free=0, allocated=9 * GIB, unallocated=0), "capacity"),
         # More than half of the device is another's: what lies in pieces of the rest is not what was lacking.
         (
             OomFigures(

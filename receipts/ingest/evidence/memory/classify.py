@@ -81,18 +81,21 @@ def _foreign(figures: OomFigures) -> int:
     """Bytes that other processes hold: those that the message names, or what is neither free nor this process's.
 
     Inside a container the own process is printed under the host's number; it is the one whose memory is what the
-    allocator holds, and a context's worth more.
+    allocator holds, and a context's worth more. Where no process is named at all, what the allocator does not hold may
+    be this process's own, unless it is most of the device.
     """
-    others = sorted(figures.processes)
-    if figures.used is None and figures.allocated is not None and others:
+    others, own = sorted(figures.processes), figures.used
+    if own is None and figures.allocated is not None:
         own = figures.allocated + (figures.unallocated or 0)
         near = [item for item in others if 0 <= item - own * 0.98 <= max(USUAL_OUTSIDE, 0.15 * item)]
         if near:
             others.remove(min(near, key=lambda item: abs(item - own)))
-    unnamed = 0
-    if figures.used is not None and figures.capacity is not None and figures.free is not None:
-        unnamed = figures.capacity - figures.free - figures.used
-    return max(sum(others), unnamed)
+    if own is None or figures.capacity is None or figures.free is None:
+        return sum(others)
+    rest = figures.capacity - figures.free - own
+    if figures.used is None and (others or rest <= MOSTLY_FOREIGN * figures.capacity):
+        rest = 0
+    return max(sum(others), rest)
 
 
 def _outside(figures: OomFigures) -> int:

@@ -16,7 +16,9 @@ from receipts.ingest.evidence.reading import MAX_TEXT, AllocationFailure, Place
 _DEVICE: Final = r"(?:GPU|XPU|NPU|MLU)"
 _START = re.compile(
     r"(?:\b(?P<runtime>CUDA|HIP|XPU|NPU|MLU|MUSA|MPS backend) out of memory\b"
-    r"|Allocation on device (?P<device>\d{1,4})?.{0,3}?would exceed allowed memory)"
+    r"|Allocation on device (?P<device>\d{1,4})?.{0,3}?would exceed allowed memory"
+    # What people quote without its beginning.
+    rf"|(?<!memory\. )(?<!memory\.)Tried to allocate {SIZE}(?=[. ]{{1,2}}\(?{_DEVICE} \d))"
 )
 # Without figures only an exception's own line is a message; prose names the same words.
 _EXCEPTION = re.compile(r"\s{0,8}(?:what\(\): +)?(?:[\w.]{1,80}\.)?\w{0,60}(?:Error|Exception)\W{1,3}$")

@@ -24,7 +24,7 @@ BEGIN = re.compile(
 )
 # A sentence from the middle of one: it belongs to what is open, or begins where nothing is.
 MIDDLE = re.compile(
-    r"Ran out of memory|[Ss]hared memory size limit|out of resource: shared|unlikely to have enough"
+    r"Ran out of memory|Tried to allocate|[Ss]hared memory size limit|out of resource: shared|unlikely to have enough"
     r"|user allocatable offset|No viable logical replica count"
     r"|would exceed memory|capacity by|exceeding available|[Ss]coped (?:allocation|vmem)"
     r"|Attempting to (?:reserve|allocate)|That was not possible|Error (?:loading program|allocating device)"
