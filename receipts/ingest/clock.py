@@ -84,7 +84,7 @@ def last_stamp(file: FileEvidence) -> Stamp | None:
 def _trains(lines: Sequence[bytes]) -> bool:
     """Whether lines hold several records of training; the last step may go on below its own line."""
     readings = scan([b"\n".join(lines)]) if len(lines) > 1 else []
-    return any(reading.records > 1 and (len(reading.steps) or reading.diverged is not None) for reading in readings)
+    return any(reading.records > 1 and reading.trains for reading in readings)
 
 
 def yearless(file: FileEvidence) -> Stamp | None:

@@ -112,11 +112,9 @@ def _timed(draft: ReceiptDraft, file: FileEvidence, failure: AllocationFailure) 
 
 def _went_on(file: FileEvidence, failure: AllocationFailure, steps: StepSeries | None) -> str | None:
     """Why a failure was not the end: steps follow it in its file, or a later attempt's file has gone on."""
-    if steps is None:
-        return None
-    if any(len(reading.steps) for reading in file.readings):
+    if any(reading.trains for reading in file.readings):
         return "steps follow it, the run went on" if _steps_follow(file, failure.place.line) else None
-    if failure.step is not None and steps.numbers[-1] > failure.step + 1:
+    if steps is not None and failure.step is not None and steps.numbers[-1] > failure.step + 1:
         return f"the run went on to step {steps.numbers[-1]}"
     return None
 

@@ -125,6 +125,6 @@ def _traceback(file: FileEvidence, tail: bytes) -> LogEnd | None:
 
 def prints_steps(file: FileEvidence, chunks: Iterable[bytes]) -> bool:
     """Whether a part of a file holds steps of the kinds that the file has."""
-    sources = {reading.source for reading in file.readings if len(reading.steps)}
+    sources = {reading.source for reading in file.readings if reading.trains}
     kinds = [kind for kind in line_readers() if kind.source in sources]
-    return bool(kinds) and any(len(reading.steps) for reading in scan(chunks, kinds))
+    return bool(kinds) and any(reading.trains for reading in scan(chunks, kinds))

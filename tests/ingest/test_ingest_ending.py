@@ -145,6 +145,16 @@ def test_an_attempt_that_another_one_outran_is_not_the_end(tmp_path: Path) -> No
     assert at(ingested(early), "run.outcome") == "crash"
 
 
+def test_records_without_steps_behind_a_failure_show_that_the_run_went_on(tmp_path: Path) -> None:
+    records = "{'loss': 2.5, 'learning_rate': 1e-05, 'epoch': 0.5}\n" * 3
+    errors = "RuntimeError: CUDA error: misaligned address\n", "CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    for error in errors:
+        failed = f'{records}Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n{error}'
+        for text, ended_well in ((failed, False), (failed + records, True)):
+            (log := tmp_path / "run.log").write_text(text, encoding="utf-8")
+            assert (at(assemble([read(log)], Options()), "run.outcome") == "ok") is ended_well
+
+
 def test_no_file_is_named_for_an_end_that_none_shows(tmp_path: Path) -> None:
     found = ingested(file(tmp_path, Reading("megatron", records=1)))
     assert {str(item.where) for item in found.leaves if item.path == "run.outcome"} == {"ingest"}

@@ -244,6 +244,11 @@ class Reading:
     failures: list[AllocationFailure] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
 
+    @property
+    def trains(self) -> bool:
+        """Whether it holds records of training, be they with or without the numbers of their steps."""
+        return len(self.steps) > 0 or self.diverged is not None
+
     def state(self, path: str, value: Any, text: str = "", line: int = 0, record: str = "") -> None:
         """State a leaf of the receipt. A second, other value is kept as a contradiction; the first one stands."""
         place = Place(line, record)

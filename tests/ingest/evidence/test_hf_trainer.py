@@ -78,6 +78,12 @@ def test_as_many_records_as_the_run_has_steps_are_one_a_step() -> None:
     assert not len(read(f"{banner}{record()}\n").steps)
 
 
+def test_as_many_records_as_the_summary_has_steps_are_one_a_step() -> None:
+    summary = "{'train_runtime': '5.003', 'train_steps_per_second': '0.5998', 'epoch': '1'}\n"
+    assert read(f"{record()}\n{record()}\n{record('2.25')}\n{summary}").steps.numbers() == [1, 2, 3]
+    assert not len(read(f"{record()}\n{record()}\n{summary}").steps)
+
+
 def test_a_line_of_the_script_right_above_tells_the_step() -> None:
     found = read(f"[train] step=50/400 (12.5%) elapsed=8s\n{record()}\n")
     assert found.steps.numbers() == [50]
@@ -249,6 +255,14 @@ def test_a_quick_bar_above_a_record_may_be_of_an_earlier_step() -> None:
 def test_a_bar_of_loading_is_no_step() -> None:
     found = read("Loading shards: 100%|###| 2/2 [00:03<00:00, 1.62s/it]\n{'loss': 1.5, 'epoch': 0.1}\n")
     assert found.steps.numbers() == []
+
+
+def test_a_bar_of_writing_below_a_record_is_no_step() -> None:
+    written = (
+        "Writing model shards:   0%|  | 0/1 [00:00<?, ?it/s]\rWriting model shards: 100%|##| 1/1 [00:00<00:00, 449it/s]"
+    )
+    assert read(f"{record()}\n{written}\n").steps.numbers() == []
+    assert read(f"{record()}\nTraining: {bar(3)}\n").steps.numbers() == [3]
 
 
 def test_a_notebooks_table_is_a_record_a_row() -> None:

@@ -22,6 +22,8 @@ _FLOS = re.compile(r"(\d{1,30})GF", re.IGNORECASE)
 _MAX_UNNUMBERED: Final = 300_000
 # Of ranks that print one run's runtime, in parts of it.
 _RANKS_DIFFER: Final = 0.001
+# Of a product of two figures with four digits each, in parts of it.
+_FOUR_DIGITS: Final = 0.001
 _COUNTS: Final = ("train_samples", "num_input_tokens_seen", "eval_samples")
 
 
@@ -36,6 +38,7 @@ class TrainerRecords:
         self._memory: dict[str, int] = {}
         self._memory_line = 0
         self._runtime: float | None = None
+        self._planned = 0.0
         self._summed_at = -1
         self._evaluation = 0.0
         self._warned_rate = False
@@ -53,6 +56,7 @@ class TrainerRecords:
         seconds = duration(values.get("train_runtime"))
         if seconds is not None:
             self._add_runtime(seconds, steps + len(self.unnumbered[0]))
+            self._planned = self._planned or seconds * (number(values.get("train_steps_per_second")) or 0.0)
         loss = number(values.get("train_loss"))
         if loss is not None and loss - loss != 0:
             self.bad = True
@@ -74,6 +78,11 @@ class TrainerRecords:
                 self._evaluation += duration(value) or 0.0
             elif name == "eval_loss" and (loss := number(value)) is not None and loss != loss:
                 self.bad = True
+
+    def one_a_step(self) -> bool:
+        """Whether there are as many records without a step as steps follow from the summary's four digits."""
+        count = len(self.unnumbered[0])
+        return count > 1 and abs(self._planned - count) <= max(0.5, _FOUR_DIGITS * count)
 
     def finish(self) -> None:
         """State what the whole file shows."""

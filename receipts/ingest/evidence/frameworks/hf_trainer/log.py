@@ -167,7 +167,8 @@ class HfTrainer(RecordReader):
             return None
         self._banner.state()
         losses, norms = (list(column) for column in records.unnumbered)
-        if losses and not len(reading.steps) and (every := self._banner.every(len(losses))):
+        every = self._banner.every(len(losses)) or records.one_a_step()
+        if losses and not len(reading.steps) and every:
             steps = [at * every for at in range(1, len(losses) + 1)]
             reading.steps.extend(steps, {"loss": losses, "grad_norm": norms})
             del records.unnumbered[0][:]

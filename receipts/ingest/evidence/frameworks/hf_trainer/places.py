@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 # A narrow terminal has no room for the bar itself: `8% 15/200 [07:27<…`.
-BAR = re.compile(r"\d%(?:\|[^|]{0,400}\|)?\s*(\d{1,12})/(\d{1,12})\s*\[")
+BAR = re.compile(r"(?<!\d)\d{1,3}%(?:\|[^|]{0,400}\|)?\s*(\d{1,12})/(\d{1,12})\s*\[")
 # A bar whose steps take so long that it was drawn anew after each of them: tqdm draws ten times a second.
 _SLOW_BAR = re.compile(
     r"(?<!\d)\d{1,3}%(?:\|[^|]{0,400}\|)?\s*(\d{1,12})/(\d{1,12})\s*"
@@ -56,19 +56,19 @@ class Places:
     def below(self, text: str) -> int | None:
         """The step that a progress bar below a record tells, where it is the bar of the training."""
         match = BAR.search(text)
-        if match is None or int(match[2]) != (self.total or int(match[2])):
-            return None
-        return int(match[1]) if 0 < int(match[1]) <= int(match[2]) else None
+        return self._of_training(text, match) if match is not None else None
 
     def _slow_bar(self) -> int | None:
         """The step of the bar above a record, where its steps are slow enough for it to be the record's own."""
         text = self._bar[1].rpartition("\r")[2]
         match = _SLOW_BAR.search(text)
-        if match is None or int(match[2]) != (self.total or int(match[2])):
-            return None
-        title = _TITLE.search(text, max(0, match.start() - 60), match.start())
-        if title is not None and not title[1].startswith("Train"):
-            return None
+        step = self._of_training(text, match) if match is not None else None
         # One that was drawn again below a record is none of the next record's.
-        step = int(match[1])
-        return step if 0 < step <= int(match[2]) and step != self._placed else None
+        return step if step != self._placed else None
+
+    def _of_training(self, text: str, bar: re.Match[str]) -> int | None:
+        """The step of a bar; None where it counts what another title says, or another number of steps."""
+        title = _TITLE.search(text, max(0, bar.start() - 60), bar.start())
+        other = title is not None and not title[1].startswith("Train")
+        step, most = int(bar[1]), int(bar[2])
+        return step if not other and 0 < step <= most == (self.total or most) else None
