@@ -25,6 +25,14 @@ def test_a_step_gives_time_rate_and_share() -> None:
     assert (steps.get(20, "loss"), steps.get(20, "grad_norm")) == (6.54321, 1.5)
 
 
+def test_an_average_over_steps_that_are_not_shown_is_none_of_those_that_are() -> None:
+    step = "step    {0}/{1} | loss 9.0 (+nanz)| norm 9.0 (+nanz)| lr 1e-06 | 250.0 ms | -100.0% bf16 MFU | 1000 tok/s\n"
+    average = "total average iteration time: 240.0 ms\n"
+    leaf = "measurement.stated.step_seconds"
+    assert read(step.format(1, 2) + step.format(2, 2) + average).stated[leaf].value == pytest.approx(0.24)
+    assert leaf not in read(step.format(1, 3) + step.format(2, 3) + average).stated
+
+
 def test_a_chip_without_a_peak_has_no_mfu() -> None:
     found = read(
         "step    1/9 | loss 11.0 (+nanz)| norm 9.0 (+nanz)| lr 1e-06 | 99.0 ms | -100.0% bf16 MFU | 1000 tok/s\n"

@@ -44,7 +44,7 @@ class LlmC(RecordReader):
     labels = vocabulary.line("llm_c")
     forms = (
         Form(
-            re.compile(r"(?<!_)step\s+(?P<step>\d{1,12})(?:\s*/\s*\d{1,12})?(?=\s*[:|])"),
+            re.compile(r"(?<!_)step\s+(?P<step>\d{1,12})(?:\s*/\s*(?P<total>\d{1,12}))?(?=\s*[:|])"),
             (
                 re.compile(rf"\b(?P<label>loss|norm):? +(?P<word>{FIGURE})(?=[\s,|)]|$)"),
                 re.compile(
@@ -64,6 +64,8 @@ class LlmC(RecordReader):
         self._lines = 0
         self._console = self._below = False
         self._row: MemoryRow | None = None
+        self._average: tuple[float, str, int] | None = None
+        self._total = 0
 
     def complete(self, names: Iterable[str]) -> bool:
         """A record of the console has a time; one of main.log has none."""
@@ -86,6 +88,7 @@ class LlmC(RecordReader):
         if not self._console and len(self.reading.steps):
             self.reading.steps = Steps()
         self._console = True
+        self._total = max(rows.counts.get("total", [0]))
         unknown = [line for line, share in zip(rows.lines, rows.values("mfu"), strict=True) if ABSENT < share < 0]
         if unknown:
             self.reading.remark("missing", "MFU is -100 %: llm.c knows no peak of this chip", unknown[0])
@@ -100,6 +103,10 @@ class LlmC(RecordReader):
             return None
         if self._row is not None:
             reading.memory.append(self._row)
+        # Of an excerpt the average is over steps that are not in it.
+        if self._average is not None and len(reading.steps) >= self._total:
+            reading.state("measurement.stated.step_seconds", *self._average)
+            reading.state("measurement.stated.statistic", "mean", *self._average[1:])
         tokens = reading.counters.pop("tokens_per_step", 0)
         length = reading.stated.get("batch.sequence_length")
         if tokens and length is not None and tokens % length.value == 0:
@@ -122,8 +129,7 @@ class LlmC(RecordReader):
                 self.validated(loss, match[0].strip(), line)
         elif match := _AVERAGE.search(text):
             if (mean := number(match[1])) is not None:
-                self.reading.state("measurement.stated.step_seconds", mean / 1e3, match[0], line)
-                self.reading.state("measurement.stated.statistic", "mean", match[0], line)
+                self._average = mean / 1e3, match[0], line
         elif _STATEMENTS.take(self.reading, text, line):
             if match := _TOKENS.search(text):
                 self._lines += 1
