@@ -53,13 +53,18 @@ def test_the_form_of_torch_1_names_the_device_in_brackets() -> None:
     assert (failure.chip, failure.requested_bytes, failure.free_bytes) == (3, 640 * 1024, 512)
 
 
-@pytest.mark.parametrize(
-    "figures", ["(GPU 3; 15.00 GiB total capacity; 512 bytes free)", ". GPU 3 has a total capacity of"]
-)
-def test_a_message_is_read_without_its_beginning(figures: str) -> None:
-    failure = only(f"error: Tried to allocate 640.00 KiB{figures if figures[0] == '.' else ' ' + figures} 15.00 GiB\n")
+@pytest.mark.parametrize("head", ["it says: ", "Out of memory. "])
+@pytest.mark.parametrize("form", [" (GPU 3; 15.00 GiB total capacity)", ". GPU 3 has a total capacity of 15.00 GiB"])
+def test_a_message_is_read_without_its_beginning(head: str, form: str) -> None:
+    failure = only(f"{head}Tried to allocate 640.00 KiB{form}\n")
     assert (failure.is_oom, failure.chip, failure.requested_bytes) == (True, 3, 640 * 1024)
     assert failure.limit_bytes == 15 * GIB
+
+
+@pytest.mark.parametrize("reserved", ["reserved in total by PyTorch", "reserved by PyTorch"])
+def test_what_is_reserved_in_all_holds_what_is_unallocated(reserved: str) -> None:
+    figures = "(GPU 0; 16.00 GiB total capacity; 9.00 GiB already allocated; 1.00 GiB free; 15.00 GiB "
+    assert only(f"CUDA out of memory. Tried to allocate 2.00 GiB {figures}{reserved})\n").class_ == "fragmentation"
 
 
 @pytest.mark.parametrize("joint", ["\n", " \n", "\n    "])

@@ -139,6 +139,15 @@ def test_groups_of_ranks_show_the_degrees() -> None:
     assert [stated[name].value for name in names] == [2, 2, 2, 8]
 
 
+def test_lines_of_a_recipe_state_its_shape() -> None:
+    found = read(f"{line(3)}\n  micro_batch_size: 2\n  seq_length: 8192\n  num_layers: many more\n")
+    assert {path: found.stated[path].value for path in ("batch.micro_batch", "batch.sequence_length")} == {
+        "batch.micro_batch": 2,
+        "batch.sequence_length": 8192,
+    }
+    assert "model.depth" not in found.stated
+
+
 def test_the_recipes_formula_states_the_sequence_length_of_its_step() -> None:
     text = (
         line(49, "12.5")

@@ -15,10 +15,10 @@ from receipts.ingest.evidence.reading import MAX_TEXT, AllocationFailure, Place
 
 _DEVICE: Final = r"(?:GPU|XPU|NPU|MLU)"
 _START = re.compile(
-    r"(?:\b(?P<runtime>CUDA|HIP|XPU|NPU|MLU|MUSA|MPS backend) out of memory\b"
+    r"(?:\b(?P<runtime>CUDA|HIP|XPU|NPU|MLU|MUSA|MPS backend) out of memory\b(?:\. ?Tried)?"
     r"|Allocation on device (?P<device>\d{1,4})?.{0,3}?would exceed allowed memory"
     # What people quote without its beginning.
-    rf"|(?<!memory\. )(?<!memory\.)Tried to allocate {SIZE}(?=[. ]{{1,2}}\(?{_DEVICE} \d))"
+    rf"|Tried to allocate {SIZE}(?=[. ]{{1,2}}\(?{_DEVICE} \d))"
 )
 # Without figures only an exception's own line is a message; prose names the same words.
 _EXCEPTION = re.compile(r"\s{0,8}(?:what\(\): +)?(?:[\w.]{1,80}\.)?\w{0,60}(?:Error|Exception)\W{1,3}$")
@@ -50,11 +50,13 @@ _FIGURES: Final = {
         ),
         # Up to torch 1.1 the message gave what is cached and free; later what is reserved in all.
         "unallocated": (rf"{SIZE} is reserved by PyTorch but unallocated", rf"{SIZE} cached\)"),
-        "reserved": (rf"{SIZE} reserved in total by PyTorch",),
+        "reserved": (rf"{SIZE} reserved (?:in total )?by PyTorch",),
     }.items()
 }
 # What follows the last figure: nothing more to wait for.
-_END = re.compile(r"but unallocated|reserved in total by PyTorch|ALLOC_CONF|user-supplied memory fraction\)\s*: \d.*B")
+_END = re.compile(
+    r"but unallocated|B reserved (?:in total )?by PyTorch|ALLOC_CONF|user-supplied memory fraction\)\s*: \d.*B"
+)
 
 
 def starts(body: str) -> bool:

@@ -110,6 +110,8 @@ _NAMES: Final = (
     *("virtual_pipeline_model_parallel_size", "num_query_groups"),
 )
 _MODEL_ARGUMENTS: Final = re.compile(rf"\b({'|'.join(_NAMES)})[=:] ?(\w{{1,20}})\b")
+# A line of a recipe in YAML.
+_SETTING: Final = re.compile(rf"[ \t]*(?:{'|'.join(_NAMES)}): \w{{1,20}}\s*")
 
 
 class LayoutLines:
@@ -128,7 +130,7 @@ class LayoutLines:
         if (at := text.find(_OPTIMIZER)) >= 0:
             arguments = _ARGUMENT.findall(text, at, at + 4_000)
             self._note({name: value for name, value in arguments if name in _OF_OPTIMIZER}, number)
-        if "tensor_model_parallel_size=" in text:
+        if "tensor_model_parallel_size=" in text or _SETTING.fullmatch(text):
             self._note(dict(_MODEL_ARGUMENTS.findall(text[:20_000])), number)
 
     def state(self, besides: Container[str]) -> None:
