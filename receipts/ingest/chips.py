@@ -42,7 +42,10 @@ def state_memory(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: Step
             elif chip >= 0 and (len(rows) < MAX_CHIPS or (chip, _phase(row, first)) in rows):
                 _merge(rows, chip, _phase(row, first), row)
     seen = len({chip for chip, _ in rows})
-    if kept and chips is not None and (seen if rows else 1) < chips and draft.get("run.outcome") == "ok":
+    # Of a launch that lacked memory, one figure of no named chip is still told.
+    outcome = draft.get("run.outcome")
+    useful = outcome != "ok" if rows else outcome == "oom"
+    if kept and chips is not None and (seen if rows else 1) < chips and not useful:
         # The fullest chip may be another one: a part of them, or one figure for all, is not the launch's memory.
         text = f"memory of {seen} of {chips} chips" if rows else f"one figure, of no named chip, for {chips} chips"
         draft.tell("missing", f"{text}: left out; add the logs of every rank", Where(kept[0][0].name))

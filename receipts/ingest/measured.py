@@ -159,7 +159,7 @@ def _durations(draft: ReceiptDraft, steps: StepSeries, tokens: int | None) -> li
     if (steps.interval or 1) > 1:
         text = f"each record is an average over {steps.interval} steps: {_MEAN}"
     elif steps.stride > 1:
-        text = f"every {steps.stride}th step is printed: {_MEAN}"
+        text = f"one step in {steps.stride} is printed: {_MEAN}"
     elif span - known > max(1, MAX_GAPS * span):
         text = f"{known:,} of {span:,} steps have a time: kept as their mean, not as every step"
     else:

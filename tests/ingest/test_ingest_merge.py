@@ -187,6 +187,11 @@ def test_memory_of_some_chips_is_not_that_of_a_launch_that_ended_well(tmp_path: 
         assert "add the logs of every rank" in told(found)
 
 
+def test_a_crash_is_not_convicted_of_the_one_figure_that_its_log_prints(tmp_path: Path) -> None:
+    one = file(tmp_path, rows(MemoryRow(Place(1), peak_bytes=7)))
+    assert at(ingested(one, hardware__chips=8, run__outcome="crash"), "memory") is None
+
+
 def test_files_of_numbered_ranks_are_chips(tmp_path: Path) -> None:
     files = [file(tmp_path, rows(MemoryRow(Place(1), peak_bytes=rank)), name=f"rank_{rank}/out.log") for rank in (3, 7)]
     found = ingested(*files, hardware__chips=8, run__outcome="oom")
