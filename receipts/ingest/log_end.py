@@ -20,7 +20,8 @@ _ENDS: Final = (
     (
         "preempted",
         rb"\*\*\* (?:job|step) [^\n*]{1,80} cancelled at (?![^\n]{0,60}node failure)|\*\*\* sigterm received at "
-        rb"|received (?:signals\.sigterm|15) death signal|(?m:(?:^|(?<=[]\r]))terminated[ \t\r]*$)",
+        rb"|received (?:signals\.sigterm|15) death signal"
+        rb"|signalexception: process \d+ got signal: 15\b|(?m:(?:^|(?<=[]\r]))terminated[ \t\r]*$)",
     ),
     (
         "crash",
@@ -103,7 +104,10 @@ def log_end(file: FileEvidence) -> LogEnd | None:
 
 
 def _outcome(error: str) -> str:
-    return "nan" if _NOT_FINITE.search(error) else "crash"
+    """What an error's line says of the launch: a figure that is no number, one of the ends, else a crash."""
+    if _NOT_FINITE.search(error):
+        return "nan"
+    return next((name for name, words in _ENDS if re.search(words, error.encode(), re.IGNORECASE)), "crash")
 
 
 def _traceback(file: FileEvidence, tail: bytes) -> LogEnd | None:
@@ -119,7 +123,8 @@ def _traceback(file: FileEvidence, tail: bytes) -> LogEnd | None:
     # What failed first is last, under the others. The launcher's own error says only that a rank failed.
     ranks, codes = re.findall(r"(?m)^ *rank +: (\d{1,7}) ", report), re.findall(r"exitcode +: (-?\d{1,4}) ", report)
     own = [item[1] for item in _ERROR.finditer(before) if ranks and item[0].startswith(f"[rank{ranks[-1]}]")]
-    line = (own[-1] if own else error[1])[:500]
+    signals = re.findall(r"traceback : (Signal \d{1,3} \(SIG\w{1,9}\) received by PID \d{1,9})", report)
+    line = (own or signals or [error[1]])[-1][:500]
     return LogEnd(_outcome(line), line, traceback=True, exit_code=int(codes[-1]) if codes else None)
 
 

@@ -145,6 +145,33 @@ def test_an_attempt_that_another_one_outran_is_not_the_end(tmp_path: Path) -> No
     assert at(ingested(early), "run.outcome") == "crash"
 
 
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        ("RuntimeError: [gloo/transport/tcp/buffer.cc:9] Timed out waiting 1800000ms for recv operation", "hang"),
+        ("torch.distributed.elastic.multiprocessing.api.SignalException: Process 17 got signal: 15", "preempted"),
+        ("torch.distributed.elastic.multiprocessing.api.SignalException: Process 17 got signal: 11", "crash"),
+    ],
+)
+def test_an_error_may_say_that_ranks_waited_or_that_the_launcher_was_told_to_stop(
+    tmp_path: Path, error: str, outcome: str
+) -> None:
+    text = f'Traceback (most recent call last):\n  File "train.py", line 7, in <module>\n{error}\n'
+    assert at(ingested(file(tmp_path, stepping([1.0] * 4), text=text)), "run.outcome") == outcome
+
+
+def test_a_rank_that_a_signal_ended_stands_for_torchruns_own_error(tmp_path: Path) -> None:
+    ranks = "".join(
+        f"[{at}]:\n  rank      : {rank} (local_rank: {rank})\n  exitcode  : -{code} (pid: 9)  ({name})\n"
+        f"  traceback : Signal {code} ({name}) received by PID 9\n"
+        for at, rank, code, name in ((1, 1, 15, "SIGTERM"), (0, 0, 6, "SIGABRT"))
+    )
+    launcher = f"Traceback (most recent call last):\ntorch.elastic.ChildFailedError: \n{ranks}"
+    found = ingested(file(tmp_path, name="stderr.txt", text=launcher))
+    assert at(found, "failure.message") == "Signal 6 (SIGABRT) received by PID 9"
+    assert at(found, "run.outcome") == "crash"
+
+
 def test_records_without_steps_behind_a_failure_show_that_the_run_went_on(tmp_path: Path) -> None:
     records = "{'loss': 2.5, 'learning_rate': 1e-05, 'epoch': 0.5}\n" * 3
     errors = "RuntimeError: CUDA error: misaligned address\n", "CUDA out of memory. Tried to allocate 2.00 GiB.\n"
