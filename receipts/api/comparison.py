@@ -95,17 +95,15 @@ class Comparison(Answer):
         """How both sides were measured, leaf by leaf, and the regime that each ran in."""
         from receipts.publish.setting import regime
         from receipts.publish.text import number, value
-        from receipts.publish.words import words
         from receipts.questions.regime import measured, work
 
         heads = [side.judged[0] for side in (self.sides.side_a, self.sides.side_b)]
         a, b = (measured(item.submitted.stated) for item in heads)
         ran_a, ran_b = (work(item.case.launch, item.findings, self.rules) for item in heads)
-        say = words("receipt")
         return [
             *((path, value(a.get(path)), value(b.get(path))) for path in {**a, **b}),
             ("tokens a step a chip", number(ran_a.tokens_per_chip), number(ran_b.tokens_per_chip)),
-            ("regime", regime(ran_a, say), regime(ran_b, say)),
+            ("regime", regime(ran_a), regime(ran_b)),
         ]
 
     def to_dict(self) -> dict[str, Any]:

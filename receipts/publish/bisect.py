@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from receipts.questions.bisect.bisect import Bisected
     from receipts.stats.equivalence import Effect
 
+say = words("bisect")
+
 
 def page(seen: Bisected) -> Page:
     """The whole page."""
-    say = words("bisect")
     lead = [say("inseparable", axes=", ".join(item)) for item in seen.inseparable]
     if seen.sets == (("code",),) and seen.commits is not None and seen.plan is None:
         lead.append(say("git", good=seen.commits[0], bad=seen.commits[1]))
@@ -30,7 +31,6 @@ def page(seen: Bisected) -> Page:
 
 def headline(seen: Bisected) -> str:
     """The answer in one line."""
-    say = words("bisect")
     if not seen.changed:
         if seen.plan is not None:
             return say("ends", kind=seen.direct.kind, launches=seen.launches)

@@ -10,7 +10,7 @@ from receipts.base.units import counted
 from receipts.publish.page import Cell, Figure, Mark, Page, Section, Table, lines_of, marked, points_of, table_of
 from receipts.publish.readings import effect_word, moved, signed
 from receipts.publish.text import short
-from receipts.publish.words import Words, words
+from receipts.publish.words import words
 from receipts.questions.bridge.data import percent
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from receipts.questions.bridge.gain import HopGain
     from receipts.questions.bridge.missing import MissingRun, Route
     from receipts.questions.bridge.point import BridgePoint
+
+say = words("bridge")
 
 SHOWN_UNSTATED = 12
 MOST_SHOWN = 12  # of hops and of interactions
@@ -29,28 +31,27 @@ NONE = "~"
 
 def page(bridge: Bridge, plans: Sequence[str] | None = None) -> Page:
     """The whole page; ``plans`` are the files of the missing runs, None if they were not written."""
-    say = words("bridge")
-    sections = [*_chain(bridge, say), *_axes(bridge, say), *_hops(bridge, say)]
+    sections = [*_chain(bridge), *_axes(bridge), *_hops(bridge)]
     steps: list[tuple[str, str]] = []
     if bridge.route is not None:
-        sections.append(_missing(bridge.route, say))
+        sections.append(_missing(bridge.route))
         ends = f"{bridge.a.parsed.id[:12]} {bridge.b.parsed.id[:12]}"
         steps = [(f"receipts run --plan {plan} -- COMMAND…", say("launch")) for plan in plans or ()]
         if plans is None:
             steps.append((f"receipts bridge {ends} --plan DIR", say("write_plans")))
     return Page(
         title=f"{bridge.a.name} → {bridge.b.name}",
-        headline=_headline(bridge, say),
-        facts=tuple(_facts(bridge, say)),
+        headline=_headline(bridge),
+        facts=tuple(_facts(bridge)),
         next=tuple(steps),
         sections=tuple(sections),
     )
 
 
-def _headline(bridge: Bridge, say: Words) -> Cell:
+def _headline(bridge: Bridge) -> Cell:
     """What each hop gave, or why there is no chain."""
     if not bridge.chains:
-        return (marked(bridge.status, say(bridge.status)), f"  {_why(bridge, say)}")
+        return (marked(bridge.status, say(bridge.status)), f"  {_why(bridge)}")
     hops = bridge.chains[0]
     if not hops:
         return (Mark("shown", say("same")), f"  {say('one_configuration')}")
@@ -59,7 +60,7 @@ def _headline(bridge: Bridge, say: Words) -> Cell:
     return (marked("bridged", say("bridged")), f"  {answer}")
 
 
-def _why(bridge: Bridge, say: Words) -> str:
+def _why(bridge: Bridge) -> str:
     if bridge.unstated:
         rest = len(bridge.unstated) - SHOWN_UNSTATED
         shown = ", ".join(bridge.unstated[:SHOWN_UNSTATED]) + (say("rest", n=rest) if rest > 0 else "")
@@ -71,7 +72,7 @@ def _why(bridge: Bridge, say: Words) -> str:
     return say("cut") if bridge.cut else say("too_far", n=len(bridge.counted))
 
 
-def _facts(bridge: Bridge, say: Words) -> Iterator[tuple[str, Cell]]:
+def _facts(bridge: Bridge) -> Iterator[tuple[str, Cell]]:
     for letter, point in (("A", bridge.a), ("B", bridge.b)):
         yield letter, (say("side", label=point.name, id=point.parsed.id[:12], launches=_launches(point)),)
     about = say("about", lane=bridge.a.parsed.receipt.run.lane, metric=bridge.metric)
@@ -82,7 +83,7 @@ def _launches(point: BridgePoint) -> str:
     return counted(len(point.launches), "launch", "launches")
 
 
-def _chain(bridge: Bridge, say: Words) -> Iterator[Section]:
+def _chain(bridge: Bridge) -> Iterator[Section]:
     """The best evidenced chain hop by hop; where there is none, the nearest, which does not hold."""
     chain = bridge.chains[0] if bridge.chains else bridge.broken
     if not chain:
@@ -92,10 +93,10 @@ def _chain(bridge: Bridge, say: Words) -> Iterator[Section]:
     if others > 0:
         title += say("best_of_more" if bridge.more else "best_of", n=others + 1)
     figure = Figure("waterfall", (say("waterfall"),), lambda name: picture(bridge, name))
-    yield Section("chain", title, tables=(_waterfall(bridge, chain, say),), figures=(figure,))
+    yield Section("chain", title, tables=(_waterfall(bridge, chain),), figures=(figure,))
 
 
-def _waterfall(bridge: Bridge, chain: Chain, say: Words) -> Table:
+def _waterfall(bridge: Bridge, chain: Chain) -> Table:
     header = (
         "axis | from → to ^2 | #gain | #cumulative ^3 | 95 % interval ^1 | verdict | receipt ^4 | #launches ^5"
         " | label… ^6"
@@ -110,7 +111,7 @@ def _waterfall(bridge: Bridge, chain: Chain, say: Words) -> Table:
     if bridge.total is not None and not bridge.total.measured:
         after.append(say("stated"))
     for number, hop in enumerate(chain, 1):
-        if (order := _ordered(hop, say)) is not None:
+        if (order := _ordered(hop)) is not None:
             after.append(say("hop", n=number, text=order))
     return table_of("", header, rows, tuple(after))
 
@@ -134,7 +135,7 @@ def _step(chain: Chain, hop: Hop) -> tuple[str, ...]:
     )
 
 
-def _ordered(hop: Hop, say: Words) -> str | None:
+def _ordered(hop: Hop) -> str | None:
     """What the comparison says beside the gain, where the order of the launches makes it another number."""
     headline = hop.verdict.headline
     if headline is None or headline.ratio is None or headline.effect.design not in ORDERED or hop.gain is None:
@@ -154,20 +155,20 @@ def _interval(item: HopGain | None) -> str:
     return f"{percent(item.low).removesuffix(' %')} … {percent(item.high)}"
 
 
-def _axes(bridge: Bridge, say: Words) -> Iterator[Section]:
+def _axes(bridge: Bridge) -> Iterator[Section]:
     """What each axis gave over all orders, and what two gave together."""
     if bridge.ranges:
         rows = ((axis, percent(item.low), percent(item.high)) for axis, item in bridge.ranges.items())
         title = say("ranges_of_more" if bridge.more else "ranges", n=len(bridge.chains))
         yield Section("ranges", title, tables=(table_of("", "axis | #least | #most", rows),))
     if bridge.interactions:
-        shown = [_interaction(item, say) for item in bridge.interactions[:MOST_SHOWN]]
+        shown = [_interaction(item) for item in bridge.interactions[:MOST_SHOWN]]
         rest = len(bridge.interactions) - MOST_SHOWN
         shown += [say("weaker", n=rest)] if rest > 0 else []
         yield Section("interactions", say("interactions"), points=lines_of([*shown, say("unadjusted")]))
 
 
-def _interaction(item: Interaction, say: Words) -> str:
+def _interaction(item: Interaction) -> str:
     kind = "together" if item.shown else "none_shown"
     return say(
         "interaction",
@@ -184,7 +185,7 @@ def _interaction(item: Interaction, say: Words) -> str:
     )
 
 
-def _hops(bridge: Bridge, say: Words) -> Iterator[Section]:
+def _hops(bridge: Bridge) -> Iterator[Section]:
     """Hops that hold the bridge up, and why."""
     for status in ("rejected", "inconclusive"):
         hops = [hop for hop in bridge.refused if hop.verdict.status == status]
@@ -195,17 +196,17 @@ def _hops(bridge: Bridge, say: Words) -> Iterator[Section]:
             yield Section(status, say(status), sentences, points)
 
 
-def _missing(route: Route, say: Words) -> Section:
+def _missing(route: Route) -> Section:
     new, again = len(route.new), len(route.runs) - len(route.new)
     parts = [say("new", n=new)] if new else []
     parts += [say("again", n=again)] if again else []
     legs = " · ".join(say("leg", axis=leg.axis, to=leg.b, state=leg.state) for leg in route.legs)
-    runs = points_of((run.label, _run(run, say)) for run in route.runs)
+    runs = points_of((run.label, _run(run)) for run in route.runs)
     avoided = points_of((say("avoided"), f"{label}: {why}") for label, why in route.avoided)
     return Section("missing", say("missing", runs=say("and").join(parts)), (say("legs", legs=legs),), runs + avoided)
 
 
-def _run(run: MissingRun, say: Words) -> str:
+def _run(run: MissingRun) -> str:
     launches = say("launches" if run.afresh else "more_launches", n=run.launches)
     text = say("run", launches=launches)
     if run.stored is not None:

@@ -8,10 +8,12 @@ from receipts.judging.verdict import Finding, Level, ReceiptVerdict
 from receipts.publish import lacks
 from receipts.publish.findings import Grouped, entries, grouped, reason
 from receipts.publish.page import Cell, Page, Section, marked
-from receipts.publish.words import Words, words
+from receipts.publish.words import words
+
+say = words("receipt")
 
 
-def offense(errors: Sequence[Sequence[Finding]], say: Words) -> Iterator[str]:
+def offense(errors: Sequence[Sequence[Finding]]) -> Iterator[str]:
     """Why a receipt is invalid: the first error, and how many more there are."""
     first = errors[0][0]
     yield say("offense", name=first.name.replace("_", " "), code=first.code, reason=reason(first))
@@ -26,7 +28,6 @@ def page(
 
     ``undeclared`` is the name of a lane that nobody declared, and which names are near it.
     """
-    say = words("receipt")
     groups = grouped(verdict.findings)
     name = verdict.label or verdict.receipt[:12]
     unknown = [say("undeclared", lane=undeclared[0], near=undeclared[1])] if undeclared else []
@@ -54,16 +55,14 @@ def line(verdict: ReceiptVerdict) -> Cell:
 
 
 def _why(verdict: ReceiptVerdict, groups: Grouped, source: str) -> Iterator[str]:
-    say = words("receipt")
     errors = groups.at(Level.ERROR)
     if errors:
-        yield from offense(errors, say)
+        yield from offense(errors)
     elif verdict.status != "valid" and (lacking := lacks.weighed(groups)):
         yield lacks.sentence(lacking, source)
 
 
 def _foot(verdict: ReceiptVerdict) -> Iterator[tuple[str, Cell]]:
-    say = words("receipt")
     if verdict.witnesses:
         yield "", (say("path_by", ids=", ".join(item[:12] for item in verdict.witnesses)),)
     yield "", (grade(verdict),)
@@ -73,11 +72,10 @@ def _foot(verdict: ReceiptVerdict) -> Iterator[tuple[str, Cell]]:
 def grade(verdict: ReceiptVerdict) -> str:
     """What the receipt's word rests on."""
     why = f": {verdict.grade_why}" if verdict.grade_why else ""
-    return words("receipt")("grade", grade=verdict.grade, why=why)
+    return say("grade", grade=verdict.grade, why=why)
 
 
 def status(verdict: ReceiptVerdict) -> Cell:
     """The verdict in one line."""
-    say = words("receipt")
     kinds = say("tainted", kinds=", ".join(verdict.tainted)) if verdict.tainted else ""
     return (say("verdict", status=verdict.status, path=verdict.path, tainted=kinds),)

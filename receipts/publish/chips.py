@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 
 from receipts.publish.page import Section, Table, table_of
 from receipts.publish.text import gib
-from receipts.publish.words import Words
+from receipts.publish.words import words
 
 if TYPE_CHECKING:
     from receipts.metrics.chips import Account, Chip
     from receipts.receipt import Parsed
 
+say = words("receipt")
+
 MOST_ROWS = 64  # of chips and phases, before a table shows one phase
 FEW_ROWS = 16
 
 
-def memory(parsed: Parsed, say: Words, *, folded: bool) -> list[Section]:
+def memory(parsed: Parsed, *, folded: bool) -> list[Section]:
     """The section; none for a receipt that states no memory. Of many chips it shows the fullest or the tightest."""
     from receipts.metrics.chips import account
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from receipts.judging.claim_verdict import ClaimVerdict
     from receipts.questions.claims.stored import ClaimHistory, Impact
 
+say = words("claim")
+
 MOST_REASONS = 6
 STATUSES = ("supported", "refuted", "unproven", "stale")
 
@@ -32,14 +34,12 @@ def page(verdict: ClaimVerdict) -> Page:
 
 def headline(verdict: ClaimVerdict, about: str) -> Cell:
     """The status and what the claim is about; of a stale one, what it would be."""
-    say = words("claim")
     other = f"; {say('otherwise', status=verdict.otherwise)}" if verdict.otherwise != verdict.status else ""
     return (marked(verdict.status, say(verdict.status)), f"  {about}{other}")
 
 
 def _lines(verdict: ClaimVerdict) -> Iterator[str]:
     """Reasons that no finding repeats, what would hold, and why it is supported."""
-    say = words("claim")
     quoted = {f"{item.code} {item.found}" for item in verdict.findings} | {item.found for item in verdict.findings}
     reasons = [item for item in verdict.reasons if item not in quoted]
     yield from reasons[:MOST_REASONS]
@@ -58,7 +58,6 @@ def together(verdicts: Sequence[ClaimVerdict]) -> list[Page]:
 
 def total(verdicts: Sequence[ClaimVerdict]) -> Cell:
     """How many claims came out how."""
-    say = words("claim")
     counts: Counter[str] = Counter(item.status for item in verdicts)
     parts: list[Mark | str] = []
     for status in STATUSES:
@@ -69,7 +68,6 @@ def total(verdicts: Sequence[ClaimVerdict]) -> Cell:
 
 def history(item: ClaimHistory) -> Page:
     """A stored claim: its verdict now, where it is from, its past, and the decisions on its receipts."""
-    say = words("claim")
     shown = page(item.verdict)
     rows = ((f"{one.at:%Y-%m-%d %H:%M}", one.status, one.rules[:12]) for one in item.before)
     past = table_of(say("judged"), f"{say('when')} | status | rule set", rows, empty=say("never"))
@@ -79,7 +77,6 @@ def history(item: ClaimHistory) -> Page:
 
 
 def _stored(item: ClaimHistory) -> Iterator[str]:
-    say = words("claim")
     yield say("added", at=item.stored.at, origin=item.stored.origin, who=item.stored.actor or "not recorded")
     gone = item.stored.superseded
     if gone is not None:
@@ -91,7 +88,7 @@ def _stored(item: ClaimHistory) -> Iterator[str]:
 
 def impacted(item: Impact) -> Page:
     """What depends on a receipt: claims, documents, and the decisions on it."""
-    name, say = item.receipt[:12], words("claim")
+    name = item.receipt[:12]
     if item.superseded is None:
         headline = say("stands", receipt=name)
     else:

@@ -20,11 +20,13 @@ from receipts.publish.decisions import decisions
 from receipts.publish.findings import SHOWN_HELD, entries, entry, grouped, warning, worth_reading
 from receipts.publish.page import Code, Entry, Page, Section, points_of, table_of
 from receipts.publish.readings import effect_word, ends, mixed, named, reading, signed, value
-from receipts.publish.words import Words, words
+from receipts.publish.words import words
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
     from receipts.store import Decision
+
+say = words("compare")
 
 FEW_UNSTATED: Final = 8  # settings of which no side states one
 
@@ -44,14 +46,13 @@ def page(
     ``regimes`` are what the sides say of how they were measured: its name, then the value of either.
     ``deciding`` is the command that would decide an inconclusive pair, ``reproduced`` who else came to a side's value.
     """
-    say = words("compare")
     bridge = headline.bridge(verdict, rules)
     sections = [
-        _changed(verdict, say),
-        *_unknown(verdict, say),
-        _effects(verdict, say),
-        *_findings(verdict, rules, say),
-        _held(verdict, say),
+        _changed(verdict),
+        *_unknown(verdict),
+        _effects(verdict),
+        *_findings(verdict, rules),
+        _held(verdict),
     ]
     steps = [(bridge, say("bridge"))] if bridge else []
     if deciding:
@@ -67,15 +68,15 @@ def page(
     sections += decisions(decided)
     return Page(
         title=f"{verdict.label_a} → {verdict.label_b}",
-        headline=headline.answer(verdict, rules, say),
-        facts=(*_facts(verdict, say), *(("", (f"{side} {who}",)) for side, who in reproduced.items())),
+        headline=headline.answer(verdict, rules),
+        facts=(*_facts(verdict), *(("", (f"{side} {who}",)) for side, who in reproduced.items())),
         next=tuple(steps),
         sections=tuple(sections),
         foot=(("", (verdict.last_line(),)),),
     )
 
 
-def _facts(verdict: Comparison, say: Words) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _facts(verdict: Comparison) -> Iterator[tuple[str, tuple[str, ...]]]:
     for letter, label, ids in (("A", verdict.label_a, verdict.a), ("B", verdict.label_b, verdict.b)):
         more = say("more_launches", n=len(ids) - 1) if len(ids) > 1 else ""
         yield letter, (say("side", label=label, id=ids[0][:12], more=more),)
@@ -88,7 +89,7 @@ def _facts(verdict: Comparison, say: Words) -> Iterator[tuple[str, tuple[str, ..
         yield "", (say("witnessed", ids=", ".join(item[:12] for item in verdict.witnesses)),)
 
 
-def _changed(verdict: Comparison, say: Words) -> Section:
+def _changed(verdict: Comparison) -> Section:
     uncounted, waived = dict(verdict.uncounted), dict(verdict.waivers)
     rows: list[tuple[Code | str, ...]] = []
     reasons: dict[str, str] = {}
@@ -119,7 +120,7 @@ def _member(item: Member, mark: str) -> tuple[Code | str, ...]:
     return Code(item.path), value(item.a), value(item.b), mark
 
 
-def _unknown(verdict: Comparison, say: Words) -> Iterator[Section]:
+def _unknown(verdict: Comparison) -> Iterator[Section]:
     """Settings that are not stated as they must be, by the side that states them; many of no side are folded."""
     groups: dict[str, list[str]] = {}
     for gap in verdict.difference.unknown:
@@ -133,7 +134,7 @@ def _unknown(verdict: Comparison, say: Words) -> Iterator[Section]:
         yield Section("unstated", say("unstated"), points=(folded,), fold=say("unstated_fold", n=len(both)))
 
 
-def _effects(verdict: Comparison, say: Words) -> Section:
+def _effects(verdict: Comparison) -> Section:
     header = "metric | #A | #B | #change | 95 % interval ^1 | effect"
     rejected = verdict.status == "rejected"
     rows = (
@@ -147,11 +148,11 @@ def _effects(verdict: Comparison, say: Words) -> Section:
         )
         for item in verdict.results
     )
-    table = table_of(say("effect"), header, rows, tuple(_reasons(verdict, say)))
+    table = table_of(say("effect"), header, rows, tuple(_reasons(verdict)))
     return Section("effect", say("effect"), tables=(table,))
 
 
-def _reasons(verdict: Comparison, say: Words) -> Iterator[str]:
+def _reasons(verdict: Comparison) -> Iterator[str]:
     """What the numbers are, which of them are stated, how the effect was judged, and when a compile pays."""
     result = verdict.headline
     if result is not None:
@@ -166,11 +167,11 @@ def _reasons(verdict: Comparison, say: Words) -> Iterator[str]:
         yield say("as_stated")
     if result is not None and result.effect.why:
         yield result.effect.why
-    if paid := payback(verdict, say):
+    if paid := payback(verdict):
         yield paid
 
 
-def payback(verdict: Comparison, say: Words) -> str:
+def payback(verdict: Comparison) -> str:
     """The steps after which a longer compile has paid for itself; empty where the question does not arise."""
     by_name: dict[str, MetricResult] = {item.metric: item for item in verdict.results}
     step, built = by_name.get("step_seconds"), by_name.get("compile_seconds")
@@ -189,24 +190,24 @@ def payback(verdict: Comparison, say: Words) -> str:
     return say("pays", cost=cost, saved=saved * 1e3, steps=cost / saved)
 
 
-def _held(verdict: Comparison, say: Words) -> Section:
+def _held(verdict: Comparison) -> Section:
     difference = verdict.difference
-    sentences = [say("equal", names=_names(difference.equal, say))]
+    sentences = [say("equal", names=_names(difference.equal))]
     if difference.held:
-        sentences.append(say("context", names=_names(difference.held, say)))
+        sentences.append(say("context", names=_names(difference.held)))
     if difference.not_applicable:
-        sentences.append(say("not_applicable", names=_names(difference.not_applicable, say)))
+        sentences.append(say("not_applicable", names=_names(difference.not_applicable)))
     count = len(difference.equal) + len(difference.held)
     return Section("held", say("held"), tuple(sentences), fold=say("held_fold", n=count))
 
 
-def _names(paths: Sequence[str], say: Words) -> str:
+def _names(paths: Sequence[str]) -> str:
     shown = ", ".join(paths[:SHOWN_HELD])
     more = len(paths) - SHOWN_HELD
     return (say("and_more", names=shown, n=more) if more > 0 else shown) or say("nothing")
 
 
-def _findings(verdict: Comparison, rules: RuleSet, say: Words) -> Iterator[Section]:
+def _findings(verdict: Comparison, rules: RuleSet) -> Iterator[Section]:
     """What rejects the pair, what would decide it, and every finding in full behind a fold."""
     findings = worth_reading(verdict, rules)
     groups = grouped(findings)

@@ -14,16 +14,18 @@ from receipts.publish import lacks
 from receipts.publish.findings import grouped, on_sides, reason, worth_reading
 from receipts.publish.page import Cell, marked
 from receipts.publish.readings import STATED, effect_word, leaf, value
-from receipts.publish.words import Words
+from receipts.publish.words import words
+
+say = words("compare")
 
 MOST_MOVED = 3
 MOST_MISSING = 3
 
 
-def answer(verdict: Comparison, rules: RuleSet, say: Words) -> Cell:
+def answer(verdict: Comparison, rules: RuleSet) -> Cell:
     """Status and reason: the effect of an accepted pair, why a pair is rejected, what an undecided one lacks."""
     build = {"accepted": _accepted, "rejected": _rejected, "inconclusive": _undecided}[verdict.status]
-    return (marked(verdict.status, say(verdict.status)), f"  {build(verdict, rules, say)}")
+    return (marked(verdict.status, say(verdict.status)), f"  {build(verdict, rules)}")
 
 
 def bridge(verdict: Comparison, rules: RuleSet) -> str:
@@ -33,7 +35,7 @@ def bridge(verdict: Comparison, rules: RuleSet) -> str:
     return f"receipts bridge {verdict.a[0][:12]} {verdict.b[0][:12]}"
 
 
-def _accepted(verdict: Comparison, _rules: RuleSet, say: Words) -> str:
+def _accepted(verdict: Comparison, _rules: RuleSet) -> str:
     result = verdict.headline
     if result is None or result.ratio is None:
         return verdict.effect
@@ -44,7 +46,7 @@ def _accepted(verdict: Comparison, _rules: RuleSet, say: Words) -> str:
     )
     low, high = result.effect.low, result.effect.high
     ends = {"low": _bare(low), "high": _bare(high)} if low is not None and high is not None else None
-    moved = _moved(verdict, say) or say("repeats")
+    moved = _moved(verdict) or say("repeats")
     if result.effect.kind == "equivalent":
         delta = f"{result.effect.delta * 100:g} %"
         within = say("within", **ends) if ends else ""
@@ -68,11 +70,11 @@ def _word(result: MetricResult) -> str:
     return effect_word(result)
 
 
-def _rejected(verdict: Comparison, rules: RuleSet, say: Words) -> str:
+def _rejected(verdict: Comparison, rules: RuleSet) -> str:
     errors = [item for item in verdict.findings if item.level is Level.ERROR and item.waived is None]
     axes = [item for item in errors if item.code in rules.about(Topic.AXES)]
     if axes and len(verdict.counted) > 1:
-        sentence = say("several_axes", count=len(verdict.counted), moved=_moved(verdict, say))
+        sentence = say("several_axes", count=len(verdict.counted), moved=_moved(verdict))
         return f"{sentence} · {say('next', command=bridge(verdict, rules))}"
     quotes = rules.about(Topic.SIDES)
     errors.sort(key=lambda item: (item.code in quotes, not item.on_pair))
@@ -83,14 +85,14 @@ def _rejected(verdict: Comparison, rules: RuleSet, say: Words) -> str:
     return say("left")
 
 
-def _undecided(verdict: Comparison, rules: RuleSet, say: Words) -> str:
+def _undecided(verdict: Comparison, rules: RuleSet) -> str:
     result = verdict.headline
     if result is None or result.ratio is None:
         first = say("no_number")
     else:
         stated = result.a.source in STATED or result.b.source in STATED
         first = say("stated" if stated else "measured", change=change(result))
-    texts = missing(verdict, rules, say)
+    texts = missing(verdict, rules)
     if not texts:
         return f"{first}; {say('effect_open', kind=verdict.effect)}"
     kept = texts[:MOST_MISSING]
@@ -99,7 +101,7 @@ def _undecided(verdict: Comparison, rules: RuleSet, say: Words) -> str:
     return f"{first}; {say('lacks', missing=', '.join(kept))}"
 
 
-def missing(verdict: Comparison, rules: RuleSet, say: Words) -> list[str]:
+def missing(verdict: Comparison, rules: RuleSet) -> list[str]:
     """What would decide an open comparison, each with its rule: settings, evidence, launches."""
     unknown = rules.about(Topic.UNKNOWN)
     texts = []
@@ -122,7 +124,7 @@ def _bare(ratio: float) -> str:
     return f"{abs(ratio - 1) * 100:.1f}" if ratio >= 1 else f"−{abs(ratio - 1) * 100:.1f}"
 
 
-def _moved(verdict: Comparison, say: Words) -> str:
+def _moved(verdict: Comparison) -> str:
     """The settings that count, with both values; a few of many."""
     counted = set(verdict.counted)
     changes = [item for item in verdict.difference.changed if item.axis in counted]

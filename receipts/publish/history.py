@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from receipts.questions.history.watch import Watched
     from receipts.store.history.incidents import Incident, IncidentEvent
 
+say = words("history")
+
 
 def page(history: History, name: str, axis: Sequence[str] = (), axis_name: str = "") -> Page:
     """The history of one line; ``axis`` holds the value of one axis at each launch."""
-    say = words("history")
     after = [say("interval", delta=history.delta)]
     if history.left_out:
         after.append(say("left_out", n=history.left_out))
@@ -46,7 +47,6 @@ def page(history: History, name: str, axis: Sequence[str] = (), axis_name: str =
 
 def headline(history: History) -> str:
     """How many launches, how many changes, and what the last one was."""
-    say = words("history")
     count = len(history.points)
     if not count:
         return say("none", metric=history.metric)
@@ -64,7 +64,7 @@ def why(item: LineChange) -> str:
     key: str = "incident" if item.is_incident else item.kind
     if key == "step" and not item.worse and item.matters:
         key = "better"
-    return words("history").named("why")[key]
+    return say.named("why")[key]
 
 
 def picture(history: History, name: str, ids: str = "history") -> str | None:
@@ -81,7 +81,7 @@ def picture(history: History, name: str, ids: str = "history") -> str | None:
         for point in history.points
     ]
     return pictures.picture(
-        dots, _levels(history, scale), name=ids, title=words("history")("title", name=name), measure=named(metric)
+        dots, _levels(history, scale), name=ids, title=say("title", name=name), measure=named(metric)
     )
 
 
@@ -110,7 +110,6 @@ def _levels(history: History, scale: float) -> list[pictures.LevelSegment]:
 
 
 def _changes(history: History) -> Table:
-    say = words("history")
     header = "from launch | started ^4 | #change | 99 % interval ^2 | what | moved… ^1 | not stated… ^5"
     rows = (
         (
@@ -142,12 +141,11 @@ def _launches(history: History, axis: Sequence[str], axis_name: str, after: tupl
         )
         for index, point in enumerate(history.points)
     )
-    return table_of("", header, rows, after, empty=words("history")("none", metric=history.metric))
+    return table_of("", header, rows, after, empty=say("none", metric=history.metric))
 
 
 def lines(lane: str, histories: Sequence[History]) -> Page:
     """The lines of a lane, the longest first."""
-    say = words("history")
     sampled = [item for item in histories if item.points]
     empty = len(histories) - len(sampled)
     rows = ((item.points[-1].name, str(len(item.points)), headline(item)) for item in sampled)
@@ -160,7 +158,6 @@ def lines(lane: str, histories: Sequence[History]) -> Page:
 
 def watched(seen: Watched) -> Page:
     """What a run of watch saw."""
-    say = words("history")
     sections = []
     for name, events in (("opened", seen.opened), ("closed", seen.closed)):
         if events:
@@ -191,7 +188,7 @@ def _events(events: Sequence[IncidentEvent]) -> Table:
 def incidents(items: Sequence[Incident]) -> Table:
     """Incidents as a table."""
     header = "incident | lane ^5 | metric ^4 | #change | from launch… | suspects… ^1 | owner ^3 | state… ^2"
-    return table_of("", header, map(_incident, items), empty=words("history")("no_incidents"))
+    return table_of("", header, map(_incident, items), empty=say("no_incidents"))
 
 
 def _incident(item: Incident) -> tuple[str, ...]:
@@ -202,7 +199,7 @@ def _incident(item: Incident) -> tuple[str, ...]:
         item.metric,
         signed(body["ratio"]),
         body["name"],
-        ", ".join(body["moved"]) or words("history")("nothing"),
+        ", ".join(body["moved"]) or say("nothing"),
         item.owner or "~",
         f"closed {item.closed:%Y-%m-%d}: {item.closed_why}" if item.closed else f"open since {item.opened:%Y-%m-%d}",
     )

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from receipts.ingest.leaf_type import LeafType
     from receipts.receipt.catalogue import Leaf
 
+say = words("leaf")
+
 
 def page(leaf: Leaf, takes: LeafType | None) -> Page:
     """The whole page; ``takes`` is None for a leaf that cannot be stated on its own."""
-    say = words("leaf")
     path = leaf.path.replace("*", "NAME")
     facts: list[tuple[str, str]] = [("type", takes.type if takes else say("not_stated_alone"))]
     if takes and takes.allowed:

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 from receipts.ingest.leaves import parts
 from receipts.publish.page import Section, table_of
 from receipts.publish.readings import leaf
+from receipts.publish.words import words
 from receipts.receipt.route import WITNESSED
 from receipts.receipt.written import intact
 
 if TYPE_CHECKING:
-    from receipts.publish.words import Words
     from receipts.receipt import Parsed
+
+say = words("receipt")
 
 
 class Origins:
     """The origin of every leaf of one receipt, in words."""
 
-    def __init__(self, parsed: Parsed, say: Words) -> None:
+    def __init__(self, parsed: Parsed) -> None:
         run, self._of = parsed.receipt.run, dict[str, str]()
         if run.provenance != "measured":
             self._else: str = run.provenance
@@ -47,9 +49,9 @@ class Origins:
         return known.get(path) or known.get(path.partition("[")[0]) or known.get(f"{parts(path)[0]}.*") or self._else
 
 
-def section(parsed: Parsed, lent: Mapping[str, str], say: Words) -> list[Section]:
+def section(parsed: Parsed, lent: Mapping[str, str]) -> list[Section]:
     """What was seen of the path, each with its origin; ``lent`` are leaves by the witness that lends them."""
-    origins = Origins(parsed, say)
+    origins = Origins(parsed)
     rows = [
         (leaf(path), _short(value), say("origin_lent", id=lent[path][:12]) if path in lent else origins.of(path))
         for path, value in parsed.stated.items()

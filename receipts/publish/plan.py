@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from receipts.questions.experiment.experiment import Experiment
     from receipts.questions.experiment.progress import ExperimentProgress
 
+say = words("plan")
+
 
 def page(experiment: Experiment, folder: str, hosts: Sequence[str] = ()) -> Page:
     """The plan of an experiment."""
-    say, looks = words("plan"), experiment.looks
+    looks = experiment.looks
     hours = experiment.chip_hours
     cost = say("cost", hours=hours) if hours is not None else say("no_cost")
     df = say("df", df=experiment.sigma_df) if experiment.sigma_df is not None else ""
@@ -57,7 +59,6 @@ def progress_page(progress: ExperimentProgress, folder: str) -> Page:
     """What an experiment says now, and what to run next."""
     from receipts.questions.experiment.progress import DECIDED
 
-    say = words("plan")
     rows = (
         (
             item.contrast.name,

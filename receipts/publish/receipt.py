@@ -21,7 +21,7 @@ from receipts.publish.page import Cell, Page, Section, lines_of, marked, named_r
 from receipts.publish.readings import leaf, named, number
 from receipts.publish.setting import how_measured, regime, setting
 from receipts.publish.text import number as number_of
-from receipts.publish.words import Words, words
+from receipts.publish.words import words
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from receipts.questions.regime import StepWork
     from receipts.receipt import Parsed
     from receipts.store import Decision
+
+say = words("receipt")
 
 HEADLINE = ("tokens_per_second", "step_seconds", "peak_bytes")
 LONGEST_VALUE = 200
@@ -54,29 +56,28 @@ class Shown(NamedTuple):
 
 def page(item: Shown, *, stated: bool = False) -> Page:
     """The whole page; with ``stated`` every leaf that the receipt states."""
-    say = words("receipt")
     groups = grouped(item.verdict.findings)
     launch = Launch(item.parsed, item.lane)
     failed = item.parsed.receipt.failure is not None
-    sections = [_measured(launch, item.work, say)]
+    sections = [_measured(launch, item.work)]
     if failed:
-        sections.append(_failure(item.parsed, say))
+        sections.append(_failure(item.parsed))
     seen = Case(launch, item.lane, item.facts)
-    sections += witnessed_path(seen.parsed, seen.borrowed.by, say)
-    sections += memory(item.parsed, say, folded=not failed and item.verdict.status != "invalid")
+    sections += witnessed_path(seen.parsed, seen.borrowed.by)
+    sections += memory(item.parsed, folded=not failed and item.verdict.status != "invalid")
     if stated:
-        origins = Origins(item.parsed, say)
+        origins = Origins(item.parsed)
         rows = (
-            (path, _value(value, say), origins.of(path))
+            (path, _value(value), origins.of(path))
             for path, value in item.parsed.stated.items()
             if not path.startswith(ABOUT)
         )
         sections.append(Section("facts", say("facts"), tables=(table_of("", "leaf | value | from", rows),)))
-    sections += [*_findings(item.verdict, groups, say), *decisions(item.decisions)]
+    sections += [*_findings(item.verdict, groups), *decisions(item.decisions)]
     return Page(
         title=_name(item.parsed),
-        headline=_headline(item, launch, groups, say),
-        facts=tuple(("", (text,)) for text in _about(item, launch, say)),
+        headline=_headline(item, launch, groups),
+        facts=tuple(("", (text,)) for text in _about(item, launch)),
         next=((item.deciding, say("decides")),) if item.deciding else (),
         sections=(Section("answers", "", tables=(named_rows(item.answers.rows()),)), *sections),
         foot=(("", status(item.verdict)),),
@@ -87,23 +88,23 @@ def _name(parsed: Parsed) -> str:
     return parsed.receipt.run.label or parsed.receipt.run.launch
 
 
-def _headline(item: Shown, launch: Launch, groups: Grouped, say: Words) -> Cell:
+def _headline(item: Shown, launch: Launch, groups: Grouped) -> Cell:
     """The status, and its reason: numbers of a valid receipt, the first error, how it failed, what it lacks."""
     verdict = item.verdict.status
     errors = groups.at(Level.ERROR)
-    failed = _failed(item.parsed, say)
+    failed = _failed(item.parsed)
     parts = [failed] if failed else []
     if errors:
-        parts += offense(errors, say)
+        parts += offense(errors)
     else:
-        parts = parts or [_numbers(launch, say)]
+        parts = parts or [_numbers(launch)]
         missing = lacks.weighed(groups)
         if missing and verdict != "valid":
             parts.append(lacks.sentence(missing, item.parsed.source))
     return (marked(verdict, say(verdict)), f"  {'; '.join(parts)}")
 
 
-def _numbers(launch: Launch, say: Words) -> str:
+def _numbers(launch: Launch) -> str:
     texts, stated = [], False
     for name in HEADLINE:
         metric = metrics.get(name)
@@ -116,7 +117,7 @@ def _numbers(launch: Launch, say: Words) -> str:
     return say("stated", numbers=", ".join(texts)) if stated else ", ".join(texts)
 
 
-def _failed(parsed: Parsed, say: Words) -> str:
+def _failed(parsed: Parsed) -> str:
     """How a launch failed, in a few words; empty for one that did not."""
     outcome, failure = parsed.receipt.run.outcome, parsed.receipt.failure
     if outcome == "ok":
@@ -130,7 +131,7 @@ def _failed(parsed: Parsed, say: Words) -> str:
     return say("failed", outcome=called, phase=shown_phase, bytes=sizes)
 
 
-def _about(item: Shown, launch: Launch, say: Words) -> Iterator[str]:
+def _about(item: Shown, launch: Launch) -> Iterator[str]:
     """Which launch this is, whether it still counts, and what witnesses it."""
     parsed, facts = item.parsed, item.facts
     run = parsed.receipt.run
@@ -154,12 +155,12 @@ def _about(item: Shown, launch: Launch, say: Words) -> Iterator[str]:
         target = run.supersedes.target
         which = say("same_launch") if target == run.launch else target[:12]
         yield say("supersedes", target=which, reason=run.supersedes.reason)
-    yield from _witnesses(item, launch, say)
+    yield from _witnesses(item, launch)
     yield grade(item.verdict)
-    yield from setting(item.parsed, item.lane, say)
+    yield from setting(item.parsed, item.lane)
 
 
-def _witnesses(item: Shown, launch: Launch, say: Words) -> Iterator[str]:
+def _witnesses(item: Shown, launch: Launch) -> Iterator[str]:
     """Which launches show this one's path, and what they lend; or whose path this one shows."""
     case = Case(launch, item.lane, item.facts)
     known = {other.id: other for other in item.facts.witnesses}
@@ -176,7 +177,7 @@ def _witnesses(item: Shown, launch: Launch, say: Words) -> Iterator[str]:
         yield say("witnesses", name=name)
 
 
-def _measured(launch: Launch, work: StepWork, say: Words) -> Section:
+def _measured(launch: Launch, work: StepWork) -> Section:
     rows = []
     for name in metrics.METRICS:
         metric = metrics.get(name)
@@ -185,13 +186,13 @@ def _measured(launch: Launch, work: StepWork, say: Words) -> Section:
             text = f" ({reading.text})" if reading.text else ""
             rows.append((named(metric), number(metric, reading.value), f"{reading.source}{text}"))
     tokens = number_of(work.tokens_per_chip)
-    ran = (say("regime_of", regime=regime(work, say), tokens=tokens), *how_measured(launch.parsed, say)) if rows else ()
-    after = (*_steps(launch, say), *ran)
+    ran = (say("regime_of", regime=regime(work), tokens=tokens), *how_measured(launch.parsed)) if rows else ()
+    after = (*_steps(launch), *ran)
     table = table_of(say("measured"), "metric | #value | from", rows, after, say("no_metric"))
     return Section("measured", say("measured"), tables=(table,))
 
 
-def _steps(launch: Launch, say: Words) -> Iterator[str]:
+def _steps(launch: Launch) -> Iterator[str]:
     """The steady segment and how alike neighboring steps are: a thousand steps are not a thousand samples."""
     if launch.segment is None:
         return
@@ -201,10 +202,10 @@ def _steps(launch: Launch, say: Words) -> Iterator[str]:
         return
     times = {name: getattr(summary, name) * 1e3 for name in ("median", "mean", "p95", "p99")}
     yield say("steady", n=summary.n, all=len(launch.durations), **times)
-    yield _correlation(launch.segment.of(launch.durations), summary.lag1, say)
+    yield _correlation(launch.segment.of(launch.durations), summary.lag1)
 
 
-def _correlation(steady: Sequence[float], lag1: float | None, say: Words) -> str:
+def _correlation(steady: Sequence[float], lag1: float | None) -> str:
     from receipts.stats.launch import FEWEST_BATCHES, independent_batch
 
     if lag1 is None:
@@ -215,7 +216,7 @@ def _correlation(steady: Sequence[float], lag1: float | None, say: Words) -> str
     return say("correlation", lag1=lag1, batches=say("independent") if size == 1 else say("batches", size=size))
 
 
-def _failure(parsed: Parsed, say: Words) -> Section:
+def _failure(parsed: Parsed) -> Section:
     from receipts.estimate.families import attribution
 
     failure = parsed.receipt.failure
@@ -233,7 +234,7 @@ def _failure(parsed: Parsed, say: Words) -> Section:
     return Section("failure", say("failure"), points=points)
 
 
-def _findings(verdict: ReceiptVerdict, groups: Grouped, say: Words) -> Iterator[Section]:
+def _findings(verdict: ReceiptVerdict, groups: Grouped) -> Iterator[Section]:
     errors, opened = groups.at(Level.ERROR), groups.at(Level.OPEN)
     if errors:
         yield Section("errors", say("errors"), entries=tuple(map(entry, errors)))
@@ -246,7 +247,7 @@ def _findings(verdict: ReceiptVerdict, groups: Grouped, say: Words) -> Iterator[
         yield Section("findings", say("findings"), entries=others, fold=say("findings_fold", n=len(others)))
 
 
-def _value(value: Any, say: Words) -> str:
+def _value(value: Any) -> str:
     if isinstance(value, list) and len(value) > 6:
         return say("values", n=len(value), first=value[0], last=value[-1])
     return str(value)[:LONGEST_VALUE]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from receipts.axes.lineage import ran_on
 from receipts.axes.shape import substrate_of
 from receipts.metrics.ownership import owned
-from receipts.publish.words import Words
+from receipts.publish.words import words
 from receipts.questions.regime import measured
 
 if TYPE_CHECKING:
@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from receipts.questions.regime import StepWork
     from receipts.receipt import Parsed
 
+say = words("receipt")
 
-def setting(parsed: Parsed, lane: Lane, say: Words) -> Iterator[str]:
+
+def setting(parsed: Parsed, lane: Lane) -> Iterator[str]:
     """The sentences of one receipt, those for which it states enough."""
     rank = owned(parsed.stated)
     if rank:
         yield say("owned", parts=rank)
-    yield from _routing(parsed, say)
+    yield from _routing(parsed)
     lineage = ran_on(parsed, lane)
     if lineage is not None:
         yield say("lineage", lineage=lineage)
@@ -31,12 +33,12 @@ def setting(parsed: Parsed, lane: Lane, say: Words) -> Iterator[str]:
         yield say("substrate", name=substrate.name)
 
 
-def regime(work: StepWork, say: Words) -> str:
+def regime(work: StepWork) -> str:
     """The regime that a launch ran in; what would tell it where it is not known."""
     return ", ".join(work.regimes) or say("no_regime", missing=" and ".join(work.missing))
 
 
-def how_measured(parsed: Parsed, say: Words) -> Iterator[str]:
+def how_measured(parsed: Parsed) -> Iterator[str]:
     """Cache, window and timer, as stated."""
     names = say.named("measured_as")
     parts = [f"{names.get(path, path)} {value}" for path, value in measured(parsed.stated).items()]
@@ -44,7 +46,7 @@ def how_measured(parsed: Parsed, say: Words) -> Iterator[str]:
         yield say("how", parts=", ".join(parts))
 
 
-def _routing(parsed: Parsed, say: Words) -> Iterator[str]:
+def _routing(parsed: Parsed) -> Iterator[str]:
     """What the router did: how unevenly it loaded experts, and what it dropped."""
     ratio, dropped, padded = (
         parsed.stated.get(f"measurement.routing.{name}")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from receipts.store import Submitted
     from receipts.workflows.submit import Submission
 
+say = words("submit")
+
 MOST_REASONS = 2
 ORDER = ("valid", "invalid", "open")
 
@@ -76,7 +78,6 @@ class SubmitSum:
 
     def sentence(self) -> str:
         """``20 stored: 18 valid, 1 invalid (R302: sdpa_math ran, …), 1 open; 3 were stored before``."""
-        say = words("submit")
         parts = [say("sum", n=f"{self.new.total():,}", statuses=self._statuses())] if self.new else []
         parts += [say("before", n=self.known)] if self.known else []
         parts += [say("refused", n=self.refused)] if self.refused else []
@@ -84,7 +85,6 @@ class SubmitSum:
         return say("next", sum=whole) if self.new["open"] else whole
 
     def _statuses(self) -> str:
-        say = words("submit")
         parts = []
         for status in ORDER:
             if count := self.new[status]:
@@ -94,7 +94,6 @@ class SubmitSum:
         return ", ".join(parts)
 
     def _why(self) -> str:
-        say = words("submit")
         common = self.reasons.most_common(MOST_REASONS)
         texts = [
             say("repeated" if count > 1 else "reason", n=f"{count:,}", code=code, reason=self._examples[code])
@@ -105,14 +104,14 @@ class SubmitSum:
     def _missing(self) -> str:
         """What most open receipts lack first."""
         common = self.lacking.most_common(1)
-        return words("submit")("missing", n=common[0][1], lack=common[0][0]) if common else ""
+        return say("missing", n=common[0][1], lack=common[0][0]) if common else ""
 
 
 def outcome(item: Submission, *, alone: bool = False) -> Page:
     """One stored receipt: its status, what it replaced and, if it is the only one, what keeps it from being valid."""
     stored = item.submitted
     assert stored is not None  # nothing refused is shown
-    say, lead = words("submit"), []
+    lead = []
     if item.verdict is not None and stored.status == "open" and alone:
         lead.append(sentence(weighed(grouped(item.verdict.findings)), item.verdict.receipt[:12]))
     lead += [say("supersedes", id=replaced[:12]) for replaced in stored.superseded]
@@ -124,7 +123,6 @@ def outcome(item: Submission, *, alone: bool = False) -> Page:
 
 def added(name: str, item: Ingested) -> Page:
     """What evidence adds to a receipt, and what contradicts it."""
-    say = words("submit")
     leaves = (leaf for leaf in item.leaves if leaf.path != "evidence")
     lead = [say("added", leaf=leaf.path, value=str(leaf.value)[:60], where=leaf.where) for leaf in leaves]
     for other in item.contradictions:

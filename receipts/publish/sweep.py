@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 from receipts import metrics
 from receipts.publish.page import Cell, Page, Section, Table, points_of, table_of
 from receipts.publish.readings import NONE, ends, leaf, named, number, signed
-from receipts.publish.words import Words, words
+from receipts.publish.words import words
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import Comparison, MetricResult
     from receipts.questions.sweep import Sweep, SweepCell
 
+say = words("sweep")
+
 
 def page(sweep: Sweep, metric: str) -> Page:
     """The whole page."""
-    say = words("sweep")
     sections = [Section("grid", say("grid"), tables=(_table(sweep, metric),))]
     reasons: dict[str, list[str]] = {}
     for at, cell in enumerate(sweep.cells):
@@ -29,10 +30,10 @@ def page(sweep: Sweep, metric: str) -> Page:
     if sweep.links:
         pairs = ", ".join(say("link", a=link.a, b=link.b, axis=link.axis) for link in sweep.links)
         sections.append(Section("links", say("links"), (pairs,)))
-    return Page(say("grid"), headline=_headline(sweep, metric, say), sections=tuple(sections))
+    return Page(say("grid"), headline=_headline(sweep, metric), sections=tuple(sections))
 
 
-def _headline(sweep: Sweep, metric: str, say: Words) -> Cell:
+def _headline(sweep: Sweep, metric: str) -> Cell:
     """How many cells came out how, and the best of those that are accepted."""
     statuses: Counter[str] = Counter(cell.against_base.status for cell in sweep.cells if cell.against_base is not None)
     if not statuses:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from string import Formatter
 from typing import Any, Final
@@ -33,19 +33,22 @@ class Words:
     """The sentences of one file; those of the user's folders, of which the first counts most, replace those shipped."""
 
     def __init__(self, name: str, folders: tuple[Path, ...] = ()) -> None:
-        self._texts: dict[str, Any] = {}
-        self._places: dict[str, Path] = {}
-        shipped = folder("reports")
-        self._shipped = shipped / "words" / f"{name}.toml"
-        for place in (shipped, *reversed(folders)):
-            path = place / "words" / f"{name}.toml"
-            if place is shipped or path.exists():
-                own = _read(path)
-                self._texts |= own
-                self._places |= dict.fromkeys(own, path)
+        self._name = name
+        self._folders = folders
 
     def __repr__(self) -> str:
-        return f"Words({str(self._shipped)!r})"
+        return f"Words({self._name!r})"
+
+    @cached_property
+    def _texts(self) -> Mapping[str, tuple[Any, Path]]:
+        """Every sentence with its file. Read when the first is asked for: a module may name its words as it loads."""
+        texts: dict[str, tuple[Any, Path]] = {}
+        shipped = folder("reports")
+        for place in (shipped, *reversed(self._folders)):
+            path = place / "words" / f"{self._name}.toml"
+            if place is shipped or path.exists():
+                texts |= {name: (sentence, path) for name, sentence in _read(path).items()}
+        return texts
 
     def __call__(self, name: str, /, **values: Any) -> str:
         """A sentence with its values. Raises ResourceError if the file has no such sentence, or it asks for another."""
@@ -66,19 +69,19 @@ class Words:
         return Link(self(name, **values), anchor)
 
     def _sentence(self, name: str, values: Mapping[str, Any]) -> str:
-        sentence = self._texts[name]
+        sentence, _ = self._texts[name]
         return str(sentence["one" if values["n"] == 1 else "many"] if isinstance(sentence, dict) else sentence)
 
     def _fault(self, name: str, values: Mapping[str, Any], error: Exception) -> ResourceError:
         known = ", ".join(sorted(values)) or "none"
-        place = self._places.get(name, self._shipped)
+        place = self._texts[name][1] if name in self._texts else f"reports/words/{self._name}.toml"
         return ResourceError(
             f"{place}: sentence {name!r}: {type(error).__name__}: {error}; values that it may use: {known}"
         )
 
     def named(self, table: str) -> Mapping[str, str]:
         """The words of a table: what each of its keys is called."""
-        names: Mapping[str, str] = self._texts.get(table, {})
+        names: Mapping[str, str] = self._texts[table][0]
         return names
 
 
