@@ -10,11 +10,12 @@ from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session
 from receipts.cli.sides import ComparisonOptions, gather, of_two_sides
-from receipts.cli.verb import verb
+from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
     from receipts.api.comparison import Comparison
     from receipts.cli.requirement import Required
+    from receipts.publish.page import Page
 
 
 def _requirement(_context: click.Context, _option: click.Parameter, text: str | None) -> Required | None:
@@ -48,7 +49,7 @@ def command(
     record: bool,
     form: str,
     opened: bool,
-) -> int:
+) -> Answer | int:
     """Compare B against A: two receipts, or two groups of launches.
 
     A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of a side.
@@ -70,23 +71,22 @@ def command(
     open, W is a warning; receipts rules CODE explains one. Exit codes: 0 accepted, 1 rejected, 2 wrong call or input, 3
     inconclusive.
     """
-    form = "json" if session.as_json else form
     if junit is not None and require is None:
         raise UsageError("--junit reports a gate; add --require")
     stored = record or not asked.all_files
     if stored and session.team is not None:
         given = {"--record": record, "--require": require, "--junit": junit, "--grade": asked.grade != "typed"}
         session.team.refuse(given)
-        return session.team.compare(asked, form, opened=opened)
+        return session.team.compare(asked, "json" if session.as_json else form, opened=opened)
     compared = gather(session, asked, stored=stored)
     verdict = compared.verdict
     if record:
         session.store.record(compared.proved)
-    print_comparison(compared, form, opened=opened)
-    if form == "text":
-        _note_payback(compared, session, verdict.metric)
+    session.as_json |= form == "json"
+    notes = _payback(compared, session, verdict.metric) if form == "text" else ()
+    answer = Answer(compared.to_json, lambda: _shown(compared, form), verdict.exit_code, notes, opened)
     if require is None:
-        return verdict.exit_code
+        return answer
     from receipts.cli.requirement import required
 
     gate = required(verdict, require.kind, require.margin)
@@ -97,29 +97,25 @@ def command(
         from receipts.publish.render.junit import gate_report
 
         files.write(junit, gate_report(verdict, f"{require.kind}{margin}", gate.answer, gate.why), over=True)
-    return gate.exit_code
+    return answer._replace(code=gate.exit_code)
 
 
-def _note_payback(compared: Comparison, session: Session, metric: str) -> None:
+def _payback(compared: Comparison, session: Session, metric: str) -> tuple[str, ...]:
     """What a cold cache costs beside a warm one; with ``--metric compile_seconds`` any longer compile."""
     from receipts.questions.payback import payback
 
     a, b = (session.rulebook.launch(side[0]) for side in (compared.sides.a, compared.sides.b))
     answer = payback(a, b)
-    if answer is not None and (answer.of_caches or metric == "compile_seconds"):
-        output.note(str(answer))
+    return (str(answer),) if answer is not None and (answer.of_caches or metric == "compile_seconds") else ()
 
 
-def print_comparison(compared: Comparison, form: str, *, opened: bool) -> None:
-    """Print a comparison in one of the four forms, with its memory by chip and what was decided on its receipts."""
+def _shown(compared: Comparison, form: str) -> Page | str:
+    """The comparison as a page, or in one line, or as Markdown."""
     verdict = compared.verdict
-    if form == "json":
-        output.line(compared.to_json())
-    elif form == "line":
-        output.line(f"{output.clean(verdict.label_a)} → {output.clean(verdict.label_b)}: {verdict.last_line()}")
-    elif form == "markdown":
+    if form == "line":
+        return f"{verdict.label_a} → {verdict.label_b}: {verdict.last_line()}"
+    if form == "markdown":
         from receipts.publish.render.markdown import markdown
 
-        output.line(markdown(compared.page()))
-    else:
-        output.show(compared.page(), opened=opened)
+        return markdown(compared.page())
+    return compared.page()

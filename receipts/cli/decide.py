@@ -8,7 +8,7 @@ from receipts.base.errors import UsageError
 from receipts.cli.session import Session
 from receipts.cli.verb import Answer, verb
 from receipts.publish.decisions import decisions, sentence
-from receipts.publish.page import Page
+from receipts.publish.page import Page, sections_of
 
 
 @verb("decide")
@@ -34,5 +34,5 @@ def command(session: Session, receipt: str, decision: str | None, reason: str | 
     record = published.decisions([stored])
     name = stored[:12]
     answer = f"{name}: {sentence(record[-1])}" if record else f"nothing was decided on {name}"
-    earlier = decisions(record[:-1]) if decision is None else ()
-    return Answer([item._asdict() for item in record], Page(name, (answer,), sections=tuple(earlier)))
+    earlier = decisions(record[:-1] if decision is None else ())
+    return Answer([item._asdict() for item in record], Page(name, (answer,), sections=sections_of(earlier)))

@@ -11,7 +11,9 @@ from receipts.cli.session import Session
 from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
-    from receipts.store import Entry, Filters, ListPlan, Store
+    from collections.abc import Sequence
+
+    from receipts.store import Condition, Entry, Filters, ListPlan, Store
 
 PAGE = 50
 
@@ -55,13 +57,21 @@ def command(
     except NoStore:
         if session.store_url is not None:
             raise  # a name that may be mistyped
-        rows, commands = [], {}
-        output.note("no receipts yet; add one with: receipts submit FILE")
+        return Answer([], notes=("no receipts yet; add one with: receipts submit FILE",))
     more = bool(limit) and len(rows) > limit
     rows = rows[:limit] if limit else rows
     data = [item._asdict() | ({"next": commands.get(item.id) or None} if deciding else {}) for item in rows]
     notes = (f"the first {limit}; --limit 0 prints all",) if more else ()
-    return Answer(data, listed(rows, commands, who=who) if rows or conditions else None, notes=notes)
+    return Answer(data, listed(rows, commands, who=who), notes=notes + (() if rows else _mistyped(session, wanted)))
+
+
+def _mistyped(session: Session, wanted: Sequence[Condition]) -> tuple[str, ...]:
+    """The lanes that a condition may mean, where it names one that nobody declared."""
+    from receipts.base.errors import near
+
+    lanes = session.rulebook.lanes.names()
+    names = [item.value for item in wanted if item.name == "lane" and item.operator == "=" and item.value not in lanes]
+    return tuple(f"there is no lane {name!r}{hint}" for name in names if (hint := near(str(name), lanes)))
 
 
 def _rows(session: Session, filters: Filters, limit: int, *, deciding: bool) -> tuple[list[Entry], dict[str, str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from receipts.base.errors import StoreError, UsageError
-from receipts.cli.session import Session, is_file, parsed_file, several
+from receipts.cli.session import Session, is_file, parsed_files, several
 
 if TYPE_CHECKING:
     from receipts.api.comparison import Comparison
@@ -111,7 +111,8 @@ def gather(session: Session, asked: ComparisonOptions, *, stored: bool) -> Compa
     """
     from receipts.api.comparison import compared
 
-    a, b, witnesses = ([parsed_file(word) if is_file(word) else word for word in side] for side in asked.words)
+    read = iter(parsed_files(word for side in asked.words for word in side if is_file(word)))
+    a, b, witnesses = ([next(read) if is_file(word) else word for word in side] for side in asked.words)
     looked_up = [word for side in asked.sides for word in side]
     return compared(
         session.opened(looked_up=looked_up) if stored else None,

@@ -15,7 +15,6 @@ from receipts.cli.session import Session
 
 Item = TypeVar("Item")
 _EXAMPLES = "\n\nExamples:\n"
-_AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 
 
 class Answer(NamedTuple):
@@ -50,10 +49,10 @@ def verb(name: str, *, of: click.Group | None = None, json: bool = True) -> Call
             answer = function(session, **arguments)
             return answer if isinstance(answer, int) else _print(session, answer)
 
+        command = (of or click).command(name, **_texts(function))(call)
         if json:
-            # Parameters are kept last first: as the first of them it is the last option of the help.
-            vars(call).setdefault("__click_params__", []).insert(0, *vars(_AS_JSON(_blank)).pop("__click_params__"))
-        return (of or click).command(name, **_texts(function))(call)
+            command.params.append(click.Option(["--json", "as_json"], is_flag=True, help="Print the answer as JSON."))
+        return command
 
     return declare
 
@@ -61,9 +60,6 @@ def verb(name: str, *, of: click.Group | None = None, json: bool = True) -> Call
 def group(name: str) -> Callable[[Callable[[], None]], click.Group]:
     """Make a function, of which only the docstring counts, a verb that has others below it."""
     return lambda function: click.group(name, None, **_texts(function))(function)
-
-
-def _blank() -> None: ...
 
 
 def _texts(function: Callable[..., Any]) -> dict[str, Any]:
@@ -86,19 +82,14 @@ def _print(session: Session, answer: Answer) -> int:
 
 
 def each(
-    session: Session,
-    items: Iterable[Item],
-    data: Callable[[Item], Any],
-    shown: Callable[[Item], Shown],
-    *,
-    opened: bool = False,
+    session: Session, items: Iterable[Item], data: Callable[[Item], Any], shown: Callable[[Item], Shown]
 ) -> list[Item]:
     """Print every item when it is there, or with ``--json`` all of them as one list at the end; gives the items."""
     known = []
     for item in items:
         known.append(item)
         if not session.as_json:
-            output.answer(False, None, shown(item), opened=opened)
+            output.answer(False, None, shown(item))
     if session.as_json:
         output.as_json([data(item) for item in known])
     return known

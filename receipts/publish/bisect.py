@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from receipts.publish.page import Page, Section, points_of, table_of
+from receipts.publish.page import Page, Section, points_of, sections_of, table_of
 from receipts.publish.readings import NONE, ends, signed
 from receipts.publish.words import words
 
@@ -22,11 +22,11 @@ def page(seen: Bisected) -> Page:
         lead.append(say("git", good=seen.commits[0], bad=seen.commits[1]))
     rows = ((", ".join(item.moved), item.name, *_effect(item.effect), item.outcome) for item in seen.steps)
     table = table_of("", "moved… | launch… ^2 | #change | 95 % interval ^1 | outcome", rows)
-    sections = [Section("steps", say("steps"), tables=(table,))] if table.rows else []
-    if seen.avoided:
-        sections.append(Section("avoided", say("avoided"), points=points_of(seen.avoided)))
-    title = say("title", n=len(seen.axes))
-    return Page(title, headline=(headline(seen),), lead=tuple(lead), sections=tuple(sections))
+    sections = sections_of(
+        Section("steps", say("steps"), tables=(table,)),
+        Section("avoided", say("avoided"), points=points_of(seen.avoided)),
+    )
+    return Page(say("title", n=len(seen.axes)), headline=(headline(seen),), lead=tuple(lead), sections=sections)
 
 
 def headline(seen: Bisected) -> str:

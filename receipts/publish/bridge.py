@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.base.units import counted
-from receipts.publish.page import Cell, Figure, Mark, Page, Section, Table, lines_of, marked, points_of, table_of
+from receipts.publish.page import (
+    Cell,
+    Figure,
+    Mark,
+    Page,
+    Section,
+    Table,
+    lines_of,
+    marked,
+    points_of,
+    sections_of,
+    table_of,
+)
 from receipts.publish.readings import effect_word, moved, signed
 from receipts.publish.text import short
 from receipts.publish.words import words
@@ -44,7 +56,7 @@ def page(bridge: Bridge, plans: Sequence[str] | None = None) -> Page:
         headline=_headline(bridge),
         facts=tuple(_facts(bridge)),
         next=tuple(steps),
-        sections=tuple(sections),
+        sections=sections_of(*sections),
     )
 
 
@@ -157,10 +169,9 @@ def _interval(item: HopGain | None) -> str:
 
 def _axes(bridge: Bridge) -> Iterator[Section]:
     """What each axis gave over all orders, and what two gave together."""
-    if bridge.ranges:
-        rows = ((axis, percent(item.low), percent(item.high)) for axis, item in bridge.ranges.items())
-        title = say("ranges_of_more" if bridge.more else "ranges", n=len(bridge.chains))
-        yield Section("ranges", title, tables=(table_of("", "axis | #least | #most", rows),))
+    rows = ((axis, percent(item.low), percent(item.high)) for axis, item in bridge.ranges.items())
+    title = say("ranges_of_more" if bridge.more else "ranges", n=len(bridge.chains))
+    yield Section("ranges", title, tables=(table_of("", "axis | #least | #most", rows),))
     if bridge.interactions:
         shown = [_interaction(item) for item in bridge.interactions[:MOST_SHOWN]]
         rest = len(bridge.interactions) - MOST_SHOWN
@@ -189,11 +200,9 @@ def _hops(bridge: Bridge) -> Iterator[Section]:
     """Hops that hold the bridge up, and why."""
     for status in ("rejected", "inconclusive"):
         hops = [hop for hop in bridge.refused if hop.verdict.status == status]
-        if hops:
-            points = points_of((f"{hop.a.name} → {hop.b.name} ({hop.axis})", hop.reason) for hop in hops[:MOST_SHOWN])
-            rest = len(hops) - MOST_SHOWN
-            sentences = (say("more_hops", n=rest),) if rest > 0 else ()
-            yield Section(status, say(status), sentences, points)
+        points = points_of((f"{hop.a.name} → {hop.b.name} ({hop.axis})", hop.reason) for hop in hops[:MOST_SHOWN])
+        rest = len(hops) - MOST_SHOWN
+        yield Section(status, say(status), (say("more_hops", n=rest),) if rest > 0 else (), points)
 
 
 def _missing(route: Route) -> Section:

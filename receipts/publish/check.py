@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from receipts.judging.verdict import Finding, Level, ReceiptVerdict
 from receipts.publish import lacks
 from receipts.publish.findings import Grouped, entries, grouped, reason
-from receipts.publish.page import Cell, Page, Section, marked
+from receipts.publish.page import Cell, Page, Section, marked, sections_of
 from receipts.publish.words import words
 
 say = words("receipt")
@@ -31,12 +31,10 @@ def page(
     groups = grouped(verdict.findings)
     name = verdict.label or verdict.receipt[:12]
     unknown = [say("undeclared", lane=undeclared[0], near=undeclared[1])] if undeclared else []
-    sections: tuple[Section, ...]
     if missing:
-        lacking = lacks.weighed(groups)
-        sections = (Section("missing", "", tables=(lacks.table(lacking),)),) if lacking else ()
+        section = Section("missing", "", tables=(lacks.table(lacks.weighed(groups)),))
     else:
-        sections = (Section("findings", "", entries=entries(verdict.findings)),) if verdict.findings else ()
+        section = Section("findings", "", entries=entries(verdict.findings))
     return Page(
         title=name,
         headline=(
@@ -44,7 +42,7 @@ def page(
             f"  {'; '.join([name, *_why(verdict, groups, source)])}",
         ),
         facts=tuple(("", (text,)) for text in (say("checked", id=verdict.receipt[:12], lane=verdict.lane), *unknown)),
-        sections=sections,
+        sections=sections_of(section),
         foot=tuple(_foot(verdict)),
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from receipts.axes.lineage import ran_on
 from receipts.metrics.chips import METRICS, PHASES, TITLES, account, middle, pressure, pressure_json, words
 from receipts.metrics.chips.as_json import to_json
-from receipts.publish.page import Figure, Page, Section
+from receipts.publish.page import Figure, Page, Section, sections_of
 from receipts.publish.pictures.heat import Heat
 from receipts.publish.pictures.layout import ChipLayout, layout
 from receipts.publish.pictures.maps import file_map
@@ -51,9 +51,9 @@ def one(parsed: Parsed, lane: Lane, phase: str | None, asked: Metric | None) -> 
     if drawn is None:
         return ChipMap(None, _nothing(parsed, whole, phase, metric), data, known=False)
     heat = _heat(parsed, whole, drawn, metric, lane)
-    sentences = [(words.sentence if item is drawn else words.brief)(item) for item in whole.phases]
+    sentences = [words.brief(item) for item in whole.phases if item is not drawn]
     sentences += [words.aggregate(whole), f"lineage {lineage}" if lineage else ""]
-    return ChipMap(heat, _page(heat, sentences), data, known=True)
+    return ChipMap(heat, _page(heat, words.sentence(drawn), sentences), data, known=True)
 
 
 def changed(
@@ -88,7 +88,7 @@ def changed(
         limits={item.chip: float(item.limit) for item in limits if item.limit is not None},
         leaders=frozenset(chip for chip, value in values.items() if most and abs(value) == most),
     )
-    return ChipMap(heat, _page(heat, notes), data, known)
+    return ChipMap(heat, _page(heat, notes[0], notes[1:]), data, known)
 
 
 def _stated(accounts: Sequence[Account], phase: str | None) -> Metric:
@@ -127,10 +127,11 @@ def _about(parsed: Parsed) -> str:
     return f"{called}{parsed.id[:12]} · {count} × {plain(machine)}"
 
 
-def _page(heat: Heat, sentences: Sequence[str]) -> Page:
+def _page(heat: Heat, answer: str, sentences: Sequence[str]) -> Page:
     figure = Figure("chips", (heat.title,), lambda _: file_map(heat), text=lambda width: lines(heat, width=width))
-    shown = Section("map", "", sentences=(heat.about, heat.layout.note), figures=(figure,))
-    return Page(heat.title, (heat.title,), sections=(shown, Section("phases", "", tuple(filter(None, sentences)))))
+    shown = Section("map", heat.title, sentences=(heat.about, heat.layout.note), figures=(figure,))
+    rest = Section("phases", "", tuple(filter(None, sentences)))
+    return Page(heat.title, (answer,), sections=sections_of(shown, rest))
 
 
 def _nothing(parsed: Parsed, whole: Account, phase: str | None, metric: Metric) -> Page:

@@ -19,13 +19,11 @@ MOST_ROWS = 64  # of chips and phases, before a table shows one phase
 FEW_ROWS = 16
 
 
-def memory(parsed: Parsed, *, folded: bool) -> list[Section]:
-    """The section; none for a receipt that states no memory. Of many chips it shows the fullest or the tightest."""
+def memory(parsed: Parsed, *, folded: bool) -> Section:
+    """The section; empty for a receipt that states no memory. Of many chips it shows the fullest or the tightest."""
     from receipts.metrics.chips import account
 
     whole = account(parsed)
-    if not whole and whole.aggregate is None:
-        return []
     chips = {item.chip for phase in whole.phases for item in phase.chips}
     several = any(len(phase.chips) > 1 for phase in whole.phases)
     shown = [item for phase in whole.phases for item in phase.chips]
@@ -39,7 +37,7 @@ def memory(parsed: Parsed, *, folded: bool) -> list[Section]:
     after = (say("every_chip", source=parsed.source),) if several else ()
     table = _table(shown, after)
     fold = say("memory_fold", n=len(chips)) if folded else ""
-    return [Section("memory", say("memory"), tuple(sentences), tables=(table,) if shown else (), fold=fold)]
+    return Section("memory", say("memory"), tuple(sentences), tables=(table,) if shown else (), fold=fold)
 
 
 def _sentences(whole: Account, *, several: bool) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from receipts.publish.decisions import decisions
 from receipts.publish.findings import entries
-from receipts.publish.page import Cell, Facts, Mark, Page, Section, lines_of, marked, table_of
+from receipts.publish.page import Cell, Facts, Mark, Page, Section, lines_of, marked, sections_of, table_of
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
@@ -23,13 +23,12 @@ STATUSES = ("supported", "refuted", "unproven", "stale")
 
 def page(verdict: ClaimVerdict) -> Page:
     """One claim with its verdict and reasons."""
-    sections = []
-    if verdict.findings:
-        sections.append(Section("findings", "", entries=entries(verdict.findings)))
-    if lines := lines_of(_lines(verdict)):
-        sections.append(Section("reasons", "", points=lines))
+    sections = sections_of(
+        Section("findings", "", entries=entries(verdict.findings)),
+        Section("reasons", "", points=lines_of(_lines(verdict))),
+    )
     facts: Facts = (("", (verdict.text,)),)
-    return Page(verdict.claim, headline(verdict, verdict.claim), facts=facts, sections=tuple(sections))
+    return Page(verdict.claim, headline(verdict, verdict.claim), facts=facts, sections=sections)
 
 
 def headline(verdict: ClaimVerdict, about: str) -> Cell:
@@ -72,8 +71,8 @@ def history(item: ClaimHistory) -> Page:
     rows = ((f"{one.at:%Y-%m-%d %H:%M}", one.status, one.rules[:12]) for one in item.before)
     past = table_of(say("judged"), f"{say('when')} | status | rule set", rows, empty=say("never"))
     stored = Section("stored", "", points=lines_of(_stored(item)))
-    sections = (*shown.sections, stored, Section("judged", say("judged"), tables=(past,)), *decisions(item.decisions))
-    return Page(shown.title, shown.headline, facts=shown.facts, sections=sections)
+    sections = (*shown.sections, stored, Section("judged", say("judged"), tables=(past,)), decisions(item.decisions))
+    return Page(shown.title, shown.headline, facts=shown.facts, sections=sections_of(*sections))
 
 
 def _stored(item: ClaimHistory) -> Iterator[str]:
@@ -102,4 +101,4 @@ def impacted(item: Impact) -> Page:
     documents = table_of("", "document | says", places, empty=say("no_document"))
     tables = (("claims", claims), ("documents", documents))
     parts = (Section(part, say(part), tables=(table,)) for part, table in tables)
-    return Page(name, (headline,), sections=(*parts, *decisions(item.decisions)))
+    return Page(name, (headline,), sections=sections_of(*parts, decisions(item.decisions)))

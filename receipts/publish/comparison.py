@@ -17,8 +17,8 @@ from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult
 from receipts.publish import headline, lacks
 from receipts.publish.decisions import decisions
-from receipts.publish.findings import SHOWN_HELD, entries, entry, grouped, warning, worth_reading
-from receipts.publish.page import Code, Entry, Page, Section, points_of, table_of
+from receipts.publish.findings import SHOWN_HELD, entry, grouped, worth_reading
+from receipts.publish.page import Code, Entry, Page, Section, points_of, sections_of, table_of
 from receipts.publish.readings import effect_word, ends, mixed, named, reading, signed, value
 from receipts.publish.words import words
 
@@ -47,31 +47,24 @@ def page(
     ``deciding`` is the command that would decide an inconclusive pair, ``reproduced`` who else came to a side's value.
     """
     bridge = headline.bridge(verdict, rules)
-    sections = [
-        _changed(verdict),
-        *_unknown(verdict),
-        _effects(verdict),
-        *_findings(verdict, rules),
-        _held(verdict),
-    ]
-    steps = [(bridge, say("bridge"))] if bridge else []
-    if deciding:
-        steps.append((deciding, say("decides")))
-    if regimes:
-        table = table_of(say("regime"), "leaf | A | B", ((Code(name), a, b) for name, a, b in regimes))
-        sections.append(Section("regime", say("regime"), tables=(table,), fold=say("regime_fold")))
-    if memory:
-        sections.append(Section("memory", say("memory"), tuple(memory), fold=say("memory_fold")))
-    if envelope:
-        points = points_of(envelope.items())
-        sections.append(Section("envelope", say("envelope"), points=points, fold=say("envelope_fold")))
-    sections += decisions(decided)
+    steps = ((bridge, say("bridge")), (deciding, say("decides")))
+    regime = table_of(say("regime"), "leaf | A | B", ((Code(name), a, b) for name, a, b in regimes))
     return Page(
         title=f"{verdict.label_a} → {verdict.label_b}",
         headline=headline.answer(verdict, rules),
         facts=(*_facts(verdict), *(("", (f"{side} {who}",)) for side, who in reproduced.items())),
-        next=tuple(steps),
-        sections=tuple(sections),
+        next=tuple(step for step in steps if step[0]),
+        sections=sections_of(
+            _changed(verdict),
+            *_unknown(verdict),
+            _effects(verdict),
+            *_findings(verdict, rules),
+            _held(verdict),
+            Section("regime", say("regime"), tables=(regime,), fold=say("regime_fold")),
+            Section("memory", say("memory"), tuple(memory), fold=say("memory_fold")),
+            Section("envelope", say("envelope"), points=points_of(envelope.items()), fold=say("envelope_fold")),
+            decisions(decided),
+        ),
         foot=(("", (verdict.last_line(),)),),
     )
 
@@ -128,8 +121,7 @@ def _unknown(verdict: Comparison) -> Iterator[Section]:
     points = {name: (name, ((", ".join(paths),),)) for name, paths in groups.items()}
     both = groups.get(say("both"), [])
     folded = points.pop(say("both")) if len(both) > FEW_UNSTATED else None
-    if points:
-        yield Section("unknown", say("unknown"), points=tuple(points.values()))
+    yield Section("unknown", say("unknown"), points=tuple(points.values()))
     if folded is not None:
         yield Section("unstated", say("unstated"), points=(folded,), fold=say("unstated_fold", n=len(both)))
 
@@ -211,17 +203,10 @@ def _findings(verdict: Comparison, rules: RuleSet) -> Iterator[Section]:
     """What rejects the pair, what would decide it, and every finding in full behind a fold."""
     findings = worth_reading(verdict, rules)
     groups = grouped(findings)
-    errors = groups.at(Level.ERROR)
-    if errors:
-        yield Section("errors", say("errors"), entries=tuple(_error(group, rules) for group in errors))
-    opened = groups.at(Level.OPEN)
-    if opened and verdict.status != "rejected":
-        yield Section("missing", say("missing"), points=tuple(lacks.remedies(opened)))
-    if groups.shown:
-        yield Section("warnings", say("warnings"), points=tuple(map(warning, groups.shown)))
-    others = entries([item for item in findings if item.level is not Level.ERROR], sides=True)
-    if others:
-        yield Section("findings", say("findings"), entries=others, fold=say("findings_fold", n=len(others)))
+    yield Section("errors", say("errors"), entries=tuple(_error(group, rules) for group in groups.at(Level.ERROR)))
+    opened = groups.at(Level.OPEN) if verdict.status != "rejected" else ()
+    yield Section("missing", say("missing"), points=tuple(lacks.remedies(opened)))
+    yield from lacks.details(groups.shown, findings, sides=True)
 
 
 def _error(group: Sequence[Finding], rules: RuleSet) -> Entry:

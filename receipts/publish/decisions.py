@@ -19,7 +19,6 @@ def sentence(item: Decision) -> str:
     return f"{item.decision} ({item.at:%Y-%m-%d}{who}): {item.reason}"
 
 
-def decisions(items: Sequence[Decision]) -> list[Section]:
-    """The decisions, oldest first; no section without any."""
-    points = points_of((item.receipt[:12], sentence(item)) for item in items)
-    return [Section("decided", TITLE, points=points)] if items else []
+def decisions(items: Sequence[Decision]) -> Section:
+    """The decisions, oldest first."""
+    return Section("decided", TITLE, points=points_of((item.receipt[:12], sentence(item)) for item in items))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from receipts.base.units import counted, decimal_bytes
 from receipts.estimate.surface import Name
-from receipts.publish.page import Figure, Page, Section, Table, lines_of, table_of
+from receipts.publish.page import Figure, Page, Section, Table, lines_of, sections_of, table_of
 from receipts.publish.pictures.geometry import SIGNS, Bar, BarPart, geometry, text_bar
 from receipts.publish.text import amount
 from receipts.questions.fit import MemoryEstimate, compared, growth
@@ -28,7 +28,7 @@ def page(estimates: Sequence[MemoryEstimate], compiled: CompilerAnswer | None, *
         sections.append(_compiler(compiled))
     names = ("A ", "B ") if len(estimates) == 2 else ("",)
     lines = [(f"{name}{item.name} · {item.lane}: {answer(item)}",) for name, item in zip(names, estimates, strict=True)]
-    return Page("Memory", lines[0], facts=tuple(("", line) for line in lines[1:]), sections=tuple(sections))
+    return Page("Memory", lines[0], facts=tuple(("", line) for line in lines[1:]), sections=sections_of(*sections))
 
 
 def answer(item: MemoryEstimate) -> str:
@@ -69,11 +69,9 @@ def _one(item: MemoryEstimate, *, calibrated: bool) -> Iterator[Section]:
         yield _shrinks(item)
     if calibrated:
         yield Section("calibration", "Calibration", (calibration_says(item.calibration, item.lane),))
-    if item.assumed:
-        assumed = (f"{each.path}: {each.value} ({each.because})" for each in item.assumed)
-        yield Section("assumed", "Assumed", points=lines_of(assumed))
-    if item.uncounted:
-        yield Section("uncounted", "Without a formula of its own", points=lines_of(item.uncounted))
+    assumed = (f"{each.path}: {each.value} ({each.because})" for each in item.assumed)
+    yield Section("assumed", "Assumed", points=lines_of(assumed))
+    yield Section("uncounted", "Without a formula of its own", points=lines_of(item.uncounted))
 
 
 def _surfaces(item: MemoryEstimate, title: str) -> Table:
@@ -170,8 +168,8 @@ def _two(a: MemoryEstimate, b: MemoryEstimate) -> Iterator[Section]:
     table = table_of("", "surface | #A | #B | #B − A", rows, empty="none: the two are alike")
     yield Section("growth", "Which bucket grows", tables=(table,), figures=(_figure([a, b]),))
     beside = {(each.path, each.value) for each in a.assumed} ^ {(each.path, each.value) for each in b.assumed}
-    if points := lines_of(f"{path} = {value}" for path, value in sorted(beside)):
-        yield Section("assumed", "Assumed in one of them only", points=points)
+    points = lines_of(f"{path} = {value}" for path, value in sorted(beside))
+    yield Section("assumed", "Assumed in one of them only", points=points)
 
 
 def _side_by_side(name: str, a: float | None, b: float | None, like: float) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
-from receipts.publish.page import Figure, Page, Section, Table, table_of
+from receipts.publish.page import Figure, Page, Section, Table, sections_of, table_of
 from receipts.publish.pictures import history as pictures
 from receipts.publish.readings import ends, named, number, signed
 from receipts.publish.words import words
@@ -31,9 +31,6 @@ def page(history: History, name: str, axis: Sequence[str] = (), axis_name: str =
             say("host", host=host, effect=signed(ratio)) for host, ratio in sorted(history.hosts.items())
         )
         after.append(say("hosts_apart", hosts=effects))
-    sections = []
-    if history.changes:
-        sections.append(Section("changes", say("changes"), tables=(_changes(history),)))
     figure = Figure(
         "history",
         (say("picture", title=named(metrics.get(history.metric))),),
@@ -41,8 +38,11 @@ def page(history: History, name: str, axis: Sequence[str] = (), axis_name: str =
         without=say("too_few"),
     )
     table = _launches(history, axis, axis_name, tuple(after))
-    sections.append(Section("launches", say("launches"), tables=(table,), figures=(figure,)))
-    return Page(say("title", name=name), headline=(headline(history),), sections=tuple(sections))
+    sections = sections_of(
+        Section("changes", say("changes"), tables=(_changes(history),)),
+        Section("launches", say("launches"), tables=(table,), figures=(figure,)),
+    )
+    return Page(say("title", name=name), headline=(headline(history),), sections=sections)
 
 
 def headline(history: History) -> str:
@@ -158,19 +158,16 @@ def lines(lane: str, histories: Sequence[History]) -> Page:
 
 def watched(seen: Watched) -> Page:
     """What a run of watch saw."""
-    sections = []
-    for name, events in (("opened", seen.opened), ("closed", seen.closed)):
-        if events:
-            sections.append(Section(name, say(name), tables=(_events(events),)))
-    if seen.still_open:
-        sections.append(Section("still-open", say("still_open"), tables=(incidents(seen.still_open),)))
-    if seen.listed:
-        rows = (
-            (item.first.name, signed(item.change.ratio), why(item), ", ".join(item.moved) or "~")
-            for _, item in seen.listed
-        )
-        table = table_of("", "from launch | #change | what | moved…", rows)
-        sections.append(Section("other", say("other"), tables=(table,)))
+    rows = (
+        (item.first.name, signed(item.change.ratio), why(item), ", ".join(item.moved) or "~") for _, item in seen.listed
+    )
+    tables = {
+        "opened": _events(seen.opened),
+        "closed": _events(seen.closed),
+        "still_open": incidents(seen.still_open, empty=""),
+        "other": table_of("", "from launch | #change | what | moved…", rows),
+    }
+    sections = sections_of(*(Section(name, say(name), tables=(table,)) for name, table in tables.items()))
     answer = say(
         "watch_headline",
         lines=say("watched", n=seen.lines),
@@ -178,17 +175,17 @@ def watched(seen: Watched) -> Page:
         closed=len(seen.closed),
         open=len(seen.still_open),
     )
-    return Page(say("watch"), headline=(answer,), sections=tuple(sections))
+    return Page(say("watch"), headline=(answer,), sections=sections)
 
 
 def _events(events: Sequence[IncidentEvent]) -> Table:
     return table_of("", "incident | what happened…", ((item.incident, item.reason) for item in events))
 
 
-def incidents(items: Sequence[Incident]) -> Table:
+def incidents(items: Sequence[Incident], empty: str | None = None) -> Table:
     """Incidents as a table."""
     header = "incident | lane ^5 | metric ^4 | #change | from launch… | suspects… ^1 | owner ^3 | state… ^2"
-    return table_of("", header, map(_incident, items), empty=say("no_incidents"))
+    return table_of("", header, map(_incident, items), empty=say("no_incidents") if empty is None else empty)
 
 
 def _incident(item: Incident) -> tuple[str, ...]:

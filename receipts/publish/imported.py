@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from receipts.base.units import counted
-from receipts.publish.page import Page, Points, Section, lines_of, points_of
+from receipts.publish.page import Page, Points, Section, lines_of, points_of, sections_of
 from receipts.publish.text import short
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def beside(rows: Mapping[str, int]) -> str:
 
 
 def _page(answer: str, sections: Sequence[Section]) -> Page:
-    return Page("Import", (answer,), sections=tuple(item for item in sections if item.points))
+    return Page("Import", (answer,), sections=sections_of(*sections))
 
 
 def _times(count: int, what: str) -> str:

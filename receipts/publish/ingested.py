@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from receipts.base.units import counted
-from receipts.publish.page import Cell, Entry, Page, Section, Table, lines_of, table_of
+from receipts.publish.page import Cell, Entry, Page, Section, Table, lines_of, sections_of, table_of
 from receipts.publish.text import short
 
 if TYPE_CHECKING:
@@ -28,26 +28,27 @@ _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 def page(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequence[str]) -> Page:
     """The whole page; of files that no reader knows no more than that, what is broken, and lines like steps."""
     folder = _folder(files)
-    sections = [Section("files", "Files", tables=(_files(files, folder),))]
+    known = Section("files", "Files", tables=(_files(files, folder),))
     answer = (f"{counted(len(files), 'file')}{f' of {folder}' if folder else ''}",)
     if not any(file.readings for file in files):
         remarks = [
             item for item in ingested.messages if item.kind == "broken" or (item.where and item.where.place.line)
         ]
-        return Page("Ingest", answer, sections=(*sections, *_remarks(remarks, passed_by, 0)))
-    if ingested.leaves:
-        of_one = files[0].name if len(files) == 1 else folder
-        leaves = table_of("", "leaf | value… | from", _rows(ingested.leaves, of_one))
-        sections.append(Section("found", "Found", tables=(leaves,)))
-    if ingested.contradictions:
-        sections.append(Section("contradictions", "Does not agree", entries=tuple(_contradictions(ingested))))
-    if ingested.missing:
-        lacks = table_of("", "leaf | what would give it", ((item.path, item.get) for item in ingested.missing))
-        sections.append(Section("missing", "Not found", tables=(lacks,)))
+        return Page("Ingest", answer, sections=sections_of(known, _remarks(remarks, passed_by, 0)))
+    of_one = files[0].name if len(files) == 1 else folder
+    leaves = table_of("", "leaf | value… | from", _rows(ingested.leaves, of_one))
+    lacks = table_of("", "leaf | what would give it", ((item.path, item.get) for item in ingested.missing))
+    sections = sections_of(
+        known,
+        Section("found", "Found", tables=(leaves,)),
+        Section("contradictions", "Does not agree", entries=tuple(_contradictions(ingested))),
+        Section("missing", "Not found", tables=(lacks,)),
+        _remarks(ingested.messages, passed_by, ingested.omitted),
+    )
     apart, lacking = len(ingested.contradictions), len(ingested.missing)
     counts = ((len(ingested.leaves), "read"), (apart, "do not agree"), (lacking, "not found"))
     answer = (f"{answer[0]}; leaves: {', '.join(f'{count} {word}' for count, word in counts if count)}",)
-    return Page("Ingest", answer, sections=(*sections, *_remarks(ingested.messages, passed_by, ingested.omitted)))
+    return Page("Ingest", answer, sections=sections)
 
 
 def _folder(files: Sequence[FileEvidence]) -> str:
@@ -152,12 +153,11 @@ def _from(item: SourcedLeaf) -> str:
     return "" if item.where.file == "ingest" else str(item.where)
 
 
-def _remarks(remarks: Sequence[Message], passed_by: Sequence[str], omitted: int) -> Iterator[Section]:
+def _remarks(remarks: Sequence[Message], passed_by: Sequence[str], omitted: int) -> Section:
     words = [f"{item.where}: {item.text}" if item.where else item.text for item in _ordered(remarks)]
     words += passed_by
-    if words:
-        shown = (*words[:SHOWN], *_more(len(words) + omitted - SHOWN))
-        yield Section("remarks", "Remarks", points=lines_of(shown))
+    more = _more(len(words) + omitted - SHOWN) if words else ()
+    return Section("remarks", "Remarks", points=lines_of((*words[:SHOWN], *more)))
 
 
 def _ordered(remarks: Sequence[Message]) -> list[Message]:

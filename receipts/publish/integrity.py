@@ -6,7 +6,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipts.base.units import counted
-from receipts.publish.page import Cell, Entry, Facts, Mark, Page, Section, Table, lines_of, marked, named_rows
+from receipts.publish.page import (
+    Cell,
+    Entry,
+    Facts,
+    Mark,
+    Page,
+    Section,
+    Table,
+    lines_of,
+    marked,
+    named_rows,
+    sections_of,
+)
 
 if TYPE_CHECKING:
     from receipts.store.integrity.merkle import ProofStep
@@ -25,7 +37,7 @@ def audited(audit: Audit, seals: Sequence[Seal], head: str | None) -> Page:
     sealed = (
         f"{one.what} {one.first:,} to {one.last:,}: {counted(one.held, 'row')}, root {one.root[:16]}" for one in seals
     )
-    sections = (
+    sections = sections_of(
         Section("faults", "Faults", entries=faults),
         Section("notes", "Notes", points=lines_of(audit.notes)),
         Section("sealed", "Sealed", points=lines_of(sealed)),
@@ -35,7 +47,7 @@ def audited(audit: Audit, seals: Sequence[Seal], head: str | None) -> Page:
         answer = (f"{audit.store}: ", Mark("no", counted(len(faults), "fault")), f" in {held}" if held else "")
     foot: Facts = () if faults else (("", (Mark("yes", "whole"),)),)
     foot += (("root over all seals", (head,)),) if head is not None else ()
-    return Page("Audit", answer, sections=tuple(item for item in sections if item.points or item.entries), foot=foot)
+    return Page("Audit", answer, sections=sections, foot=foot)
 
 
 def proof(receipt: str, root: str, steps: Sequence[ProofStep]) -> Table:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from receipts.judging.verdict import Finding, Level, Question
-from receipts.publish.findings import Grouped, actions, on_sides
-from receipts.publish.page import Cell, Table, table_of
+from receipts.publish.findings import Grouped, actions, entries, on_sides, warning
+from receipts.publish.page import Cell, Section, Table, table_of
 from receipts.publish.readings import leaf
 from receipts.publish.words import words
 from receipts.receipt.catalogue import find
@@ -89,6 +89,16 @@ def table(missing: Sequence[Lack]) -> Table:
     """All of it, by weight, with what to do."""
     rows = ((item.name, ", ".join(item.codes), "; ".join(item.actions)) for item in missing)
     return table_of(words("receipt")("missing"), "missing | rules ^1 | what to do", rows)
+
+
+def details(shown: Sequence[Sequence[Finding]], findings: Iterable[Finding], *, sides: bool = False) -> list[Section]:
+    """Findings that decide nothing, in a line each; and, folded, all that rejects nothing in full."""
+    say = words("receipt")
+    others = entries((item for item in findings if item.level is not Level.ERROR), sides=sides)
+    return [
+        Section("warnings", say("warnings"), points=tuple(map(warning, shown))),
+        Section("findings", say("findings"), entries=others, fold=say("findings_fold", n=len(others))),
+    ]
 
 
 def remedies(groups: Sequence[Sequence[Finding]]) -> Iterator[tuple[str, tuple[Cell, ...]]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from receipts.base.units import counted
-from receipts.publish.page import Page, Section, Table, lines_of, table_of
+from receipts.publish.page import Page, Section, Table, lines_of, sections_of, table_of
 from receipts.publish.readings import NONE, effect_word, ends, moved, signed
 
 if TYPE_CHECKING:
@@ -17,22 +17,25 @@ SHOWN_UNSTATED: Final = 12
 
 def page(near: Neighbourhood, axis: str | None = None) -> Page:
     """The whole page, of one axis or of all."""
-    count = counted(len(near.compared), "configuration")
-    answer = f"{count} one axis away, of lane {near.of.receipt.run.lane}, by {near.metric}"
+    answer = f"{counted(len(near.compared), 'configuration')} one axis away"
+    best = next((item for item in near.compared if item.verdict.status == "accepted"), None)
+    if best is not None and (result := best.verdict.headline) is not None:
+        answer += f"; the best accepted: {best.axis} {_moved(best)}, {signed(result.ratio)}, {effect_word(result)}"
+    about = f"lane {near.of.receipt.run.lane} · metric {near.metric}"
     lead = () if near.compared else (_nothing(near, axis),)
-    facts = (("", (f"{near.of.name}  {near.of.id[:12]}",)),)
-    return Page(f"Neighbors of {near.of.name}", (answer,), facts=facts, lead=lead, sections=tuple(_sections(near)))
+    facts = (("", (f"{near.of.name}  {near.of.id[:12]}",)), ("", (about,)))
+    return Page(
+        f"Neighbors of {near.of.name}", (answer,), facts=facts, lead=lead, sections=sections_of(*_sections(near))
+    )
 
 
 def _sections(near: Neighbourhood) -> Iterator[Section]:
     for axis, items in near.by_axis.items():
         yield Section(f"axis-{axis}", axis, tables=(_table(items, tuple(_remarks(axis, items, near.more))),))
-    if near.refused:
-        texts = (
-            f"{item.axis} {_moved(item)}: {item.entry.name} ({item.entry.id[:12]}): {item.reason}"
-            for item in near.refused
-        )
-        yield Section("refused", "Refused", points=lines_of(texts))
+    texts = (
+        f"{item.axis} {_moved(item)}: {item.entry.name} ({item.entry.id[:12]}): {item.reason}" for item in near.refused
+    )
+    yield Section("refused", "Refused", points=lines_of(texts))
 
 
 def _remarks(axis: str, items: Sequence[JudgedNeighbour], more: Sequence[str]) -> Iterator[str]:

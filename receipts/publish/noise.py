@@ -20,7 +20,20 @@ def page(lanes: Sequence[LaneNoise], check: SelfCheck) -> Page:
     lacks = tuple(f"{_name(item)}: {why}" for item in lanes if (why := missing(item)))
     checks = tuple(f"{_name(item)}: {item.check.why}" for item in lanes if item.check.pairs)
     floors = Section("floors", "Noise floor", tables=(_table(lanes, lacks),))
-    return Page("Noise", sections=(floors, Section("check", "Self-check", (*checks, _verdict(check)))))
+    sections = (floors, Section("check", "Self-check", (*checks, _verdict(check))))
+    return Page("Noise", (_answer(lanes, check),), sections=sections)
+
+
+def _answer(lanes: Sequence[LaneNoise], check: SelfCheck) -> str:
+    """How much identical launches vary, over all classes, and whether the statistics hold on them."""
+    sigmas = [item.floor.sigma for item in lanes if item.floor.sigma is not None]
+    if not sigmas:
+        return "not known yet how much identical launches vary: no configuration ran twice with its steps kept"
+    ends = dict.fromkeys(f"{sigma:.2%}" for sigma in (min(sigmas), max(sigmas)))
+    alarm = check.alarm or any(item.check.alarm for item in lanes)
+    state = "the self-check raises an ALARM" if alarm else "the self-check raises no alarm"
+    measured = f"identical launches vary by {' to '.join(ends)} in {counted(len(sigmas), 'class', 'classes')}"
+    return f"step times of {measured}; {state}"
 
 
 def _table(lanes: Sequence[LaneNoise], after: tuple[str, ...]) -> Table:

@@ -49,7 +49,7 @@ class Origins:
         return known.get(path) or known.get(path.partition("[")[0]) or known.get(f"{parts(path)[0]}.*") or self._else
 
 
-def section(parsed: Parsed, lent: Mapping[str, str]) -> list[Section]:
+def section(parsed: Parsed, lent: Mapping[str, str]) -> Section:
     """What was seen of the path, each with its origin; ``lent`` are leaves by the witness that lends them."""
     origins = Origins(parsed)
     rows = [
@@ -57,7 +57,7 @@ def section(parsed: Parsed, lent: Mapping[str, str]) -> list[Section]:
         for path, value in parsed.stated.items()
         if path.startswith(f"{WITNESSED}.")
     ]
-    return [Section("origins", say("origins"), tables=(table_of("", "path | value | from", rows),))] if rows else []
+    return Section("origins", say("origins"), tables=(table_of("", "path | value | from", rows),))
 
 
 def _short(value: object) -> str:

@@ -148,6 +148,12 @@ class Section:
     sections: tuple[Section, ...] = ()
     fold: str = ""
 
+    @property
+    def has_content(self) -> bool:
+        """Whether anything is below its title."""
+        tables = (table.rows or table.empty or table.after for table in self.tables)
+        return any((self.sentences, self.points, self.figures, self.entries, self.sections, *tables))
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -191,6 +197,11 @@ def table_of(
 def _column(sign: str, name: str, cut: str, unit: str | None, rank: str | None) -> Column:
     numeric = sign == "#" or bool(unit)
     return Column(name, unit or "", numeric, rank=int(rank or ALWAYS), cut=bool(cut), whole=sign == "!")
+
+
+def sections_of(*sections: Section) -> tuple[Section, ...]:
+    """Those of the sections that have content: a page names them all, whether there is something to show or not."""
+    return tuple(section for section in sections if section.has_content)
 
 
 def named_rows(rows: Iterable[tuple[str, str]], after: tuple[str, ...] = ()) -> Table:

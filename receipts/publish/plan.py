@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from receipts.publish.page import Code, Page, Section, lines_of, points_of, table_of
+from receipts.publish.page import Code, Page, Section, lines_of, points_of, sections_of, table_of
 from receipts.publish.readings import ends, signed
 from receipts.publish.words import words
 
@@ -48,11 +48,12 @@ def page(experiment: Experiment, folder: str, hosts: Sequence[str] = ()) -> Page
         for arm in experiment.arms
     )
     table = table_of("", "arm | #stored | #to run | #chip-hours each ^2 | changes… ^1", rows)
-    sections = [Section("arms", say("arms"), tuple(sentences), tables=(table,))]
-    if experiment.left_out:
-        sections.append(Section("left-out", say("left_out"), points=points_of(experiment.left_out)))
+    sections = sections_of(
+        Section("arms", say("arms"), tuple(sentences), tables=(table,)),
+        Section("left-out", say("left_out"), points=points_of(experiment.left_out)),
+    )
     headline = say("headline", runs=len(experiment.runs), arms=len(experiment.arms), most=looks.most, cost=cost)
-    return Page(say("title", id=experiment.id), headline=(headline,), sections=tuple(sections))
+    return Page(say("title", id=experiment.id), headline=(headline,), sections=sections)
 
 
 def progress_page(progress: ExperimentProgress, folder: str) -> Page:
@@ -71,10 +72,10 @@ def progress_page(progress: ExperimentProgress, folder: str) -> Page:
         for item in progress.answers
     )
     table = table_of("", "question | answer | #launches ^2 | #change | interval ^1 | look… ^3", rows)
-    sections = [Section("answers", say("answers"), tables=(table,))]
-    if progress.next_runs:
-        points = lines_of(Code(f"{folder}/{name}") for name in progress.next_runs)
-        sections.append(Section("runs", say("runs"), points=points))
+    sections = sections_of(
+        Section("answers", say("answers"), tables=(table,)),
+        Section("runs", say("runs"), points=lines_of(Code(f"{folder}/{name}") for name in progress.next_runs)),
+    )
     decided = sum(item.answer in DECIDED for item in progress.answers)
     headline = say("next_headline", status=progress.status, decided=decided, n=len(progress.answers))
-    return Page(say("title", id=progress.experiment.id), headline=(headline,), sections=tuple(sections))
+    return Page(say("title", id=progress.experiment.id), headline=(headline,), sections=sections)

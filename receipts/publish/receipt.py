@@ -14,10 +14,10 @@ from receipts.publish import lacks
 from receipts.publish.check import grade, offense, status
 from receipts.publish.chips import memory
 from receipts.publish.decisions import decisions
-from receipts.publish.findings import Grouped, entries, entry, grouped, warning
+from receipts.publish.findings import Grouped, entry, grouped
 from receipts.publish.origins import Origins
 from receipts.publish.origins import section as witnessed_path
-from receipts.publish.page import Cell, Page, Section, lines_of, marked, named_rows, points_of, table_of
+from receipts.publish.page import Cell, Page, Section, lines_of, marked, named_rows, points_of, sections_of, table_of
 from receipts.publish.readings import leaf, named, number
 from receipts.publish.setting import how_measured, regime, setting
 from receipts.publish.text import number as number_of
@@ -59,27 +59,26 @@ def page(item: Shown, *, stated: bool = False) -> Page:
     groups = grouped(item.verdict.findings)
     launch = Launch(item.parsed, item.lane)
     failed = item.parsed.receipt.failure is not None
-    sections = [_measured(launch, item.work)]
-    if failed:
-        sections.append(_failure(item.parsed))
-    seen = Case(launch, item.lane, item.facts)
-    sections += witnessed_path(seen.parsed, seen.borrowed.by)
-    sections += memory(item.parsed, folded=not failed and item.verdict.status != "invalid")
-    if stated:
-        origins = Origins(item.parsed)
-        rows = (
-            (path, _value(value), origins.of(path))
-            for path, value in item.parsed.stated.items()
-            if not path.startswith(ABOUT)
-        )
-        sections.append(Section("facts", say("facts"), tables=(table_of("", "leaf | value | from", rows),)))
-    sections += [*_findings(item.verdict, groups), *decisions(item.decisions)]
+    seen, origins = Case(launch, item.lane, item.facts), Origins(item.parsed)
+    leaves = [path for path in item.parsed.stated if stated and not path.startswith(ABOUT)]
+    rows = ((path, _value(item.parsed.stated[path]), origins.of(path)) for path in leaves)
     return Page(
         title=_name(item.parsed),
         headline=_headline(item, launch, groups),
         facts=tuple(("", (text,)) for text in _about(item, launch)),
         next=((item.deciding, say("decides")),) if item.deciding else (),
-        sections=(Section("answers", "", tables=(named_rows(item.answers.rows()),)), *sections),
+        sections=sections_of(
+            Section("answers", "", tables=(named_rows(item.answers.rows()),)),
+            _measured(launch, item.work),
+            *([_failure(item.parsed)] if failed else []),
+            witnessed_path(seen.parsed, seen.borrowed.by),
+            memory(item.parsed, folded=not failed and item.verdict.status != "invalid"),
+            Section("facts", say("facts"), tables=(table_of("", "leaf | value | from", rows),)),
+            Section("errors", say("errors"), entries=tuple(map(entry, groups.at(Level.ERROR)))),
+            Section("missing", say("missing"), points=tuple(lacks.remedies(groups.at(Level.OPEN)))),
+            *lacks.details(groups.shown, item.verdict.findings),
+            decisions(item.decisions),
+        ),
         foot=(("", status(item.verdict)),),
     )
 
@@ -232,19 +231,6 @@ def _failure(parsed: Parsed) -> Section:
     lines += [say("pressure", blocks=blocks)] if blocks is not None else []
     points = points_of((key.replace("_", " "), text) for key, text in leaves) + lines_of(lines)
     return Section("failure", say("failure"), points=points)
-
-
-def _findings(verdict: ReceiptVerdict, groups: Grouped) -> Iterator[Section]:
-    errors, opened = groups.at(Level.ERROR), groups.at(Level.OPEN)
-    if errors:
-        yield Section("errors", say("errors"), entries=tuple(map(entry, errors)))
-    if opened:
-        yield Section("missing", say("missing"), points=tuple(lacks.remedies(opened)))
-    if groups.shown:
-        yield Section("warnings", say("warnings"), points=tuple(map(warning, groups.shown)))
-    others = entries(item for item in verdict.findings if item.level is not Level.ERROR)
-    if others:
-        yield Section("findings", say("findings"), entries=others, fold=say("findings_fold", n=len(others)))
 
 
 def _value(value: Any) -> str:

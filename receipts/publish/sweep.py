@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from receipts import metrics
-from receipts.publish.page import Cell, Page, Section, Table, points_of, table_of
+from receipts.publish.page import Cell, Page, Section, Table, points_of, sections_of, table_of
 from receipts.publish.readings import NONE, ends, leaf, named, number, signed
 from receipts.publish.words import words
 
@@ -19,18 +19,17 @@ say = words("sweep")
 
 def page(sweep: Sweep, metric: str) -> Page:
     """The whole page."""
-    sections = [Section("grid", say("grid"), tables=(_table(sweep, metric),))]
     reasons: dict[str, list[str]] = {}
     for at, cell in enumerate(sweep.cells):
         if cell.refused:
             reasons.setdefault(cell.refused, []).append(str(at))
-    if reasons:
-        points = points_of((", ".join(cells), why) for why, cells in reasons.items())
-        sections.append(Section("refused", say("refused"), points=points))
-    if sweep.links:
-        pairs = ", ".join(say("link", a=link.a, b=link.b, axis=link.axis) for link in sweep.links)
-        sections.append(Section("links", say("links"), (pairs,)))
-    return Page(say("grid"), headline=_headline(sweep, metric), sections=tuple(sections))
+    pairs = ", ".join(say("link", a=link.a, b=link.b, axis=link.axis) for link in sweep.links)
+    sections = sections_of(
+        Section("grid", say("grid"), tables=(_table(sweep, metric),)),
+        Section("refused", say("refused"), points=points_of((", ".join(at), why) for why, at in reasons.items())),
+        Section("links", say("links"), (pairs,) if pairs else ()),
+    )
+    return Page(say("grid"), headline=_headline(sweep, metric), sections=sections)
 
 
 def _headline(sweep: Sweep, metric: str) -> Cell:

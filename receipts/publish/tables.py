@@ -20,7 +20,7 @@ def stored(entries: Sequence[Entry], *, who: bool = False) -> Table:
     rate, memory = metrics.get("tokens_per_second"), metrics.get("peak_bytes")
     header = (
         "id | status | outcome | lane ^5 | chips ^3 | #sequence ^6 | #micro ^7"
-        f" | rate, [{unit(rate)}] ^1 | what it is ^8 | peak, [{unit(memory)}] ^4"
+        f" | rate, [{unit(rate)}] ^1 | !what it is ^8 | peak, [{unit(memory)}] ^4"
         f"{' | submitted by' if who else ''} | label…"
     )
     rows = (
@@ -43,10 +43,11 @@ def stored(entries: Sequence[Entry], *, who: bool = False) -> Table:
     return table_of("Receipts", header, rows, empty="no receipt meets these conditions")
 
 
-def listed(entries: Sequence[Entry], commands: Mapping[str, str], *, who: bool = False) -> Page:
-    """The same as a page, with the commands that would decide open receipts, by receipt."""
+def listed(entries: Sequence[Entry], commands: Mapping[str, str], *, who: bool = False) -> Page | Table:
+    """The same, as a page with the commands that would decide open receipts, by receipt, if there are any."""
     steps = tuple((command, f"What would decide {receipt[:12]}") for receipt, command in commands.items() if command)
-    return Page("Receipts", next=steps, sections=(Section("receipts", "", tables=(stored(entries, who=who),)),))
+    table = stored(entries, who=who)
+    return Page("Receipts", next=steps, sections=(Section("receipts", "", tables=(table,)),)) if steps else table
 
 
 def _basis(item: Entry) -> str:
