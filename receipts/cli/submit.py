@@ -209,7 +209,7 @@ def _amended(
         document = amended(word, beside, reason, options, sys.stdin.buffer if word == "-" else None)
         documents.append(document)
         if document.ingested is not None and not quiet:
-            output.show(added(word, document.ingested))
+            output.show(added(word, document.ingested, alone=len(files) == 1))
     return documents
 
 

@@ -10,6 +10,7 @@ from receipts.judging.verdict import Level
 from receipts.publish.findings import grouped, reason
 from receipts.publish.lacks import sentence, weighed
 from receipts.publish.page import Page, marked
+from receipts.publish.readings import leaf as last_part
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
@@ -121,10 +122,12 @@ def outcome(item: Submission, *, alone: bool = False) -> Page:
     return Page(item.name, (f"{stored.id[:12]}  ", marked(stored.status), f"  {item.name}{again}"), lead=tuple(lead))
 
 
-def added(name: str, item: Ingested) -> Page:
-    """What evidence adds to a receipt, and what contradicts it."""
-    leaves = (leaf for leaf in item.leaves if leaf.path != "evidence")
-    lead = [say("added", leaf=leaf.path, value=str(leaf.value)[:60], where=leaf.where) for leaf in leaves]
+def added(name: str, item: Ingested, *, alone: bool = True) -> Page:
+    """What evidence adds to a receipt, and what contradicts it; of several receipts, what it adds is one line each."""
+    leaves = [leaf for leaf in item.leaves if leaf.path != "evidence"]
+    lead = [say("added", leaf=leaf.path, value=str(leaf.value)[:60], where=leaf.where) for leaf in leaves if alone]
+    facts = ", ".join(f"{last_part(leaf.path)} {str(leaf.value)[:60]}" for leaf in leaves)
+    headline = say("added_to", name=name, facts=facts) if facts and not alone else name
     for other in item.contradictions:
         lead.append(say("contradicts", leaf=other.path, what=other.what, stands=other.stands or say("unstated")))
-    return Page(name, (name,), lead=tuple(lead))
+    return Page(name, (headline,), lead=tuple(lead))
