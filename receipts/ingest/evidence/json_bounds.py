@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import BROKEN, CHUNK, Source, Stream
+from receipts.ingest.evidence.stream import CHUNK, Source, Stream
 
 
 def json_document(source: Source, reading: Reading, what: str) -> list[Any] | dict[str, Any] | None:
@@ -74,13 +74,9 @@ class JsonStream:
 
     def read(self, size: int = CHUNK) -> bytes:
         """Up to ``size`` bytes; none at the end."""
+        block = self.source.block(self._stream, size)
         try:
-            # One read of what lies below: what came before a break must not be lost with it.
-            block = self._stream.read1(size)
             self._bounds.check(block)
-        except BROKEN as error:
-            self.source.broken = f"{self.source.packing or 'file'} breaks off: {error}"
-            return b""
         except ValueError as error:
             self.source.broken = str(error)
             return b""

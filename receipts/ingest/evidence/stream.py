@@ -111,7 +111,7 @@ class Source:
         skipping = False
         digest = None if self.packing else hashlib.sha256()
         with self.open() as stream:
-            while block := self._next(stream):
+            while block := self.block(stream):
                 self.bytes_read += len(block)
                 if digest is not None:
                     digest.update(block)
@@ -140,17 +140,18 @@ class Source:
         raw = (line for chunk in self.chunks() for line in chunk.splitlines())
         return ((number, line.decode("utf-8", "replace")) for number, line in enumerate(raw, 1))
 
-    def _next(self, stream: Stream) -> bytes:
+    def block(self, stream: Stream, size: int = CHUNK) -> bytes:
+        """The next bytes of a stream of this file; none at its end, or where it breaks off: `broken`."""
         try:
             # One read of what lies below: what came before a break must not be lost with it.
-            return stream.read1(CHUNK)
+            return stream.read1(size)
         except BROKEN as error:
             self.broken = f"{self.packing or 'file'} breaks off after {self.bytes_read:,} bytes: {error}"
             return b""
 
     def _some(self, stream: Stream, size: int) -> bytes:
         buffer = bytearray()
-        while len(buffer) < size and (block := self._next(stream)):
+        while len(buffer) < size and (block := self.block(stream)):
             buffer += block
         return bytes(buffer[:size])
 

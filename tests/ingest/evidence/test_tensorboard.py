@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import struct
 from pathlib import Path
 
@@ -146,6 +147,14 @@ def test_a_cut_file_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     found = reading(tmp_path, scalar(1, LOSS, 2.0), scalar(2, LOSS, 1.5)[:-9])
     assert found.steps.numbers() == [1]
     assert [remark.kind for remark in found.remarks if remark.kind == "broken"] == ["broken"]
+
+
+def test_a_packed_file_that_breaks_off_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "events.out.tfevents.1.gz"
+    path.write_bytes(gzip.compress(VERSION + b"".join(scalar(step, LOSS, 2.0) for step in range(4000)))[:-40])
+    found = read(path)
+    assert found.cut
+    assert not any("the run still writes" in remark.text for remark in found.readings[0].remarks)
 
 
 def test_a_record_with_a_wrong_checksum_is_left_out(tmp_path: Path) -> None:

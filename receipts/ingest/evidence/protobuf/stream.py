@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from receipts.ingest.evidence.stream import BROKEN, Source, Stream
+from receipts.ingest.evidence.stream import Source, Stream
 
 _POLYNOMIAL: Final = 0x82F63B78
 _MASK: Final = 0xA282EAD8
@@ -13,17 +13,16 @@ _PIECE: Final = 1 << 16
 
 
 class Bytes:
-    """Reads exact counts from a source. ``at`` counts the bytes taken; ``broken`` says why they end early."""
+    """Reads exact counts from a source. ``at`` counts the bytes taken."""
 
-    __slots__ = ("_buffer", "_offset", "_source", "_stream", "at", "broken")
+    __slots__ = ("_buffer", "_offset", "_stream", "at", "source")
 
     def __init__(self, source: Source, stream: Stream) -> None:
-        self._source = source
+        self.source = source
         self._stream = stream
         self._buffer = b""
         self._offset = 0
         self.at = 0
-        self.broken = ""
 
     def take(self, count: int) -> bytes:
         """The next ``count`` bytes, or fewer at the end."""
@@ -46,14 +45,9 @@ class Bytes:
         """Whether nothing is left; reads on where something is."""
         if self._offset < len(self._buffer):
             return False
-        try:
-            # One read of what lies below: what came before a break must not be lost with it.
-            self._buffer = self._stream.read1(_PIECE)
-        except BROKEN as error:
-            self.broken = f"breaks off after {self.at:,} bytes: {error}"
-            self._buffer = b""
+        self._buffer = self.source.block(self._stream, _PIECE)
         self._offset = 0
-        self._source.bytes_read += len(self._buffer)
+        self.source.bytes_read += len(self._buffer)
         return not self._buffer
 
     def _pass(self, count: int) -> None:

@@ -59,7 +59,6 @@ class Xplane(FileReader):
             except Torn as error:
                 profile.cut = True
                 reading.remark("broken", f"{error}; what stands before it was read")
-            source.broken = source.broken or wire.broken
         if profile.cut and not reading.remarks:
             reading.remark("missing", f"more than {MAX_EVENTS:,} events: the rest was not counted")
         profile.describe(reading)

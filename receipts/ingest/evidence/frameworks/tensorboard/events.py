@@ -11,6 +11,7 @@ int64_val=10, half_val=13; Shape.dim=2; Dimension.size=1.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
@@ -65,36 +66,7 @@ class TensorBoard(FileReader):
         return [reading]
 
     def _events(self, data: Bytes, reading: Reading, metrics: NamedMetrics, texts: dict[str, str]) -> None:
-        while True:
-            at = data.at
-            head = data.take(_HEADER.size)
-            if len(head) < _HEADER.size:
-                if head or data.broken:
-                    reading.remark(
-                        "broken", data.broken or f"the last record is cut at byte {at}: the run still writes, or died"
-                    )
-                return
-            length, crc = _HEADER.unpack(head)
-            if masked_crc32c(head[:8]) != crc:
-                reading.remark(
-                    "broken", f"the record at byte {at} has a wrong length checksum; what follows is not read"
-                )
-                return
-            if length > _MAX_RECORD:
-                if not data.skip(length + _CRC.size):
-                    reading.remark("broken", f"the record at byte {at} of {length:,} bytes is cut")
-                    return
-                continue
-            body = data.take(length)
-            tail = data.take(_CRC.size)
-            if len(body) < length or len(tail) < _CRC.size:
-                reading.remark(
-                    "broken", data.broken or f"the last record is cut at byte {at}: the run still writes, or died"
-                )
-                return
-            if length <= _CHECKED and _CRC.unpack(tail)[0] != masked_crc32c(body):
-                reading.remark("broken", f"the record at byte {at} has a wrong checksum and is left out")
-                continue
+        for at, body in _bodies(data, reading):
             try:
                 event = Message(body)
                 for summary in event.inner(5):
@@ -114,6 +86,27 @@ class TensorBoard(FileReader):
             figure = _scalar(tensor)
         if figure is not None and 0 <= step < 1e15:
             metrics.add(step, tag, figure)
+
+
+def _bodies(data: Bytes, reading: Reading) -> Iterator[tuple[int, bytes]]:
+    """The data of each record, and where it begins; of none that is too large for scalars."""
+    while head := data.take(_HEADER.size):
+        at = data.at - len(head)
+        length, crc = _HEADER.unpack(head.ljust(_HEADER.size, b"\0"))
+        if len(head) == _HEADER.size and masked_crc32c(head[:8]) != crc:
+            reading.remark("broken", f"the record at byte {at} has a wrong length checksum; what follows is not read")
+            return
+        body = data.take(length) if length <= _MAX_RECORD else b""
+        data.skip(length - len(body))
+        tail = data.take(_CRC.size)
+        if len(tail) < _CRC.size:
+            if not data.source.broken:
+                reading.remark("broken", f"the last record is cut at byte {at}: the run still writes, or died")
+            return
+        if len(body) <= _CHECKED and body and _CRC.unpack(tail)[0] != masked_crc32c(body):
+            reading.remark("broken", f"the record at byte {at} has a wrong checksum and is left out")
+        elif body:
+            yield at, body
 
 
 def _scalar(tensor: Message) -> float | None:

@@ -35,8 +35,6 @@ def records(source: Source, reading: Reading) -> Iterator[Message]:
                 yield Message(body)
             except Torn:
                 reading.remark("broken", f"the record at byte {at} is no W&B record")
-        if data.broken:
-            reading.remark("broken", data.broken)
 
 
 def _bodies(data: Bytes, reading: Reading) -> Iterator[tuple[int, bytes]]:
