@@ -26,6 +26,11 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         "iter 7: loss 2.5, time 250.25ms, mfu 31.25%",
         {"loss": 2.5, "step_seconds": 0.25025, "mfu": 0.3125},
     ),
+    "tinygrad": (
+        "    7  250.25 ms run,    1.21 ms python,   0.15 ms fetch data,  248.89 ms NV * 8,  2.50 loss, 0.000100 LR, "
+        "78.12 GB used,  9876.54 GFLOPS",
+        {"loss": 2.5, "step_seconds": 0.25025},
+    ),
     "torchtune": (
         "Step 7 | loss:2.5 lr:2e-05 tokens_per_second_per_gpu:4512.25 grad_norm:1.5 peak_memory_active:40.5"
         " peak_memory_alloc:40.25 peak_memory_reserved:45.5",
