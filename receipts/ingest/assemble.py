@@ -104,7 +104,7 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
         _state_writer(draft)
         draft.tree["run"]["entries"] = counted(draft.tree)
     return Ingested(
-        _ordered(draft.tree),
+        _by_schema(draft.tree),
         tuple(sorted(draft.leaves.values(), key=lambda item: _place(item.path))),
         missing(draft, lane),
         tuple(draft.contradictions),
@@ -190,12 +190,8 @@ def _lines(texts: Iterable[str]) -> list[str]:
     return [text[:MAX_LINE].encode("utf-8", "replace").decode() for text in islice(texts, MAX_LINES)]
 
 
-def _ordered(tree: dict[str, Any]) -> dict[str, Any]:
-    """The tree in the order of the schema."""
-    return _by_schema(tree, "")
-
-
-def _by_schema(node: dict[str, Any], path: str) -> dict[str, Any]:
+def _by_schema(node: dict[str, Any], path: str = "") -> dict[str, Any]:
+    """A tree in the order of the schema."""
     places = _places()
     known = sorted(node, key=lambda key: places.get(f"{path}{key}", len(places)))
     return {key: _by_schema(node[key], f"{path}{key}.") if isinstance(node[key], dict) else node[key] for key in known}

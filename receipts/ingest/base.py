@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from receipts.base.errors import UsageError
 from receipts.ingest.evidence import FileEvidence, Reading
-from receipts.ingest.leaves import OPEN, parts
+from receipts.ingest.leaves import OPEN, at, parts
 from receipts.receipt import parse, read
 from receipts.receipt.load import MAX_BYTES
 from receipts.receipt.upcast import upcast
@@ -37,10 +37,7 @@ class Base:
 
     def get(self, path: str) -> Any:
         """What it states at a path, or None."""
-        node: Any = self.tree
-        for part in parts(path):
-            node = node.get(part) if isinstance(node, Mapping) else None
-        return node
+        return at(self.tree, path)
 
     def excludes(self, path: str) -> bool:
         """Whether a path is an entry that a map, which the receipt says is complete, does not have."""
@@ -83,13 +80,9 @@ def base_of(files: Iterable[FileEvidence]) -> Base | None:
     if len(receipts) > 1:
         names = ", ".join(file.name for file in receipts[:3]) + ", …" * (len(receipts) > 3)
         raise UsageError(
-            f"{_count(len(receipts))} receipts ({names}); ingest takes the files of one launch, submit takes receipts"
+            f"{len(receipts)} receipts ({names}); ingest takes the files of one launch, submit takes receipts"
         )
     for file in receipts:
         parsed = parse(read(file.path))
         return Base(file.name, parsed.raw, upcast(json.loads(parsed.raw), file.name), intact(parsed) is True)
     return None
-
-
-def _count(number: int) -> str:
-    return "two" if number == 2 else f"{number}"

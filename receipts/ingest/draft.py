@@ -9,7 +9,7 @@ from receipts.base.errors import near
 from receipts.base.redaction import redacted
 from receipts.ingest.base import Base
 from receipts.ingest.evidence import Place
-from receipts.ingest.leaves import alike, fitting, parts
+from receipts.ingest.leaves import alike, at, fitting, parts
 from receipts.receipt.route import NAMES, spelled
 
 MAX_MESSAGES = 500
@@ -88,10 +88,7 @@ class ReceiptDraft:
 
     def get(self, path: str) -> Any:
         """What the tree holds at a path, or None."""
-        node: Any = self.tree
-        for part in parts(path):
-            node = node.get(part) if isinstance(node, dict) else None
-        return node
+        return at(self.tree, path)
 
     def holder(self, path: str) -> str:
         """Who states a leaf that nothing else moves: `--set`, or the receipt by its name; empty where nobody does."""
@@ -103,8 +100,8 @@ class ReceiptDraft:
 
     def put(
         self, path: str, value: Any, where: Where, source: str, text: str = "", *, beside_own: bool = False
-    ) -> bool:
-        """State a leaf. What does not fit it is reported and left out; False then.
+    ) -> None:
+        """State a leaf. What does not fit it is reported and left out.
 
         ``beside_own``: the value has what the receipt among the files states in it already, and takes its place.
         """
@@ -113,18 +110,18 @@ class ReceiptDraft:
         if kept is None:
             shown = str(value)[:60]
             self.tell("note", f"{path} reads {shown!r}, which the receipt has no such value for; left out", where)
-            return False
+            return
         if (holder := self.holder(path)) and not (beside_own and path not in self.held):
             stated = _plain(self.get(path))
-            if not alike(path, _plain(kept), stated):
-                stands = (
-                    f"no such entry, as {holder} is complete" if stated is None else f"{stated}, as {holder} states"
-                )
-                self.contradict(path, f"{where} says {str(text or kept)[:80]}", stands[:200])
-            else:
+            if alike(path, _plain(kept), stated):
                 self.shown.setdefault(path, SourcedLeaf(path, kept, where, source, text))
-            return False
-        if path == "path.intended.attention" and path not in self.held and (hint := _hint(str(kept))):
+            else:
+                none = f"no such entry, as {holder} is complete"
+                held = none if stated is None else f"{stated}, as {holder} states"
+                self.contradict(path, f"{where} says {str(text or kept)[:80]}", held[:200])
+            return
+        unknown = path == "path.intended.attention" and path not in self.held and set(kept.split("+")) - NAMES.keys()
+        if unknown and (hint := near(kept, NAMES)):
             self.tell("note", f"{path} is {kept}, a name that no reader gives{hint}", where)
         node = self.tree
         *sections, last = parts(path)
@@ -132,7 +129,6 @@ class ReceiptDraft:
             node = node.setdefault(part, {})
         node[last] = kept
         self.leaves[path] = self.shown[path] = SourcedLeaf(path, kept, where, source, text)
-        return True
 
     def fill(self, path: str, value: Any, where: Where, source: str, text: str = "") -> None:
         """State a leaf that nothing states, and on which no two places disagree."""
@@ -164,8 +160,3 @@ class ReceiptDraft:
 def _plain(value: Any) -> Any:
     """The value of a flag, and the version of a wheel, that is stated with more than itself."""
     return value.get("value", value.get("version", value)) if isinstance(value, dict) else value
-
-
-def _hint(value: str) -> str:
-    """What was meant by a name that is close to a known one and is none; empty for any other."""
-    return "" if set(value.split("+")) <= NAMES.keys() else near(value, NAMES)

@@ -26,10 +26,9 @@ def state_identity(draft: ReceiptDraft, files: Sequence[FileEvidence], options: 
     _started(draft, files)
     _lane(draft, options)
     for path, value in (("run.kind", options.kind or "training"), ("run.provenance", "measured")):
-        if draft.get(path) is None:
-            draft.put(path, value, Where("ingest"), SOURCE)
-    if draft.get("run.launch") is None:
-        draft.put("run.launch", *_launch(draft, files))
+        draft.fill(path, value, Where("ingest"), SOURCE)
+    launch, text = _launch(draft, files)
+    draft.fill("run.launch", launch, Where("ingest"), SOURCE, text)
 
 
 def _started(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
@@ -73,10 +72,10 @@ def _finished(draft: ReceiptDraft, files: Sequence[FileEvidence], first: Stamp) 
     """The last stamp of the logs that began it, where all can be read from their end; one stamp alone is no end."""
     stamps = [(last_stamp(file), file) for file in files]
     known = [(stamp, file) for stamp, file in stamps if stamp is not None]
-    if draft.get("run.finished") is None and known and len(known) == len(stamps):
+    if known and len(known) == len(stamps):
         stamp, file = max(known, key=lambda pair: pair[0].time)
         if stamp.time > first.time:
-            draft.put("run.finished", _written(stamp), Where(file.name), "clock", stamp.text)
+            draft.fill("run.finished", _written(stamp), Where(file.name), "clock", stamp.text)
 
 
 def _written(stamp: Stamp) -> str:
@@ -121,14 +120,14 @@ def proposed(draft: ReceiptDraft, lanes: Sequence[LaneOptions]) -> tuple[str, st
     return UNLISTED, f"{which} {framework} on {on}; name one by --lane"
 
 
-def _launch(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> tuple[str, Where, str, str]:
+def _launch(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> tuple[str, str]:
     """Host, start and command where all three are known, else the digests of the files in which something is known."""
     # A copy of a file has another date, and is of the same launch.
     stated = (path for path in _LAUNCH if path not in draft.leaves or draft.leaves[path].source != FILE_CLOCK)
     known = [str(draft.get(path)) for path in stated if draft.get(path) is not None]
     if len(known) == len(_LAUNCH):
-        text, where = "digest of host, start and command", Where("ingest")
+        text = "digest of host, start and command"
     else:
         known = sorted({file.sha256 for file in files if file.readings} or {file.sha256 for file in files})
-        text, where = f"digest of {len(known)} file{'s' if len(known) != 1 else ''}", Where("ingest")
-    return hashlib.sha256("\n".join(known).encode()).hexdigest(), where, SOURCE, text
+        text = f"digest of {len(known)} file{'s' if len(known) != 1 else ''}"
+    return hashlib.sha256("\n".join(known).encode()).hexdigest(), text

@@ -58,8 +58,7 @@ def state_intent(
 
 
 def _put(draft: ReceiptDraft, path: str, value: Any, why: str, where: Where = _LANE) -> None:
-    if draft.get(path) is None and not any(item.path == path and not item.stands for item in draft.contradictions):
-        draft.put(path, value, where, SOURCE, why)
+    draft.fill(path, value, where, SOURCE, why)
 
 
 def _framework(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:

@@ -43,6 +43,14 @@ def parts(path: str) -> list[str]:
     return [head, rest] if head in OPEN and rest else path.split(".")
 
 
+def at(tree: Mapping[str, Any], path: str) -> Any:
+    """What a tree holds at a path, or None."""
+    node: Any = tree
+    for part in parts(path):
+        node = node.get(part) if isinstance(node, Mapping) else None
+    return node
+
+
 def fitting(path: str, value: Any) -> Any:
     """The value as the leaf takes it (8.0 is 8 chips), or None where it takes no such value."""
     if value is None:

@@ -125,11 +125,10 @@ def missing(draft: ReceiptDraft, lane: LaneOptions | None) -> tuple[MissingLeaf,
         wanted += _asked(draft, lane)
     if framework in _TPU and not failed:
         wanted.append("compile.compiles_after_warmup")
-    torn = {item.path for item in draft.contradictions if not item.stands}
     return tuple(
         MissingLeaf(path, how_to_get(path, framework))
         for path in dict.fromkeys(wanted)
-        if draft.get(path) is None and path not in torn
+        if draft.get(path) is None and not draft.torn(path)
     )
 
 

@@ -73,14 +73,14 @@ def state_path(draft: ReceiptDraft, files: Sequence[FileEvidence], lane: LaneOpt
 
 
 def _leaf(draft: ReceiptDraft, leaf: str, observed: list[Observed]) -> None:
-    best = max(LEVELS.index(seen.level) for seen, _, _ in observed)
-    strongest = [item for item in observed if LEVELS.index(item[0].level) == best]
+    best = max((seen.level for seen, _, _ in observed), key=LEVELS.index)
+    strongest = [item for item in observed if item[0].level == best]
     value: Any = "+".join(dict.fromkeys(seen.value for seen, _, _ in strongest))
     _, where, source = strongest[0]
-    if LEVELS[best] == "intent":
+    if best == "intent":
         path = _ASKED.get(leaf, f"path.intended.{leaf}")
-        if draft.get(path) is None and find(path) is not None:
-            draft.put(path, value, where, source)
+        if find(path) is not None:
+            draft.fill(path, value, where, source)
         return
     path = f"path.witnessed.{leaf}"
     if find(path) is None:
@@ -88,10 +88,10 @@ def _leaf(draft: ReceiptDraft, leaf: str, observed: list[Observed]) -> None:
         return
     if leaf == "cuda_graphs":
         value = _BOOLEANS.get(str(strongest[-1][0].value).lower())
-    draft.put(path, _with_own(draft, path, value, where), where, source, LEVELS[best], beside_own=True)
-    weaker = [item for item in observed if item[0].level != "intent" and LEVELS.index(item[0].level) < best]
-    others = dict.fromkeys(seen.value for seen, _, _ in weaker) if weaker else {}
-    if others and not set(others) <= {seen.value for seen, _, _ in strongest}:
+    draft.put(path, _with_own(draft, path, value, where), where, source, best, beside_own=True)
+    weaker = [item for item in observed if item[0].level not in ("intent", best)]
+    others = dict.fromkeys(seen.value for seen, _, _ in weaker)
+    if set(others) - {seen.value for seen, _, _ in strongest}:
         dispute = f"{' and '.join(others)} by its log ({weaker[0][1]}), {value} by what ran ({where})"
         draft.contradict(path, dispute, str(value))
 
@@ -123,29 +123,25 @@ def _frameworks(
         if (host := _shown(reading)) is None:
             continue
         # A file bears out what the receipt says itself; else it names a host where nothing has yet.
-        if names.get(host, ("", ""))[1] == RECEIPT:
-            names[host] = (Where(file.name), reading.source)
-        elif not set(names) - LIBRARIES:
-            if _is_host(host, _FORMS.get(reading.source), names, lane):
-                names[host] = (Where(file.name), reading.source)
-            else:
+        if names.get(host, ("", ""))[1] != RECEIPT:
+            if set(names) - LIBRARIES:
+                continue
+            if not _is_host(host, _FORMS.get(reading.source), names, lane):
                 text = f"step lines in the form of {host}, which other loops print too, show no framework"
                 draft.tell("note", text, Where(file.name))
+                continue
+        names[host] = Where(file.name), reading.source
     below = {item for name in names for item in _BELOW.get(name, ())}
-    hosts = {name: claim for name, claim in names.items() if name not in LIBRARIES}
-    if not hosts:
-        hosts = {name: claim for name, claim in names.items() if name not in below}
-        if lane is not None and lane.frameworks and not set(hosts) & set(lane.frameworks):
-            for name, (where, _) in hosts.items():
-                draft.tell("missing", f"{name} ran, and nothing shows the framework around it: add its log", where)
-            return
-    if not hosts:
-        return
-    first = next(iter(hosts))
-    where, source = min(hosts.values(), key=lambda shown: shown[1] != RECEIPT)
-    draft.put("path.witnessed.frameworks", list(hosts), where, source)
-    if len(hosts) == 1:
-        draft.put("path.witnessed.framework", first, where, source)
+    loops = names.keys() - LIBRARIES
+    hosts = {name: claim for name, claim in names.items() if name in (loops or names.keys() - below)}
+    if not loops and lane is not None and lane.frameworks and not set(hosts) & set(lane.frameworks):
+        for name, (where, _) in hosts.items():
+            draft.tell("missing", f"{name} ran, and nothing shows the framework around it: add its log", where)
+    elif hosts:
+        where, source = min(hosts.values(), key=lambda shown: shown[1] != RECEIPT)
+        draft.put("path.witnessed.frameworks", list(hosts), where, source)
+        if len(hosts) == 1:
+            draft.put("path.witnessed.framework", next(iter(hosts)), where, source)
 
 
 def _shown(reading: Reading) -> str | None:

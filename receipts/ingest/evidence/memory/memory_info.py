@@ -17,44 +17,27 @@ from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 
-SUFFIX: Final = "_size_in_bytes"
-NAME: Final = re.compile(r"(?:host_)?(?:generated_code|argument|output|alias|temp)_size_in_bytes|peak_memory_in_bytes")
-
-
-def planned(values: Mapping[str, int | None]) -> bool:
-    """Whether the figures of one record are those of a plan."""
-    return any(NAME.fullmatch(name) for name in values)
-
-
-def put_plan(reading: Reading, values: Mapping[str, int | None], line: int) -> None:
-    """Put one plan into the reading. Of several programs' plans the largest stands: the step, not its helpers."""
-    sizes = {name: value for name, value in values.items() if value is not None and NAME.fullmatch(name)}
-    if not sizes:
-        return
-    if reading.counters:
-        reading.remark("note", "a further program's plan; the largest one stands", line)
-        if _need(sizes) <= _need(reading.counters):
-            return
-    reading.counters = sizes
-    reading.compile.argument_bytes = sizes.get("argument_size_in_bytes")
-    reading.compile.output_bytes = sizes.get("output_size_in_bytes")
-    reading.compile.temp_bytes = sizes.get("temp_size_in_bytes")
-
-
-def _need(values: Mapping[str, int]) -> int:
-    return sum(values.get(f"{name}{SUFFIX}", 0) for name in ("argument", "output", "temp"))
-
-
+_PLANNED: Final = re.compile(
+    r"(?:host_)?(?:generated_code|argument|output|alias|temp)_size_in_bytes|peak_memory_in_bytes"
+)
+_NEEDED: Final = ("argument", "output", "temp")
 MAX_DEPTH: Final = 16
 MAX_OPEN_LINES: Final = 400
 MAX_TEXT: Final = 1 << 16
 
-# torch_xla up to 2.3 counts KiB; bytes since, with a peak from 2.6 on. JAX names what is in use.
+# By field of a row, the first that is there. torch_xla up to 2.3 counts KiB; bytes since, with a peak from 2.6 on. JAX
+# names what is in use. A GPU client's pool is what it has taken from the device, live or not.
+_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "bytes_used": ("bytes_in_use", "bytes_used"),
+    "bytes_limit": ("bytes_limit",),
+    "peak_bytes": ("peak_bytes_in_use", "peak_bytes_used"),
+    "peak_reserved_bytes": ("peak_pool_bytes",),
+}
 _NAMES: Final = frozenset(
     (
-        *("kb_free", "kb_total", "bytes_used", "peak_bytes_used", "bytes_limit", "bytes_in_use"),
-        *("peak_bytes_in_use", "bytes_reserved", "peak_bytes_reserved", "bytes_reservable_limit", "num_allocs"),
-        *("largest_alloc_size", "largest_free_block_bytes", "pool_bytes", "peak_pool_bytes"),
+        *(name for names in _FIELDS.values() for name in names),
+        *("kb_free", "kb_total", "bytes_reserved", "peak_bytes_reserved", "bytes_reservable_limit", "num_allocs"),
+        *("largest_alloc_size", "largest_free_block_bytes", "pool_bytes"),
     )
 )
 _KEY: Final = r"[\"']?(?P<name>[A-Za-z_]\w{0,80})[\"']?"
@@ -99,13 +82,11 @@ class MemoryInfoReader(LineReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._open: list[_Record] = []
-        self._bare = _Record()
-        self._before = ""
-        self._pending = ""
+        # Dicts within dicts; the lowest holds what is printed outside of any.
+        self._stack = [_Record()]
+        self._before = self._pending = ""
         self._announced = ("", 0)
-        self._lines = 0
-        self._none = 0
+        self._lines = self._none = 0
         self._more = False
 
     def line(self, text: str, number: int) -> bool:
@@ -113,127 +94,107 @@ class MemoryInfoReader(LineReader):
         if len(text) > MAX_TEXT:
             self.reading.remark("broken", "a line too long for memory statistics; its beginning was read", number)
             text = text[:MAX_TEXT]
-        unavailable = _UNAVAILABLE.search(text)
-        if unavailable is not None:
-            self._unavailable(unavailable[0])
+        if (unavailable := _UNAVAILABLE.search(text)) is not None:
+            self.reading.records += 1
+            self.reading.memory_unavailable = self.reading.memory_unavailable or unavailable[0]
         if "memory_stats" in text:
             self._announced = text.strip()[-120:], number
         none = len(_NONE.findall(text))
-        if none:
-            self._none += none
-            self.reading.records += none
-        at = 0
-        self._more = False
+        self._none += none
+        self.reading.records += none
+        at, self._more = 0, False
         for match in _TOKEN.finditer(text):
-            if match["close"] == ")" and not (self._open and self._open[-1].plan):
+            if match["close"] == ")" and not self._stack[-1].plan:
                 continue
             self._token(match, text[at : match.start()], number)
             at = match.end() if match["open"] or match["close"] else at
         self._before = text[at:].strip()[-120:]
-        if self._open:
+        if len(self._stack) > 1:
             self._lines += 1
             if self._lines > MAX_OPEN_LINES:
-                self._open.clear()
-            return bool(self._open)
+                del self._stack[1:]
+            return len(self._stack) > 1
         # A dict whose brace stood on a line of its own, or a line of ``name=value``.
         if not self._more:
             self._flush()
-        return bool(self._bare.values)
+        return bool(self._stack[0].values)
 
     def finish(self) -> Reading | None:
         """Rows, plans, or the reason why there are none."""
-        for record in (*reversed(self._open), self._bare):
-            self._emit(record)
+        while self._stack:
+            self._emit(self._stack.pop())
         if self._none and not self.reading.memory and self.reading.memory_unavailable is None:
             self.reading.memory_unavailable = "memory_stats() is None on every device that was asked"
         return super().finish()
 
     def _token(self, match: re.Match[str], before: str, number: int) -> None:
         """Take one token; ``before`` is what is between it and the last brace of its line."""
+        pending, self._pending = self._pending, match["last"] or ""
         if match["open"]:
-            label = f"{self._pending} {before or self._before}".strip()
-            if len(self._open) < MAX_DEPTH:
-                self._open.append(_Record(number, label[-200:], match["open"] != "{"))
+            if len(self._stack) <= MAX_DEPTH:
+                label = f"{pending} {before or self._before}".strip()
+                self._stack.append(_Record(number, label[-200:], match["open"] != "{"))
                 self._lines = 0
-            self._pending = ""
         elif match["close"]:
-            if not self._open:
+            if len(self._stack) == 1:
                 self._flush()
-            elif self._open[-1].plan == (match["close"] == ")"):
-                self._emit(self._open.pop())
-            self._pending = ""
-        elif match["last"]:
-            self._pending = match["last"]
-        else:
-            self._value(match, before, number)
+            elif self._stack[-1].plan == (match["close"] == ")"):
+                self._emit(self._stack.pop())
+        elif match["text"] is not None:
+            self._stack[-1].texts[match["name"]] = match["text"]
+        elif (name := match["name"]) and (name in _NAMES or _PLANNED.fullmatch(name)):
+            self._value(name, match["value"], before, number)
 
-    def _value(self, match: re.Match[str], before: str, number: int) -> None:
-        record = self._open[-1] if self._open else self._bare
-        self._pending = ""
-        name = match["name"]
-        if match["text"] is not None:
-            record.texts[name] = match["text"]
-        elif name in _NAMES or NAME.fullmatch(name):
-            if record is self._bare and name in record.values:
-                self._flush()
-                record = self._bare
-            word = match["value"]
-            record.values[name] = None if word[0] in "Nn" else int(word.partition(".")[0])
-            self._more = True
-            if record is self._bare and len(record.values) == 1:
-                announced, at = self._announced
-                # A brace on a line of its own may stand between.
-                record.number, record.label = number, before.strip()[-120:] or (announced if number - at <= 2 else "")
+    def _value(self, name: str, word: str, before: str, number: int) -> None:
+        bare = len(self._stack) == 1
+        if bare and name in self._stack[0].values:
+            self._flush()
+        record = self._stack[-1]
+        record.values[name] = None if word[0] in "Nn" else int(word.partition(".")[0])
+        self._more = True
+        if bare and len(record.values) == 1:
+            announced, at = self._announced
+            # A brace on a line of its own may stand between.
+            record.number, record.label = number, before.strip()[-120:] or (announced if number - at <= 2 else "")
 
     def _flush(self) -> None:
         """What was read outside any dict is one record; the device that was named stays for the dict that follows."""
-        self._emit(self._bare)
-        self._bare = _Record(texts={} if self._bare.values else self._bare.texts)
+        bare = self._stack[0]
+        self._emit(bare)
+        self._stack[0] = _Record(texts={} if bare.values else bare.texts)
 
     def _emit(self, record: _Record) -> None:
         if not record.values:
             return
-        if record.plan or planned(record.values):
-            put_plan(self.reading, record.values, record.number)
-            self.reading.records += 1
+        if record.plan or any(map(_PLANNED.fullmatch, record.values)):
+            self._plan(record)
             return
-        row = _row(record, self._device(record))
-        if row is not None:
-            self.reading.remember(row)
+        sizes = {
+            field: next((record.values[name] for name in names if record.values.get(name) is not None), None)
+            for field, names in _FIELDS.items()
+        }
+        if (total := record.values.get("kb_total")) is not None:
+            free = record.values.get("kb_free")
+            sizes = {"bytes_used": None if free is None else (total - free) * KIB, "bytes_limit": total * KIB}
+        # The words that may name the chip: the dict's own, those of the dict around it, its label.
+        around = self._stack[-1].texts.pop("device", "") if self._stack else ""
+        label = " ".join(filter(None, (record.texts.get("device", ""), around, record.label)))
+        if any(sizes.get(field) is not None for field in ("bytes_used", "bytes_limit", "peak_bytes")):
+            chip, step = _whose(label)
+            self.reading.remember(MemoryRow(Place(record.number), chip, None, step, *map(sizes.get, _FIELDS)))
 
-    def _device(self, record: _Record) -> str:
-        """The words that may name the chip: the dict's own, its label, and those of the dict around it."""
-        around = self._open[-1] if self._open else self._bare
-        texts = [record.texts.get("device", ""), around.texts.pop("device", "")]
-        return " ".join(item for item in (*texts, record.label) if item)
-
-    def _unavailable(self, reason: str) -> None:
-        self.reading.records += 1
-        self.reading.memory_unavailable = self.reading.memory_unavailable or reason
-
-
-def _row(record: _Record, label: str) -> MemoryRow | None:
-    """The row of one record; None where it holds neither use, peak nor limit."""
-    values = record.values
-    total, free = values.get("kb_total"), values.get("kb_free")
-    if total is not None:
-        used = None if free is None else (total - free) * KIB
-        limit: int | None = total * KIB
-        peak = None
-    else:
-        used = _first(values, "bytes_in_use", "bytes_used")
-        limit = values.get("bytes_limit")
-        peak = _first(values, "peak_bytes_in_use", "peak_bytes_used")
-    if used is None and limit is None and peak is None:
-        return None
-    chip, step = _whose(label)
-    # A GPU client's pool is what it has taken from the device, live or not.
-    reserved = values.get("peak_pool_bytes")
-    return MemoryRow(Place(record.number), chip, None, step, used, limit, peak, reserved)
-
-
-def _first(values: dict[str, int | None], *names: str) -> int | None:
-    return next((values[name] for name in names if values.get(name) is not None), None)
+    def _plan(self, record: _Record) -> None:
+        """Keep what a program was planned to need. The largest of several stands: the step, not its helpers."""
+        reading = self.reading
+        reading.records += 1
+        sizes = {name: size for name, size in record.values.items() if size is not None and _PLANNED.fullmatch(name)}
+        if sizes and reading.counters:
+            reading.remark("note", "a further program's plan; the largest one stands", record.number)
+        need, known = (sum(of.get(f"{name}_size_in_bytes", 0) for name in _NEEDED) for of in (sizes, reading.counters))
+        if sizes and (not reading.counters or need > known):
+            reading.counters = sizes
+            for name in _NEEDED:
+                setattr(reading.compile, f"{name}_bytes", sizes.get(f"{name}_size_in_bytes"))
 
 
 def _whose(label: str) -> tuple[int | None, int | None]:
