@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 from receipts.base.units import MIB
 from receipts.ingest.evidence.memory.nvidia_smi_query import Monitor
 from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+from receipts.ingest.evidence.reading import Reading
 
 MAX_GPUS: Final = 1024
 _VERSION = re.compile(r"\bDriver Version: (?P<version>\d[\d.]{1,20})|\bKMD Version: (?P<kernel>\d[\d.]{1,20})")
@@ -41,14 +41,13 @@ class NvidiaSmiReader(LineReader):
     def __init__(self) -> None:
         super().__init__()
         self._names: dict[int, str] = {}
-        self._memory: dict[int, tuple[int, int, int]] = {}
+        self._memory: dict[int, tuple[int, int]] = {}
         self._busy: set[int] = set()
         self._first = 0
         self._gpu: int | None = None
         self._left = 0
         self._quiet = 0
         self._monitor: Monitor | None = None
-        self._monitors = 0
 
     def line(self, text: str, number: int) -> bool:
         if "| NVIDIA-SMI " in text:
@@ -64,7 +63,6 @@ class NvidiaSmiReader(LineReader):
                 self._monitor = head
             elif not self._monitor.goes_on(head):
                 return False
-            self._monitors += 1
             self._first = self._first or number
             return True
         return self._monitor is not None and self._monitor.row(text, number)
@@ -86,7 +84,7 @@ class NvidiaSmiReader(LineReader):
         # A machine's GPUs are the run's where processes compute on them.
         if self._busy:
             reading.state("hardware.chips", len(self._busy), f"processes on {len(self._busy)} GPUs", self._first)
-        for gpu, (used, total, _) in sorted(self._memory.items()):
+        for gpu, (used, total) in sorted(self._memory.items()):
             reading.counters[f"gpu.{gpu}.bytes_used"] = used
             reading.counters[f"gpu.{gpu}.bytes_limit"] = total
         return reading
@@ -116,7 +114,7 @@ class NvidiaSmiReader(LineReader):
             self._gpu = int(match["index"])
             self._name(self._gpu, match["name"], number)
         elif (match := _USE.search(text)) and self._gpu is not None:
-            self._used(self._gpu, int(match["used"]) * MIB, int(match["total"]) * MIB, number)
+            self._used(self._gpu, int(match["used"]) * MIB, int(match["total"]) * MIB)
             self._gpu = None
         elif (match := _PROCESS.match(stripped)) and "C" in match["type"] and len(self._busy) < MAX_GPUS:
             self._busy.add(int(match["gpu"]))
@@ -128,10 +126,9 @@ class NvidiaSmiReader(LineReader):
         if len(self._names) < MAX_GPUS:
             self._names[gpu] = name.strip()
 
-    def _used(self, gpu: int, used: int, total: int, number: int) -> None:
+    def _used(self, gpu: int, used: int, total: int) -> None:
         if gpu in self._memory or len(self._memory) < MAX_GPUS:
-            earlier = self._memory.get(gpu, (0, 0, 0))
-            self._memory[gpu] = max(earlier, (used, total, number))
+            self._memory[gpu] = max(self._memory.get(gpu, (0, 0)), (used, total))
 
     def _measured(self, monitor: Monitor) -> None:
         reading = self.reading
@@ -139,12 +136,11 @@ class NvidiaSmiReader(LineReader):
             self._name(gpu, name, self._first)
         if monitor.driver:
             reading.state("platform.driver", monitor.driver, monitor.driver, self._first)
-        for gpu, memory in sorted(monitor.memory.items()):
-            if monitor.repeated and memory.used is not None:
-                place = Place(memory.line)
-                reading.memory.append(MemoryRow(place, gpu, bytes_used=memory.used, bytes_limit=memory.total))
-            elif memory.total is not None:
-                self._used(gpu, memory.used or 0, memory.total, memory.line)
+        for gpu, row in sorted(monitor.memory.items()):
+            if monitor.repeated and row.bytes_used is not None:
+                reading.memory.append(row)
+            elif row.bytes_limit is not None:
+                self._used(gpu, row.bytes_used or 0, row.bytes_limit)
         if monitor.repeated:
             for leaf, value in monitor.health().items():
                 reading.state(f"measurement.health.{leaf}", value, "", self._first)

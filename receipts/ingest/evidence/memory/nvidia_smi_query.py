@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections import Counter
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import replace
 from statistics import median
 from typing import Final
 
 from receipts.base.units import MIB
 from receipts.ingest.evidence import numbers
+from receipts.ingest.evidence.reading import MemoryRow, Place
+from receipts.ingest.evidence.tally import Tally
 
 MAX_SAMPLES: Final = 500_000
 MAX_GPUS: Final = 1024
@@ -42,24 +44,13 @@ _FIELDS: Final = {
 _IDLE: Final = frozenset({"gpu_idle", "none", "active", "supported", "applications_clocks_setting", "mask"})
 
 
-@dataclass(slots=True)
-class PeakMemory:
-    """The most that was seen used on a GPU, in bytes, and the line that shows it."""
-
-    used: int | None = None
-    total: int | None = None
-    line: int = 0
-
-
 class Monitor:
-    """Samples of several GPUs, in columns that the head names."""
+    """Samples of several GPUs, in columns that the head names. ``memory`` is the most that each was seen to use."""
 
     def __init__(self, fields: list[str], units: list[str], *, csv: bool) -> None:
-        self._fields = fields
-        self._units = units
-        self._csv = csv
-        self._seen: Counter[int] = Counter()
-        self._clocks: dict[int, array[float]] = {}
+        self._fields, self._units, self._csv = fields, units, csv
+        self._seen = Tally[int](MAX_GPUS)
+        self._clocks: defaultdict[int, array[float]] = defaultdict(lambda: array("d"))
         self._power = array("d")
         self._hottest: float | None = None
         self._throttled: set[str] = set()
@@ -67,7 +58,7 @@ class Monitor:
         self.rows = 0
         self.names: dict[int, str] = {}
         self.driver = ""
-        self.memory: dict[int, PeakMemory] = {}
+        self.memory: dict[int, MemoryRow] = {}
 
     @classmethod
     def begins(cls, text: str) -> Monitor | None:
@@ -76,17 +67,14 @@ class Monitor:
             return None
         if "# gpu" in text:
             words = text[text.index("#") + 1 :].split()
-            return (
-                cls(words, ["" for _ in words], csv=False)
-                if {"gpu", "sm", "pwr"} <= set(words) or "fb" in words
-                else None
-            )
+            known = {"gpu", "sm", "pwr"} <= set(words) or "fb" in words
+            return cls(words, [""] * len(words), csv=False) if known else None
         cells = [cell.strip() for cell in text.split(",")]
         units = [match["unit"] if (match := _UNIT.search(cell)) else "" for cell in cells]
         fields = [_UNIT.sub("", cell) for cell in cells]
-        known = sum(field in _FIELDS for field in fields)
+        count = sum(field in _FIELDS for field in fields)
         plausible = all(re.fullmatch(r"[a-z_]+(?:\.[a-z_]+)*", field) for field in fields)
-        return cls(fields, units, csv=True) if plausible and known >= min(2, len(fields)) and known else None
+        return cls(fields, units, csv=True) if plausible and 0 < count >= min(2, len(fields)) else None
 
     def goes_on(self, other: Monitor) -> bool:
         """Whether ``other`` is this head once more, as `dmon` and loops repeat it."""
@@ -95,7 +83,7 @@ class Monitor:
     @property
     def repeated(self) -> bool:
         """Whether some GPU was looked at more than once."""
-        return any(count > 1 for count in self._seen.values())
+        return max(self._seen.values(), default=0) > 1
 
     def row(self, text: str, number: int) -> bool:
         """Take a line; False where the rows have ended."""
@@ -110,21 +98,21 @@ class Monitor:
                 values.setdefault(_FIELDS[name], f"{cell} {unit}" if unit and cell.isdigit() else cell)
             elif name.startswith(_THROTTLES) and cell == "Active" and name.rpartition(".")[2] not in _IDLE:
                 self._throttled.add(name.rpartition(".")[2])
-        gpu = self._gpu(values)
-        if gpu is None or not any(_number(value) is not None for value in values.values()):
+        # Without an index only one GPU can be told from the others.
+        index = values.get("gpu", "0" if values else "")
+        if not (index.isdigit() and len(index) < 5) or all(_number(value) is None for value in values.values()):
             return self._miss()
         self._misses = 0
-        self._take(gpu, values, number)
+        self._take(int(index), values, number)
         return True
 
     def health(self) -> dict[str, float | list[str]]:
         """Median clock and power over all samples, the highest temperature, throttles, and the spread of clocks."""
         readings: dict[str, float | list[str]] = {}
-        clocks = {gpu: median(samples) for gpu, samples in self._clocks.items() if samples}
-        if clocks:
+        if clocks := [median(samples) for samples in self._clocks.values()]:
             readings["clock_mhz"] = median(value for samples in self._clocks.values() for value in samples)
-        if len(clocks) > 1 and max(clocks.values()) > 0:
-            readings["clock_spread"] = (max(clocks.values()) - min(clocks.values())) / max(clocks.values())
+            if len(clocks) > 1 and max(clocks) > 0:
+                readings["clock_spread"] = (max(clocks) - min(clocks)) / max(clocks)
         if self._power:
             readings["power_watts"] = median(self._power)
         if self._hottest is not None:
@@ -137,33 +125,26 @@ class Monitor:
         self._misses += 1
         return self._misses < 3 and self.rows > 0
 
-    def _gpu(self, values: dict[str, str]) -> int | None:
-        index = values.get("gpu")
-        if index is not None:
-            return int(index) if index.isdigit() and len(index) < 5 else None
-        # Without an index only one GPU can be told from the others.
-        return 0 if values else None
-
     def _take(self, gpu: int, values: dict[str, str], number: int) -> None:
-        if gpu not in self._seen and len(self._seen) >= MAX_GPUS:
+        if not self._seen.add(gpu):
             return
-        self._seen[gpu] += 1
         self.rows += 1
         if name := values.get("name"):
             self.names[gpu] = name[:80]
         self.driver = self.driver or values.get("driver", "")[:40]
-        memory = self.memory.setdefault(gpu, PeakMemory())
+        row = self.memory.get(gpu, MemoryRow(Place(), gpu))
         used, total = _bytes(values.get("used")), _bytes(values.get("total"))
-        memory.total = total if total is not None else memory.total
-        if used is not None and used >= (memory.used or 0):
-            memory.used, memory.line = used, number
+        if used is not None and used >= (row.bytes_used or 0):
+            row = replace(row, place=Place(number), bytes_used=used)
+        self.memory[gpu] = row if total is None else replace(row, bytes_limit=total)
         if self.rows > MAX_SAMPLES:
             return
-        if (clock := _number(values.get("clock"))) is not None:
-            self._clocks.setdefault(gpu, array("d")).append(clock)
-        if (power := _number(values.get("power"))) is not None:
+        clock, power, heat = (_number(values.get(name)) for name in ("clock", "power", "temperature"))
+        if clock is not None:
+            self._clocks[gpu].append(clock)
+        if power is not None:
             self._power.append(power)
-        if (heat := _number(values.get("temperature"))) is not None:
+        if heat is not None:
             self._hottest = heat if self._hottest is None else max(self._hottest, heat)
 
 
