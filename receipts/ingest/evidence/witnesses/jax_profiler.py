@@ -16,7 +16,7 @@ from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source
 from receipts.ingest.evidence.witnesses.jax_profiler_events import MAX_EVENTS, Profile
-from receipts.ingest.evidence.witnesses.torch_trace_binding import arguments
+from receipts.ingest.evidence.witnesses.torch_trace_head import arguments
 
 MAX_THREADS: Final = 100_000
 MAX_NAME: Final = 300

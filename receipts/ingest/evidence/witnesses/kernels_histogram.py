@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -79,11 +80,10 @@ class Histogram:
 
     def operator(self, name: str, count: int = 1, input_type: str | None = None, seconds: float = 0.0) -> None:
         """Count an operator or an autograd function of the host. Backward ones tell nothing new."""
-        if name in ("aten::_local_scalar_dense", "cudaGraphLaunch", "cuGraphLaunch"):
-            if name.startswith("aten"):
-                self.host_reads += count
-            else:
-                self.graph_launches += count
+        if name == "aten::_local_scalar_dense":
+            self.host_reads += count
+        elif name in ("cudaGraphLaunch", "cuGraphLaunch"):
+            self.graph_launches += count
         elif name.startswith("aten::_scaled_dot_product"):
             if (match := _SDPA.fullmatch(name)) and match["what"] in _SDPA_NAMES:
                 self.attention_ops[_SDPA_NAMES[match["what"]]] += count
@@ -113,14 +113,13 @@ class Histogram:
             kernel.transformer_engine and kernel.work not in ("attention", "softmax") for kernel in self.kernels
         )
 
-    def gemm_times(self) -> dict[str, float]:
-        """Seconds of matrix multiplications by the type of their inputs; launches where no time is known."""
-        timed = any(total.seconds for total in self.kernels.values())
-        times: dict[str, float] = {}
+    def gemms(self) -> dict[str, Sum]:
+        """Matrix multiplications by the type of their inputs."""
+        sums: defaultdict[str, Sum] = defaultdict(Sum)
         for kernel, total in self.kernels.items():
             if kernel.work == "gemm" and kernel.dtype is not None:
-                times[kernel.dtype] = times.get(kernel.dtype, 0.0) + (total.seconds if timed else total.count)
-        return times
+                sums[kernel.dtype].add(total.count, total.seconds)
+        return sums
 
     def _library(self, name: str, count: int) -> None:
         if _CHECKPOINTS.fullmatch(name):
@@ -178,11 +177,11 @@ class Histogram:
         return dict(implementations)
 
     def _gemm(self) -> dict[str, dict[str, int]]:
-        times = self.gemm_times()
-        if not times:
+        weights = _weights(self.gemms())
+        if not weights:
             return self._host_gemm()
-        kinds = _carrying(times)
-        if times.get(FP8, 0.0) > _NARROW_SHARE * sum(times.values()):
+        kinds = _carrying(weights)
+        if weights.get(FP8, 0.0) > _NARROW_SHARE * sum(weights.values()):
             kinds = [FP8 if kind in _HALF else kind for kind in kinds]
         gemms: dict[str, int] = {}
         for kind in dict.fromkeys(kinds):
@@ -197,16 +196,13 @@ class Histogram:
     def _host_gemm(self) -> dict[str, dict[str, int]]:
         if self.kernels or not self.matmul_types:
             return {}
-        timed = any(total.seconds for total in self.matmul_types.values())
-        weights = {kind: total.seconds if timed else total.count for kind, total in self.matmul_types.items()}
-        counts = {kind: self.matmul_types[kind].count for kind in _carrying(weights)}
+        counts = {kind: self.matmul_types[kind].count for kind in _carrying(_weights(self.matmul_types))}
         return {"gemm": {f"aten_{kind}": count for kind, count in counts.items()}, "compute_dtype": counts}
 
     def _remarks(self, reading: Reading, arch: int | None, line: int) -> None:
-        times = self.gemm_times()
-        total = sum(times.values())
-        if total > 0:
-            shares = ", ".join(f"{dtype} {time / total:.1%}" for dtype, time in sorted(times.items()))
+        weights = _weights(self.gemms())
+        if (total := sum(weights.values())) > 0:
+            shares = ", ".join(f"{dtype} {weight / total:.1%}" for dtype, weight in sorted(weights.items()))
             reading.remark("note", f"matrix multiplications by type of input, share of their time: {shares}", line)
         old = sum(item.count for kernel, item in self.kernels.items() if _is_old(kernel, arch))
         if old:
@@ -215,6 +211,12 @@ class Histogram:
         if softmax and not self._families("attention") and not self.attention_ops:
             what = "softmax kernels and no attention kernel: attention may have run unfused, or there was none"
             reading.remark("note", f"{softmax} {what}", line)
+
+
+def _weights(sums: Mapping[str, Sum]) -> dict[str, float]:
+    """Seconds of each; how often each ran where no time is known."""
+    timed = any(total.seconds for total in sums.values())
+    return {name: total.seconds if timed else float(total.count) for name, total in sums.items()}
 
 
 def _carrying(weights: dict[str, float]) -> list[str]:

@@ -1,8 +1,8 @@
 """Chrome traces of torch.profiler (kineto): which kernels and operators ran in the profiled steps, and for how long.
 
 Source: pytorch/kineto `libkineto/src/output_json.cpp`: `deviceProperties`, `distributedInfo` and versions first, then
-`traceEvents`, times in microseconds. Events are in no order. A trace of gigabytes is read as a stream, in the memory
-of its kernels' times.
+`traceEvents`, times in microseconds, from PyTorch 2.4 on after `baseTimeNanoseconds`. Events are in no order. A trace of
+gigabytes is read as a stream, in the memory of its kernels' times.
 """
 
 from __future__ import annotations
@@ -16,13 +16,18 @@ import ijson
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import BROKEN, HEAD, Source
+from receipts.ingest.evidence.tally import Tally
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
-from receipts.ingest.evidence.witnesses.torch_trace_binding import Binding, arguments
-from receipts.ingest.evidence.witnesses.torch_trace_head import BLOCK, TraceBody, state_head
+from receipts.ingest.evidence.witnesses.torch_trace_head import BLOCK, TraceBody, arguments, state_head
 from receipts.ingest.evidence.witnesses.torch_trace_host import Host
 from receipts.ingest.evidence.witnesses.torch_trace_timeline import Timeline
 
 MAX_STEPS: Final = 100_000
+_MAX_SHAPES: Final = 64
+_MAX_PROCESSES: Final = 4096
+_TYPES: Final = {"float": "fp32", "c10::BFloat16": "bf16", "c10::Half": "fp16", "double": "fp64"}
+# An earlier time is no time since 1970: older writers count from the start of the machine.
+_YEAR_2001: Final = 1e9
 _MICRO: Final = 1e-6
 _CATEGORIES = re.compile(
     rb'"cat"\s*:\s*"(?:cpu_op|kernel|user_annotation|python_function|cuda_runtime|cuda_driver|ac2g|fwdbwd'
@@ -30,7 +35,7 @@ _CATEGORIES = re.compile(
 )
 _STEP = re.compile(r"ProfilerStep#(\d{1,9})")
 _RUNTIME: Final = frozenset({"cuda_runtime", "cuda_driver", "runtime"})
-_OPERATORS: Final = frozenset({"cpu_op", "operator", "user_annotation", "python_function"})
+_OPERATORS: Final = frozenset({"cpu_op", "operator", "user_annotation"})
 
 
 class TorchTraceReader(FileReader):
@@ -71,18 +76,20 @@ class _Trace:
         self.histogram = Histogram()
         self.timeline = Timeline()
         self.host = Host()
-        self.binding = Binding()
+        self.first, self.last = math.inf, 0.0
         self.no_device = False
-        self.steps: set[int] = set()
-        self.optimizer_steps: dict[str, int] = {}
+        self.steps, self.optimizer_steps = Tally[str](MAX_STEPS), Tally[str](100)
         self.error = ""
         self.arch: int | None = None
+        self.base = 0.0
 
     def events(self, body: TraceBody) -> None:
         head, self.arch = state_head(self.reading, body)
+        if isinstance(base := head.get("baseTimeNanoseconds"), int):
+            self.base = base / 1e9
         # Whoever looked for devices and found none says so.
         self.no_device = head.get("deviceProperties") == []
-        self.binding.base, self.binding.host = head.get("baseTimeNanoseconds"), head.get("host_name")
+        self.reading.host = str(head.get("host_name") or "")[:200]
         seen = 0
         try:
             for event in ijson.items(body, body.path, buf_size=BLOCK, use_float=True):
@@ -101,7 +108,8 @@ class _Trace:
             why = self.error or body.source.broken or "it ends before its last event"
             reading.remark("broken", f"the trace is broken ({why}); what stands before that was read")
         self.histogram.write(reading, arch=self.arch)
-        self.binding.write(reading)
+        if self.first < math.inf and self.base + self.first * _MICRO > _YEAR_2001:
+            reading.between = self.base + self.first * _MICRO, self.base + self.last * _MICRO
         covered = len(self.steps) or max(self.optimizer_steps.values(), default=0)
         reading.steps_covered = covered or None
         if reading.records and not covered:
@@ -158,46 +166,60 @@ class _Trace:
         if not isinstance(name, str) or not isinstance(category, str) or event.get("ph") not in ("X", "B"):
             return
         category = category.lower()
-        self.binding.event(name, event, _finite(event.get("ts")))
+        begin, duration = _finite(event.get("ts")), _finite(event.get("dur"))
+        if begin is not None:
+            self.first, self.last = min(self.first, begin), max(self.last, begin)
         if category == "kernel":
-            self._kernel(name, event)
+            self._kernel(name, event, begin, duration)
         elif category in _OPERATORS:
-            self._operator(name, category, event)
+            self._operator(name, category, event, begin, duration)
         elif category in _RUNTIME:
             self.histogram.operator(name)
-            self.host.launch(event, _finite(event.get("ts")))
+            self.host.launch(event, begin)
         elif category == "gpu_memcpy" and "DtoH" in name:
             self.histogram.copies_to_host += 1
             self.reading.records += 1
 
-    def _kernel(self, name: str, event: dict[str, Any]) -> None:
+    def _kernel(self, name: str, event: dict[str, Any], begin: float | None, duration: float | None) -> None:
         self.reading.records += 1
-        begin, duration = _finite(event.get("ts")), _finite(event.get("dur"))
         kernel = self.histogram.kernel(name, 1, (duration or 0.0) * _MICRO)
-        if kernel.work == "communication" and "all_to_all" in str(arguments(event).get("Collective name", ""))[:80]:
+        communicates = kernel.work == "communication"
+        if communicates and "all_to_all" in str(arguments(event).get("Collective name", ""))[:80]:
             self.histogram.alltoall += 1
         if begin is not None and duration is not None:
             device = arguments(event).get("device")
             where = device if isinstance(device, int) and 0 <= device < 4096 else 0
-            self.timeline.add(where, begin, duration, communicates=kernel.work == "communication")
+            self.timeline.add(where, begin, duration, communicates=communicates)
 
-    def _operator(self, name: str, category: str, event: dict[str, Any]) -> None:
-        if category == "python_function":
-            return
-        self.reading.records += 1
+    def _operator(
+        self, name: str, category: str, event: dict[str, Any], begin: float | None, duration: float | None
+    ) -> None:
+        reading = self.reading
+        reading.records += 1
+        process = event.get("pid")  # of a device's events it is the device
+        if category == "cpu_op" and type(process) is int and len(reading.processes) < _MAX_PROCESSES:
+            reading.processes.add(process)
+        if name.startswith("aten::_scaled_dot_product") and "backward" not in name:
+            self._attention(event)
         if match := _STEP.fullmatch(name):
-            if len(self.steps) < MAX_STEPS:
-                self.steps.add(int(match[1]))
+            self.steps.add(match[1].lstrip("0"))
         elif name.startswith("Optimizer.step#"):
-            if name in self.optimizer_steps or len(self.optimizer_steps) < 100:
-                self.optimizer_steps[name] = self.optimizer_steps.get(name, 0) + 1
+            self.optimizer_steps.add(name)
         else:
-            self.host.operator(name, event, _finite(event.get("ts")), _finite(event.get("dur")))
+            self.host.operator(name, event, begin, duration)
             if name.startswith(("FSDP::", "fsdp::")):
                 self.histogram.fsdp2 += 1
             elif category != "user_annotation":
-                seconds = (_finite(event.get("dur")) or 0.0) * _MICRO
-                self.histogram.operator(name, 1, _input_type(event), seconds)
+                self.histogram.operator(name, 1, _input_type(event), (duration or 0.0) * _MICRO)
+
+    def _attention(self, event: dict[str, Any]) -> None:
+        """Keep on which shapes and types attention ran: those of its first argument, the query."""
+        reading, shape = self.reading, _first(event, "Input Dims")
+        whole = isinstance(shape, list) and len(shape) == 4 and all(type(item) is int for item in shape)
+        if whole and len(reading.queries) < _MAX_SHAPES:
+            reading.queries.add((shape[2], shape[3]))
+        if (kind := _TYPES.get(str(_first(event, "Input type")))) is not None:
+            reading.query_types.add(kind)
 
     def _transfers(self) -> None:
         # A host read may be of a tensor that lives on the host (an optimizer's step count): what crossed over is what
@@ -230,6 +252,12 @@ def _finite(value: Any) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
+
+
+def _first(event: dict[str, Any], name: str) -> Any:
+    """What an operator says of its first argument; only with ``record_shapes=True``."""
+    listed = arguments(event).get(name)
+    return listed[0] if isinstance(listed, list) and listed else None
 
 
 def _input_type(event: dict[str, Any]) -> str | None:

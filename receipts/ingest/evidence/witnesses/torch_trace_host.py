@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from receipts.ingest.evidence.tally import Tally
-from receipts.ingest.evidence.witnesses.torch_trace_binding import arguments
+from receipts.ingest.evidence.witnesses.torch_trace_head import arguments
 
 MAX_SPANS: Final = 4_000_000
 MAX_REGIONS: Final = 200
