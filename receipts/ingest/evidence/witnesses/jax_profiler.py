@@ -43,26 +43,30 @@ class JaxProfiler(FileReader):
 
     def read(self, source: Source) -> list[Reading]:
         """One reading; events are streamed, and a broken file is read as far as it goes."""
-        reading, profile = Reading(self.source), Profile()
+        reading = Reading(self.source)
+        profile = Profile(reading)
         planes: dict[Any, str] = {}
         lines: dict[Any, str] = {}
+        ends: dict[Any, float] = {}
         with source.open() as stream:
             try:
                 for event in ijson.items(JsonStream(stream, source), "traceEvents.item", use_float=True):
                     if isinstance(event, dict):
-                        _take(event, profile, planes, lines)
+                        _take(event, profile, planes, lines, ends)
             except (ijson.JSONError, ValueError, OverflowError) as error:
                 profile.cut = True
                 reading.remark("broken", f"the trace ends in the middle or is no JSON: {error!s:.100}")
         profile.cut = profile.cut or bool(source.broken)
-        if profile.events >= MAX_EVENTS:
-            reading.remark("missing", f"{profile.events:,} events: such files are cut at a million, others are lost")
-        profile.describe(reading)
+        if reading.records >= MAX_EVENTS:
+            reading.remark("missing", f"{reading.records:,} events: such files are cut at a million, others are lost")
+        profile.describe()
         reading.lasts = max(0.0, profile.last - profile.first) * 1e-6
         return [reading]
 
 
-def _take(event: dict[str, Any], profile: Profile, planes: dict[Any, str], lines: dict[Any, str]) -> None:
+def _take(
+    event: dict[str, Any], profile: Profile, planes: dict[Any, str], lines: dict[Any, str], ends: dict[Any, float]
+) -> None:
     phase, name = event.get("ph"), event.get("name")
     process, thread = event.get("pid"), event.get("tid")
     if not isinstance(name, str) or isinstance(process, list | dict) or isinstance(thread, list | dict):
@@ -79,10 +83,9 @@ def _take(event: dict[str, Any], profile: Profile, planes: dict[Any, str], lines
         profile.first, profile.last = min(profile.first, start), max(profile.last, start + spent)
         if name.startswith("PjitFunction("):
             # One call may be told by two events, one inside the other.
-            ends = profile.ends.get((thread, name), -1.0)
-            if start < ends or len(profile.ends) >= MAX_THREADS:
+            if start < ends.get((thread, name), -1.0) or len(ends) >= MAX_THREADS:
                 return
-            profile.ends[thread, name] = start + spent
+            ends[thread, name] = start + spent
         if name.startswith("$"):
             profile.frame(thread, name, start, start + spent)
         profile.add(

@@ -1,8 +1,8 @@
 """Chrome traces of torch.profiler (kineto): which kernels and operators ran in the profiled steps, and for how long.
 
 Source: pytorch/kineto `libkineto/src/output_json.cpp`: `deviceProperties`, `distributedInfo` and versions first, then
-`traceEvents`, times in microseconds, from PyTorch 2.4 on after `baseTimeNanoseconds`. Events are in no order. A trace of
-gigabytes is read as a stream, in the memory of its kernels' times.
+`traceEvents`, times in microseconds, from PyTorch 2.4 on after `baseTimeNanoseconds`. Events are in no order. A trace
+of gigabytes is read as a stream, in the memory of its kernels' times.
 """
 
 from __future__ import annotations

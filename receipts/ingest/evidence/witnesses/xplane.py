@@ -43,7 +43,8 @@ class Xplane(FileReader):
 
     def read(self, source: Source) -> list[Reading]:
         """One reading; the file is streamed, and a broken one is read as far as it goes."""
-        reading, profile = Reading(self.source), Profile()
+        reading = Reading(self.source)
+        profile = Profile(reading)
         with source.open() as stream:
             wire = Wire(source, stream)
             try:
@@ -61,7 +62,7 @@ class Xplane(FileReader):
                 reading.remark("broken", f"{error}; what stands before it was read")
         if profile.cut and not reading.remarks:
             reading.remark("missing", f"more than {MAX_EVENTS:,} events: the rest was not counted")
-        profile.describe(reading)
+        profile.describe()
         return [reading]
 
 
@@ -103,7 +104,7 @@ def _line(wire: Wire, stop: int, counts: Counts, profile: Profile) -> None:
             continue
         if number == 2:
             name = wire.text(value, 200)
-        elif number == 4 and profile.events < MAX_EVENTS:
+        elif number == 4 and profile.reading.records < MAX_EVENTS:
             identity, times, start, spent = _event(wire.message(value))
             if identity in mine or len(mine) < MAX_KINDS:
                 before, total, end = mine.get(identity, (0, 0, -1))
