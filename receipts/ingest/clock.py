@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from receipts.base.errors import UsageError
@@ -22,12 +22,7 @@ _STAMP: Final = re.compile(
     r"(?<!\d)(?P<year>20\d\d)[-/](?P<month>\d\d)[-/](?P<day>\d\d)[T ]+(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"
     r"(?:[.,](?P<part>\d{1,6})\d*)?\s?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?(?!\d)"
 )
-_MONTHS: Final = {
-    name: index
-    for index, name in enumerate(
-        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), start=1
-    )
-}
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 # What `date` prints: Mon Mar  2 09:00:00 UTC 2026, and without the zone.
 _DATE: Final = re.compile(
     r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? (?P<name>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) "
@@ -35,8 +30,7 @@ _DATE: Final = re.compile(
 )
 # nanotron's formatter, month before day; without its own word for it the order would be a guess.
 _AMERICAN: Final = re.compile(
-    r"(?<!\d)(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>20\d\d) (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"
-    r"(?P<part>(?!))?(?P<zone>(?!))?(?!\d)"
+    r"(?<!\d)(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>20\d\d) (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?!\d)"
 )
 _AMERICANS: Final = ("nanotron",)
 _YEARLESS: Final = re.compile(
@@ -124,27 +118,17 @@ def _american(file: FileEvidence) -> bool:
 
 def stamp(text: str, line: int = 0, *, american: bool = False) -> Stamp | None:
     """The time that a text holds, or None. ``american``: whoever wrote it puts the month before the day."""
-    match = _STAMP.search(text) or (_AMERICAN.search(text) if american else None)
-    if match is not None:
-        month = int(match["month"])
-        part = int(match["part"].ljust(6, "0")) if match["part"] else 0
-    else:
-        match = _DATE.search(text)
-        if match is None:
-            return None
-        month, part = _MONTHS.get(match["name"].lower(), 0), 0
-    zone = match["zone"]
+    forms = (_STAMP, _AMERICAN, _DATE) if american else (_STAMP, _DATE)
+    match = next((match for form in forms if (match := form.search(text)) is not None), None)
+    if match is None:
+        return None
+    named = match.groupdict()
+    zone, part = named.get("zone"), (named.get("part") or "").ljust(6, "0")
     try:
-        day, hour, minute, second = (int(match[name]) for name in ("day", "hour", "minute", "second"))
-        time = datetime(int(match["year"]), month, day, hour, minute, second, part, tzinfo=_zone(zone))
+        month = int(named["month"]) if "month" in named else _MONTHS.index(named["name"].lower()) + 1
+        day, hour, minute, second = (int(named[name]) for name in ("day", "hour", "minute", "second"))
+        place = UTC if zone in (None, "UTC", "GMT") else datetime.strptime(zone, "%z").tzinfo
+        time = datetime(int(named["year"]), month, day, hour, minute, second, int(part), tzinfo=place)
     except ValueError:
         return None
     return Stamp(time, match[0].strip(), zone is not None, Place(line))
-
-
-def _zone(text: str | None) -> timezone:
-    if text is None or not text[1:2].isdigit():
-        return UTC
-    hours, minutes = int(text[1:3]), int(text[-2:])
-    offset = timedelta(hours=hours, minutes=minutes)
-    return timezone(-offset if text[0] == "-" else offset)

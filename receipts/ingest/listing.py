@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from receipts.ingest.base import SOURCE as RECEIPT
+from receipts.ingest.config import readings
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.ingest.evidence.reading import LINE, alike
@@ -52,13 +53,16 @@ _PRODUCERS: Final = {
 
 def state_evidence(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """List the files that something was read from."""
-    causes = _causes(draft, files)
-    records = _records(draft)
-    entries = [
-        _with_record(_fitting(_entry(file, reading, causes.get(id(reading), {}))), records[file.name, reading.source])
-        for file in files
-        for reading in file.readings
-    ]
+    causes, records = _causes(draft, files), _records(draft)
+    entries = []
+    for file, reading in readings(files):
+        entry = _entry(file, reading, causes[id(reading)])
+        if fitting("evidence", [entry]) is None:
+            # A name in what was counted is no text that a receipt can hold.
+            entry = {key: value for key, value in entry.items() if key in ("kind", "producer", "sha256", "level")}
+        if record := records[file.name, reading.source]:
+            entry["read"] = record
+        entries.append(entry)
     if draft.base is not None:
         entries = _joined(draft.base.tree.get("evidence", []), entries)
     if not entries:
@@ -82,10 +86,6 @@ def _records(draft: ReceiptDraft) -> defaultdict[tuple[str, str], dict[str, str]
     return records
 
 
-def _with_record(entry: dict[str, Any], record: Mapping[str, str]) -> dict[str, Any]:
-    return entry | {"read": dict(record)} if record else entry
-
-
 def _joined(known: Sequence[dict[str, Any]], entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The listed evidence, and what was read now; a file that was listed before is listed once, with every leaf.
 
@@ -93,7 +93,9 @@ def _joined(known: Sequence[dict[str, Any]], entries: Sequence[dict[str, Any]]) 
     """
     joined = [dict(entry) for entry in known]
     for entry in entries:
-        same = next((item for item in joined if _bare(item) in (_bare(entry), _attached(item, entry))), None)
+        # As a job lists a file that it leaves to readers, by whatever name.
+        bare = {"kind": entry["kind"], "sha256": entry["sha256"]}
+        same = next((item for item in joined if _bare(item) in (_bare(entry), bare | {"uri": item.get("uri")})), None)
         if same is not None and _bare(same) != _bare(entry):
             same.clear()
             same.update(entry)
@@ -104,40 +106,23 @@ def _joined(known: Sequence[dict[str, Any]], entries: Sequence[dict[str, Any]]) 
     return joined
 
 
-def _attached(item: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry as a job lists a file that it leaves to readers, by whatever name."""
-    return {"kind": entry["kind"], "uri": item.get("uri"), "sha256": entry["sha256"]}
-
-
 def _bare(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name != "read"}
 
 
-def _fitting(entry: dict[str, Any]) -> dict[str, Any]:
-    """The entry, without what was counted where a name in it is no text that a receipt can hold."""
-    if fitting("evidence", [entry]) is None:
-        return {key: value for key, value in entry.items() if key in ("kind", "producer", "sha256", "level")}
-    return entry
-
-
 def _entry(file: FileEvidence, reading: Reading, causes: Mapping[str, str]) -> dict[str, Any]:
-    entry: dict[str, Any] = {"kind": reading.source}
-    if producer := _PRODUCERS.get(reading.source):
-        entry["producer"] = producer
-    if reading.version:
-        entry["version"] = str(reading.version)[:500]
-    entry |= {"uri": file.name, "sha256": file.sha256}
-    if level := _level(reading):
-        entry["level"] = level
-    if observed := dict(islice(_observed(reading, causes).items(), MAX_OBSERVED)):
-        entry["observed"] = observed
-    return entry
-
-
-def _level(reading: Reading) -> str | None:
-    """The most that the file proves of the path; that a framework's loop wrote it proves no kernel."""
-    levels = [LEVELS.index(seen.level) for seen in reading.seen if seen.leaf not in ("framework", "frameworks")]
-    return LEVELS[max(levels)] if levels else None
+    # The most that the file proves of the path; that a framework's loop wrote it proves no kernel.
+    levels = [seen.level for seen in reading.seen if seen.leaf not in ("framework", "frameworks")]
+    entry = {
+        "kind": reading.source,
+        "producer": _PRODUCERS.get(reading.source),
+        "version": str(reading.version or "")[:500],
+        "uri": file.name,
+        "sha256": file.sha256,
+        "level": max(levels, key=LEVELS.index, default=None),
+        "observed": dict(islice(_observed(reading, causes).items(), MAX_OBSERVED)),
+    }
+    return {name: value for name, value in entry.items() if value}
 
 
 def _observed(reading: Reading, causes: Mapping[str, str]) -> dict[str, bool | int | float | str]:
@@ -157,18 +142,17 @@ def _observed(reading: Reading, causes: Mapping[str, str]) -> dict[str, bool | i
     return values
 
 
-def _causes(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> dict[int, dict[str, str]]:
+def _causes(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> defaultdict[int, dict[str, str]]:
     """By reading: the causes of its leaves. Of reports that count on, and of ranks, the one that counts most has it."""
     start, steps, after = (draft.get(path) for path in (f"{WINDOW}.start", f"{WINDOW}.warmup_steps", AFTER))
     warm = DEFAULT if start is None and steps is None else start or steps or 0
     best: dict[tuple[str, str], tuple[tuple[bool, int], int, dict[str, int]]] = {}
-    for file in files:
-        for reading in file.readings:
-            late = {AFTER: _late(reading, warm, after)} if after else {}
-            for leaf, causes in (reading.causes | late).items():
-                worth = any(map(LINE.search, causes)), sum(causes.values())
-                if worth > best.get((reading.source, leaf), ((False, 0),))[0]:
-                    best[reading.source, leaf] = worth, id(reading), causes
+    for _, reading in readings(files):
+        late = {AFTER: _late(reading, warm, after)} if after else {}
+        for leaf, causes in (reading.causes | late).items():
+            worth = any(map(LINE.search, causes)), sum(causes.values())
+            if worth > best.get((reading.source, leaf), ((False, 0),))[0]:
+                best[reading.source, leaf] = worth, id(reading), causes
     by_reading: defaultdict[int, dict[str, str]] = defaultdict(dict)
     for (_, leaf), (_, name, causes) in best.items():
         by_reading[name][f"{CAUSE}{leaf}"[:200]] = _worded(causes)
