@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from itertools import pairwise
 from math import floor, log10
 from statistics import median
@@ -28,13 +29,18 @@ _TIMES_AGREE: Final = 0.05
 _LOSS_AGREES: Final = 0.02
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Track:
     """The steps of one source in one file."""
 
     file: FileEvidence
     reading: Reading
-    started: datetime | None
+
+    @cached_property
+    def started(self) -> datetime | None:
+        """The first time that the file prints."""
+        stamp = first_stamp(self.file)
+        return stamp.time if stamp else None
 
     @property
     def where(self) -> Where:
@@ -85,7 +91,7 @@ class StepSeries:
 
 def series(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> StepSeries | None:
     """The steps of the launch, or None where no file prints any. Says what was lost and what does not agree."""
-    tracks = [Track(file, reading, None) for file, reading in readings(files) if len(reading.steps)]
+    tracks = [Track(file, reading) for file, reading in readings(files) if len(reading.steps)]
     if not tracks:
         return None
     source = _best(tracks)
@@ -128,9 +134,8 @@ def _stride(numbers: Sequence[int]) -> int:
 
 def _several(draft: ReceiptDraft, tracks: list[Track]) -> StepSeries:
     """Several files of one source: ranks of one attempt are merged by step, attempts replace one another."""
-    dated = [Track(item.file, item.reading, _started(item)) for item in tracks]
     attempts: list[list[Track]] = []
-    for track in sorted(dated, key=lambda item: (item.started is not None, item.started or datetime.min)):
+    for track in sorted(tracks, key=lambda item: (item.started is not None, item.started or datetime.min)):
         group = next((group for group in attempts if _beside(group[0], track)), None)
         if group is None:
             attempts.append([track])
@@ -154,11 +159,6 @@ def _part(attempt: StepSeries) -> dict[str, Any]:
                 ran.setdefault(path, claim.value)
     part = {"start_step": attempt.numbers[0], "launch": attempt.track.file.name}
     return part | ({"ran": ran} if ran else {})
-
-
-def _started(track: Track) -> datetime | None:
-    stamp = first_stamp(track.file)
-    return stamp.time if stamp else None
 
 
 def _beside(a: Track, b: Track) -> bool:

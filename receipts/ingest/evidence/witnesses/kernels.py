@@ -11,6 +11,7 @@ Sources: cuDNN 9 and cuBLAS 12 kernel names in profiler traces of H100 and H200;
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
@@ -117,9 +118,6 @@ _TYPE = re.compile(r"tf32|bf16|e4m3|e5m2|e2m1|fp?16|fp?32|fp?64|[iu]8|s8|s4")
 _TEMPLATE = re.compile(r"float_e(?:4m3|5m2)|float_e2m1|bfloat16|\bhalf_t|__half|tfloat32|int8_t")
 _CUTLASS3 = re.compile(r"cutlass::gemm::|cutlass::(?:device_kernel|Kernel2?)<.*[Gg]emm")
 _GROUPED = re.compile(r"group(?:ed)?_?(?:gemm|mm)|GemmGrouped|GroupProblemShape|PtrArray|_group_gemm", re.I)
-_DEEP_GEMM = re.compile(r"deep_gemm|fp8_gemm|sm\d+_fp8_gemm|fp8_\w*matmul")
-# torch's own scaled multiplication by rows, which torchao calls: written with cutlass.
-_SCALED = re.compile(r"f8f8bf16")
 _CUBLAS_REST = re.compile(r"cublasLt|splitKreduce|gemv(?:2[TN]|x|NSP)|gemm[SK]N?_|gemmk1|dot_kernel|cublas")
 _ANY_GEMM = re.compile(r"gemm|matmul_kernel|triton_(?:tem_\w*|)mm_|triton_tem_fused_\w*(?:mm|bmm)", re.I)
 _INDUCTOR = re.compile(r"triton_(?:poi|red|per|tem|for|mix|sem|unk)_fused")
@@ -150,23 +148,11 @@ def _named(text: str, table: _Table, engine: bool) -> Kernel | None:
 
 
 def _gemm(text: str, engine: bool) -> Kernel | None:
-    if match := _NVJET.search(text):
-        return Kernel("gemm", "cublas", _LETTERS.get(match["types"][0]), _number(match["arch"]), engine)
-    if match := _XMMA.search(text):
-        return Kernel("gemm", "cublas", _type(match["types"]), _number(match["arch"]), engine)
-    if _DEEP_GEMM.search(text):
-        return Kernel("gemm", "deep_gemm", FP8, transformer_engine=engine)
-    if _SCALED.search(text):
-        return Kernel("gemm", "cutlass", FP8, transformer_engine=engine)
-    if match := _LEGACY.search(text):
-        arch = _number(match["arch"]) or _CHIPS.get(match["chip"])
-        return Kernel("gemm", "cublas", _legacy_type(match["rest"], match["shape"]), arch, engine)
-    if _GROUPED.search(text):
-        return Kernel("gemm", "grouped", _template_type(text), transformer_engine=engine)
-    if _CUTLASS3.search(text):
-        return Kernel("gemm", "cutlass", _template_type(text), transformer_engine=engine)
-    if _CUBLAS_REST.search(text):
-        return Kernel("gemm", "cublas", _template_type(text), transformer_engine=engine)
+    for family, pattern, operand in _GEMMS:
+        if (match := pattern.search(text)) is not None:
+            groups = match.groupdict()
+            arch = int(groups.get("arch") or 0) or _CHIPS.get(groups.get("chip") or "")
+            return Kernel("gemm", family, operand(match), arch, engine)
     if _INDUCTOR.search(text) is None and _ANY_GEMM.search(text):
         family = "triton" if text.startswith(("triton", "_", "matmul_kernel")) else UNREAD
         return Kernel("gemm", family, _template_type(text), transformer_engine=engine)
@@ -178,10 +164,6 @@ def _rest(engine: bool, text: str) -> Kernel:
         matmul = "triton_tem" in text and _ANY_GEMM.search(text) is not None
         return Kernel("gemm", "inductor") if matmul else Kernel("inductor", "inductor")
     return Kernel("other", "transformer_engine", transformer_engine=True) if engine else OTHER
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text else None
 
 
 def _type(text: str) -> str | None:
@@ -202,3 +184,25 @@ def _legacy_type(rest: str, shape: str) -> str | None:
 def _template_type(text: str) -> str | None:
     match = _TEMPLATE.search(text)
     return dtype(match[0]) if match else _type(text)
+
+
+def _in_template(match: re.Match[str]) -> str | None:
+    return _template_type(match.string)
+
+
+def _fp8(match: re.Match[str]) -> str:
+    return FP8
+
+
+# Matrix multiplications with the library that made them, and how the type of their inputs is named.
+_GEMMS: Final[tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str | None]], ...]] = (
+    ("cublas", _NVJET, lambda match: _LETTERS.get(match["types"][0])),
+    ("cublas", _XMMA, lambda match: _type(match["types"])),
+    ("deep_gemm", re.compile(r"deep_gemm|fp8_gemm|sm\d+_fp8_gemm|fp8_\w*matmul"), _fp8),
+    # torch's own scaled multiplication by rows, which torchao calls: written with cutlass.
+    ("cutlass", re.compile(r"f8f8bf16"), _fp8),
+    ("cublas", _LEGACY, lambda match: _legacy_type(match["rest"], match["shape"])),
+    ("grouped", _GROUPED, _in_template),
+    ("cutlass", _CUTLASS3, _in_template),
+    ("cublas", _CUBLAS_REST, _in_template),
+)

@@ -74,10 +74,13 @@ class MetricsReport:
 
     @property
     def compiles(self) -> int | None:
-        """Programs compiled. `CachedCompile` counts look-ups that hit in memory; it is no persistent hit.
+        """Programs compiled. `CachedCompile` counts look-ups that hit in memory; it is no persistent hit."""
+        count = self._counted
+        return 0 if count is None and self.counters.get("PersistentCacheHit") and self.whole else count
 
-        To 2.7 the programs of dynamo are timed, and not counted.
-        """
+    @property
+    def _counted(self) -> int | None:
+        """Compiles as far as a line shows them. To 2.7 the programs of dynamo are timed, and not counted."""
         counts = self.counters.get("UncachedCompile"), self.samples.get("CompileTime")
         count = max((item for item in counts if item is not None), default=None)
         return count if count is not None else self.samples.get("EagerOpCompileTime")
@@ -86,7 +89,7 @@ class MetricsReport:
     def cleared(self) -> bool:
         """Whether programs ran that no line of the table compiled: it was cleared after the first compile."""
         loaded = self.counters.get("PersistentCacheHit", 0)
-        return self.executions > 0 and self.compiles is None and not loaded
+        return self.executions > 0 and self._counted is None and not loaded
 
     @property
     def whole(self) -> bool:
@@ -106,8 +109,6 @@ class MetricsReport:
     def report(self) -> Report | None:
         """Steps, compiles and host reads so far; None where the table does not show what a step executes."""
         steps, compiles = self.steps, self.compiles
-        if compiles is None and self.counters.get("PersistentCacheHit") and self.whole:
-            compiles = 0
         if steps is None or compiles is None or not self.executions:
             return None
         return Report(steps, compiles, self.host_reads, -(-self.executions // max(steps, 1)))
@@ -144,11 +145,8 @@ def _compile(table: MetricsReport) -> CompileCounts:
     counts = table.counters
     timing = table.timings.get("CompileTime") or table.timings.get("EagerOpCompileTime")
     cached = any(name.startswith("PersistentCache") for name in (*counts, *table.samples))
-    compiles = table.compiles
-    if compiles is None and counts.get("PersistentCacheHit") and table.whole:
-        compiles = 0
     return CompileCounts(
-        compiles=compiles,
+        compiles=table.compiles,
         cache_hits=counts.get("PersistentCacheHit", 0) if cached else None,
         cache_misses=counts.get("PersistentCacheMiss", 0) if cached else None,
         seconds=timing.seconds if timing is not None else None,
