@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import ClassVar
 
 from receipts.base.units import SECONDS
@@ -18,38 +17,6 @@ _TIME = re.compile(r"\s*(?P<value>[\d.,]+(?:[eE][-+]?\d+)?)\s*(?P<unit>ns|us|µs
 # Wider than any profiler's table: a longer line of dashes is none.
 _WIDEST = 10_000
 MAX_ROWS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class TableColumns:
-    """Where each column begins and ends, and what its head says."""
-
-    names: tuple[str, ...]
-    spans: tuple[tuple[int, int], ...]
-
-    def cells(self, row: str) -> dict[str, str]:
-        """The row's cells by the names of their columns; the last one may be longer than its dashes."""
-        last = len(self.spans) - 1
-        words = row.split(None, last)
-        if len(words) == last + 1 and all(number(word) is not None for word in words[:last]):
-            # Numbers and one name: they need no alignment, which is lost where a table was pasted.
-            return dict(zip(self.names, [*words[:last], words[last].strip()], strict=True))
-        by_name: dict[str, str] = {}
-        for at, (name, (begin, end)) in enumerate(zip(self.names, self.spans, strict=True)):
-            by_name[name] = row[begin : None if at == last else end].strip()
-        return by_name
-
-
-def columns(head: str, dashes: str) -> TableColumns | None:
-    """The columns of a table whose head is over a line of dashes; None where the two do not fit together.
-
-    A head may reach beyond its column: heads are distinguished by two blanks and taken in their order.
-    """
-    if len(dashes) > _WIDEST or set(dashes.strip()) - {"-", " "}:
-        return None
-    spans = tuple(match.span() for match in _DASHES.finditer(dashes))
-    names = tuple(name for name in _GAP.split(head.strip()) if name)
-    return TableColumns(names, spans) if names and len(names) == len(spans) else None
 
 
 def seconds(cell: str, unit: str = "s") -> float | None:
@@ -75,22 +42,34 @@ class TableReader(LineReader):
     def __init__(self) -> None:
         super().__init__()
         self.histogram = Histogram()
-        self._head = ""
-        self._columns: TableColumns | None = None
+        self._names: list[str] = []
+        self._spans: list[tuple[int, int]] | None = None
         self._first = self._rows = 0
 
     def begin(self, head: str, line: int) -> bool:
         """A head was read; the line of dashes is the next one."""
-        self._head, self._columns = head, None
+        # A head may reach beyond its column: heads are distinguished by two blanks and taken in their order.
+        self._names, self._spans = [name for name in _GAP.split(head.strip()) if name], None
         self._first = self._first or line
         return True
 
     def table(self, text: str) -> bool:
         """Take a line below the head; False where the table has ended."""
-        if self._columns is None:
-            self._columns = columns(self._head, text) if self._head else None
-            return self._columns is not None
-        return bool(text.strip()) and not text.startswith("--") and self.taken(self._columns.cells(text))
+        if self._spans is None:
+            dashes = len(text) <= _WIDEST and not set(text.strip()) - {"-", " "}
+            self._spans = [match.span() for match in _DASHES.finditer(text)] if dashes else []
+            return 0 < len(self._spans) == len(self._names)
+        fits = 0 < len(self._spans) == len(self._names) and text.strip() and not text.startswith("--")
+        return bool(fits) and self.taken(self._cells(text, self._spans))
+
+    def _cells(self, row: str, spans: list[tuple[int, int]]) -> dict[str, str]:
+        """The row's cells by the names of their columns; the last one may be longer than its dashes."""
+        last = len(spans) - 1
+        words = row.split(None, last)
+        # Numbers and one name need no alignment, which is lost where a table was pasted.
+        if len(words) != len(spans) or any(number(word) is None for word in words[:last]):
+            words = [row[begin : None if at == last else end] for at, (begin, end) in enumerate(spans)]
+        return dict(zip(self._names, map(str.strip, words), strict=True))
 
     def taken(self, cells: dict[str, str]) -> bool:
         """Take a row, if there is room; False where it is none."""

@@ -32,14 +32,14 @@ class NsysStatsReader(TableReader):
     def __init__(self) -> None:
         super().__init__()
         self._unit = "ns"
-        self._names: list[str] = []
+        self._csv: list[str] = []
 
     def line(self, text: str, number: int) -> bool:
         if match := _TOTAL.search(text):
             self._unit = {"sec": "s"}.get(match["unit"], match["unit"])
-            self._names = _split(text) if "," in text and "  " not in text.strip() else []
+            self._csv = _split(text) if "," in text and "  " not in text.strip() else []
             return self.begin(text, number)
-        return self.taken(dict(zip(self._names, _split(text), strict=False))) if self._names else self.table(text)
+        return self.taken(dict(zip(self._csv, _split(text), strict=False))) if self._csv else self.table(text)
 
     def row(self, cells: dict[str, str]) -> bool:
         total = next((seconds(cells[key], self._unit) for key in cells if key.startswith("Total Time")), None)
