@@ -46,11 +46,10 @@ class Hlo(LineReader):
         self._module: Module | None = None
         self._whole = True
         self._largest: Module | None = None
-        self._levels: set[bool] = set()
+        self._optimised = True
         self._inside = False
         self._foreign = 0
         self._joined: list[str] = []
-        self._joined_size = 0
         self._depth = 0
         self._entry_begins = False
         self._first = 0
@@ -64,20 +63,14 @@ class Hlo(LineReader):
         at = text.find(" = ")
         if text[-1:].isspace():
             text = text.rstrip()
-        if self._inside and at > 0 and text[0] == " " and text[-1] not in "{,(":
-            # Most lines of a dump.
-            self._foreign = 0
-            self._current(number).instruction(text, at, number)
-            return True
         # A head's own attributes may hold an equals sign (``xla.sdy.meshes={mesh = …}``).
-        if at > 0 and "HloModule " not in text[:at]:
+        if at > 0 and ((self._inside and text[0] == " ") or "HloModule " not in text[:at]):
             if not self._inside and (_INSTRUCTION.search(text) is None or any(word in text for word in _QUOTED)):
                 return self._warning(text, number)
             if text[-1] in "{,(":
-                return self._begin_join(text)
-            self._foreign = 0
-            self._current(number).instruction(text, at, number)
-            return self._inside
+                self._joined, self._depth = [text], _depth(text)
+                return True
+            return self._instruction(text, at, number)
         return self._structure(text, number)
 
     def finish(self) -> Reading | None:
@@ -121,7 +114,7 @@ class Hlo(LineReader):
             if bare.startswith(("custom-call(", 'custom_call_target="')):
                 # An excerpt that was wrapped before it; the name and the type are on lines that were not seen.
                 call = f"%_ = () {bare if bare[6] == '-' else f'custom-call(), {bare}'}"
-                self._current(number).instruction(call, call.index(" = "), number)
+                self._instruction(call, call.index(" = "), number)
             return self._warning(text, number)
         if _TABLE.match(text) is not None:
             return True
@@ -146,32 +139,28 @@ class Hlo(LineReader):
             self._module = Module(self._findings, line=number)
         return self._module
 
-    def _begin_join(self, text: str) -> bool:
-        self._joined, self._joined_size = [text], len(text)
-        self._depth = _depth(text)
-        return True
+    def _instruction(self, text: str, at: int, number: int) -> bool:
+        self._foreign = 0
+        self._current(number).instruction(text, at, number)
+        return self._inside
 
     def _join(self, text: str, number: int) -> bool:
+        """Take a line of an instruction that goes on below."""
         bare = text.strip()
         if _INSTRUCTION.search(text) is not None or bare.startswith(("HloModule ", "ENTRY ")):
             # What was left open was cut, and this is the next one.
             self._end_join(number)
             return self.line(text, number)
-        if self._joined_size < MAX_JOINED:
+        if sum(map(len, self._joined)) < MAX_JOINED:
             self._joined.append(text)
-            self._joined_size += len(text)
         self._depth += _depth(text)
-        if (self._depth <= 0 and not bare.endswith(",")) or len(self._joined) > MAX_JOINED_LINES:
-            return self._end_join(number)
-        return True
+        whole = self._depth <= 0 and not bare.endswith(",")
+        return self._end_join(number) if whole or len(self._joined) > MAX_JOINED_LINES else True
 
     def _end_join(self, number: int) -> bool:
-        text = " ".join(self._joined)
-        self._joined = []
-        if (at := text.find(" = ")) > 0:
-            self._foreign = 0
-            self._current(number).instruction(text, at, number)
-        return self._inside
+        text, self._joined = " ".join(self._joined), []
+        at = text.find(" = ")
+        return self._instruction(text, at, number) if at > 0 else self._inside
 
     def _warning(self, text: str, number: int) -> bool:
         if (entry := _ENTRY.search(text)) is not None:
@@ -198,7 +187,7 @@ class Hlo(LineReader):
         self.reading.records += module.instructions
         self._first = self._first or module.line
         self._whole = self._whole and module.complete
-        self._levels.add(module.optimised)
+        self._optimised = self._optimised and module.optimised
         if module.optimised:
             self._replicated.update(dict.fromkeys(module.sharding.replicated))
         if module.partitioned and (kind := module.sharding.kind(module.chips)) is not None:
@@ -210,7 +199,7 @@ class Hlo(LineReader):
     def _describe(self) -> None:
         reading, findings, step, line = self.reading, self._findings, self._largest, self._first
         reading.counters |= findings.counts
-        level: Level = "kernels" if step is None or self._levels == {True} else "intent"
+        level: Level = "kernels" if self._optimised else "intent"
         reading.complete = step is not None and self._whole
         if reading.complete:
             # Absence is a statement here.
