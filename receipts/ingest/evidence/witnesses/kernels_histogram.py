@@ -200,9 +200,9 @@ class Histogram:
         return {"gemm": {f"aten_{kind}": count for kind, count in counts.items()}, "compute_dtype": counts}
 
     def _remarks(self, reading: Reading, arch: int | None, line: int) -> None:
-        weights = _weights(self.gemms())
-        if (total := sum(weights.values())) > 0:
-            shares = ", ".join(f"{dtype} {weight / total:.1%}" for dtype, weight in sorted(weights.items()))
+        times = {dtype: total.seconds for dtype, total in self.gemms().items()}
+        if (total := sum(times.values())) > 0:
+            shares = ", ".join(f"{dtype} {time / total:.1%}" for dtype, time in sorted(times.items()))
             reading.remark("note", f"matrix multiplications by type of input, share of their time: {shares}", line)
         old = sum(item.count for kernel, item in self.kernels.items() if _is_old(kernel, arch))
         if old:
