@@ -194,8 +194,8 @@ class TransformerEngineReader(LineReader):
             what = f"{quantizer['where']} quantizes {quantizer['name']} ({quantizer['type']})"
             self._note(f"{what}; printing this reads the device", number)
         for form, what in ((_HINT, ": a hint that a package is missing, no proof of a path"), (_SUPPORT, "")):
-            if match := form.search(text):
-                self._note(f"{match[0]}{what}", number)
+            if hint := form.search(text):
+                self._note(f"{hint[0]}{what}", number)
         at = text.find(_GROUPED)
         if at >= 0 and not is_source(text, at):
             self.reading.records += 1
