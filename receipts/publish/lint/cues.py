@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
+from receipts.publish.lint import change
+
 # Order matters: the first name whose words match at a place is the cue there.
 _METRICS = (
     (
@@ -154,15 +156,13 @@ ENDS_HYPOTHESIS = re.compile(
     re.IGNORECASE,
 )
 UP = re.compile(
-    r"\b(?:faster|quicker|speed-?ups?|sped|more|higher|up|rose|rise[sn]?|increas\w*|improv\w*|"
-    r"grew|grow[sn]?|gain\w*|additional|extra|jump\w*|climb\w*|outperform\w*|tripl\w+|doubl\w+|"
-    r"costs?|adds?|longer|larger|twice|thrice|better|win)\b|\+",
+    rf"\b(?:{change.UP.every}|{change.BETTER.every}|{change.FASTER.every}|up|additional|extra|tripl\w+|doubl\w+|costs?|"
+    r"adds?|twice|thrice)\b|\+",
     re.IGNORECASE,
 )
 DOWN = re.compile(
-    r"\b(?:slower|less|lower|fewer|down|fell|fall[sn]?|drop\w*|decreas\w*|reduc\w*|shrinks?|"
-    r"shrank|shrunk|cuts?|sav(?:e[sd]?|ing)|shav\w+|halv\w+|half|slow\w*|lost|los[es]+|regress\w*|"
-    r"frees?|freed|shorter|smaller|worse|trim\w*|off)\b|(?<![\w.])[−–-](?=\s?\d)",
+    rf"\b(?:{change.DOWN.every}|{change.WORSE.every}|{change.SLOWER.every}|down|halv\w+|half|slow\w*|off)\b"
+    r"|(?<![\w.])[−–-](?=\s?\d)",
     re.IGNORECASE,
 )
 EQUAL = re.compile(r"\b(?:unchanged|same|flat|equal|within|neutral|identical|no slower|par)\b", re.IGNORECASE)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from receipts.publish.lint import cues
+from receipts.publish.lint.change import AMOUNTS, FASTER, SLOWER
 from receipts.publish.lint.cues import Sentence, nearest
 from receipts.publish.lint.quantity import QUALIFIED, Quantity
 from receipts.publish.lint.sense import SOFT, sense_of
@@ -24,7 +25,7 @@ _CHANGED = re.compile(
     re.IGNORECASE,
 )
 _COMPARED = re.compile(
-    r"\s(?:(?P<better>faster|quicker)|(?P<worse>slower)|less|more|lower|higher|fewer|shorter|longer)\b(?!\sthan\s\d)",
+    rf"\s(?:(?P<better>{FASTER.comparatives})|(?P<worse>{SLOWER.comparatives})|{AMOUNTS})\b(?!\sthan\s\d)",
     re.IGNORECASE,
 )
 

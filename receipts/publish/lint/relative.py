@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from receipts.publish.lint import cues
+from receipts.publish.lint.change import AMOUNTS, COMPARATIVES, NOUNS
 from receipts.publish.lint.cues import Sentence, nearest
 from receipts.publish.lint.quantity import Quantity
 from receipts.publish.lint.reading import CARRIED, REACH, direction_of, metric_near, stated
@@ -33,27 +34,26 @@ _COUNTED = re.compile(
     r"kernels?|launch\w*|lines|GPUs?|chips?|nodes?|flops?(?!\s?/|\sper)|(?:tokens|samples|sequences)(?!\s?/|\sper))\b",
     re.IGNORECASE,
 )
-_COMPARED = re.compile(
-    r"\s?(?:the|as|more|less|faster|slower|quicker|higher|lower|better|fewer|longer)\b", re.IGNORECASE
-)
+_COMPARED = re.compile(rf"\s?(?:the|as|{COMPARATIVES})\b", re.IGNORECASE)
+_HIGHER = re.compile(rf"\s?(?:{COMPARATIVES}|improvement)")
 
 
 # What is behind a share or multiple in words.
-_MORE = r"less|more|lower|higher|fewer|shorter|longer|smaller|larger|greater|as\s(?:much|many|high|low|large)"
-_CHANGES = r"reductions?|improvements?|increases?|decreases?|drops?|gains?|savings?|cuts?|speed-?ups?|slow-?downs?"
+_MORE = rf"{AMOUNTS}|as\s(?:much|many|high|low|large)"
 _NOUN = re.compile(
     r"\s(?:(?P<fast>as\s(?:fast|quick\w*|slow|efficient)|faster|quicker|slower|speed-?ups?(?!\sin))\b|(?P<long>as\slong)\b"
-    rf"|(?:(?:{_MORE})\s|(?:{_CHANGES})\s(?:in|of)\s|(?:off\s)?of\s|off\s)?{ARTICLE}(?:(?P<what>{PERFORMANCE})|(?P<time>time))\b)",
+    rf"|(?:(?:{_MORE})\s|(?:{NOUNS})\s(?:in|of)\s|(?:off\s)?of\s|off\s)?{ARTICLE}(?:(?P<what>{PERFORMANCE})|(?P<time>time))\b)",
     re.IGNORECASE,
 )
 _CLOSED = re.compile(
-    rf"(?:\s(?:{_MORE}|{_CHANGES}))?(?:\s?(?:$|[,.;:)\]!])|\s(?:than|at|with|on|for|in|and|but|when|while|after|from|over|"
+    rf"(?:\s(?:{_MORE}|{NOUNS}))?(?:\s?(?:$|[,.;:)\]!])|\s(?:than|at|with|on|for|in|and|but|when|while|after|from|over|"
     r"against|of\s(?:what|the\s(?:baseline|original|reference)|its\s(?:former|previous|original)))\b)",
     re.IGNORECASE,
 )
 _TAKES = re.compile(r"\b(?:takes?|took|needs?|needed|spends?|in)\s(?:\w+\s){0,2}$", re.IGNORECASE)
 _LONGER = re.compile(r"\W?\s?(?:longer|shorter)\b", re.IGNORECASE)
 _STEPS = re.compile(r"\b(?:steps?|iterations?|epochs?)\s(?:\w+\s){0,3}(?:[~≈]|\W)?$", re.IGNORECASE)
+_BY = re.compile(r"\b(?:by|higher|lower|more|less)\W*$|^\s?(?:higher|lower|more|less|better|improvement)")
 _METRIC_NOUN = re.compile(rf"\b(?:{PERFORMANCE}|sped\sup|speeds\sup|slow(?:s|ed)\sdown)\b", re.IGNORECASE)
 _SUBJECT = 45  # characters before it
 
@@ -167,14 +167,8 @@ def _beside(text: str, quantity: Quantity, last: StatementDraft) -> bool:
 
 def _is_level(text: str, quantity: Quantity) -> bool:
     """Whether a percentage of the peak is a reading (`at 46 % MFU`) and not a change of one (`46 % higher MFU`)."""
-    return (
-        not quantity.signed
-        and not re.search(
-            r"\b(?:by|higher|lower|more|less)\W*$|^\s?(?:higher|lower|more|less|better|improvement)",
-            text[max(0, quantity.start - 8) : quantity.start],
-        )
-        and not re.match(r"\s?(?:higher|lower|more|less|better|faster|slower|improvement)", text[quantity.end :])
-    )
+    before = text[max(0, quantity.start - 8) : quantity.start]
+    return not (quantity.signed or _BY.search(before) or _HIGHER.match(text, quantity.end))
 
 
 def _is_factor(text: str, quantity: Quantity) -> bool:

@@ -6,12 +6,9 @@ The words right behind the number decide (`a third less`), then those before it 
 from __future__ import annotations
 
 import re
-from typing import Literal
 
+from receipts.publish.lint.change import BETTER, CHANGES, DOWN, FASTER, SLOWER, UP, WORSE, Sense
 from receipts.publish.lint.quantity import QUALIFIED, Quantity
-
-# `level` is the ratio itself: `half the memory`, `twice as long`.
-Sense = Literal["up", "down", "better", "worse", "equal", "level"]
 
 PERFORMANCE = (
     r"(?:throughput|speed|tokens? (?:per|a) second|tok/s|step[- ]times?|iteration[- ]times?|"
@@ -21,28 +18,18 @@ PERFORMANCE = (
     r"wall[- ]clock(?: time)?|rate|performance|cold start|footprint)"
 )
 ARTICLE = r"(?:(?:the|our|its|their|training|peak|overall|total|end-to-end|average|median|GPU|device|host)\s){0,3}"
-_DOWN = (
-    r"cut\w*|reduc\w+|shr[aiu]nk\w*|lower(?:s|ed|ing)?|fell|falls?|fallen|falling|drop\w*|decreas\w*|declin\w*|down|"
-    r"sav(?:e[sd]?|ings?)|shav\w*|trim\w*|los(?:t|es?|ing)|slash\w*|frees?|freed|less|fewer|smaller|shorter"
-)
-_UP = (
-    r"r[io]se[sn]?|rising|increas\w*|grew|grow[sn]?|growth|climb\w*|jump\w*|up|rais\w*|adds?|added|higher|more|"
-    r"longer|larger"
-)
-_BETTER = (
-    r"improv\w*|better|gain\w*|boost\w*|outperform\w*|speed-?ups?|speeds?\sup|sped\sup|accelerat\w*|faster|"
-    r"quicker|beats?|recover\w*|regain\w*"
-)
-_WORSE = r"worse\w*|regress\w*|degrad\w*|slow(?:s|ed|ing)?[\s-]?down\w*|slow(?:s|ed)|slower|overhead|penalt\w+|costs?"
-_VERB = re.compile(
-    rf"(?<![\w-])(?:(?P<better>{_BETTER})|(?P<worse>{_WORSE})|(?P<down>{_DOWN})|(?P<up>{_UP}))(?![\w-])", re.IGNORECASE
-)
+_SENSES: dict[Sense, str] = {
+    sense: "|".join(row.every for row in CHANGES if row.sense == sense) for sense in ("better", "worse", "down", "up")
+}
+_SENSES |= {"worse": rf"{_SENSES['worse']}|costs?", "down": f"{_SENSES['down']}|down", "up": f"{_SENSES['up']}|up"}
+_EVERY = "|".join(f"(?P<{sense}>{words})" for sense, words in _SENSES.items())
+_VERB = re.compile(rf"(?<![\w-])(?:{_EVERY})(?![\w-])", re.IGNORECASE)
 _ADJECTIVES: tuple[tuple[Sense, str], ...] = (
     ("level", r"as\s(?:fast|quick\w*|much|many|high|low|large|efficient|long)"),
-    ("down", r"less|lower|fewer|shorter|smaller|slower|below|off|reduction|saving|decrease|drop|cut"),
-    ("up", r"more|higher|longer|larger|bigger|greater|faster|quicker|above|increase|speed-?ups?|growth"),
-    ("better", r"better|improvement|gain|boost|win"),
-    ("worse", r"worse|regression|slow-?down|overhead|penalty|degradation"),
+    ("down", f"{DOWN.nouns}|{DOWN.comparatives}|{SLOWER.comparatives}|below|off"),
+    ("up", f"{UP.nouns}|{UP.comparatives}|{FASTER.nouns}|{FASTER.comparatives}|above"),
+    ("better", f"{BETTER.nouns}|{BETTER.comparatives}"),
+    ("worse", f"{WORSE.nouns}|{WORSE.comparatives}|{SLOWER.nouns}"),
 )
 _AFTER = re.compile(
     rf"(?:\*\*|_|\))?[\s-](?:(?:of\s)?{ARTICLE}{PERFORMANCE}\s)?(?:(?P<slow>as\sslow)|"
@@ -72,7 +59,7 @@ _TAKEN = re.compile(
     rf"{SOFT}$|\b(?P<worse>costs?|g[ia]ves?\s(?:up|back)|sacrific\w+|forfeits?|trad(?:es?|ed|ing)|pa(?:ys?|id))\s{SOFT}$",
     re.IGNORECASE,
 )
-_DIRECT = re.compile(rf"(?<![\w-])(?:{_BETTER}|{_WORSE}|{_DOWN}|{_UP})\s{SOFT}$", re.IGNORECASE)
+_DIRECT = re.compile(rf"(?<![\w-])(?:{_EVERY})\s{SOFT}$", re.IGNORECASE)
 _CLAUSE = re.compile(r"[;:]|,\s(?:and|but|while)\b|\s[—–]\s")
 _FAR = 60
 _SMALL = 10.0  # 3 % of the throughput is a part of it, and not what is left
@@ -104,7 +91,7 @@ def sense_of(text: str, quantity: Quantity) -> Sense | None:
         return "level"
     direct = _DIRECT.search(before)
     if direct:
-        return _VERB.match(direct[0]).lastgroup  # type: ignore[union-attr,return-value]  # it begins with that verb
+        return direct.lastgroup  # type: ignore[return-value]  # the groups are senses
     small = quantity.dimension == "percent" and quantity.values[0] < _SMALL
     return "level" if not small and _OF.match(text, quantity.end) else None
 
