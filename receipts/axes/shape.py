@@ -102,10 +102,11 @@ def described(stated: Mapping[str, Any]) -> Description:
 
 
 def pressure(parsed: Parsed) -> str:
-    """What presses on memory and is no part of a shape, in words: recompute and precision."""
+    """What presses on memory and is no part of a shape, as far as it is stated: recompute and precision."""
     values = effective(parsed)
     stated = ((word, values.get(path)) for word, path in _PRESSES)
-    return ", ".join(f"{word} {value if value is not None else 'not stated'}" for word, value in stated)
+    words = ", ".join(f"{word} {value}" for word, value in stated if value is not None)
+    return words or "recompute and precision not stated"
 
 
 def _degree(letter: str, value: Any) -> str:

@@ -167,7 +167,7 @@ def compare_(session: Session, asked: ComparisonOptions, out: Path) -> Answer:
     ids = [item.id for item in (*left, *right)] if stored else []
     claims = list(dict.fromkeys(name for one in ids for name in session.store.published.claims_on(one)))
     data = pair(left, right, compared.verdict, session.rulebook, facts, compared.decided, claims)
-    written = files(page(data, session.rulebook.rules), data, "compare", session.config.reports)
+    written = files(page(data, session.rulebook.rules, session.config.reports), data, "compare", session.config.reports)
     return _written(session, written, out, data.receipts if stored else (), foot=compared.verdict.last_line())
 
 
@@ -189,7 +189,7 @@ def claim_(session: Session, claim_id: str, out: Path, as_of: str | None) -> Ans
     from receipts.publish.report.week import moment
 
     data = claim(session.store, claim_id, session.rulebook, moment(as_of))
-    written = files(page(data, session.rulebook.rules), data, "claim", session.config.reports)
+    written = files(page(data, session.rulebook.rules, session.config.reports), data, "claim", session.config.reports)
     return _written(session, written, out, data.receipts, foot=data.verdict.last_line())
 
 

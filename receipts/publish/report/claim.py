@@ -5,32 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.judge import judge_receipt
-from receipts.judging.verdict import Level
 from receipts.publish.claim import headline
-from receipts.publish.page import Cell, Code, Page, Section, table_of
+from receipts.publish.page import Page
 from receipts.publish.report import appendix, pair
 from receipts.publish.report.data import Described
-from receipts.publish.report.page import answered, links, rule
 from receipts.publish.report.pair import PairData
 from receipts.publish.report.ref import ref_of
-from receipts.publish.report.sections import decisions, rules
+from receipts.publish.report.sections import rules
 from receipts.publish.report.sections.decisions import DecisionRow, decided_of
-from receipts.publish.text import NOTE, number, plain
+from receipts.publish.report.template import page as written
+from receipts.publish.text import NOTE, plain
 from receipts.questions.answers import AnsweredQuestion, answers
 from receipts.questions.claims.footnote import footnote
 from receipts.questions.claims.judge import judge
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook, RuleSet
-    from receipts.judging.verdict import Finding
     from receipts.store import Store
 
 SCHEMA = "1.0"
-MOST_OF_NOTE = 1000  # characters of a sentence; report.json has the whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,94 +111,12 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
     )
 
 
-def page(data: ClaimData, rule_set: RuleSet) -> Page:
+def page(data: ClaimData, rule_set: RuleSet, folders: Sequence[Path] = ()) -> Page:
     """The whole page."""
-    verdict = data.verdict
-    sections = _sections(data, rule_set)
-    facts: list[tuple[str, Cell]] = [
-        ("kind", (f"{verdict.kind} on {verdict.metric}{f', {verdict.effect}' if verdict.effect else ''}",)),
-        ("target", (plain(verdict.target) if verdict.target else "none is named",)),
-        ("lane", (", ".join(map(plain, verdict.lanes)) or "unlisted",)),
-        ("added", (f"{data.added:%Y-%m-%d %H:%M} UTC from {plain(data.origin)}",)),
-        ("as of", (f"{data.as_of:%Y-%m-%d %H:%M:%S} UTC",)),
-    ]
-    if data.superseded is not None:
-        successor, reason, actor = data.superseded
-        how = f"superseded by {plain(successor)}" if successor else "withdrawn"
-        who = f", recorded by {plain(actor)}" if actor else ""
-        facts.insert(0, ("no longer stands", (f"{how}{who}: {plain(reason, NOTE)}",)))
-    sections += [*rules.section(rule_set, sections), appendix.section(data.receipts)]
-    return Page(
-        f"Claim {plain(verdict.claim)}",
-        headline=headline(verdict, plain(verdict.text, 2 * NOTE)),
-        facts=tuple(facts),
-        sections=tuple(sections),
-        foot=(("rules", (Code(verdict.rules[:12]), f" judge {verdict.judge}")),),
-    )
-
-
-def _sections(data: ClaimData, rule_set: RuleSet) -> list[Section]:
-    sections = [_why(data), _past(data.past)]
-    if data.comparison is not None:
-        sections += [_named(item) for item in pair.body(data.comparison, rule_set) if item.id != "decisions"]
-    elif data.answers:
-        sections.append(_stands_on(data))
-    return [*sections, _decisions(data.decisions), _documents(data)]
-
-
-def _named(item: Section) -> Section:
-    """A section of the comparison by a name that the claim's own do not have."""
-    return replace(item, title="What rules found of the comparison") if item.id == "findings" else item
-
-
-def _why(data: ClaimData) -> Section:
-    verdict = data.verdict
-    weights = {Level.ERROR: "refutes", Level.OPEN: "leaves open", Level.SHOWN: "is shown"}
-    rows = (
-        (
-            *(rule(item.code, item.name), weights[item.level], _place(item)),
-            *(plain(item.expected, NOTE), plain(item.do, NOTE)),
-        )
-        for item in verdict.findings
-    )
-    intro = (
-        f"What its receipts say of the number: {verdict.assessment.state}; {plain(verdict.assessment.why, 2 * NOTE)}."
-    )
-    table = table_of("What rules on claims found", "why | weight | found | expected | what to do", rows)
-    note = Section(
-        "footnote", "Footnote", sentences=tuple(plain(line, MOST_OF_NOTE) for line in data.footnote.splitlines())
-    )
-    return Section("why", "Why", sentences=(intro,), tables=(table,) if table.rows else (), sections=(note,))
-
-
-def _place(item: Finding) -> Cell:
-    """Where a finding is and what it is, which may begin with the place."""
-    at, text = plain(item.at), plain(item.found, NOTE)
-    return (text,) if text.startswith(at) else (Code(at), f" {text}")
-
-
-def _past(past: Sequence[Past]) -> Section:
-    rows = ((f"{item.at:%Y-%m-%d %H:%M}", item.status, Code(item.rules[:12])) for item in past)
-    empty = "No verdict was recorded: receipts claim check --all --record."
-    table = table_of("Verdicts that were recorded", "when, UTC | status | rule set", rows, empty=empty)
-    return Section("past", "Judged before", tables=(table,))
-
-
-def _stands_on(data: ClaimData) -> Section:
-    refs = tuple(item.receipt for item in data.receipts)
-    header = " | ".join(("#launches", "receipts", *(one.question for one in data.answers)))
-    cells: tuple[str | Cell, ...] = (number(len(refs)), links(refs, 6), *map(answered, data.answers))
-    table = table_of("Its launches; the first answers", header, [cells])
-    return Section("sides", "What it stands on", tables=(table,))
-
-
-def _decisions(decided: Sequence[DecisionRow]) -> Section:
-    shown = decisions.table("Decisions on its receipts", decided, empty="Nothing was decided on its receipts.")
-    return Section("decisions", "Decisions", tables=(shown,))
-
-
-def _documents(data: ClaimData) -> Section:
-    intro = ("The claim says so itself, or they quote a receipt that it stands on.",) if data.documents else ()
-    rows = ((Code(plain(name)),) for name in data.documents)
-    table = table_of("Documents that quote it", "document", rows, empty="No document is known that quotes it.")
-    return Section("documents", "Quoted in", sentences=intro, tables=(table,))
+    given, values = pair.body(data.comparison, rule_set) if data.comparison is not None else ([], {"pair": None})
+    # Its own findings are above those of the comparison.
+    given = [replace(one, title="What rules found of the comparison") if one.id == "findings" else one for one in given]
+    values |= {"data": data, "own": False, "headline": headline(data.verdict, plain(data.verdict.text, 2 * NOTE))}
+    shown = written("claim/page.j2", values, folders, sections=given)
+    sections = (*shown.sections, *rules.section(rule_set, shown.sections), appendix.section(data.receipts))
+    return replace(shown, sections=sections)

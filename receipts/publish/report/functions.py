@@ -111,7 +111,7 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "moved": moved,
     "named": failures.named,
     "named_link": link,
-    "note": lambda text: plain(text, NOTE),
+    "note": lambda text, most=NOTE: plain(text, most),
     "now": claims.now,
     "ordinals": ordinals,
     "percent": percent,

@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from receipts.publish.page import Cell, Link, Mark, Part, Points, Row, Table
+from receipts.publish.page import Cell, Link, Part, Points, Row, Table
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import plain
-from receipts.questions.answers import AnsweredQuestion
 
 FEWEST_ROWS = 3  # of fewer, what repeats is easier to read in its row
 
@@ -21,11 +20,6 @@ def place(name: str, part: str = "") -> str:
     if slug != name:
         slug = f"{slug[:40]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     return f"lane-{slug}-{part}" if part else f"lane-{slug}"
-
-
-def answered(item: AnsweredQuestion) -> Cell:
-    """An answer as a mark with the fact behind it."""
-    return (Mark(item.state, item.brief),)
 
 
 def without(names: Sequence[str]) -> tuple[str, ...]:

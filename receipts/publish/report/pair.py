@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import Comparison, ReceiptVerdict
 from receipts.publish import comparison
-from receipts.publish.page import Cell, Code, Page, Section, table_of
+from receipts.publish.page import Code, Page, Section
 from receipts.publish.report import appendix
 from receipts.publish.report.data import Described
-from receipts.publish.report.page import answered, links
+from receipts.publish.report.page import links
 from receipts.publish.report.pictures import step_times
 from receipts.publish.report.pictures.step_times import ComparedSteps
 from receipts.publish.report.ref import Ref, ref_of
-from receipts.publish.report.sections import decisions, rules
+from receipts.publish.report.sections import rules
 from receipts.publish.report.sections.decisions import DecisionRow, decided_of
+from receipts.publish.report.template import page as written
 from receipts.publish.text import plain
 from receipts.questions.answers import AnsweredQuestion, answers
 from receipts.receipt import Parsed
@@ -123,12 +125,13 @@ def _side(
     return Side(letter, label, refs, f"{lane.name}@{lane.version}", verdict.status, verdict.path, rows)
 
 
-def page(data: PairData, rule_set: RuleSet) -> Page:
+def page(data: PairData, rule_set: RuleSet, folders: Sequence[Path] = ()) -> Page:
     """The whole page."""
     verdict = data.comparison
     shown = comparison.page(verdict, rule_set, memory=data.memory)
-    sections = body(data, rule_set)
-    sections += [*rules.section(rule_set, sections), appendix.section(data.receipts)]
+    given, values = body(data, rule_set)
+    sections = written("compare/body.j2", {**values, "own": True}, folders, sections=given).sections
+    sections = (*sections, *rules.section(rule_set, sections), appendix.section(data.receipts))
     return replace(
         shown,
         title=f"Comparison of {plain(verdict.label_b, 60)} against {plain(verdict.label_a, 60)}",
@@ -137,35 +140,14 @@ def page(data: PairData, rule_set: RuleSet) -> Page:
             ("B", links(data.b.receipts, 1)),
             ("lane", (", ".join(plain(name) for name in verdict.lanes),)),
         ),
-        sections=tuple(sections),
+        sections=sections,
         foot=(("verdict", (verdict.last_line(),)), ("rules", (Code(data.rules[:12]), f" judge {data.judge}"))),
     )
 
 
-def body(data: PairData, rule_set: RuleSet) -> list[Section]:
-    """What the page of a claim shows of its comparison as well."""
+def body(data: PairData, rule_set: RuleSet) -> tuple[list[Section], dict[str, Any]]:
+    """The sections of a comparison that code makes, and what the template of the others takes."""
     shown = comparison.page(data.comparison, rule_set, memory=data.memory).sections
     figures = step_times.figures("steps", (data.timed,) if data.timed is not None else ())
-    sections = [replace(item, figures=figures) if item.id == "effect" else item for item in shown]
-    decided = [_decided(data.decisions, data.claims)] if data.decisions or data.claims else []
-    effect = 1 + next(at for at, item in enumerate(sections) if item.id == "effect")
-    return [*sections[:effect], _sides(data), *sections[effect:], *decided]
-
-
-def _sides(data: PairData) -> Section:
-    header = " | ".join(("side", "lane", "judged", *(one.question for one in data.a.answers)))
-    rows: Iterable[tuple[str | Cell, ...]] = (
-        ((f"{side.letter}: ", *links(side.receipts, 6)), plain(side.lane), side.status, *map(answered, side.answers))
-        for side in (data.a, data.b)
-    )
-    several = any(len(side.receipts) > 1 for side in (data.a, data.b))
-    intro = ("The first launch of a side answers for all: the others differ from it in no axis.",) if several else ()
-    table = table_of("Both sides with their five answers", header, rows)
-    points = (("witnessed by", (links(data.witnesses, 6),)),) if data.witnesses else ()
-    return Section("sides", "The two sides", sentences=intro, tables=(table,), points=points)
-
-
-def _decided(decided: Sequence[DecisionRow], claims: Sequence[str]) -> Section:
-    stands = (f"Claims that stand on these receipts: {', '.join(map(plain, claims))}.",) if claims else ()
-    shown = (decisions.table("What was decided on these receipts", decided),) if decided else ()
-    return Section("decisions", "Decisions", sentences=stands, tables=shown)
+    given = [replace(item, figures=figures) if item.id == "effect" else item for item in shown]
+    return given, {"shown": given, "pair": data}

@@ -1,7 +1,7 @@
 """A page from a template of ``reports/``: Jinja fills in the values, and the first signs of a line say what it is.
 
 ======================================  ===========================================================
-``= title``                             the title of the page
+``= title``, ``! text``                 the title of the page, and the answer below it
 ``: name | text``, ``; name | text``    a fact below the title, and one in the foot
 ``+ value | label | state``             a badge
 ``# title #anchor``                     a section; ``##`` is one inside it
@@ -156,6 +156,7 @@ class _Reader:
         self._open = [_Draft("", "")]
         self._facts: dict[str, list[tuple[str, Cell]]] = {":": [], ";": []}
         self._badges: list[Badge] = []
+        self._headline: Cell = ()
 
     def page(self, text: str) -> Page:
         for line in _lines(text):
@@ -164,6 +165,7 @@ class _Reader:
         (root,) = self._open
         return Page(
             root.title,
+            headline=self._headline,
             badges=tuple(self._badges),
             facts=tuple(self._facts[":"]),
             lead=tuple(root.sentences),
@@ -179,6 +181,8 @@ class _Reader:
             self._close(len(level))
             words = None if empty is None else read(cell(empty.strip()))
             self._open.append(_Draft(read(cell(anchor)), read(cell(title)), words))
+        elif sign == "!":
+            self._headline = cell(rest)
         elif sign == "=":
             here.title = read(cell(rest))
         elif sign in self._facts:
@@ -195,7 +199,9 @@ class _Reader:
                 here.points.append(("", [], None))
             here.points[-1][1].append(cell(rest))
         elif sign == "@":
-            here.sections += [self._given[rest]] if rest in self._given else []
+            self._close(1)
+            anchor = read(cell(rest))
+            self._open[-1].sections += [self._given[anchor]] if anchor in self._given else []
         elif sign == "|=":
             here.tables.append(([read(cell(rest))], [], []))
         elif sign == "|#":

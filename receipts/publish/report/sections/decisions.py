@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
-from receipts.publish.page import Cell, Code, Table, table_of
-from receipts.publish.report.page import link
 from receipts.publish.report.ref import Ref, ref_of
-from receipts.publish.text import NOTE, plain
 
 if TYPE_CHECKING:
     from receipts.store import Decision, Store
@@ -62,20 +59,3 @@ def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()
         decided.append(decided_of(item, ref, lane, revised=item.receipt in seen))
         seen.add(item.receipt)
     return Decisions(tuple(decided[:MOST]), max(0, len(decided) - MOST))
-
-
-def table(caption: str, decisions: Iterable[DecisionRow], after: tuple[str, ...] = (), empty: str = "") -> Table:
-    """Decisions, one a row, as every page shows them."""
-    header = "receipt | decision | reason | when, UTC | who"
-    return table_of(caption, header, map(_cells, decisions), after, empty)
-
-
-def _cells(item: DecisionRow) -> tuple[Cell, ...]:
-    lane = f" ({plain(item.lane)})" if item.lane else ""
-    return (
-        (*link(item.receipt), lane) if item.receipt else (Code(item.id[:12]), " purged"),
-        (f"{item.decision}{' (revised since)' if item.revised else ''}",),
-        (plain(item.reason, NOTE),),
-        (f"{item.at:%Y-%m-%d %H:%M}",),
-        (plain(item.actor or "not recorded", NOTE),),
-    )
