@@ -15,8 +15,7 @@ from typing import ClassVar, Final
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.frameworks.deepspeed.configuration import DeepSpeedConfig, batch_size
-from receipts.ingest.evidence.frameworks.deepspeed.memory import usage
-from receipts.ingest.evidence.frameworks.deepspeed.reports import Collectives, EngineTimers, profile, timers
+from receipts.ingest.evidence.frameworks.deepspeed.reports import Collectives, EngineTimers, profile, timers, usage
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.peaks import Peaks
 from receipts.ingest.evidence.reader import Spans

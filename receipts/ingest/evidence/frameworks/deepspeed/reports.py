@@ -1,15 +1,29 @@
-"""DeepSpeed's reports beside its steps: timers, the flops profiler's block, the summary of collectives."""
+"""DeepSpeed's reports beside its steps: memory, timers, the flops profiler's block, the summary of collectives."""
 
 from __future__ import annotations
 
 import re
 from array import array
+from typing import Final
 
-from receipts.base.units import SECONDS
+from receipts.base.units import BINARY, SECONDS
 from receipts.ingest.evidence.frameworks.deepspeed.configuration import SETTINGS
+from receipts.ingest.evidence.numbers import number
+from receipts.ingest.evidence.peaks import Peaks
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.steps import MAX_STEPS
 
+# `deepspeed/runtime/utils.py` (`see_memory_usage`), 0.1 (2020) to 0.19 (2026): GB is 2**30 bytes.
+_USAGE = re.compile(r"(?<!\w)(Max_MA|Max_CA|MA|CA)\s+([\d.]{1,20})\s*([MG])B")
+_OLD_USAGE = re.compile(r"\b(max_mem_allocated|max_cache_allocated|mem_allocated): ([\d.]{1,20}) GB")
+_NAMES: Final = {
+    "MA": "bytes_used",
+    "Max_MA": "peak_bytes",
+    "Max_CA": "peak_reserved_bytes",
+    "mem_allocated": "bytes_used",
+    "max_mem_allocated": "peak_bytes",
+    "max_cache_allocated": "peak_reserved_bytes",
+}
 _TIMER = re.compile(r"([\w()-]{1,60}): ([\d.]{1,20})")
 _OWN_TIMER = re.compile(r"\[Rank \d+\]\s+(?:rank=\d+ )?time \(ms\)|rank=\d+ time \(ms\)|_microstep:|log_dist\]")
 # Of a micro batch the names end in `_microstep`.
@@ -22,6 +36,16 @@ _OPERATOR = re.compile(r"^\s*(?:\S+:\s+)?([a-z]\w{2,60})\s*$")
 _LATENCY = re.compile(r"\b(fwd|bwd|step|iter) latency:\s+([\d.]{1,12}) (s|ms|us)\b")
 _PROFILED = re.compile(r"Profile Summary at step (\d{1,12})")
 _SETTING = re.compile(r"(?<!\w)(world size|data parallel size|batch size per GPU):\s{2,80}(\d{1,9})\s*$")
+
+
+def usage(text: str, line: int, peaks: Peaks) -> bool:
+    """Take a line of `see_memory_usage`, which resets the peaks whenever it prints: the largest line counts."""
+    cells = _USAGE.findall(text) + [(*cell, "G") for cell in _OLD_USAGE.findall(text)]
+    known = [(name, word, unit) for label, word, unit in cells if (name := _NAMES.get(label))]
+    for name, word, unit in known:
+        if (value := number(word)) is not None:
+            peaks.keep(name, value * BINARY[unit], line, last=name == "bytes_used")
+    return bool(known)
 
 
 def timers(text: str, reading: Reading) -> bool:

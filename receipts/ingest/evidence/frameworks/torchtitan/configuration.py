@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.arguments import Settings
-from receipts.ingest.evidence.literal import flattened, integer, literal
+from receipts.ingest.evidence.literal import Brackets, flattened, integer, literal
 from receipts.ingest.evidence.numbers import number, size
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.statements import Statements
@@ -23,6 +23,10 @@ _SETTINGS: Final = Settings("torchtitan")
 STATEMENTS: Final = Statements("torchtitan")
 # Several of these together say one thing: `_flavour`.
 _TOGETHER: Final = ("model", "activation_checkpoint")
+RANK: Final = re.compile(r"\[(?:rank|default)(\d{1,6})\]")
+# What a page or a script puts before the lines that it quotes.
+_MARK = re.compile(r"^(?:[>#] ?)+(?=[\s\[{}'\"])")
+_FOLDED = re.compile(r"\s*['\"}\]]")
 _MESH = re.compile(r"\b(pp|dp_replicate|dp_shard|cp|tp|etp|ep)=(-?\d{1,9})\b")
 _OLD_MESH = re.compile(r"device mesh with \[([^\]]{0,200})\], \[((?:\d{1,9}, ?){0,8}\d{1,9})\]")
 _CAPACITY = re.compile(r"\b[A-Z]{3,4} capacity: .{1,90}? with ([\d.]{1,12})GiB memory")
@@ -33,6 +37,31 @@ _OPTION = re.compile(
 _ASSIGNMENT = re.compile(r"^[\s#>|]*(\w+)\s*=\s*([^#]+)")
 _SECTION = re.compile(r"^\s*\[([\w.]+)\]\s*$")
 _TOML: Final = ("training", "parallelism", "compile", "activation_checkpoint", "optimizer", "experimental", "model")
+
+
+class ConfigBlock(Brackets):
+    """The lines of one rank's document."""
+
+    _rank = -1
+
+    def open(self, text: str, start: int, line: int) -> bool:
+        """Begin a document at a bracket of a line; False where it is none of the configuration."""
+        if "Building " in text and "with {" not in text:
+            return False
+        ranks = RANK.findall(text)
+        self._rank = int(ranks[-1]) if ranks else -1
+        self.begin(text[start:], line)
+        return True
+
+    def add(self, text: str) -> bool:
+        """Take the next line of the file; whether the document goes on below it."""
+        text = _MARK.sub("", text)
+        match = RANK.match(text)
+        rank = int(match[1]) if match else -1
+        # A page that folds a line has no rank before its rest.
+        if rank != self._rank and not (rank < 0 and _FOLDED.match(text)):
+            return True
+        return self.more(text[match.end() :].lstrip(":") if match else text)
 
 
 class TorchtitanConfig:

@@ -14,8 +14,7 @@ from itertools import pairwise
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.frameworks.torchtitan.block import RANK, ConfigBlock
-from receipts.ingest.evidence.frameworks.torchtitan.configuration import STATEMENTS, TorchtitanConfig
+from receipts.ingest.evidence.frameworks.torchtitan.configuration import RANK, STATEMENTS, ConfigBlock, TorchtitanConfig
 from receipts.ingest.evidence.literal import balanced
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reader import Spans
