@@ -15,11 +15,10 @@ from typing import Any, ClassVar, Final
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.frameworks.hf_trainer.banner import Banner
-from receipts.ingest.evidence.frameworks.hf_trainer.block import DictBlock
+from receipts.ingest.evidence.frameworks.hf_trainer.blocks import DictBlock, MetricTable
 from receipts.ingest.evidence.frameworks.hf_trainer.history import TrainerRecords
 from receipts.ingest.evidence.frameworks.hf_trainer.places import BAR, HINT, Places
 from receipts.ingest.evidence.frameworks.hf_trainer.profile import ProfileEvents
-from receipts.ingest.evidence.frameworks.hf_trainer.tables import MetricTable
 from receipts.ingest.evidence.literal import literal
 from receipts.ingest.evidence.numbers import FIGURE, judged
 from receipts.ingest.evidence.reader import Spans
