@@ -15,6 +15,7 @@ from itertools import repeat
 from math import inf, isfinite
 from typing import ClassVar, Final
 
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.numbers import number, scaled
 from receipts.ingest.evidence.peaks import Peaks, of_each_chip
@@ -33,7 +34,7 @@ _RATES: Final = _FIELDS - {"loss", "grad_norm", "global_batch"}
 
 
 class RecordReader(LineReader):
-    """Reads the lines of a training loop.
+    """Reads the lines of a training loop. ``table`` names the file of the vocabulary with its anchors and labels.
 
     ``goes_back_at_start`` says that a process begins where the numbers go back, as they also do where runs are quoted.
     ``finds_firsts`` says that the first steps of processes are marked here, and not by what the reader knows of times.
@@ -56,6 +57,13 @@ class RecordReader(LineReader):
     any_of: ClassVar[frozenset[str]] = frozenset()
     rank: ClassVar[re.Pattern[str] | None] = None
     letters: ClassVar[bool] = False
+
+    def __init_subclass__(cls, table: str = "") -> None:
+        """Take a framework's anchors and labels from its table, after which it is named unless it says otherwise."""
+        super().__init_subclass__()
+        if table:
+            cls.anchors, cls.labels = vocabulary.anchors(table), vocabulary.line(table)
+            cls.source = vars(cls).get("source", vocabulary.source_of(table))
 
     def __init__(self) -> None:
         super().__init__()

@@ -84,7 +84,7 @@ def test_the_page_on_new_readers_shows_the_code_of_this_one(checkout: Path) -> N
     tables = (evidence / "vocabulary" / f"{name}.toml" for name in ("dllogger", "nanotron", "prime_rl"))
     table = "".join(place.read_text(encoding="utf-8") for place in tables)
     blocks = re.findall(r"```(python|toml)\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     assert all(block in (code if kind == "python" else table) for kind, block in blocks)
 
 

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.frameworks.deepspeed.configuration import DeepSpeedConfig, batch_size
 from receipts.ingest.evidence.frameworks.deepspeed.reports import Collectives, EngineTimers, profile, timers, usage
@@ -36,13 +35,10 @@ _ANY: Final = ("reported", "samples_per_second", "mean_samples_per_second", "byt
 _PIPELINE: Final = frozenset({"loss", "step_seconds"})
 
 
-class DeepSpeed(RecordReader):
+class DeepSpeed(RecordReader, table="deepspeed"):
     """Reads DeepSpeed's own lines, in its logs and in those of programs that run on it."""
 
-    source: ClassVar[str] = "deepspeed"
-    anchors = vocabulary.anchors("deepspeed")
     companions: ClassVar[tuple[bytes, ...]] = (b"elapsed time per iteration", b"elapsed_time_per_iteration_ms=")
-    labels = vocabulary.line("deepspeed")
     forms = (
         # A throughput line of any version, and the beginning of one that a page or a terminal broke.
         Form(

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
-from receipts.ingest.evidence import steady, vocabulary
+from receipts.ingest.evidence import steady
 from receipts.ingest.evidence.frameworks.megatron import configuration
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reading import Reading
@@ -22,12 +22,9 @@ _PARAMETERS: Final = re.compile(r'DLLL (\{.{0,400}?"step": ?"PARAMETER".*\})\s*$
 _MEGATRON: Final = "tensor_model_parallel_size"
 
 
-class DLLogger(RecordReader):
+class DLLogger(RecordReader, table="dllogger"):
     """Reads the steps and the settings that DLLogger keeps."""
 
-    source: ClassVar[str] = "dllogger"
-    anchors: ClassVar[tuple[bytes, ...]] = (b"DLLL {",)
-    labels = vocabulary.line("dllogger")
     # Evaluations and timers have steps, too.
     needs = frozenset()
     any_of = frozenset({"loss", "step_seconds"})

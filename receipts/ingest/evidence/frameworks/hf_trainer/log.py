@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.frameworks.hf_trainer.banner import Banner
 from receipts.ingest.evidence.frameworks.hf_trainer.blocks import DictBlock, MetricTable
@@ -41,13 +40,10 @@ _ECHOED: Final = "echo"
 _SIGNS: Final = frozenset({"epoch", "learning_rate", "lr", _ECHOED})
 
 
-class HfTrainer(RecordReader):
+class HfTrainer(RecordReader, table="hf_trainer"):
     """Reads what the Trainer prints. ``bare``: a record needs no epoch and no rate of learning to be the Trainer's."""
 
-    source: ClassVar[str] = "hf-trainer"
-    anchors = vocabulary.anchors("hf_trainer")
     companions: ClassVar[tuple[bytes, ...]] = (b"] step=",)
-    labels = vocabulary.line("hf_trainer")
     prefix = 1 << 20
     forms = (Form(_RECORD, (_CELL,)),)
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.arguments import Settings
 from receipts.ingest.evidence.literal import integer
 from receipts.ingest.evidence.numbers import FIGURE, number
@@ -35,13 +34,10 @@ _STATEMENTS: Final = Statements("llm_c")
 _SETTINGS: Final = Settings("llm_c")
 
 
-class LlmC(RecordReader):
+class LlmC(RecordReader, table="llm_c"):
     """Reads llm.c's lines."""
 
     source: ClassVar[str] = "llm.c"
-    anchors = vocabulary.anchors("llm_c")
-
-    labels = vocabulary.line("llm_c")
     forms = (
         Form(
             re.compile(r"(?<!_)step\s+(?P<step>\d{1,12})(?:\s*/\s*(?P<total>\d{1,12}))?(?=\s*[:|])"),

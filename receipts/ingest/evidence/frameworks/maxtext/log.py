@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from math import isfinite, nan
-from typing import ClassVar, Final
+from typing import Final
 
 from receipts.base.units import CLOCK, SCALES
 from receipts.ingest.evidence import vocabulary
@@ -57,12 +57,9 @@ _RESTARTS: Final = (
 )
 
 
-class MaxText(RecordReader):
+class MaxText(RecordReader, table="maxtext"):
     """Reads what MaxText logs, on one host or on several that write to one file."""
 
-    source: ClassVar[str] = "maxtext"
-    anchors = vocabulary.anchors("maxtext")
-    labels = vocabulary.line("maxtext")
     needs = frozenset()
     # What follows from the first steps is for `not_steady` to say.
     finds_firsts = False

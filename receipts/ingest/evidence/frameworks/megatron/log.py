@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise, repeat
 from math import nan
-from typing import ClassVar, Final
+from typing import Final
 
-from receipts.ingest.evidence import steady, vocabulary
+from receipts.ingest.evidence import steady
 from receipts.ingest.evidence.frameworks.megatron import bridge, configuration, launch, line, memory
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.frameworks.megatron.dump import BEGIN, Dump
@@ -45,12 +45,9 @@ _MAX_REMARKED: Final = 10
 _MAX_KEPT: Final = 300_000
 
 
-class Megatron(RecordReader):
+class Megatron(RecordReader, table="megatron"):
     """Iteration records, arguments, memory, and what they show of the run: divergence, warm-up, stalls."""
 
-    source: ClassVar[str] = "megatron"
-    anchors = vocabulary.anchors("megatron")
-    labels = line.LABELS
     rank = line.RANK
     forms = (line.ITERATION, line.STEP_TIME, memory.MEMORY)
     goes_back_at_start = True

@@ -12,7 +12,7 @@ import re
 from itertools import pairwise
 from operator import ne, sub
 from statistics import median
-from typing import ClassVar, Final
+from typing import Final
 
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.frameworks.modded_nanogpt.program import PrintedProgram
@@ -40,13 +40,9 @@ _MAX_GPUS: Final = 64
 _MAX_SYNCED: Final = 10_000
 
 
-class ModdedNanogpt(RecordReader):
+class ModdedNanogpt(RecordReader, table="modded_nanogpt"):
     """Reads modded-nanogpt's step lines and what is at its head and foot."""
 
-    source: ClassVar[str] = "modded-nanogpt"
-    anchors = vocabulary.anchors("modded_nanogpt")
-
-    labels = vocabulary.line("modded_nanogpt")
     needs = frozenset({"clock"})
     forms = (
         Form(

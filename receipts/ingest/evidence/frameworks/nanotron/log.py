@@ -12,10 +12,9 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 from math import ceil
-from typing import ClassVar, Final
+from typing import Final
 
 from receipts.base.units import MIB
-from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.frameworks.nanotron.configuration import NanotronConfig
 from receipts.ingest.evidence.numbers import FIGURE, number
 from receipts.ingest.evidence.peaks import Peaks
@@ -43,12 +42,9 @@ _ENOUGH: Final = 1000
 _MAX_TOTALS: Final = 100
 
 
-class Nanotron(RecordReader):
+class Nanotron(RecordReader, table="nanotron"):
     """Reads nanotron's lines."""
 
-    source: ClassVar[str] = "nanotron"
-    anchors = vocabulary.anchors("nanotron")
-    labels = vocabulary.line("nanotron")
     letters = True
     forms = (
         Form(

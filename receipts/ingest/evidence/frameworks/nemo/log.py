@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import ClassVar, Final
+from typing import Final
 
-from receipts.ingest.evidence import steady, vocabulary
+from receipts.ingest.evidence import steady
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.frameworks.megatron.launch import Launch
 from receipts.ingest.evidence.frameworks.nemo.layout import Formula, LayoutLines, configure
@@ -24,12 +24,9 @@ _LARGEST: Final = 1e18
 _LABEL: Final = r"(?P<label>[A-Za-z_][\w/ \-\[\].]{0,60}?)"
 
 
-class Nemo(RecordReader):
+class Nemo(RecordReader, table="nemo"):
     """Steps of NeMo's printer or bar, and the layout and configuration that stand around them."""
 
-    source: ClassVar[str] = "nemo"
-    anchors = vocabulary.anchors("nemo")
-    labels = vocabulary.line("nemo")
     needs = frozenset()
     goes_back_at_start = True
     forms = (

@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, Final
+from typing import Final
 
-from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.record import Form, RecordRows
@@ -25,12 +24,9 @@ _COLLECTION = re.compile(r"collection=(\S{1,80}) ")
 _WHOLE: Final = 0.01
 
 
-class T5X(RecordReader):
+class T5X(RecordReader, table="t5x"):
     """Reads CLU's records of the collection ``train``; those of evaluations are no steps."""
 
-    source: ClassVar[str] = "t5x"
-    anchors: ClassVar[tuple[bytes, ...]] = (b"logging_writer.py:",)
-    labels = vocabulary.line("t5x")
     forms = (
         Form(
             re.compile(r"logging_writer\.py:\d{1,6}\] \[(?P<step>\d{1,12})\] "),

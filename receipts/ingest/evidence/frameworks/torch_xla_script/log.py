@@ -9,9 +9,8 @@ follows, and none is made up. torchprime's ``trace time`` is the host's time to 
 from __future__ import annotations
 
 import re
-from typing import ClassVar, Final
+from typing import Final
 
-from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.record import Form, RecordRows
@@ -21,12 +20,9 @@ _CELL: Final = re.compile(rf"(?<!\w)(?P<label>Loss|Rate|Throughput)=\s{{0,4}}(?P
 _PRIME: Final = re.compile(rf"(?P<label>loss|grad_norm|trace time|step time): (?P<word>{FIGURE})")
 
 
-class TorchXlaScript(RecordReader):
+class TorchXlaScript(RecordReader, table="torch_xla_script"):
     """Reads the scripts' step lines. Steps count anew in each epoch there: here they go on."""
 
-    source: ClassVar[str] = "torch-xla-script"
-    anchors: ClassVar[tuple[bytes, ...]] = (b"| Training Device=", b") Loss=", b")\tLoss=", b"trace time: ")
-    labels = vocabulary.line("torch_xla_script")
     # A rate is of many steps, and torchprime times the first one as every other.
     finds_firsts = False
     forms = (

@@ -13,7 +13,6 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.frameworks.torchtitan.configuration import RANK, STATEMENTS, ConfigBlock, TorchtitanConfig
 from receipts.ingest.evidence.literal import balanced
 from receipts.ingest.evidence.numbers import FIGURE
@@ -37,13 +36,10 @@ _NO_LOSS: Final = -1.0
 _NEAR: Final = 24
 
 
-class Torchtitan(RecordReader):
+class Torchtitan(RecordReader, table="torchtitan"):
     """Reads torchtitan's console lines."""
 
-    source: ClassVar[str] = "torchtitan"
-    anchors = vocabulary.anchors("torchtitan")
     companions: ClassVar[tuple[bytes, ...]] = (b"elapsed time per iteration",)
-    labels = vocabulary.line("torchtitan")
     rank = RANK
     needs = frozenset()
     any_of = frozenset({"loss", _RATE})
