@@ -252,7 +252,7 @@ def test_every_lane_but_the_undeclared_one_is_shown() -> None:
 
 def test_a_lane_is_for_each_loop_of_a_table_that_runs_on_torch() -> None:
     hosts = {name for lane in map(lanes().get, lanes().names()) for name in lane.frameworks}
-    assert set(vocabulary.hosts().values()) - hosts == {"paddlenlp", "paxml", "levanter", "axlearn"}
+    assert set(vocabulary.hosts().values()) - hosts == {"paddlenlp", "paxml", "levanter", "axlearn", "tinygrad"}
 
 
 def test_nothing_witnesses_the_undeclared_lane() -> None:
