@@ -137,14 +137,13 @@ def command(session: Session, again: bool) -> Answer:
         return _elsewhere()
     done: list[Flushed] = []
     total = spool.count(target)
-    progress = output.Progress(total, answers=not session.as_json)
+    progress = session.progress.of(total, answers=not session.as_json)
     for item in spool.flush(session.submit, target, again=again) if total or again else ():
         done.append(item)
         progress.at(len(done))
         if not session.as_json:
             progress.clear()
             _print(item)
-    progress.clear()
     refused, torn = spool.waiting(target, refused=True), spool.damaged(target)
     data = {"flushed": [_as_data(item) for item in done], "waiting": spool.count(target), "refused": len(refused)}
     where = spool.place(target) / spool.REFUSED

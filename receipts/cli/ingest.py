@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from receipts.ingest import Ingested, Options
 
 
-PATIENCE = 1.0  # seconds before progress is worth a line
 KINDS = ("training", "microbench", "profile", "serving")
 
 
@@ -69,12 +68,10 @@ def command(
 
     _refuse_early(path)
     options = _options(session, lane, settings, kind, witness_for)
-    with (
-        given(files, sys.stdin.buffer if "-" in files else None) as (items, passed_by),
-        output.Progress(patience=PATIENCE) as shown,
-    ):
-        evidence = gather(items, _reading(shown), read_map(Path(map_path)) if map_path is not None else None)
+    with given(files, sys.stdin.buffer if "-" in files else None) as (items, passed_by):
+        evidence = gather(items, _reading(session.progress), read_map(Path(map_path)) if map_path is not None else None)
         ingested = assemble(evidence, options)
+    session.progress.clear()
     known = any(file.readings for file in evidence)
     receipt = ingested.raw if known and not ingested.problems else None
     if receipt is not None and path is not None and path != "-":

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any
 
 from receipts.base.errors import InputError, ReceiptsError
 from receipts.publish.page import Page, Table
@@ -16,6 +16,7 @@ from receipts.publish.render.terminal import clean as clean
 Shown = Page | Table | str | Sequence[Page] | None
 NARROWEST = 40
 SLOW = 50  # documents from which on progress is worth a line
+PATIENCE = 1.0  # seconds
 
 
 def terminal() -> Terminal:
@@ -75,24 +76,23 @@ def note(text: str) -> None:
 class Progress:
     """How far long work is, as one line of standard error that is written over; nothing where that is no terminal.
 
-    Silent too where the answer itself appears line by line on the same terminal, and in the first ``patience`` seconds.
-    ``total`` is None where only the end shows it.
+    Silent too in its first second, and where the answer itself appears line by line on the same terminal.
     """
 
-    def __init__(self, total: int | None = None, *, answers: bool = False, patience: float = 0.0) -> None:
-        self._total = total
-        self._begins = time.monotonic() + patience
+    def __init__(self) -> None:
+        self._total: int | None = None
+        self._begins = time.monotonic() + PATIENCE
         self._shown = 0.0
-        self._on = sys.stderr.isatty() and not (answers and sys.stdout.isatty())
+        self._on = sys.stderr.isatty()
 
     def __repr__(self) -> str:
         return f"Progress({self._total})"
 
-    def __enter__(self) -> Self:
+    def of(self, total: int | None, *, answers: bool = False) -> Progress:
+        """The same, of a known total; with ``answers`` the answer appears meanwhile."""
+        self._total = total
+        self._on &= not (answers and sys.stdout.isatty())
         return self
-
-    def __exit__(self, *error: object) -> None:
-        self.clear()
 
     def at(self, done: int, total: int | None = None) -> None:
         """Say that so many are done, of a total that may be known only now; at most ten times a second."""

@@ -48,14 +48,13 @@ def command(session: Session, since: str | None, lanes: tuple[str, ...], dry_run
     for lane in lanes:
         _known(lane, store, session)
     work = Revalidation(store, session.rulebook, begin, lanes, dry_run)
-    progress = output.Progress(work.count(), answers=False)
+    progress = session.progress.of(work.count())
     for done, item in enumerate(work.run(), 1):
         tally.add(item)
         progress.at(done)
         if item.flipped and not session.as_json:
             progress.clear()
             output.show(flipped(item))
-    progress.clear()
     rules = session.rulebook.rules.digest
     return Answer(
         lambda: _as_data(tally, rules, dry_run),

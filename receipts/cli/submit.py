@@ -95,7 +95,7 @@ def command(
     many = len(files) > MANY or any(is_many(word) for word in files)
     tally = SubmitSum()
     rows: list[dict[str, Any]] = []
-    progress = output.Progress(_total(files), answers=not (quiet or session.as_json or many))
+    progress = session.progress.of(_total(files), answers=not (quiet or session.as_json or many))
     amending = bool(evidence or settings) or supersede is not None
     signers, opened = _signers(session, files, sign, signed=signed, amending=amending)
     whole = _amended(session, files, evidence, settings, supersede, quiet or session.as_json) if amending else []
