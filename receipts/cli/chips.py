@@ -66,7 +66,7 @@ def command(session: Session, a: str, b: str | None, phase: str | None, metric: 
 
 
 def _spread(session: Session, parsed: Parsed) -> float | None:
-    """How far one chip's live peak lies apart in equal launches of the store."""
+    """The largest difference of one chip's live peak between equal launches of the store."""
     from receipts.questions.noise import noise_floor
 
     return noise_floor(session.store, parsed, session.rulebook.lanes.of(parsed.receipt.run.lane)).chip_spread

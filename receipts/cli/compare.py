@@ -43,7 +43,7 @@ def _requirement(_context: click.Context, _option: click.Parameter, text: str | 
 @click.option("--verbose", "-v", "opened", is_flag=True, help="Show all: settings that are held, warnings, memory.")
 def command(
     session: Session,
-    asked: ComparisonOptions,
+    options: ComparisonOptions,
     require: Required | None,
     junit: str | None,
     record: bool,
@@ -73,12 +73,12 @@ def command(
     """
     if junit is not None and require is None:
         raise UsageError("--junit reports a gate; add --require")
-    stored = record or not asked.all_files
+    stored = record or not options.all_files
     if stored and session.team is not None:
-        given = {"--record": record, "--require": require, "--junit": junit, "--grade": asked.grade != "typed"}
+        given = {"--record": record, "--require": require, "--junit": junit, "--grade": options.grade != "typed"}
         session.team.refuse(given)
-        return session.team.compare(asked, "json" if session.as_json else form, opened=opened)
-    compared = gather(session, asked, stored=stored)
+        return session.team.compare(options, "json" if session.as_json else form, opened=opened)
+    compared = gather(session, options, stored=stored)
     verdict = compared.verdict
     if record:
         session.store.record(compared.proved)

@@ -82,13 +82,13 @@ def command(
         raise UsageError("an export is a folder or a file, there whole or not at all; name one, such as lab.jsonl")
     written = form or _by_name(place)
     if written == "golden" or written in FOREIGN:
-        return _counted(session, place, written, _asked(where, since, until), force=force)
+        return _counted(session, place, written, _chosen(where, since, until), force=force)
     if raw and written != "csv":
         raise UsageError("--raw is for csv alone: parquet and jsonl keep every text as it is")
-    asked = replace(_asked(where, since, until), raw=raw)
+    chosen = replace(_chosen(where, since, until), raw=raw)
     store, advance = session.store, session.progress.at
-    done = export(store, place, written, asked, force=force, progress=advance)  # type: ignore[arg-type]  # one of the three
-    if asked.whole and written != "csv":
+    done = export(store, place, written, chosen, force=force, progress=advance)  # type: ignore[arg-type]  # one of the three
+    if chosen.whole and written != "csv":
         copy_all(kept_files(store.database.address), files_beside(place.absolute()))
     data = {"place": done.place, "format": done.format, "rows": done.rows, "bytes": done.bytes}
     about = f"{done.place}: {done.rows['receipts']:,} receipts, {done.bytes:,} bytes"
@@ -96,12 +96,12 @@ def command(
     notes = []
     if done.format != "csv":
         notes.append(f"take it into another store: receipts import store {done.place}")
-    if asked.words() and not done.rows["receipts"]:
+    if chosen.words() and not done.rows["receipts"]:
         notes.append("no receipt meets the conditions; try them with: receipts list")
     return Answer(data, Page("Export", (about,), lead=(f"with {others}",) if others else ()), notes=tuple(notes))
 
 
-def _counted(session: Session, place: Path, form: str, asked: ExportOptions, *, force: bool) -> Answer:
+def _counted(session: Session, place: Path, form: str, chosen: ExportOptions, *, force: bool) -> Answer:
     """Write expected values of lines, or current launches in the format of another program."""
     from receipts.base.extras import extra
     from receipts.workflows.export.foreign import export_foreign
@@ -112,10 +112,10 @@ def _counted(session: Session, place: Path, form: str, asked: ExportOptions, *, 
         extra("ruptures", "history")
     store = session.store
     if golden:
-        ids = frozenset(row.id for row in store.find(asked.filters)) if asked.filters else None
-        count = export_golden(store, session.rulebook, place, ids, asked.since, force=force)
+        ids = frozenset(row.id for row in store.find(chosen.filters)) if chosen.filters else None
+        count = export_golden(store, session.rulebook, place, ids, chosen.since, force=force)
     else:
-        count = export_foreign(store, place, form, asked, force=force)  # type: ignore[arg-type]  # one of the three
+        count = export_foreign(store, place, form, chosen, force=force)  # type: ignore[arg-type]  # one of the three
     data = {"place": str(place), "format": form, "lines" if golden else "launches": count}
     what = counted(count, "line with expected values", "lines with expected values")
     return Answer(data, f"{place}: {what if golden else counted(count, 'launch', 'launches')}")
@@ -129,7 +129,7 @@ def _by_name(place: Path) -> str:
     return known_format
 
 
-def _asked(where: tuple[str, ...], since: str | None, until: str | None) -> ExportOptions:
+def _chosen(where: tuple[str, ...], since: str | None, until: str | None) -> ExportOptions:
     from receipts.store import Filters, condition
     from receipts.workflows.export.export import ExportOptions
 

@@ -23,7 +23,7 @@ SHOWN = 5
 
 @dataclass
 class Spooling:
-    """What became of a submit's rest: the exit code, 0 where nothing had to be kept, and a row for each document.
+    """The rest of a submit: the exit code, 0 if nothing had to be kept, and a row for each document.
 
     ``lost``: some could not be kept either.
     """
@@ -38,7 +38,7 @@ class Spooling:
 def spooling(
     session: Session, documents: Iterable[Item], rows: list[dict[str, Any]], *, keeps: bool = True
 ) -> Iterator[Spooling]:
-    """Around a submit: where the server cannot be reached, keep every document that it was not told the end of.
+    """Around a submit: if the server cannot be reached, keep every document that it did not confirm.
 
     Without ``keeps`` they are not kept: a spool has no signatures, and would send them unsigned.
     Other faults of a store pass: a user who may not write, or a full disk, is nothing that waiting mends.

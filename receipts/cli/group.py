@@ -36,7 +36,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Plan and launch": {
         "plan": ("plan", "Plan the launches that decide, and read what they say."),
-        "preflight": ("preflight", "Tell whether a plan is known to work, and what to try if not."),
+        "preflight": ("preflight", "Say whether a plan is known to work, and what to try if not."),
         "fit": ("fit", "Estimate a launch's memory on the chip that uses most."),
         "run": ("run", "Launch a plan; if memory runs out, launch a smaller one."),
         "ceiling": ("ceiling", "Show the largest shapes that a lane sustained."),
@@ -163,8 +163,8 @@ def group(ctx: click.Context, store: str | None, config: str | None) -> None:
     """Receipts: record training runs, and check what is claimed about their performance."""
     from receipts.cli.session import Session
 
-    asked = ctx.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE
-    ctx.obj = Session(store=store, config=config, asks_store=asked)
+    named = ctx.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE
+    ctx.obj = Session(store=store, config=config, asks_store=named)
     ctx.call_on_close(ctx.obj.close)
 
 

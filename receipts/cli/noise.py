@@ -1,4 +1,4 @@
-"""``receipts noise``: how far equal launches lie apart, lane by lane, and whether that can be trusted."""
+"""``receipts noise``: how much equal launches vary, lane by lane, and whether that can be trusted."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _MOST = 16 * 1024 * 1024  # bytes of candidates
 )
 @click.option("--out", type=click.Path(dir_okay=False), help="With --rank: write the reordered lines here.")
 def command(session: Session, plan: str | None, smaller: str | None, rank: str | None, out: str | None) -> Answer | int:
-    """Tell whether a plan is known to work or to fail, and what to try if it fails.
+    """Say whether a plan is known to work or to fail, and what to try if it fails.
 
     Launches are looked up by their signature: one hash over code, hardware, model, parallelism, batch and features. If
     no launch has the plan's signature, launches that differ only in micro batch, sequence length or optional features

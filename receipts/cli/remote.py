@@ -60,12 +60,12 @@ class TeamServer:
             for row in self._server.get(f"/v1/receipts/{word}/verify").data:
                 yield Verified(row["receipt"], row["name"], tuple(Checked(**item) for item in row["checks"]))
 
-    def compare(self, asked: ComparisonOptions, form: str, *, opened: bool) -> int:
+    def compare(self, options: ComparisonOptions, form: str, *, opened: bool) -> int:
         """``receipts compare``; files are sent as they are."""
-        a, b, witnesses = (documented([_document(word) for word in side]) for side in asked.words)
-        query = [("metric", asked.metric), *(("waive", word) for word in asked.waive)]
-        query += [("study", asked.study)] if asked.study else []
-        query += [("replicates", "false")] if asked.no_replicates else []
+        a, b, witnesses = (documented([_document(word) for word in side]) for side in options.words)
+        query = [("metric", options.metric), *(("waive", word) for word in options.waive)]
+        query += [("study", options.study)] if options.study else []
+        query += [("replicates", "false")] if options.no_replicates else []
         query += [*_form("text" if form == "line" else form, opened=opened), *_flag("line", form == "line")]
         body = json.dumps({"a": a, "b": b, "witness": witnesses}).encode()
         return _print(self._server.ask("POST", "/v1/compare", query, body))

@@ -145,7 +145,7 @@ def lane(session: Session, /, name: str, out: Path, **when: str | None) -> Answe
 @verb("compare", of=command)
 @of_two_sides
 @_out("report/compare")
-def compare_(session: Session, asked: ComparisonOptions, out: Path) -> Answer:
+def compare_(session: Session, options: ComparisonOptions, out: Path) -> Answer:
     """Write the page of one comparison, B against A: two receipts, or two groups of launches.
 
     A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of
@@ -161,8 +161,8 @@ def compare_(session: Session, asked: ComparisonOptions, out: Path) -> Answer:
     from receipts.publish.report.pair import page, pair
     from receipts.publish.report.render import files
 
-    stored = not asked.all_files
-    compared = gather(session, asked, stored=stored)
+    stored = not options.all_files
+    compared = gather(session, options, stored=stored)
     left, right, facts = compared.sides.a, compared.sides.b, compared.sides.facts
     ids = [item.id for item in (*left, *right)] if stored else []
     claims = list(dict.fromkeys(name for one in ids for name in session.store.published.claims_on(one)))

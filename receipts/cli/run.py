@@ -146,15 +146,20 @@ def _walk(
     retries: int | None,
     force: bool,
 ) -> int:
-    from receipts.cli.run_text import Teller
+    from receipts.cli.run_text import RunReporter
     from receipts.cli.run_tools import tools
     from receipts.workflows.run.loop import walk
     from receipts.workflows.run.words import CommandWords
 
     lane = session.rulebook.lanes.of(plan.receipt.run.lane)
-    teller = Teller(folder, session.as_json)
+    reporter = RunReporter(folder, session.as_json)
     outcome = walk(
-        plan, lane, folder, CommandWords(folder.command), tools(session, folder, lane, launcher, teller, force), retries
+        plan,
+        lane,
+        folder,
+        CommandWords(folder.command),
+        tools(session, folder, lane, launcher, reporter, force),
+        retries,
     )
-    teller.end(outcome)
+    reporter.end(outcome)
     return outcome.code

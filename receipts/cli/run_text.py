@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from receipts.workflows.run.loop import RunOutcome, RunStep
 
 
-class Teller:
-    """Tells a walk on standard error, where the command's own lines do not go."""
+class RunReporter:
+    """Reports a walk on standard error, where the command's own lines do not go."""
 
     def __init__(self, folder: AttemptFolder, as_json: bool) -> None:
         self._folder = folder
@@ -23,7 +23,7 @@ class Teller:
         self._faults: list[str] = []
 
     def __repr__(self) -> str:
-        return f"Teller({self._folder!r})"
+        return f"RunReporter({self._folder!r})"
 
     def begins(self, attempt: Attempt) -> None:
         """An attempt is about to be launched."""
@@ -42,7 +42,7 @@ class Teller:
             self._faults.append(step.fault)
             output.note(f"{step.fault}\nkeep it with: receipts submit {self._folder.receipt(step.attempt)}")
         if step.rung is not None:
-            _tell_rung(step.rung)
+            _note_rung(step.rung)
 
     def end(self, outcome: RunOutcome) -> None:
         """The walk is over."""
@@ -75,7 +75,7 @@ def _failed(step: RunStep) -> str:
     return f" ({', '.join(words)})" if words else ""
 
 
-def _tell_rung(rung: Rung) -> None:
+def _note_rung(rung: Rung) -> None:
     for name, why in rung.skipped:
         output.note(f"  skipped {_words(name)}: {why}")
     if rung.plan is None:

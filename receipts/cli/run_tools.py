@@ -15,7 +15,7 @@ from receipts.cli.session import Session
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
-    from receipts.cli.run_text import Teller
+    from receipts.cli.run_text import RunReporter
     from receipts.questions.preflight import PreflightAnswer
     from receipts.receipt import Document, Parsed
     from receipts.workflows.run.attempt import Attempt, AttemptFolder
@@ -102,7 +102,7 @@ class Launcher:
 
 
 def tools(
-    session: Session, folder: AttemptFolder, lane: Lane, launcher: Launcher, teller: Teller, force: bool
+    session: Session, folder: AttemptFolder, lane: Lane, launcher: Launcher, reporter: RunReporter, force: bool
 ) -> RunTools:
     """The tools of a walk on this machine. The store is opened for each question: a launch may last for days."""
     from receipts.ingest.layout import pretty
@@ -117,7 +117,7 @@ def tools(
             return preflight(plan, lane, store)
 
     def launch(attempt: Attempt) -> Ended:
-        teller.begins(attempt)
+        reporter.begins(attempt)
         return launcher.everywhere(attempt)
 
     return RunTools(
@@ -126,7 +126,7 @@ def tools(
         encode=pretty,
         submit=lambda document: _submit(session, document),
         ask=ask,
-        tell=teller.step,
+        tell=reporter.step,
         name=lambda: str(uuid.uuid4()),
         host=platform.node(),
     )

@@ -242,12 +242,12 @@ def named_plan(session: Session, word: str) -> Parsed:
         plan = read_plan(word)
     else:
         plan = read_plan(word, session.opened(looked_up=[word]))
-    _tell_undeclared(session, plan)
+    _note_undeclared(session, plan)
     laid_out(session, plan)
     return plan
 
 
-def _tell_undeclared(session: Session, plan: Parsed) -> None:
+def _note_undeclared(session: Session, plan: Parsed) -> None:
     name, lanes = plan.receipt.run.lane, session.rulebook.lanes
     if name not in lanes.names():
         from receipts.base.errors import near

@@ -73,7 +73,7 @@ class ComparisonOptions(NamedTuple):
 
 
 def of_two_sides(command: Command) -> Command:
-    """Give a command the arguments and options that say what is compared; it takes them as one ``asked``."""
+    """Give a command the arguments and options that say what is compared; it takes them as one ``options``."""
 
     @wraps(command)
     def call(
@@ -84,47 +84,47 @@ def of_two_sides(command: Command) -> Command:
         warm: str | None,
         also_a: tuple[str, ...],
         also_b: tuple[str, ...],
-        **options: Any,
+        **rest: Any,
     ) -> Any:
         if cold is not None or warm is not None:
             if cold is None or warm is None or a is not None:
                 raise UsageError("a cold cache is compared with a warm one: --cold A --warm B, and no other side")
             a, b = cold, (warm,)
-            options.update(metric="compile_seconds", study=WARM_CACHE)
+            rest.update(metric="compile_seconds", study=WARM_CACHE)
         if a is None or not b:
             raise click.MissingParameter(param_hint="'B'" if a else "'A'", param_type="argument")
         sides = (*several(a), *also_a), (*(word for item in b for word in several(item)), *also_b)
-        asked = ComparisonOptions(sides, **{name: options.pop(name) for name in _NAMES})
-        return command(*given, asked=asked, **options)
+        options = ComparisonOptions(sides, **{name: rest.pop(name) for name in _NAMES})
+        return command(*given, options=options, **rest)
 
     for option in reversed(_OPTIONS):
         call = option(call)
     return call
 
 
-def gather(session: Session, asked: ComparisonOptions, *, stored: bool) -> Comparison:
+def gather(session: Session, options: ComparisonOptions, *, stored: bool) -> Comparison:
     """The receipts of both sides, compared.
 
-    With ``stored`` a store is asked: for what the words name, for replicates, for its noise floor. A launch that is
+    With ``stored`` a store is options: for what the words name, for replicates, for its noise floor. A launch that is
     named by a file, id or pin represents its side; those of a label or pattern as far as they count. Raises what
     `compared` does, and UsageError for a ``--witness`` that witnesses none of them.
     """
     from receipts.api.comparison import compared
 
-    read = iter(parsed_files(word for side in asked.words for word in side if is_file(word)))
-    a, b, witnesses = ([next(read) if is_file(word) else word for word in side] for side in asked.words)
-    looked_up = [word for side in asked.sides for word in side]
+    read = iter(parsed_files(word for side in options.words for word in side if is_file(word)))
+    a, b, witnesses = ([next(read) if is_file(word) else word for word in side] for side in options.words)
+    looked_up = [word for side in options.sides for word in side]
     return compared(
         session.opened(looked_up=looked_up) if stored else None,
         session.rulebook,
         a,
         b,
-        metric=asked.metric,
+        metric=options.metric,
         witnesses=witnesses,
-        waivers=waivers(asked.waive),
-        study=asked.study,
-        grade=asked.grade,
-        replicates=not asked.no_replicates,
+        waivers=waivers(options.waive),
+        study=options.study,
+        grade=options.grade,
+        replicates=not options.no_replicates,
         beside=None if stored or len(looked_up) == 2 else _existing(session),
     )
 
@@ -139,10 +139,10 @@ def _existing(session: Session) -> Store | None:
 
 def waivers(words: tuple[str, ...]) -> dict[str, str]:
     """``--waive axis="reason"`` as a map. Raises UsageError for one without a reason."""
-    options = {}
+    reasons = {}
     for word in words:
         axis, separator, reason = word.partition("=")
         if not separator or not reason.strip():
             raise UsageError(f'--waive {word}: write --waive {axis or "AXIS"}="the reason why it cannot matter"')
-        options[axis.strip()] = reason.strip().strip("\"'")
-    return options
+        reasons[axis.strip()] = reason.strip().strip("\"'")
+    return reasons

@@ -31,7 +31,7 @@ def command() -> None:
 @verb("add", of=command)
 @click.argument("name", metavar="NAME")
 @click.option("--scope", "scopes", multiple=True, metavar="SCOPE", help="What it may do; may be repeated.")
-@click.option("--expires", default="90d", show_default=True, metavar="90d|12h|never", help="How long it stands.")
+@click.option("--expires", default="90d", show_default=True, metavar="90d|12h|never", help="How long it is valid.")
 def add(session: Session, name: str, scopes: tuple[str, ...], expires: str) -> Answer:
     """Give a token, and print it.
 

@@ -63,7 +63,7 @@ def group(name: str) -> Callable[[Callable[[], None]], click.Group]:
 
 
 def _texts(function: Callable[..., Any]) -> dict[str, Any]:
-    """Help and epilog of a docstring; in the help of a group its first sentence stands for it."""
+    """Help and epilog of a docstring; the help of a group has its first sentence."""
     text, examples, below = inspect.cleandoc(function.__doc__ or "").partition(_EXAMPLES)
     sentence = " ".join(text.partition("\n\n")[0].partition(". ")[0].split())
     return {

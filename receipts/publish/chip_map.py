@@ -33,16 +33,16 @@ class ChipMap(NamedTuple):
 
 
 def arrangement(parsed: Parsed, stated: int | None, chips: Sequence[int]) -> ChipLayout:
-    """How the chips of a receipt stand, of which ``stated`` took part."""
+    """The arrangement of a receipt's chips, of which ``stated`` took part."""
     hardware = parsed.receipt.hardware
     names = ("hosts", "physical", "accelerator")
     return layout(chips, count=stated, **{name: getattr(hardware, name, None) for name in names})
 
 
-def one(parsed: Parsed, lane: Lane, phase: str | None, asked: Metric | None) -> ChipMap:
+def one(parsed: Parsed, lane: Lane, phase: str | None, wanted: Metric | None) -> ChipMap:
     """The chips of one launch in a phase, unless it is named the one in which the figure is worst."""
     whole = account(parsed)
-    metric = asked or _stated([whole], phase)
+    metric = wanted or _stated([whole], phase)
     chosen = whole.get(phase) if phase else whole.worst(metric)
     drawn = chosen if chosen is not None and chosen.ranking(metric) is not None else None
     lineage = str(ran_on(parsed, lane) or "")
@@ -57,11 +57,11 @@ def one(parsed: Parsed, lane: Lane, phase: str | None, asked: Metric | None) -> 
 
 
 def changed(
-    sides: Sequence[Sequence[Parsed]], phase: str | None, asked: Metric | None, spread: float | None
+    sides: Sequence[Sequence[Parsed]], phase: str | None, wanted: Metric | None, spread: float | None
 ) -> ChipMap:
     """B less A on every chip, of several launches each chip's median; ``spread`` is that of equal launches."""
     accounts = [[account(item) for item in side] for side in sides]
-    metric = asked or _stated([item for side in accounts for item in side], phase)
+    metric = wanted or _stated([item for side in accounts for item in side], phase)
     figure = "peak" if metric == "headroom" else metric
     result = pressure(*accounts, metric=figure, phase=phase, spread=spread if figure == "peak" else None)
     data: dict[str, Any] = {"metric": metric, "change": pressure_json(result)}

@@ -1,4 +1,4 @@
-"""What became of submitted documents: of one, and of all together, with why the invalid ones are."""
+"""The result of a submit: of one document, and of all together, with why some are invalid."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ORDER = ("valid", "invalid", "open")
 
 
 def as_data(stored: Submitted) -> dict[str, Any]:
-    """What became of a stored document, as data."""
+    """The result of one stored document, as data."""
     return {
         "id": stored.id,
         "new": stored.new,

@@ -1,4 +1,4 @@
-"""Whether a statement's receipts bear it out: ids that resolve and stand, and a number within half its last digit."""
+"""Whether receipts bear a statement out: ids that resolve and are in force, a number within half its last digit."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Checker:
             return LintResult("remark", item.text, item.do, remark=item)
         answer = self._answer(item)
         answer = self._across_lanes(item) or answer
-        code = self._rulebook.rules.get(answer.code).code if answer.code else ""  # in which a name may stand
+        code = self._rulebook.rules.get(answer.code).code if answer.code else ""  # which may be a name
         return replace(answer, code=code, statement=item)
 
     def _answer(self, item: Statement) -> LintResult:
@@ -110,7 +110,7 @@ class Checker:
             if side.id in superseded:
                 successor, reason = superseded[side.id]
                 do = f"quote {successor[:12]} and its number" if successor else "take the statement out"
-                return LintResult("stale", f"{side.id[:12]} no longer stands: {reason}", do, "stale")
+                return LintResult("stale", f"{side.id[:12]} is no longer in force: {reason}", do, "stale")
         if item.kind == "fit":
             return self._fit(item, sides[-1])
         return self._pair(item, sides[0], sides[1]) if len(sides) == 2 else self._single(item, sides[0])

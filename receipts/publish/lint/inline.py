@@ -66,7 +66,7 @@ class Text:
             self.length += len(piece)
 
     def source(self, offset: int) -> int:
-        """Where in the raw text a character stands."""
+        """The place of a character in the raw text."""
         index = bisect_right(self.starts, offset) - 1
         return self.sources[index] + offset - self.starts[index] if index >= 0 else 0
 

@@ -49,7 +49,7 @@ class _Found:
 def page(open_lines: Callable[[], Iterable[str]], file: str) -> Iterator[Statement | PageRemark]:
     """Statements and remarks of a file, in order. ``open_lines`` gives its lines, and is called twice.
 
-    The first reading only looks for link definitions, which may stand below the links.
+    The first reading only looks for link definitions, which may be below the links.
     """
     named = definitions(open_lines())
     ranking = RankedOrder()

@@ -114,7 +114,7 @@ def fits(sentence: Sentence) -> Iterator[StatementDraft]:
 
 
 def _shape_away(sentence: Sentence, match: re.Match[str]) -> int:
-    """How far the nearest shape stands: a batch or a sequence with its number, inline code, or a size in bytes."""
+    """The distance of the nearest shape: a batch or a sequence with its number, inline code, or a size in bytes."""
     shape, _ = nearest(sentence, match.start(), match.end(), _QUALIFIED)
     code, _ = nearest(sentence, match.start(), match.end(), _CODE)
     sizes = [

@@ -71,7 +71,7 @@ class RankedOrder:
                 self._orders += 1
                 places = []
             else:
-                orders[places[-1]] = orders[places[-1]]._replace(words="")  # the last number is told of them
+                orders[places[-1]] = orders[places[-1]]._replace(words="")  # the last number keeps them
             places.append(place)
             orders[place] = NumberOrder(f"text {self._orders}", _words(text, drafts[places[0]], draft))
         return orders

@@ -13,7 +13,7 @@ from receipts.publish.lint.quantity import QUALIFIED, Quantity
 from receipts.publish.lint.sense import SOFT, sense_of
 from receipts.publish.lint.statement import Direction, Kind, StatementDraft
 
-# How far, in characters, a word may stand from the number that it speaks of.
+# How far, in characters, a word may be from the number that it is about.
 REACH = 110
 # A previous sentence or a heading speaks less for a number than its own sentence does.
 CARRIED = 45

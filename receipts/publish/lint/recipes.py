@@ -1,7 +1,7 @@
 """A statement whose line links to a recipe in the same tree: what the recipe's own log says.
 
 A link to ``github.com/OWNER/REPO/tree/REF/PATH`` names a file here where REPO lies beside the page, or beside a folder
-above it. A relative link names it as it stands. The log is read as `receipts ingest` reads it, prose and all.
+above it. A relative link names the file itself. The log is read as `receipts ingest` reads it, prose and all.
 """
 
 from __future__ import annotations
