@@ -69,8 +69,8 @@ _PRINTED: Final = {"zero_optimization_stage": "zero_optimization.stage", "optimi
 _JSON = re.compile(r"(?:print_user_config\].*|:print\]\s+)json = (\{.*)$")
 # What a launcher prints before each line, and a person may have left out of some.
 _WORKER = re.compile(r"^\s*[\w.-]{1,60}:\s(?=\s*[\"}\]])")
-SETTINGS: Final = Settings("deepspeed")
-_STATEMENTS: Final = Statements("deepspeed")
+_SETTINGS: Final = Settings("deepspeed")
+STATEMENTS: Final = Statements("deepspeed")
 _DTYPES: Final = vocabulary.table("deepspeed")["words"]["dtypes"]
 
 
@@ -101,7 +101,7 @@ class DeepSpeedConfig:
         for name, value in _MEMBER.findall(text):
             self.records += 1
             self._setting(name, value, line)
-        _STATEMENTS.take(self.reading, text, line)
+        STATEMENTS.take(self.reading, text, line)
         self.records += _OPENED in text
         if match := _OPTIMIZER.search(text):
             self._class = self._class or (match[1], match[0], line)
@@ -147,7 +147,7 @@ class DeepSpeedConfig:
     def _setting(self, name: str, value: Any, line: int) -> None:
         """One setting by its name in the user's JSON."""
         state, text = self.reading.state, f"{name} = {str(value)[:100]}"
-        if stated := SETTINGS.read(name, value):
+        if stated := _SETTINGS.read(name, value):
             known = self.reading.stated.get(stated[0])
             # The engine prints in small letters what the user wrote.
             if known is None or str(known.value).lower() != str(stated[1]).lower():

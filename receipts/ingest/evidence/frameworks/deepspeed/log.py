@@ -212,7 +212,7 @@ class DeepSpeed(RecordReader, table="deepspeed"):
             return
         for at, step in enumerate(steps):
             values = {name: column[at] for name, column in figures.items() if column[at] != ABSENT}
-            (known.add if step in known else known.put)(step, values)
+            known.add(step, values)
 
     def _samples(self) -> int | None:
         """Samples of a step; asked anew only where something was stated since."""

@@ -7,7 +7,7 @@ from array import array
 from typing import Final
 
 from receipts.base.units import BINARY, SECONDS
-from receipts.ingest.evidence.frameworks.deepspeed.configuration import SETTINGS
+from receipts.ingest.evidence.frameworks.deepspeed.configuration import STATEMENTS
 from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.peaks import Peaks
 from receipts.ingest.evidence.reading import Reading
@@ -35,7 +35,6 @@ _MESSAGE = re.compile(r"^\s*(?:\S+:\s+)?[\d.]+ ?[KMGT]?B\s+(\d{1,12})\s+([\d.]{1
 _OPERATOR = re.compile(r"^\s*(?:\S+:\s+)?([a-z]\w{2,60})\s*$")
 _LATENCY = re.compile(r"\b(fwd|bwd|step|iter) latency:\s+([\d.]{1,12}) (s|ms|us)\b")
 _PROFILED = re.compile(r"Profile Summary at step (\d{1,12})")
-_SETTING = re.compile(r"(?<!\w)(world size|data parallel size|batch size per GPU):\s{2,80}(\d{1,9})\s*$")
 
 
 def usage(text: str, line: int, peaks: Peaks) -> bool:
@@ -65,10 +64,7 @@ def profile(text: str, reading: Reading, line: int) -> int | None:
     """
     if match := _PROFILED.search(text):
         return int(match[1])
-    if match := _SETTING.search(text):
-        if stated := SETTINGS.read(match[1], match[2]):
-            reading.state(*stated, f"{match[1]}: {match[2]}", line)
-    elif match := _LATENCY.search(text):
+    if not STATEMENTS.take(reading, text, line) and (match := _LATENCY.search(text)):
         reading.time(f"flops_profiler.{match[1]}", _number(match[2], SECONDS[match[3]]))
     return None
 
@@ -95,7 +91,7 @@ class EngineTimers:
         if not self._seconds or timed or (numbers and numbers[-1] - len(self._seconds) not in (0, 1)):
             return
         for step, seconds in enumerate(self._seconds, 1):
-            (steps.add if step in steps else steps.put)(step, {"step_seconds": seconds})
+            steps.add(step, {"step_seconds": seconds})
         reading.not_steady.setdefault(1, "warmup")
         reading.state("measurement.timer", "DeepSpeed timers: forward, backward, update")
 
