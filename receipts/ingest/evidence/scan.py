@@ -15,10 +15,10 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.packed import plain, unpacked
+from receipts.ingest.evidence.piece import FEW, Piece
 from receipts.ingest.evidence.reader import LineReader, line_readers
 from receipts.ingest.evidence.reading import Place, Reading, Remark
 from receipts.ingest.evidence.shapes import ANSI, CODE, Sieve, Sifted, learn
-from receipts.ingest.evidence.turn import FEW, Turn
 
 # Pieces in which a log is read: line by line until a shape is known, and by shapes.
 _LEARNING = 1 << 15
@@ -203,10 +203,10 @@ class Scanner:
         sieve = self._sieve
         sifted = sieve.sift(piece, self._line)
         given = self._given(sifted)
-        turn = Turn(self, piece, self._line)
+        reading = Piece(self, piece, self._line)
         for index in sifted.tables.keys() | given.keys():
-            turn.take(index, sifted.tables.get(index, []), given.get(index, []))
-        if turn.taken * _SPARSE < piece.count(b"\n") - _SPARSE * FEW:
+            reading.take(index, sifted.tables.get(index, []), given.get(index, []))
+        if reading.taken * _SPARSE < piece.count(b"\n") - _SPARSE * FEW:
             self._resting = _RESTING
 
     def _given(self, sifted: Sifted) -> dict[int, list[int]]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FEW: Final = 4
 
 
-class Turn:
+class Piece:
     """One piece of a log, from which each reader takes records and lines in turn."""
 
     def __init__(self, scanner: Scanner, piece: bytes, first: int) -> None:
