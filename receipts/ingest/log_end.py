@@ -1,7 +1,7 @@
 """What the end of a log shows: a Python error, or the words of ranks that timed out, a scheduler, a signal.
 
 Sources: `ProcessGroupNCCL.cpp` and Gloo of torch 2.x, slurmstepd and srun of Slurm 23, torchrun 2.x, DeepSpeed's
-launcher, a shell, llm.c, mpirun of Open MPI 4.
+launcher, a shell, llm.c, mpirun of Open MPI 4, the signal handlers of Megatron, Lightning 2 and NeMo 2.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _ENDS: Final = (
         "preempted",
         rb"\*\*\* (?:job|step) [^\n*]{1,80} cancelled at (?![^\n]{0,60}node failure)|\*\*\* sigterm received at "
         rb"|received (?:signals\.sigterm|15) death signal"
+        rb"|received sigterm: \d|after receiving sigterm|preemption detected, saving"
         rb"|signalexception: process \d+ got signal: 15\b|(?m:(?:^|(?<=[]\r]))terminated[ \t\r]*$)",
     ),
     (

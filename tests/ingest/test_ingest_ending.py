@@ -199,9 +199,18 @@ _LAST_WORDS = {
 }
 
 
-def test_a_launcher_that_was_told_to_stop_was_preempted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        "W0901 10:00:09.123 17 api.py:741] Received Signals.SIGTERM death signal, shutting down",
+        "[exiting program after receiving SIGTERM.] datetime: 2026-09-01 10:00:09",
+        "[rank: 0] Received SIGTERM: 15",
+        "[NeMo I 2026-09-01 10:00:09 preemption:67] Preemption detected, saving checkpoint and exiting",
+    ],
+)
+def test_a_launch_that_was_told_to_stop_was_preempted(tmp_path: Path, words: str) -> None:
     log = tmp_path / "run.log"
-    log.write_text(f"{_STEPS}W0901 10:00:09.123 17 api.py:741] Received Signals.SIGTERM death signal, shutting down\n")
+    log.write_text(f"{_STEPS}{words}\n")
     assert at(assemble([read(log)], Options()), "run.outcome") == "preempted"
 
 
