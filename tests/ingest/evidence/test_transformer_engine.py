@@ -74,6 +74,11 @@ def test_every_distinct_selection_is_seen() -> None:
     assert attention(reading) == {"te_fused": 2, "te_unfused": 1}
 
 
+def test_a_selection_glued_to_a_step_is_one() -> None:
+    glued = "Running with UnfusedDotProductAttention backend iteration        2/      90 | consumed samples: 4 |"
+    assert attention(read(glued)) == {"te_unfused": 1}
+
+
 def test_two_records_on_one_line_both_count() -> None:
     line = "INFO:DPA:Running with FlashAttention backend (version 2.7.4)"
     assert read(line + line).counters == {"FlashAttention": 2}
@@ -104,6 +109,7 @@ def test_ranks_are_told_apart() -> None:
         '# logs "Running with FusedAttention backend" where it can',
         "{'te': 'Selected backend = FusedAttention (sub-backend 1)', 'cudnn': 9}",
         'lines = ["Selected backend = UnfusedDotProductAttention", "done"]',
+        "# Running with UnfusedDotProductAttention backend means that no fused kernel was found",
     ],
 )
 def test_quoted_source_and_prose_select_nothing(line: str) -> None:

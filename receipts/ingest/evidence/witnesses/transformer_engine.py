@@ -32,6 +32,8 @@ _SELECTION = re.compile(
     r"(?P<kind>Running with |Selected backend = )(?P<name>[A-Z][A-Za-z]{3,40})(?P<backend> backend\b|\s*$|\s{2})?"
     r"(?: \((?P<what>version |sub-backend )?(?P<detail>[^)%]{1,80})\))?"
 )
+# A sentence goes on where a message has ended.
+_SENTENCE = re.compile(r" [a-z]+ [a-z]+\b")
 _PRINTED = re.compile(
     r"\[(?P<where>\w{1,60})\]: using (?:(?P<flash>flash-attn)|(?P<cudnn>cuDNN)|(?P<unfused>[Uu]nfused)"
     r"|(?P<fp8>FP8) (?:forward|backward)|(?P<wide>non-FP8) (?:forward|backward))"
@@ -116,7 +118,8 @@ class TransformerEngineReader(LineReader):
         for match in _SELECTION.finditer(text):
             running = match["kind"].startswith("Running")
             template = "%" in text[match.end() : match.end() + 16]
-            if template or is_quoted(text, *match.span()) or (running and match["backend"] is None):
+            prose = template or is_quoted(text, *match.span()) or _SENTENCE.match(text, match.end())
+            if prose or (running and match["backend"] is None):
                 continue
             if match["name"] in PATHS or match["name"] == "NoBackend":
                 self._select("running" if running else "selected", match["name"], text, match.start(), number)
