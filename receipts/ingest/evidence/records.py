@@ -15,7 +15,7 @@ from itertools import repeat
 from math import inf, isfinite
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence import steady, vocabulary
 from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.numbers import number, scaled
 from receipts.ingest.evidence.peaks import Peaks, of_each_chip
@@ -232,7 +232,7 @@ class RecordReader(LineReader):
         """The first steps of processes, by their number and by what the file says."""
         steps = self.reading.steps
         first = 0 if 0 in steps else 1
-        back = steps.begun if self.goes_back_at_start else ()
+        back = steps.begun if self.goes_back_at_start else steady.slow(self.reading, steps.begun)
         yield from (step for step in sorted({first, *self.starts, *back}) if step in steps)
 
     def find(self, text: str) -> list[LineRecord]:

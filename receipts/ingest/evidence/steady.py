@@ -43,6 +43,13 @@ def mark(reading: Reading, starts: Iterable[int], carrying: Iterable[int] = ()) 
         reading.not_steady[step] = "stall"
 
 
+def slow(reading: Reading, steps: Iterable[int]) -> list[int]:
+    """Those of some steps that took far longer than most of the file's."""
+    known = [seconds for seconds in reading.steps.column("step_seconds") if seconds is not None]
+    limit = _STALL * median(known) if known else math.inf
+    return [step for step in steps if (reading.steps.get(step, "step_seconds") or 0.0) > limit]
+
+
 def _start(numbers: Sequence[int], times: Sequence[float | None]) -> list[int]:
     """The steps before the first of ordinary speed; empty where none of the first ten has it."""
     known = sorted(seconds for seconds in times if seconds is not None)

@@ -33,6 +33,15 @@ def test_an_average_over_steps_that_are_not_shown_is_none_of_those_that_are() ->
     assert leaf not in read(step.format(1, 3) + step.format(2, 3) + average).stated
 
 
+@pytest.mark.parametrize(("first", "starts"), [("2500.0", [1, 11]), ("251.0", [1])])
+def test_a_slow_first_step_behind_a_restart_is_a_start(first: str, starts: list[int]) -> None:
+    step = "step    {0}/90 | loss 9.0 (+nanz)| norm 9.0 (+nanz)| lr 1e-06 | {1} ms | -100.0% bf16 MFU | 1000 tok/s\n"
+    times = {11: first}
+    again = "".join(step.format(number, times.get(number, "250.0")) for number in range(11, 30))
+    found = read("".join(step.format(number, "250.0") for number in range(1, 21)) + again)
+    assert (sorted(found.not_steady), found.steps.restarts) == (starts, 1)
+
+
 def test_a_chip_without_a_peak_has_no_mfu() -> None:
     found = read(
         "step    1/9 | loss 11.0 (+nanz)| norm 9.0 (+nanz)| lr 1e-06 | 99.0 ms | -100.0% bf16 MFU | 1000 tok/s\n"
