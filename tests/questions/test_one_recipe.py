@@ -84,7 +84,7 @@ class Lab:
         for index, kind in enumerate(kind for kind, count in KINDS.items() for _ in range(count)):
             rate = {"numerics.learning_rate": 1e-4 * (index + 1)}
             drop = ("path.witnessed",) if kind == "unwitnessed" else ()
-            seconds = 0.6 + 0.03 * draw.randrange(12)
+            seconds = 1.2 + 0.06 * draw.randrange(12)
             count = draw.choice((3, 4)) if kind == "sound" else draw.choice((1, 2))
             for at in range(count):
                 leaves = {**rate, **(draw.choice(SPOILT[:2]) if kind == "spoilt" else {}), "numerics.seed": at}

@@ -12,8 +12,8 @@ one at its instant, to the microsecond or with the same noise in its steps. Only
 *Accepted.* 240 s of steps in a run of 260 s. 20 quick steps behind ten minutes of startup: short steps reject where the
 rest of the run is ten thousand times their sum. Where the start is known only to the minute or the day, it is compared
 no more exactly than a day. A failed launch that never wrote its end. Launches that started in one second on other
-devices, which they name. Where they name none, the question is open (I). So it is where the run spent twice as long in
-steps as those listed last.
+devices, which they name. Where they name none, the question is open (I). So it is where the run spent ten times as long
+in steps as those listed last.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DAY_SECONDS = 86_400.0  # a start that is known less exactly, or without its zon
 SKEW = timedelta(hours=1)  # between the clocks of two machines
 START_UP_SECONDS = 120.0  # interpreter, imports, devices and first data, which nobody times
 FAR = 10_000  # times the steps' sum that the rest of a run may last without a span that says why
-TWICE = 2  # times the listed steps: more were spent in steps than a log may lose, or compiling hides
+TENFOLD = 10  # times the listed steps: no log loses so many, and no span of steps hides as much
 QUICKEST_SECONDS = 1e-6  # a call of a compiled step returns in microseconds, before any device computes
 
 
@@ -81,7 +81,7 @@ def _against_wall(case: Case, wall: float, loose: float) -> Iterator[Offense]:
     if rest > FAR * total or in_steps > FAR * total + CLOCK_SECONDS:
         shown = f"{total:,.4g} s of steps in a run of {wall:,.0f} s, and no span says why"
         yield Offense(STEPS, shown, "steps that fill the run, or the spans that do", do)
-    elif in_steps > TWICE * total + START_UP_SECONDS:
+    elif in_steps > TENFOLD * total + START_UP_SECONDS:
         shown = f"{total:,.4g} s of steps are listed, and the run spent {in_steps:,.0f} s in steps"
         yield Offense(STEPS, shown, "every step of the run", do, level=I)
 

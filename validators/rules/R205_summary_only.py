@@ -3,8 +3,8 @@
 *Why.* A mean over steps that nobody kept cannot be checked for a warm-up, a stall or a trend, and has no spread. Such a
 receipt can be stored and shown, but no claim can rest on it.
 
-*Rejected.* 112,152 tokens/s and 2,337 ms a step, and no list of steps. Nine means over intervals of ten steps. A list
-of 300 durations of a run of 900 steps: nobody says which 600 are missing.
+*Rejected.* 112,152 tokens/s and 2,337 ms a step, and no list of steps. Nine means over intervals of ten steps. As W:
+300 durations of a run of 900 steps; nobody says which 600 are missing.
 
 *Accepted.* The same with every step's duration in order, or with ten and more means over intervals of known length. A
 list from which the warm-up is missing, or what came before a resumed launch. A failed launch, which carries no rate.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, rule
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, W, rule
 from receipts.stats.steady import MINIMUM_STEPS
 
 LOST = 0.02  # of the steps: what ingest accepts of a log
@@ -57,4 +57,5 @@ def _partial(case: Case) -> Iterator[Offense]:
         found=f"{ran:,} steps, and the durations of {listed:,}",
         expected="every step's duration in order",
         do="list every step, or leave out measurement.steps if it counts something else",
+        level=W,
     )
