@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts.axes.effective import OPEN_MAPS, axis_leaves, axis_of
-from receipts.axes.switches import BROUGHT_BY, FOLLOWS
+from receipts.axes.switches import BROUGHT_BY, DECIDED, FOLLOWS, LOADED
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
@@ -70,7 +70,8 @@ def edition_of(catalogue: int) -> int:
 def _followers(couplings: Sequence[tuple[str, tuple[str, ...]]]) -> Mapping[str, frozenset[str]]:
     """Axis → those that may differ because it does, and because those do in turn."""
     direct: dict[str, set[str]] = {}
-    links = [*FOLLOWS.items(), *((switch, leaf) for switch, (leaf, _) in BROUGHT_BY.items())]
+    links = [*FOLLOWS.items(), *DECIDED.items(), *((switch, leaf) for switch, (leaf, _) in BROUGHT_BY.items())]
+    links += [(library, "wheels") for library in LOADED]
     for switch, leaf in links:
         direct.setdefault(axis_of(leaf), set()).add(axis_of(switch))
     for when, then in couplings:

@@ -21,7 +21,7 @@ from receipts.axes.effective import (
     is_complete,
     leaves_of,
 )
-from receipts.axes.switches import BROUGHT_BY, DECIDED, FOLLOWS
+from receipts.axes.switches import BROUGHT_BY, DECIDED, FOLLOWS, loaded_from_wheel
 from receipts.receipt import Parsed, Role
 
 Side = Literal["a", "b", "both"]
@@ -142,7 +142,7 @@ def _tallied(
             tally.unknown(axis, Member(path, va, vb), "a" if va is None else "b")
         elif va == vb:
             tally.equal.append(path)
-        elif _follows(path, a, b, va, vb):
+        elif _follows(path, a, b, va, vb) or (loaded_from_wheel(path, left) and loaded_from_wheel(path, right)):
             tally.follows.append(Member(path, va, vb))
         else:
             tally.change(axis, Member(path, va, vb))

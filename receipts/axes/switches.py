@@ -5,6 +5,7 @@ Each rule reads stated leaves alone. What a rule does not decide keeps the value
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -33,6 +34,41 @@ FOLLOWS: Mapping[str, str] = {
     "parallelism.stage_layout": "parallelism.pipeline",
     "path.overlap": "hardware.chips",
 }
+
+# Leaves whose effect another decides. Typed alike on both sides, they count under that one.
+DECIDED: Mapping[str, str] = {
+    **dict.fromkeys(("parallelism.expert", "parallelism.expert_tensor"), "model.experts"),
+    **{f"model.{name}": "model.experts" for name in ("top_k", "capacity_factor", "expert_ffn", "shared_expert_ffn")},
+    "model.pattern": "model.depth",
+    "model.attention_kinds": "model.pattern",
+    "numerics.fp8_recipe": "numerics.compute_dtype",
+    "numerics.fp8_scope": "numerics.compute_dtype",
+    "compile.regions": "compile.posture",
+}
+# What was loaded, and the wheels that bring it.
+LOADED: Mapping[str, tuple[str, ...]] = {
+    "platform.libtpu": ("libtpu",),
+    "platform.cudnn": ("nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
+    "platform.nccl": ("nvidia-nccl-cu12", "nvidia-nccl-cu13"),
+}
+_CUDA_OF_TORCH = re.compile(r"\+cu(\d+)(\d)\b")
+
+
+def same_version(loaded: Any, installed: Any) -> bool | None:
+    """Whether two dotted versions agree as far as both go; None where one is in another form, such as a date."""
+    one, other = (re.match(r"\d+(?:\.\d+)+", str(version or "")) for version in (loaded, installed))
+    if one is None or other is None:
+        return None
+    return all(a == b for a, b in zip(one[0].split("."), other[0].split("."), strict=False))
+
+
+def loaded_from_wheel(path: str, effective: Mapping[str, Any]) -> bool:
+    """Whether a library of the platform was loaded in the version that an installed wheel names."""
+    wheels: list[Any] = [effective.get(f"wheels.{name}") for name in LOADED.get(path, ())]
+    if path == "platform.cuda":
+        tag = _CUDA_OF_TORCH.search(str(effective.get("wheels.torch") or ""))
+        wheels = [f"{tag[1]}.{tag[2]}"] if tag else []
+    return any(same_version(effective.get(path), version) for version in wheels)
 
 
 class Switch(NamedTuple):
@@ -82,8 +118,3 @@ SWITCHES: tuple[Switch, ...] = (
     Switch("compile.regions", lambda stated: stated.get("compile.posture") not in (None, "regional")),
     *(Switch(f"numerics.adapters.{leaf}", _has_no_adapters) for leaf in ("rank", "injected", "gradient_sync")),
 )
-# Leaves whose effect the other settings decide. Typed alike on both sides, they count under the leaf that decides.
-DECIDED = frozenset({item.path for item in SWITCHES if not item.path.startswith("path.")} - FOLLOWS.keys()) | {
-    "model.pattern",
-    "model.attention_kinds",
-}

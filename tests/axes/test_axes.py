@@ -308,6 +308,28 @@ def test_what_is_typed_alike_did_not_change_where_one_side_leaves_out_what_decid
     assert unstated[0] in {member.path for gap in found.unknown for member in gap.members}
 
 
+TORCH = "2.12.0+cu132"
+
+
+@pytest.mark.parametrize(
+    ("library", "wheel", "old", "new"),
+    [
+        ("platform.libtpu", "wheels.libtpu", ("0.0.36", "0.0.36"), ("0.0.37", "0.0.37")),
+        ("platform.cudnn", "wheels.nvidia_cudnn_cu13", ("9.20.0", "9.20.0.48"), ("9.21.1", "9.21.1.3")),
+        ("platform.cuda", "wheels.torch", ("13.2", TORCH), ("13.0", "2.11.0+cu130")),
+    ],
+)
+def test_a_library_follows_the_wheel_that_brings_it(
+    library: str, wheel: str, old: tuple[str, str], new: tuple[str, str]
+) -> None:
+    a, b = (receipt({library: loaded, wheel: installed}) for loaded, installed in (old, new))
+    found = difference(a, b)
+    assert found.axes == ("wheels",)
+    assert library in {member.path for member in found.derived}
+    elsewhere = receipt({library: "9.9.9", wheel: new[1]})
+    assert set(difference(a, elsewhere).axes) == {"platform", "wheels"}
+
+
 def test_hosts_are_blocks_and_windows_are_regimes() -> None:
     found = difference(receipt(), receipt({"run.host": "other", "measurement.timer": "perf_counter"}))
     assert found.changed == ()

@@ -114,6 +114,15 @@ def test_the_name_of_the_gemm_follows_the_precision() -> None:
     assert dict(found.uncounted)["path.gemm"].startswith("follows precision")
 
 
+@pytest.mark.parametrize("degree", ["tensor", "context"])
+def test_the_sharded_degree_of_fsdp2_is_what_the_other_degrees_leave(degree: str) -> None:
+    fsdp2 = {"run.lane": "nvidia-fsdp2", "parallelism.tensor": 1, "parallelism.expert": 1}
+    fsdp2 |= {"parallelism.shard": 8, "parallelism.data": 8, "parallelism.mesh_axes": "dp_shard:8"}
+    split = {"parallelism.shard": 4, "parallelism.data": 4, f"parallelism.{degree}": 2}
+    found = verdict("megatron", fsdp2, {**fsdp2, **split, "parallelism.mesh_axes": f"dp_shard:4,{degree}:2"})
+    assert found.counted == (f"parallelism.{degree}",)
+
+
 def test_the_mesh_of_an_xla_lane_follows_its_degrees() -> None:
     wider = {
         "parallelism.tensor": 4,

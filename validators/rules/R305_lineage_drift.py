@@ -13,19 +13,12 @@ loaded from the wheel 9.10.2.21.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from receipts.axes.lane import Lineage, fits
 from receipts.axes.lineage import Versions, lineage_of
+from receipts.axes.switches import LOADED, same_version
 from receipts.judging.rule import PATH, Case, E, I, Offense, Topic, W, rule
-
-# What was loaded, and the wheels that bring it.
-LOADED = {
-    "platform.libtpu": ("libtpu",),
-    "platform.cudnn": ("nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
-    "platform.nccl": ("nvidia-nccl-cu12", "nvidia-nccl-cu13"),
-}
 
 
 @rule("R305", "lineage_drift", W, question=PATH, of_configuration=True, about=Topic.INCIDENT)
@@ -49,22 +42,14 @@ def lineage_drift(case: Case) -> Iterator[Offense]:
 def _other_loaded(versions: Versions) -> Iterator[Offense]:
     """Libraries that were loaded in another version than their installed wheel."""
     for leaf, wheels in LOADED.items():
-        loaded = _numbers(versions.of(leaf))
         for name in wheels:
-            installed = _numbers(versions.of(name))
-            if loaded and installed and any(one != other for one, other in zip(loaded, installed, strict=False)):
+            if same_version(versions.of(leaf), versions.of(name)) is False:
                 yield Offense(
                     at=leaf,
                     found=f"{versions.of(leaf)} loaded, beside the wheel {name} {versions.of(name)}",
                     expected="the version of the wheel",
                     do="see which library path comes first, and read this launch as one on what was loaded",
                 )
-
-
-def _numbers(version: str | None) -> list[str]:
-    """The parts of a dotted version; none of one in another form, such as the date of a build."""
-    match = re.match(r"\d+(?:\.\d+)+", version or "")
-    return match[0].split(".") if match is not None else []
 
 
 def _impossible(lineage: Lineage, known: Versions) -> Iterator[Offense]:
