@@ -23,8 +23,8 @@ from receipts.ingest.intent import state_intent
 from receipts.ingest.layout import pretty
 from receipts.ingest.listing import state_evidence
 from receipts.ingest.measured import state_steps
+from receipts.ingest.missing import missing
 from receipts.ingest.options import Options
-from receipts.ingest.wanted import missing
 from receipts.ingest.warmup import state_compile
 from receipts.ingest.witness import state_path
 from receipts.receipt import VERSION

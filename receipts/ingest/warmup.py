@@ -18,16 +18,10 @@ from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.ingest.evidence.reading import CompileCounts, CompileSpan, Report
 
-_LEAVES: Final = {
-    "compiles": "compiles",
-    "cache_hits": "cache_hits",
-    "cache_misses": "cache_misses",
-    "graph_breaks": "graph_breaks",
-    "seconds": "compile_seconds",
-    "argument_bytes": "argument_bytes",
-    "output_bytes": "output_bytes",
-    "temp_bytes": "temp_bytes",
-}
+_FIGURES: Final = (
+    *("compiles", "cache_hits", "cache_misses", "graph_breaks", "seconds"),
+    *("argument_bytes", "output_bytes", "temp_bytes"),
+)
 
 
 def state_compile(draft: ReceiptDraft, files: Sequence[FileEvidence], stepping: bool) -> None:
@@ -37,18 +31,18 @@ def state_compile(draft: ReceiptDraft, files: Sequence[FileEvidence], stepping: 
     source that has one.
     """
     state_warmup(draft, files, stepping)
-    for name, leaf in _LEAVES.items():
+    for name in _FIGURES:
         best: dict[str, tuple[int | float, Where]] = {}
         for file, reading in readings(files):
             value: int | float | None = getattr(reading.compile, name)
             earlier = best.get(reading.source)
             if value is not None and (earlier is None or value > earlier[0]):
                 best[reading.source] = (value, Where(file.name))
-        path = f"compile.{leaf}"
+        path = f"compile.{'compile_seconds' if name == 'seconds' else name}"
         for source, (figure, where) in best.items():
             if draft.get(path) is None:
                 draft.put(path, round(figure, 6), where, source)
-            elif draft.get(path) != figure and leaf == "compiles":
+            elif draft.get(path) != figure and name == "compiles":
                 text = f"{where} counts {figure:,} compiles by {source}, and {draft.get(path):,} stand"
                 draft.tell("note", text, where)
     _digests(draft, files)

@@ -20,19 +20,15 @@ SOURCE: Final = "path"
 LEVELS: Final = ("intent", "backend", "kernels")
 # The loop whose own lines a log holds: which framework hosted the run, where no reader says it in so many words.
 HOSTS: Final[Mapping[str, str]] = {
+    **{
+        name: name
+        for name in (
+            *("megatron-bridge", "nemo", "torchtitan", "deepspeed", "megatron-deepspeed", "nanotron", "maxtext"),
+            *("t5x", "llm.c", "modded-nanogpt", "hf-trainer"),
+        )
+    },
     "megatron": "megatron-lm",
-    "megatron-bridge": "megatron-bridge",
-    "nemo": "nemo",
-    "torchtitan": "torchtitan",
-    "deepspeed": "deepspeed",
-    "megatron-deepspeed": "megatron-deepspeed",
-    "nanotron": "nanotron",
-    "maxtext": "maxtext",
     "maxtext-metrics": "maxtext",
-    "t5x": "t5x",
-    "llm.c": "llm.c",
-    "modded-nanogpt": "modded-nanogpt",
-    "hf-trainer": "hf-trainer",
     **vocabulary.hosts(),
 }
 # They host a run alone; below a framework they are what it is built on, and FSDP2 is built on torch itself.

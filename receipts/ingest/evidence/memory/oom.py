@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.memory import cuda_oom, xla_failure, xla_gpu_oom
+from receipts.ingest.evidence.memory import cuda_oom, refusal, xla_gpu_oom
 from receipts.ingest.evidence.memory.oom_text import BEGIN, MIDDLE, failures, flat, pieces, read, window
 from receipts.ingest.evidence.memory.prefix import Frame, frame, spoken
 from receipts.ingest.evidence.memory.sizes import size
@@ -146,10 +146,10 @@ class OomReader(LineReader):
             self._repeated.add((speaker, block.lines[0]))
         for note in cuda_oom.notes(text):
             self.reading.remark("note", note, block.number)
-        if kept and xla_failure.holds_scores(text):
+        if kept and refusal.holds_scores(text):
             # A buffer of batch, heads, rows and columns of scores is what no fused attention makes.
             self.reading.see("attention", "xla_unfused", "kernels", block.number)
-        kernel = xla_failure.kernel(text)
+        kernel = refusal.kernel(text)
         if kernel is not None:
             self.reading.see("attention", kernel, "kernels", block.number)
         for failure in kept:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
-from receipts.ingest.evidence.memory.sizes import SIZE, size
-from receipts.ingest.evidence.reading import MAX_TEXT, AllocationFailure, Place
+from receipts.ingest.evidence.memory.refusal import refused
+from receipts.ingest.evidence.memory.sizes import SIZE
+from receipts.ingest.evidence.reading import AllocationFailure
 
 # What CUDA's runtime and driver say of themselves, to whoever asked: torch, Transformer Engine, userbuffers, others.
 _RUNTIME = re.compile(
@@ -25,8 +27,8 @@ _RUNTIME = re.compile(
     r"|\[CUDA ERROR\] at file \S{1,200}(?: ?\(line \d{1,6}\))?: (?:\w{1,60}: )?out of memory"
 )
 _NCCL = re.compile(
-    r"(?:\((?P<function>\w{1,60})\) )?(?:NCCL WARN )?Cuda failure (?:2 )?'out of memory'"
-    r"|NCCL WARN Failed to (?:CUDA|Cuda|cuMem) ?\w{0,20}(?: async)? (?P<bytes>\d{1,20}) bytes"
+    r"(?:\((?P<operator>\w{1,60})\) )?(?:NCCL WARN )?Cuda failure (?:2 )?'out of memory'"
+    r"|NCCL WARN Failed to (?:CUDA|Cuda|cuMem) ?\w{0,20}(?: async)? (?P<requested>\d{1,20}) bytes"
 )
 # host:process:thread [device]: the device of the rank that prints.
 _NCCL_DEVICE = re.compile(r":\d{1,9}:\d{1,9} \[(\d{1,4})\] ")
@@ -40,8 +42,8 @@ _HANDLE_CALL = re.compile(r"when calling `?(\w{1,80})")
 _MASKED = re.compile(r"NVML_SUCCESS == \w{1,20}\W? INTERNAL ASSERT FAILED at \S{0,120}CUDACachingAllocator\.cpp")
 _HOST = re.compile(
     r"(?:DefaultCPUAllocator: (?:can't allocate memory|not enough memory): you tried to allocate "
-    r"(?P<bytes>\d{1,20}) bytes)"
-    rf"|Unable to allocate {SIZE} for an array"
+    r"(?P<exact>\d{1,20}) bytes)"
+    rf"|Unable to allocate (?P<requested>{SIZE}) for an array"
     r"|\b[Oo]ut of memory: Kill(?:ed)? process|Memory cgroup out of memory"
     r"|\boom-kill\b|\boom_kill event|invoked oom-killer|\bOOMKilled\b|\bOOM Killed\b"
     r"|\[Errno 12\] Cannot allocate memory|: Cannot allocate memory \(12\)"
@@ -52,14 +54,14 @@ _HOST = re.compile(
 # A process that a signal ended, or shared memory that ran out: for want of the host's memory, or for another reason.
 _PERHAPS_HOST = re.compile(
     r"DataLoader worker \(pid[^:]{1,60}\) is killed by signal: (?:Killed|Bus error)|insufficient shared memory \(shm\)"
-    r"|creating shared memory segment \S{1,200} \(size (?P<bytes>\d{1,20})\)|: line \d{1,6}: +\d{1,9} Killed\b"
+    r"|creating shared memory segment \S{1,200} \(size (?P<requested>\d{1,20})\)|: line \d{1,6}: +\d{1,9} Killed\b"
     # A shell's words on a line of their own, or behind a progress bar: `oom_text.BEGIN`.
     r"|^(?:[^\n]{0,400}?\])? ?Killed\b|^\[\d{1,3}\][+-]? (?:\d{1,9} )?[Kk]illed\b"
 )
 # PaddlePaddle's allocator; its units are of base 1024.
 _PADDLE = re.compile(
-    rf"Out of memory error on GPU (?P<chip>\d{{1,4}})\. Cannot allocate {SIZE} memory on GPU \d{{1,4}}, "
-    rf"{SIZE} memory has been allocated and available memory is only {SIZE}"
+    rf"Out of memory error on GPU (?P<chip>\d{{1,4}})\. Cannot allocate (?P<requested>{SIZE}) memory on GPU \d{{1,4}}, "
+    rf"(?P<used>{SIZE}) memory has been allocated and available memory is only (?P<free>{SIZE})"
 )
 _POOL = re.compile(r"Allocator \(GPU_(\d{1,4})_")
 _NO_FAILURE: Final = (
@@ -81,7 +83,7 @@ _NO_FAILURE: Final = (
 
 def failures(text: str) -> list[AllocationFailure]:
     """The failures of CUDA, its libraries and the host that a text holds, without place."""
-    return [*_cuda(text), *_paddle(text), *_host(text)]
+    return [*_cuda(text), *_others(text)]
 
 
 def no_failures(text: str) -> list[AllocationFailure]:
@@ -89,7 +91,7 @@ def no_failures(text: str) -> list[AllocationFailure]:
     matches = [match for pattern in _NO_FAILURE if (match := pattern.search(text)) is not None]
     pools = [_POOL.search(match[0]) for match in matches]
     return [
-        _failure(text, match, "not_oom", is_oom=False, chip=int(pool[1]) if pool else None, fatal=False)
+        _refused(text, match, "not_oom", is_oom=False, chip=int(pool[1]) if pool else None, fatal=False)
         for match, pool in zip(matches, pools, strict=True)
     ]
 
@@ -98,39 +100,26 @@ def _cuda(text: str) -> Iterator[AllocationFailure]:
     nccl = list(_NCCL.finditer(text))
     for match in nccl:
         device = _NCCL_DEVICE.search(text, max(0, match.start() - 200), match.end())
-        chip, operator = int(device[1]) if device else None, match["function"] or "NCCL"
-        asked = size(match["bytes"])
-        yield _failure(text, match, "outside_allocator", requested_bytes=asked, operator=operator, chip=chip)
+        chip, operator = int(device[1]) if device else None, match["operator"] or "NCCL"
+        yield _refused(text, match, "outside_allocator", operator=operator, chip=chip)
     for match in _HANDLE.finditer(text):
         call = _HANDLE_CALL.search(text, match.end(), match.end() + 120)
         operator = call[1] if call else match[0].partition("_")[0]
-        yield _failure(text, match, "outside_allocator", is_oom=None, operator=operator)
+        yield _refused(text, match, "outside_allocator", is_oom=None, operator=operator)
     if masked := _MASKED.search(text):
-        yield _failure(text, masked, "capacity")
+        yield _refused(text, masked, "capacity")
     if (runtime := _RUNTIME.search(text)) and not nccl:
-        yield _failure(text, runtime, "outside_allocator")
+        yield _refused(text, runtime, "outside_allocator")
 
 
-def _paddle(text: str) -> Iterator[AllocationFailure]:
+def _others(text: str) -> Iterator[AllocationFailure]:
     for match in _PADDLE.finditer(text):
-        asked, used, free = map(size, match.groups()[1:])
-        sizes = {"requested_bytes": asked, "used_bytes": used, "free_bytes": free}
-        yield _failure(text, match, "capacity", is_oom=True, chip=int(match["chip"]), **sizes)
+        yield _refused(text, match, "capacity")
+    if host := _HOST.search(text):
+        yield _refused(text, host, "host")
+    elif perhaps := _PERHAPS_HOST.search(text):
+        yield _refused(text, perhaps, "host", is_oom=None)
 
 
-def _host(text: str) -> Iterator[AllocationFailure]:
-    if match := _HOST.search(text):
-        yield _failure(text, match, "host", requested_bytes=size(match["bytes"] or match[2]))
-    elif match := _PERHAPS_HOST.search(text):
-        yield _failure(text, match, "host", is_oom=None, requested_bytes=size(match["bytes"]))
-
-
-def _failure(
-    text: str, match: re.Match[str], class_: str, *, is_oom: bool | None = True, **leaves: Any
-) -> AllocationFailure:
-    """A failure by the words that a match is, with some that stand around them."""
-    return AllocationFailure(Place(), is_oom, class_, message=_message(text, match), **leaves)
-
-
-def _message(text: str, match: re.Match[str]) -> str:
-    return text[max(0, match.start() - 160) : match.end() + 200][:MAX_TEXT].strip()
+# Of these the words around the match say more than those behind it.
+_refused: Final = partial(refused, before=160, behind=200)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from math import prod
 from typing import Final
 
+from receipts.ingest.evidence.memory.refusal import NAME, largest, named, refused
 from receipts.ingest.evidence.memory.sizes import SIZE, size
-from receipts.ingest.evidence.memory.xla_failure import NAME, largest, named, refused
 from receipts.ingest.evidence.reading import AllocationFailure
 
 _POOL = re.compile(

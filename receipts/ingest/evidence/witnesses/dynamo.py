@@ -17,7 +17,7 @@ from receipts.ingest.evidence.step_lines import STEPS
 from receipts.ingest.evidence.tally import Tally
 from receipts.ingest.evidence.witnesses.compile_order import CompileOrder, place
 from receipts.ingest.evidence.witnesses.dynamo_counters import UNNAMED, read_counters
-from receipts.ingest.evidence.witnesses.te_prefix import repeated
+from receipts.ingest.evidence.witnesses.message_prefix import repeated
 
 MAX_PLACES: Final = 40
 MAX_NAMES: Final = 2000

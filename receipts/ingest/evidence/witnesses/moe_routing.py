@@ -13,7 +13,7 @@ from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.witnesses.te_prefix import is_source
+from receipts.ingest.evidence.witnesses.message_prefix import is_source
 
 _VALUE: Final = r"[-+]?\d[\d,]*(?:\.\d*)?(?:[eE][-+]?\d{1,3})?"
 _LOADS = re.compile(
@@ -33,6 +33,9 @@ _DROPPED = re.compile(
 )
 _SHARE_WORD = re.compile(r"rate|ratio|fraction|share|frac", re.IGNORECASE)
 
+_RATIO_LEAF: Final = "measurement.routing.load_ratio"
+_SHARE_LEAF: Final = "measurement.routing.dropped_share"
+
 
 class MoeRoutingReader(LineReader):
     """The worst load of an expert over the mean, and the largest share of dropped tokens, of all lines."""
@@ -42,33 +45,31 @@ class MoeRoutingReader(LineReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._ratio: tuple[float, int] | None = None
-        self._dropped: tuple[float, int] | None = None
+        # The largest figure of each leaf, and its line.
+        self._largest: dict[str, tuple[float, int]] = {}
 
     def line(self, text: str, number: int) -> bool:
         for match in _LOADS.finditer(text):
-            if (ratio := _load_ratio(match["list"])) is not None and not is_source(text, match.start()):
-                self._ratio = max(self._ratio or (0.0, 0), (ratio, number))
-                self.reading.records += 1
+            if not is_source(text, match.start()):
+                self._keep(_RATIO_LEAF, _load_ratio(match["list"]), number)
         for match in _RATIO.finditer(text):
             value = _number(match["value"])
-            if value is not None and value >= 1.0:
-                self._ratio = max(self._ratio or (0.0, 0), (value, number))
-                self.reading.records += 1
+            self._keep(_RATIO_LEAF, value if value is not None and value >= 1.0 else None, number)
         for match in _DROPPED.finditer(text):
-            if (share := _share(match)) is not None:
-                self._dropped = max(self._dropped or (-1.0, 0), (share, number))
-                self.reading.records += 1
+            self._keep(_SHARE_LEAF, _share(match), number)
         return False
 
     def finish(self) -> Reading | None:
-        if self._ratio is not None:
-            text = f"largest load {self._ratio[0]:.4g} times the mean"
-            self.reading.state("measurement.routing.load_ratio", self._ratio[0], text, self._ratio[1])
-        if self._dropped is not None:
-            text = f"{self._dropped[0]:.4%} of tokens dropped at most"
-            self.reading.state("measurement.routing.dropped_share", self._dropped[0], text, self._dropped[1])
+        for leaf, (value, line) in sorted(self._largest.items(), reverse=True):
+            text = f"largest load {value:.4g} times the mean"
+            text = f"{value:.4%} of tokens dropped at most" if leaf == _SHARE_LEAF else text
+            self.reading.state(leaf, value, text, line)
         return super().finish()
+
+    def _keep(self, leaf: str, value: float | None, number: int) -> None:
+        if value is not None:
+            self._largest[leaf] = max(self._largest.get(leaf, (value, number)), (value, number))
+            self.reading.records += 1
 
 
 def _load_ratio(text: str) -> float | None:

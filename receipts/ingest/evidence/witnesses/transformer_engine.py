@@ -17,8 +17,8 @@ from receipts.ingest.evidence.literal import Brackets
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import AllocationFailure, Place, Reading
 from receipts.ingest.evidence.tally import Tally
+from receipts.ingest.evidence.witnesses.message_prefix import is_quoted, is_source, rank_of, repeated, repeated_before
 from receipts.ingest.evidence.witnesses.te_config import state_config
-from receipts.ingest.evidence.witnesses.te_prefix import is_quoted, is_source, rank_of, repeated, repeated_before
 
 FUSED, FLASH, UNFUSED = "FusedAttention", "FlashAttention", "UnfusedDotProductAttention"
 PATHS: Final = {FUSED: "te_fused", FLASH: "te_flash", UNFUSED: "te_unfused"}

@@ -1,4 +1,4 @@
-"""A failed allocation as XLA words it: its text, chip and largest buffer, and what that shows of attention."""
+"""One failed allocation by the words that tell it; and the attention that a report of XLA shows."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ def refused(
     *,
     operator: str | None = None,
     chip: int | None = None,
+    is_oom: bool | None = True,
     fatal: bool = True,
+    before: int = 0,
+    behind: int = MAX_TEXT,
     **sizes: int | None,
 ) -> AllocationFailure:
     """A failure of one class, whose message begins with a match.
@@ -64,17 +67,17 @@ def refused(
     none is given; ``exact`` is what was requested, to the byte.
     """
     groups, at = match.groupdict(), match.start()
-    device = _TPU.search(text[max(0, at - 200) : at + 2000])
+    device = _TPU.search(text[max(0, at - 200) : at + 2000]) if not before else None
     named_chip = groups.get("chip") or (device[1] if device else None)
     sizes = {name: size(groups.get(name)) for name in ("requested", "used", "free", "limit")} | sizes
     operator = operator or groups.get("operator")
     return AllocationFailure(
         place=Place(),
-        is_oom=True,
+        is_oom=is_oom,
         class_=class_,
         phase=_phase(class_, operator or ""),
         operator=operator[:MAX_TEXT] if operator else None,
-        message=text[at : at + MAX_TEXT].rstrip(),
+        message=text[max(0, at - before) : match.end() + behind][:MAX_TEXT].strip(),
         chip=int(named_chip) if chip is None and named_chip else chip,
         fatal=fatal,
         requested_bytes=size(groups.get("exact")) or sizes["requested"],
