@@ -25,17 +25,20 @@ MAX_DEPTH: Final = 16
 MAX_OPEN_LINES: Final = 400
 MAX_TEXT: Final = 1 << 16
 
-# By field of a row, the first that is there. torch_xla up to 2.3 counts KiB; bytes since, with a peak from 2.6 on. JAX
-# names what is in use. A GPU client's pool is what it has taken from the device, live or not.
-_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "bytes_used": ("bytes_in_use", "bytes_used"),
-    "bytes_limit": ("bytes_limit",),
-    "peak_bytes": ("peak_bytes_in_use", "peak_bytes_used"),
-    "peak_reserved_bytes": ("peak_pool_bytes",),
+# What is a field of a row. torch_xla up to 2.3 counts KiB; bytes since, with a peak from 2.6 on. JAX names what is in
+# use. A GPU client's pool is what it has taken from the device, live or not.
+_FIELDS: Final[Mapping[str, str]] = {
+    "bytes_in_use": "bytes_used",
+    "bytes_used": "bytes_used",
+    "bytes_limit": "bytes_limit",
+    "peak_bytes_in_use": "peak_bytes",
+    "peak_bytes_used": "peak_bytes",
+    "peak_pool_bytes": "peak_reserved_bytes",
 }
+_ROW: Final = ("bytes_used", "bytes_limit", "peak_bytes", "peak_reserved_bytes")
 _NAMES: Final = frozenset(
     (
-        *(name for names in _FIELDS.values() for name in names),
+        *_FIELDS,
         *("kb_free", "kb_total", "bytes_reserved", "peak_bytes_reserved", "bytes_reservable_limit", "num_allocs"),
         *("largest_alloc_size", "largest_free_block_bytes", "pool_bytes"),
     )
@@ -169,19 +172,19 @@ class MemoryInfoReader(LineReader):
         if record.plan or any(map(_PLANNED.fullmatch, record.values)):
             self._plan(record)
             return
-        sizes = {
-            field: next((record.values[name] for name in names if record.values.get(name) is not None), None)
-            for field, names in _FIELDS.items()
-        }
+        sizes: dict[str, int | None] = {}
+        for name, size in record.values.items():
+            if name in _FIELDS and size is not None:
+                sizes.setdefault(_FIELDS[name], size)
         if (total := record.values.get("kb_total")) is not None:
             free = record.values.get("kb_free")
             sizes = {"bytes_used": None if free is None else (total - free) * KIB, "bytes_limit": total * KIB}
         # The words that may name the chip: the dict's own, those of the dict around it, its label.
         around = self._stack[-1].texts.pop("device", "") if self._stack else ""
         label = " ".join(filter(None, (record.texts.get("device", ""), around, record.label)))
-        if any(sizes.get(field) is not None for field in ("bytes_used", "bytes_limit", "peak_bytes")):
+        if any(sizes.get(field) is not None for field in _ROW[:3]):
             chip, step = _whose(label)
-            self.reading.remember(MemoryRow(Place(record.number), chip, None, step, *map(sizes.get, _FIELDS)))
+            self.reading.remember(MemoryRow(Place(record.number), chip, None, step, *map(sizes.get, _ROW)))
 
     def _plan(self, record: _Record) -> None:
         """Keep what a program was planned to need. The largest of several stands: the step, not its helpers."""

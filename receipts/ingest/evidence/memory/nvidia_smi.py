@@ -136,11 +136,11 @@ class NvidiaSmiReader(LineReader):
             self._name(gpu, name, self._first)
         if monitor.driver:
             reading.state("platform.driver", monitor.driver, monitor.driver, self._first)
-        for gpu, row in sorted(monitor.memory.items()):
+        for row in monitor.memory:
             if monitor.repeated and row.bytes_used is not None:
                 reading.memory.append(row)
             elif row.bytes_limit is not None:
-                self._used(gpu, row.bytes_used or 0, row.bytes_limit)
+                self._used(row.chip or 0, row.bytes_used or 0, row.bytes_limit)
         if monitor.repeated:
             for leaf, value in monitor.health().items():
                 reading.state(f"measurement.health.{leaf}", value, "", self._first)

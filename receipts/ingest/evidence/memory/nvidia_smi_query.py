@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from array import array
 from collections import defaultdict
-from dataclasses import replace
 from statistics import median
 from typing import Final
 
@@ -45,7 +44,7 @@ _IDLE: Final = frozenset({"gpu_idle", "none", "active", "supported", "applicatio
 
 
 class Monitor:
-    """Samples of several GPUs, in columns that the head names. ``memory`` is the most that each was seen to use."""
+    """Samples of several GPUs, in columns that the head names."""
 
     def __init__(self, fields: list[str], units: list[str], *, csv: bool) -> None:
         self._fields, self._units, self._csv = fields, units, csv
@@ -58,7 +57,7 @@ class Monitor:
         self.rows = 0
         self.names: dict[int, str] = {}
         self.driver = ""
-        self.memory: dict[int, MemoryRow] = {}
+        self._memory: dict[int, tuple[int | None, int | None, int]] = {}
 
     @classmethod
     def begins(cls, text: str) -> Monitor | None:
@@ -79,6 +78,11 @@ class Monitor:
     def goes_on(self, other: Monitor) -> bool:
         """Whether ``other`` is this head once more, as `dmon` and loops repeat it."""
         return self._fields == other._fields
+
+    @property
+    def memory(self) -> list[MemoryRow]:
+        """The most that each GPU was seen to use, and the line that shows it."""
+        return [MemoryRow(Place(line), gpu, None, None, *sizes) for gpu, (*sizes, line) in sorted(self._memory.items())]
 
     @property
     def repeated(self) -> bool:
@@ -132,11 +136,11 @@ class Monitor:
         if name := values.get("name"):
             self.names[gpu] = name[:80]
         self.driver = self.driver or values.get("driver", "")[:40]
-        row = self.memory.get(gpu, MemoryRow(Place(), gpu))
+        most, limit, line = self._memory.get(gpu, (None, None, 0))
         used, total = _bytes(values.get("used")), _bytes(values.get("total"))
-        if used is not None and used >= (row.bytes_used or 0):
-            row = replace(row, place=Place(number), bytes_used=used)
-        self.memory[gpu] = row if total is None else replace(row, bytes_limit=total)
+        if used is not None and used >= (most or 0):
+            most, line = used, number
+        self._memory[gpu] = most, limit if total is None else total, line
         if self.rows > MAX_SAMPLES:
             return
         clock, power, heat = (_number(values.get(name)) for name in ("clock", "power", "temperature"))
