@@ -6,8 +6,8 @@ accelerator), a depth, a sequence length and a number of chips; names and famili
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -20,8 +20,8 @@ from receipts.store.query.reports import SHAPE
 if TYPE_CHECKING:
     from receipts.store import Entry
 
-TRIED: Final = (4, 64, 1024)  # candidates of a shape that are looked at until one is valid
-REPEATS: Final = 64  # those among which a repeated one is looked for
+FIRST: Final = 4  # candidates of a shape that are judged at once
+MOST: Final = 64  # those among which a valid one and a repeated one are looked for
 STATED: Final = 8  # those of a shape that are stated
 Shape = tuple[object, ...]
 
@@ -57,7 +57,7 @@ class Frontiers:
 
 def frontiers(reader: ReportReader, items: Sequence[Item]) -> Frontiers:
     """The best valid results of each shape, whenever they ran. ``items`` are those that stand of the interval."""
-    before, undecided = _Before(reader).search()
+    before, undecided = _earlier(reader)
     rows = shapes(item.entry for item in items)
     valid = {item.entry.id: item for item in items if is_valid(item)}
     by_lane: dict[str, list[Best]] = defaultdict(list)
@@ -77,65 +77,34 @@ def frontiers(reader: ReportReader, items: Sequence[Item]) -> Frontiers:
 
 def _best(ordered: Sequence[Item], reader: ReportReader, until: datetime | None = None) -> Item:
     """The fastest that is repeated, else the fastest."""
-    repeated = (item for item in ordered[:REPEATS] if reader.is_repeated(item.entry, until))
+    repeated = (item for item in ordered[:MOST] if reader.is_repeated(item.entry, until))
     return next(repeated, ordered[0])
 
 
-class _Before:
-    """Looks for the best valid launches of each shape before the interval."""
+def _earlier(reader: ReportReader) -> tuple[dict[Shape, list[Item]], dict[str, int]]:
+    """Valid launches of each shape before the interval, the fastest first; and how many shapes of a lane are undecided.
 
-    def __init__(self, reader: ReportReader) -> None:
-        self._reader = reader
-        self._valid: dict[Shape, list[Item]] = {}
-        self._settled: set[Shape] = set()
-
-    def search(self) -> tuple[dict[Shape, list[Item]], dict[str, int]]:
-        """Valid launches by shape, the fastest first, and how many shapes of a lane nobody could decide.
-
-        More candidates are read while a shape has no valid one, or has one that is not repeated.
-        """
-        if self._reader.since is None:
-            return {}, {}
-        full: set[Shape] = set()
-        last = 0
-        for most in TRIED:
-            rows = self._candidates(most)
-            new = [row for shape, some in rows.items() for row in self._wanted(shape, some[last:])]
-            for item in self._reader.items(new):
-                if is_valid(item):
-                    self._take(_shape(item.entry), item)
-            full = {shape for shape, some in rows.items() if len(some) >= most and shape not in self._valid}
-            last = most
-            if not full and (most >= REPEATS or self._is_settled(rows, most)):
-                break
-        undecided: dict[str, int] = defaultdict(int)
-        for shape in full:
+    Candidates of a shape are judged until a repeated one is valid.
+    """
+    since = reader.since
+    if since is None:
+        return {}, {}
+    rows_by_shape = shapes(reader.stored.best(reader.sought.before(since), reader.rules, MOST))
+    candidates = {shape: sorted(rows, key=_rank) for shape, rows in rows_by_shape.items()}
+    # Most shapes need no more than these, which are judged together.
+    reader.items(row for rows in candidates.values() for row in rows[:FIRST])
+    valid: dict[Shape, list[Item]] = defaultdict(list)
+    undecided: Counter[str] = Counter()
+    for shape, rows in candidates.items():
+        for row in rows:
+            repeated = reader.is_repeated(row, since)
+            if (repeated or shape not in valid) and is_valid(item := reader.item(row)):
+                valid[shape].append(item)
+                if repeated:
+                    break
+        if shape not in valid and len(rows) >= MOST:
             undecided[str(shape[0])] += 1
-        for candidates in self._valid.values():
-            candidates.sort(key=_order_of_rate)
-        return self._valid, dict(undecided)
-
-    def _candidates(self, most: int) -> dict[Shape, list[Entry]]:
-        """Candidates of each shape, so many, the fastest first."""
-        reader = self._reader
-        rows = shapes(reader.stored.best(reader.sought.before(reader.since), reader.rules, most))  # type: ignore[arg-type]  # since is set
-        return {shape: sorted(some, key=_rank) for shape, some in rows.items()}
-
-    def _wanted(self, shape: Shape, rows: Sequence[Entry]) -> Iterator[Entry]:
-        """Those to be judged: of a shape with a valid launch, only what is repeated, and no more than decides it."""
-        if shape not in self._valid:
-            yield from rows
-        elif shape not in self._settled:
-            yield from (row for row in rows if self._reader.is_repeated(row, self._reader.since))
-
-    def _take(self, shape: Shape, item: Item) -> None:
-        self._valid.setdefault(shape, []).append(item)
-        if self._reader.is_repeated(item.entry, self._reader.since):
-            self._settled.add(shape)
-
-    def _is_settled(self, rows: Mapping[Shape, Sequence[Entry]], most: int) -> bool:
-        """Whether no shape has more candidates among which a repeated one may be."""
-        return all(shape in self._settled or len(some) < most for shape, some in rows.items())
+    return valid, undecided
 
 
 def stated(items: Iterable[Item]) -> list[Item]:
