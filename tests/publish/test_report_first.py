@@ -274,7 +274,7 @@ def test_undecided_comparisons_count_in_full_and_not_those_that_are_shown(store:
     week.put(store, [week.launch(f"rate {index}", index / 9, **leaves) for index, leaves in enumerate(rates)])
     data = week.report(store)
     (lane,) = data.lanes
-    total = len(lane.inconclusive) + lane.inconclusive_more
+    total = lane.inconclusive.total
     assert total > len(lane.inconclusive) == 12
     waiting = {item.code: item.pairs for item in lane.waiting}
     assert waiting["R205"] == total

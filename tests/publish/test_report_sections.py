@@ -157,7 +157,7 @@ def test_a_claim_that_holds_away_from_its_target_waits_until_it_is_withdrawn(sto
     with week.clock(week.MONDAY + timedelta(days=1)):
         store.published.supersede_claim("buckets", None, "nobody needs it")
     after = week.report(store).sections
-    assert after.survival.claims == ()
+    assert after.survival.claims.total == 0
     (changed,) = after.claims.changed
     assert changed.id == "buckets"
     assert re.fullmatch(rf"withdrawn, recorded by .*{this_process()}: nobody needs it", changed.replaced or "")
@@ -180,13 +180,13 @@ def test_decisions_of_the_week_stand_with_their_reasons_and_later_ones_do_not(st
     ):
         with week.clock(week.MONDAY + timedelta(days=days)):
             store.published.decide(entry.id, decision, reason)
-    made = week.report(store).sections.decisions.made
+    made = week.report(store).sections.decisions
     assert [(item.decision, item.reason, item.revised) for item in made] == [
         ("ship", "it holds", False),
         ("drop", "worse at length", False),
         ("hold", "too little headroom", True),
     ]
-    assert week.report(store, lanes=("cpu-torch",)).sections.decisions.made == ()
+    assert week.report(store, lanes=("cpu-torch",)).sections.decisions.total == 0
 
 
 # Claims
@@ -202,15 +202,15 @@ def test_a_claim_whose_receipt_fell_is_stale_and_names_the_documents_that_quote_
         store.published.quote("docs/gone.md", [])
     with week.clock(week.MONDAY + timedelta(days=30)):
         store.published.quote("docs/later.md", [(labelled(store, "local base")[0].id, "2.3 s")])
-    assert week.report(store).sections.claims.stale == ()
+    assert week.report(store).sections.claims.stale.total == 0
     with week.clock(week.MONDAY + timedelta(days=2)):
         store.retract(labelled(store, "local buckets")[0].id, "a wrong run")
     made = week.report(store).sections.claims
     (stale,) = made.stale
-    assert stale.documents == ("README.md", "docs/results.md")
+    assert stale.documents.shown == ("README.md", "docs/results.md")
     assert stale.reasons[0].code == "K106"
     assert [(item.before, item.recorded, item.status) for item in made.changed] == [("unproven", "unproven", "stale")]
-    assert week.report(store).sections.survival.claims == ()
+    assert week.report(store).sections.survival.claims.total == 0
     with week.clock(week.MONDAY + timedelta(days=3)):
         week.judge_again(store, "buckets")
     (changed,) = week.report(store).sections.claims.changed
@@ -313,7 +313,7 @@ def test_a_failure_that_came_back_is_told_with_what_it_cost(store: Store) -> Non
     week.put(store, [week.known_failure(-30, "retracted"), week.known_failure(-10, "second")])
     store.retract(labelled(store, "retracted")[0].id, "a wrong run")
     week.put(store, [week.known_failure(9, "next week"), week.known_failure(2, "other", batch__micro_batch=16)])
-    (made,) = week.report(store).sections.repeats.found
+    (made,) = week.report(store).sections.repeats
     assert made.first.name == "first"
     assert [ref.name for ref in made.again] == ["again", "third"]
     assert (made.times, made.compile_seconds, made.failed_seconds) == (4, 720.0, 1200.0)
@@ -323,7 +323,7 @@ def test_a_failure_that_came_back_is_told_with_what_it_cost(store: Store) -> Non
 def test_the_first_failure_of_a_signature_is_no_repeat(small: Store) -> None:
     week.put(small, [week.known_failure(3, "first")])
     data = week.report(small)
-    assert data.sections.repeats.found == ()
+    assert data.sections.repeats.total == 0
     assert "known failures" in empty(data)
 
 
@@ -339,9 +339,8 @@ def test_receipts_that_are_invalid_are_told_by_rule_and_those_that_fell_by_reaso
     with week.clock(week.MONDAY + timedelta(days=3)):
         store.retract(labelled(store, "fine")[0].id, "a wrong run")
     sections = week.report(store).sections
-    made = sections.intake
     assert {(item.code, item.launches) for item in sections.offenses if item.code == "R302"} == {("R302", 2)}
-    assert [(item.receipt and item.receipt.name, item.successor_id, item.reason) for item in made.fallen] == [
+    assert [(item.receipt and item.receipt.name, item.successor_id, item.reason) for item in sections.fallen] == [
         ("fine", None, "a wrong run")
     ]
 

@@ -17,6 +17,7 @@ import section_store as section
 from receipts.base.errors import NotFound, UsageError
 from receipts.cli import main
 from receipts.publish.report.collect import collect
+from receipts.publish.report.cut import Cut
 from receipts.publish.report.data import WeekData
 from receipts.publish.report.links import ComparedPair, Links
 from receipts.publish.report.neighbours import NEAREST, Configurations, Neighbours
@@ -103,7 +104,7 @@ def test_a_stated_launch_beside_measured_ones_is_left_out_of_their_comparison_an
     (made,) = lane.accepted
     assert not made.stated
     assert made.why.endswith("A: 3 of 4 launches count; R205 on 1")
-    assert lane.inconclusive == ()
+    assert lane.inconclusive.total == 0
 
 
 def test_failures_of_one_shape_are_one_cause_with_what_was_asked_for_and_what_they_cost(data: WeekData) -> None:
@@ -130,7 +131,7 @@ def test_failures_of_other_shapes_or_messages_are_other_causes_and_known_ones_ar
         (1, "OOM at 4,096 × micro batch 16, 8 × h200-sxm"),
         (1, "OOM at 4,096 × micro batch 8, 8 × h200-sxm"),
     ]
-    assert [(item.first.name, item.times) for item in sections.repeats.found] == [("before", 2), ("a", 2)]
+    assert [(item.first.name, item.times) for item in sections.repeats] == [("before", 2), ("a", 2)]
 
 
 def test_a_run_that_left_its_path_is_an_incident(data: WeekData) -> None:
@@ -195,7 +196,7 @@ def test_every_receipt_that_is_named_is_described(data: WeekData) -> None:
 def test_what_ran_after_as_of_is_not_looked_at(store: Store) -> None:
     early = report(store, "2026-03-03")
     assert early.counts.submitted == 3
-    assert early.sections.failures.causes == ()
+    assert early.sections.failures.causes.total == 0
 
 
 def test_the_same_store_gives_the_same_values(store: Store, data: WeekData) -> None:
@@ -257,7 +258,7 @@ def test_what_makes_a_shape_is_never_folded(store: Store, column: str) -> None:
 def test_a_projection_is_no_result(tmp_path: Path) -> None:
     projected = week.one("a", {"run.provenance": "projected"})
     (lane,) = report(week.fill(tmp_path / "projected.sqlite", projected)).lanes
-    assert (lane.frontier, lane.stated) == ((), ())
+    assert (lane.frontier.total, lane.stated.total) == (0, 0)
 
 
 def test_what_was_dropped_leads_no_frontier_unless_the_decision_was_revised(tmp_path: Path) -> None:
@@ -355,12 +356,12 @@ def test_neighbours_are_earlier_rows_and_never_more_than_the_nearest(store: Stor
 
 
 def test_what_a_list_leaves_out_is_counted(data: WeekData) -> None:
-    from receipts.publish.report.pairs import cut
+    from receipts.publish.report.pairs import ended
 
     (refused, *_) = data.lanes[0].refused
-    kept, left = cut([refused] * 15, "rejected", 12)
-    assert (len(kept), left) == (12, 3)
-    assert cut([refused], "accepted", 12) == ((), 0)
+    kept = ended([refused] * 15, "rejected", 12)
+    assert (len(kept), kept.more, kept.total) == (12, 3, 15)
+    assert ended([refused], "accepted", 12) == Cut((), 0)
 
 
 def test_a_week_is_read_and_bounded_in_utc() -> None:
@@ -465,7 +466,7 @@ def test_an_empty_list_is_named_and_a_cut_one_says_where_the_rest_stands(data: W
     from receipts.publish.report.render import render
 
     (lane,) = data.lanes
-    cut = replace(lane, accepted=(), refused_more=3)
+    cut = replace(lane, accepted=Cut(), refused=replace(lane.refused, more=3))
     text = render(replace(data, lanes=(cut,)), cases.rulebook().rules)["report.md"].decode()
     assert "There are no accepted comparisons and no undecided comparisons.\n" in text
     assert "And 3 more refused comparisons, in comparisons.parquet." in text

@@ -14,11 +14,10 @@ from receipts.publish.report.appendix import ReceiptFigures, described
 from receipts.publish.report.basis import Basis, Looked
 from receipts.publish.report.best import Frontiers, frontiers, stated
 from receipts.publish.report.data import Described, LaneWeek, WeekCounts, WeekData
-from receipts.publish.report.frontier import change, result
-from receipts.publish.report.frontier import cut as cut_results
+from receipts.publish.report.frontier import change, chosen, result
 from receipts.publish.report.links import Links
 from receipts.publish.report.neighbours import eligible
-from receipts.publish.report.pairs import Pairs, cut, feature_lost, pairs, refusals, waiting
+from receipts.publish.report.pairs import Pairs, ended, feature_lost, pairs, refusals, waiting
 from receipts.publish.report.reader import Item, ReportReader, order
 from receipts.publish.report.ref import refs_in
 from receipts.publish.report.sections.checks import noise
@@ -72,7 +71,7 @@ def _collected(
         best = frontiers(reader, items)
     names = sorted({*(row.lane for row in rows), *best.by_lane, *best.undecided})
     weeks = tuple(_lane(_Gathered(reader, rows, items, best, links, paired), name) for name in names)
-    tightest, tightest_more = headroom(reader, items, MOST_CHIPS)
+    tightest = headroom(reader, items, MOST_CHIPS)
     end = min(as_of + timedelta(microseconds=1), week.until)
     gathered = gather(reader, (week.since, end), lanes, weeks, items)
     data = WeekData(
@@ -89,8 +88,7 @@ def _collected(
         compared=paired.compared,
         adjusted=paired.adjusted,
         lanes=weeks,
-        headroom=tuple(tightest),
-        headroom_more=tightest_more,
+        headroom=tightest,
         receipts=(),
         judged=0,
         last_week=None if rows else _last_week(reader),
@@ -155,34 +153,25 @@ def _lane(of: _Gathered, name: str) -> LaneWeek:
     rows = [row for row in of.rows if row.lane == name]
     items = [item for item in of.items if item.entry.lane == name]
     held = {one.now.entry.id: one for one in of.best.by_lane.get(name, ())}
-    best, best_more = cut_results([one.now for one in held.values()], MOST_RESULTS, reader.since)
-    peaks, peaks_more = cut_results([one.peak for one in held.values() if one.peak], MOST_RESULTS, reader.since)
-    shown, left_out = cut_results(stated(items), MOST_RESULTS, reader.since)
     judged = of.pairs.by_lane.get(name, [])
-    accepted, accepted_more = cut(judged, "accepted", MOST_ACCEPTED)
-    inconclusive, inconclusive_more = cut(judged, "inconclusive", MOST_PAIRS)
-    refused, refused_more = cut(judged, "rejected", MOST_PAIRS)
+    best = chosen([one.now for one in held.values()], MOST_RESULTS, reader.since)
+    peaks = chosen([one.peak for one in held.values() if one.peak], MOST_RESULTS, reader.since)
+    reported = chosen(stated(items), MOST_RESULTS, reader.since)
     return LaneWeek(
         name=name,
         title=lane.title,
         version=lane.version,
         counts=_counts(rows, items),
-        frontier=tuple(
-            result(item, reader.since, change(held[item.entry.id], of.links), of.launches(item)) for item in best
+        frontier=best.map(
+            lambda item: result(item, reader.since, change(held[item.entry.id], of.links), of.launches(item))
         ),
-        frontier_more=best_more,
-        peaks=tuple(result(item, reader.since, launches=of.launches(item)) for item in peaks),
-        peaks_more=peaks_more,
+        peaks=peaks.map(lambda item: result(item, reader.since, launches=of.launches(item))),
         undecided=of.best.undecided.get(name, 0),
-        stated=tuple(result(item, reader.since) for item in shown),
-        stated_more=left_out,
-        accepted=accepted,
-        accepted_more=accepted_more,
-        inconclusive=inconclusive,
-        inconclusive_more=inconclusive_more,
+        stated=reported.map(lambda item: result(item, reader.since)),
+        accepted=ended(judged, "accepted", MOST_ACCEPTED),
+        inconclusive=ended(judged, "inconclusive", MOST_PAIRS),
         waiting=waiting(judged),
-        refused=refused,
-        refused_more=refused_more,
+        refused=ended(judged, "rejected", MOST_PAIRS),
         refusals=refusals(judged, reader.rulebook.rules),
         configurations=of.pairs.ran.get(name, 0),
         uncompared=of.pairs.left_out.get(name, 0),

@@ -81,7 +81,7 @@ def bridgeable(data: WeekData) -> list[tuple[LaneWeek, RefusedPairs]]:
 
 def busiest(data: WeekData) -> LaneWeek:
     """The lane with most undecided comparisons."""
-    return max(data.lanes, key=lambda lane: len(lane.inconclusive) + lane.inconclusive_more)
+    return max(data.lanes, key=lambda lane: lane.inconclusive.total)
 
 
 def undecided_gains(lane: LaneWeek) -> list[JudgedPair]:

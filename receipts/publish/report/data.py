@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from receipts import metrics
 from receipts.judging.envelope import REPEATED
+from receipts.publish.report.cut import Cut
 from receipts.publish.report.ref import Ref as Ref
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class LaneWeek:
-    """One lane. Lists are cut where a page would drown; what is left out is counted in `…_more`.
+    """One lane.
 
     `frontier` has the best repeated result of each shape, or a peak where none is repeated; `peaks` are single launches
     that were faster.
@@ -213,20 +214,14 @@ class LaneWeek:
     title: str
     version: int
     counts: WeekCounts
-    frontier: tuple[BestResult, ...]
-    frontier_more: int
-    peaks: tuple[BestResult, ...]
-    peaks_more: int
+    frontier: Cut[BestResult]
+    peaks: Cut[BestResult]
     undecided: int
-    stated: tuple[BestResult, ...]
-    stated_more: int
-    accepted: tuple[JudgedPair, ...]
-    accepted_more: int
-    inconclusive: tuple[JudgedPair, ...]
-    inconclusive_more: int
+    stated: Cut[BestResult]
+    accepted: Cut[JudgedPair]
+    inconclusive: Cut[JudgedPair]
     waiting: tuple[AwaitedRule, ...]
-    refused: tuple[JudgedPair, ...]
-    refused_more: int
+    refused: Cut[JudgedPair]
     refusals: tuple[RefusedPairs, ...]
     configurations: int
     uncompared: int
@@ -322,8 +317,7 @@ class WeekData:
     compared: int
     adjusted: int
     lanes: tuple[LaneWeek, ...]
-    headroom: tuple[Headroom, ...]
-    headroom_more: int
+    headroom: Cut[Headroom]
     receipts: tuple[Described, ...]
     judged: int
     last_week: str | None
@@ -334,7 +328,7 @@ class WeekData:
     def totals(self) -> Totals:
         """How its comparisons ended."""
         return Totals(
-            accepted=sum(len(lane.accepted) + lane.accepted_more for lane in self.lanes),
-            refused=sum(len(lane.refused) + lane.refused_more for lane in self.lanes),
-            undecided=sum(len(lane.inconclusive) + lane.inconclusive_more for lane in self.lanes),
+            accepted=sum(lane.accepted.total for lane in self.lanes),
+            refused=sum(lane.refused.total for lane in self.lanes),
+            undecided=sum(lane.inconclusive.total for lane in self.lanes),
         )

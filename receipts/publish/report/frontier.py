@@ -11,6 +11,7 @@ from receipts.axes.shape import described
 from receipts.judging.verdict import Level, Question
 from receipts.metrics.reading import Taint
 from receipts.publish.report.best import Best, rate
+from receipts.publish.report.cut import Cut
 from receipts.publish.report.data import BestResult, FrontierMove
 from receipts.publish.report.reader import Item
 from receipts.questions.answers import answers
@@ -104,7 +105,7 @@ def change(best: Best, links: Links) -> FrontierMove:
     )
 
 
-def cut(items: Sequence[Item], most: int, since: datetime | None) -> tuple[list[Item], int]:
-    """Launches for a page, those of the interval kept first, and how many are left out."""
+def chosen(items: Sequence[Item], most: int, since: datetime | None) -> Cut[Item]:
+    """Launches for a page, those of the interval kept first."""
     keep = {item.entry.id for item in sorted(items, key=lambda item: not in_interval(item, since))[:most]}
-    return [item for item in items if item.entry.id in keep], len(items) - len(keep)
+    return Cut(tuple(item for item in items if item.entry.id in keep), len(items) - len(keep))

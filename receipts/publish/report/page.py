@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from receipts.publish.page import Cell, Link, Part, Points, Row, Table
+from receipts.publish.report.cut import Cut
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import plain
 
@@ -37,14 +38,14 @@ def link(ref: Ref) -> Cell:
     return (Link(ref.short, ref.anchor), *name)
 
 
-def links(refs: Iterable[Ref], most: int = 3, more: int = 0) -> Cell:
+def links(refs: Iterable[Ref], most: int = 3) -> Cell:
     """Receipts by the starts of their ids, the first of them by its name as well."""
     listed = list(refs)
     parts: list[Part] = []
     for index, ref in enumerate(listed[:most]):
         parts += [", "] if index else []
         parts += link(ref) if index == 0 else (Link(ref.short, ref.anchor),)
-    left = max(0, len(listed) - most) + more
+    left = max(0, len(listed) - most) + (refs.more if isinstance(refs, Cut) else 0)
     return (*parts, f" and {left} more") if left else tuple(parts)
 
 

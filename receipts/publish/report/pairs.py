@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, Question, decide
+from receipts.publish.report.cut import Cut, cut
 from receipts.publish.report.data import AwaitedRule, JudgedPair, Moved, Reason, Ref, RefusedPairs
 from receipts.publish.report.links import ComparedPair, Links, place_of
 from receipts.publish.report.neighbours import LaunchGroup
@@ -224,15 +225,15 @@ def _usual(remedy: tuple[str, int]) -> tuple[int, str]:
     return -remedy[1], remedy[0]
 
 
-def cut(judged: Sequence[JudgedPair], status: str, most: int) -> tuple[tuple[JudgedPair, ...], int]:
-    """Comparisons of one status, the comparable first, then by how far the two are apart; and how many are left.
+def ended(judged: Sequence[JudgedPair], status: str, most: int) -> Cut[JudgedPair]:
+    """Comparisons of one status, the comparable first, then by how far the two are apart.
 
     Refused ones have no number to believe: those with the fewest axes come first.
     """
     kept = [item for item in judged if item.status == status]
     size = (lambda item: 0.0) if status == "rejected" else _size
     kept.sort(key=lambda item: (item.comparable != "yes", -size(item), max(1, len(item.counted)), len(item.unknown)))
-    return tuple(kept[:most]), max(0, len(kept) - most)
+    return cut(kept, most)
 
 
 def _size(item: JudgedPair) -> float:

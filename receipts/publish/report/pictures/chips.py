@@ -79,9 +79,9 @@ def _highest(item: Chip) -> int:
     return next((size for size in (item.peak, item.pool, item.used) if size is not None), 0)
 
 
-def chips(reader: ReportReader, listed: Sequence[Headroom]) -> tuple[Chips, ...]:
+def chips(reader: ReportReader, listed: Iterable[Headroom]) -> tuple[Chips, ...]:
     """The chips of the first of these launches."""
-    shown = listed[:MOST]
+    shown = tuple(listed)[:MOST]
     rows = {row.id: row for row in reader.stored.entries([item.receipt.id for item in shown])} if shown else {}
     launches = []
     for item in shown:

@@ -54,7 +54,7 @@ class ShapeCourse:
     best: tuple[tuple[str, float], ...]
 
 
-def courses(reader: ReportReader, lane: str, results: Sequence[BestResult], end: datetime) -> tuple[ShapeCourse, ...]:
+def courses(reader: ReportReader, lane: str, results: Iterable[BestResult], end: datetime) -> tuple[ShapeCourse, ...]:
     """The courses of a lane's shapes over the weeks before ``end``, those that moved in the last of them first."""
     from receipts.store.query.daily_best import days
     from receipts.store.query.reports import SHAPE

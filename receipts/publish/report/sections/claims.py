@@ -11,6 +11,7 @@ from receipts.base.errors import NotFound
 from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level
+from receipts.publish.report.cut import Cut, cut
 from receipts.publish.report.ref import Ref, ref_of
 from receipts.questions.claims.judge import waits
 
@@ -56,10 +57,8 @@ class ClaimNow:
     waits: bool
     target: str | None
     reasons: tuple[Why, ...]
-    receipts: tuple[Ref, ...]
-    receipts_more: int
-    documents: tuple[str, ...]
-    documents_more: int
+    receipts: Cut[Ref]
+    documents: Cut[str]
 
     @property
     def changed(self) -> bool:
@@ -75,10 +74,8 @@ class Claims:
 
     judged: int
     unjudged: int
-    changed: tuple[ClaimNow, ...]
-    changed_more: int
-    stale: tuple[ClaimNow, ...]
-    stale_more: int
+    changed: Cut[ClaimNow]
+    stale: Cut[ClaimNow]
 
     @property
     def quoting(self) -> tuple[str, ...]:
@@ -170,10 +167,8 @@ def _now(kept: StoredClaim, quoted_in: Sequence[str], verdict: ClaimVerdict, abo
         waits=waits(verdict, about.rules),
         target=verdict.target,
         reasons=tuple(_reasons(verdict, about.rules)),
-        receipts=tuple(about.refs[name] for name in ids if name in about.refs)[:MOST_RECEIPTS],
-        receipts_more=max(0, len(ids) - MOST_RECEIPTS),
-        documents=tuple(documents[:MOST_DOCUMENTS]),
-        documents_more=max(0, len(documents) - MOST_DOCUMENTS),
+        receipts=cut((about.refs[name] for name in ids if name in about.refs), MOST_RECEIPTS),
+        documents=cut(documents, MOST_DOCUMENTS),
     )
 
 
@@ -194,15 +189,12 @@ def _reasons(verdict: ClaimVerdict, rules: RuleSet) -> Iterator[Why]:
 
 def claims(judged: JudgedClaims) -> Claims:
     """What a report says of them."""
-    changed = [item for item in judged.claims if item.changed]
-    stale = [item for item in judged.claims if item.status == "stale" and item.replaced is None]
+    stale = (item for item in judged.claims if item.status == "stale" and item.replaced is None)
     return Claims(
         judged=len(judged.claims),
         unjudged=judged.unjudged,
-        changed=tuple(changed[:MOST]),
-        changed_more=max(0, len(changed) - MOST),
-        stale=tuple(stale[:MOST]),
-        stale_more=max(0, len(stale) - MOST),
+        changed=cut((item for item in judged.claims if item.changed), MOST),
+        stale=cut(stale, MOST),
     )
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
+from receipts.publish.report.cut import Cut, cut
 from receipts.publish.report.ref import Ref, ref_of
 
 if TYPE_CHECKING:
@@ -35,16 +36,8 @@ def decided_of(item: Decision, ref: Ref | None, lane: str | None = None, *, revi
     return DecisionRow(item.receipt, ref, lane, item.decision, item.reason, item.at, revised, item.actor)
 
 
-@dataclass(frozen=True, slots=True)
-class Decisions:
-    """The decisions of a stretch, the newest first. `more` were left out."""
-
-    made: tuple[DecisionRow, ...]
-    more: int
-
-
-def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()) -> Decisions:
-    """These decisions, of some lanes or of all."""
+def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()) -> Cut[DecisionRow]:
+    """These decisions, of some lanes or of all, the newest first."""
     seen: set[str] = set()
     decided: list[DecisionRow] = []
     for item in reversed(taken):
@@ -58,4 +51,4 @@ def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()
             continue
         decided.append(decided_of(item, ref, lane, revised=item.receipt in seen))
         seen.add(item.receipt)
-    return Decisions(tuple(decided[:MOST]), max(0, len(decided) - MOST))
+    return cut(decided, MOST)

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from receipts.axes.lineage import Versions, ran_on
 from receipts.axes.shape import DEPTH, PATTERN
+from receipts.publish.report.cut import Cut, cut
 from receipts.publish.report.reader import FAILED, Item
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.cost import Cost, cost
@@ -50,8 +51,7 @@ class FailureCause:
     attempts: tuple[str, ...]
     requested_bytes: int | None
     limit_bytes: int | None
-    receipts: tuple[Ref, ...]
-    receipts_more: int
+    receipts: Cut[Ref]
     cost: Cost
 
     @property
@@ -63,11 +63,10 @@ class FailureCause:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """Causes by how many launches they ended. `more` causes were left out, `launches` failed in all."""
+    """Causes by how many launches they ended; `launches` failed in all."""
 
     launches: int
-    causes: tuple[FailureCause, ...]
-    more: int
+    causes: Cut[FailureCause]
     cost: Cost
 
 
@@ -78,8 +77,8 @@ def failures(items: Iterable[Item]) -> Failures:
     for place, item in enumerate(failed):
         groups[_cause(item, read=place < MOST_READ)].append(item)
     ordered = sorted(groups.items(), key=lambda one: (-len(one[1]), *map(str, one[0])))
-    causes = tuple(_failure(items) for _, items in ordered[:MOST])
-    return Failures(len(failed), causes, max(0, len(ordered) - MOST), cost(item.entry for item in failed))
+    causes = Cut(tuple(_failure(items) for _, items in ordered[:MOST]), max(0, len(ordered) - MOST))
+    return Failures(len(failed), causes, cost(item.entry for item in failed))
 
 
 def _cause(item: Item, *, read: bool) -> tuple[object, ...]:
@@ -120,8 +119,7 @@ def _failure(items: Sequence[Item]) -> FailureCause:
         attempts=_several(attempt for item in known for attempt in _attempts(item)),
         requested_bytes=max((item.requested_bytes for item in known if item.requested_bytes is not None), default=None),
         limit_bytes=min((item.limit_bytes for item in known if item.limit_bytes is not None), default=None),
-        receipts=tuple(item.ref for item in items[:MOST_NAMED]),
-        receipts_more=max(0, len(items) - MOST_NAMED),
+        receipts=cut((item.ref for item in items), MOST_NAMED),
         cost=cost(rows),
     )
 

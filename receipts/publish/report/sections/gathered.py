@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from receipts.publish.report.cut import Cut
 from receipts.publish.report.pictures.chips import Chips, chips
 from receipts.publish.report.pictures.over_sequence import RepeatedResult, repeated
 from receipts.publish.report.pictures.over_weeks import ShapeCourse, courses
@@ -14,12 +15,12 @@ from receipts.publish.report.pictures.step_times import ComparedSteps, compared
 from receipts.publish.report.reader import FAILED
 from receipts.publish.report.sections.ceilings import MOST, Ceilings, ceilings
 from receipts.publish.report.sections.claims import Claims, claims, judge_all
-from receipts.publish.report.sections.decisions import Decisions, decisions
+from receipts.publish.report.sections.decisions import DecisionRow, decisions
 from receipts.publish.report.sections.failures import Failures, failures
-from receipts.publish.report.sections.intake import Intake, intake
+from receipts.publish.report.sections.fallen import Fallen, fallen
 from receipts.publish.report.sections.offenses import RuleOffenses, offenses
 from receipts.publish.report.sections.regressions import regressions
-from receipts.publish.report.sections.repeats import Repeats, repeats
+from receipts.publish.report.sections.repeats import RepeatedFailure, repeats
 from receipts.publish.report.sections.retest import Retests
 from receipts.publish.report.sections.survival import Survival, survival
 from receipts.publish.report.week import Week
@@ -36,13 +37,13 @@ class Gathered:
     """Sections by what they tell. `ceilings` are those of each lane."""
 
     survival: Survival
-    decisions: Decisions
+    decisions: Cut[DecisionRow]
     claims: Claims
     regressions: tuple[Incident, ...]
     offenses: tuple[RuleOffenses, ...]
     failures: Failures
-    repeats: Repeats
-    intake: Intake
+    repeats: Cut[RepeatedFailure]
+    fallen: Cut[Fallen]
     ceilings: Mapping[str, Ceilings]
 
 
@@ -69,7 +70,7 @@ def gather(
         offenses=offenses(items),
         failures=failures(items),
         repeats=repeats(store, (item.entry for item in items if item.entry.outcome in FAILED), until),
-        intake=intake(store, chronicle, only),
+        fallen=fallen(store, chronicle, only),
         ceilings={lane.name: ceilings(store, lane.name, until=until, most=MOST) for lane in lanes},
     )
 
@@ -96,7 +97,7 @@ class Drawn:
     chips: tuple[Chips, ...]
 
 
-def drawn(reader: ReportReader, lanes: Sequence[LaneWeek], headroom: Sequence[Headroom], end: datetime) -> Drawn:
+def drawn(reader: ReportReader, lanes: Sequence[LaneWeek], headroom: Iterable[Headroom], end: datetime) -> Drawn:
     """Gather it for an interval that ends at a moment, the latter left out."""
     return Drawn(
         lanes={

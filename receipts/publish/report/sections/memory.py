@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from receipts.metrics.chips import account
+from receipts.publish.report.cut import Cut
 from receipts.publish.report.reader import Item, ReportReader
 from receipts.publish.report.ref import Ref
 from receipts.receipt import VERSION, Document, parse_again
@@ -59,8 +60,8 @@ class Left(NamedTuple):
     share: float | None
 
 
-def headroom(reader: ReportReader, items: Iterable[Item], most: int) -> tuple[list[Headroom], int]:
-    """Launches that read their memory chip by chip, the tightest first, and how many are left out.
+def headroom(reader: ReportReader, items: Iterable[Item], most: int) -> Cut[Headroom]:
+    """Launches that read their memory chip by chip, the tightest first.
 
     One figure for many chips tells of none. Of every document its rows of memory alone are looked at; the receipts
     that are shown are read.
@@ -72,8 +73,8 @@ def headroom(reader: ReportReader, items: Iterable[Item], most: int) -> tuple[li
         if left is not None:
             ranked.append((left.share is None, left.share or 0.0, by_number[seq].entry.id, seq))
     rows = (_headroom(by_number[seq]) for *_, seq in sorted(ranked)[:most])
-    shown = [item for item in rows if item is not None]
-    return shown, max(0, len(ranked) - len(shown))
+    shown = tuple(item for item in rows if item is not None)
+    return Cut(shown, max(0, len(ranked) - len(shown)))
 
 
 def left_of(raw: bytes) -> Left | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Finding, Level, Question
+from receipts.publish.report.cut import Cut, cut
 from receipts.publish.report.reader import Item
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.cost import Cost, cost
@@ -32,8 +33,7 @@ class OffenseSeen:
 class RuleOffenses:
     """A rule with the launches that offend it: each counts once, whatever was found of it.
 
-    `level` is the heaviest, and `do` its remedy; an `incident` changes which system a number belongs to. `seen_more`
-    findings and `receipts_more` launches are left out.
+    `level` is the heaviest, and `do` its remedy; an `incident` changes which system a number belongs to.
     """
 
     code: str
@@ -42,10 +42,8 @@ class RuleOffenses:
     incident: bool
     do: str
     launches: int
-    seen: tuple[OffenseSeen, ...]
-    seen_more: int
-    receipts: tuple[Ref, ...]
-    receipts_more: int
+    seen: Cut[OffenseSeen]
+    receipts: Cut[Ref]
     cost: Cost
 
 
@@ -94,9 +92,7 @@ def _offenses(group: Sequence[tuple[Finding, Item]], *, incident: bool) -> RuleO
         incident=incident,
         do=heaviest.do,
         launches=len(refs),
-        seen=tuple(OffenseSeen(*place, many) for place, many in ordered[:MOST_SEEN]),
-        seen_more=max(0, len(ordered) - MOST_SEEN),
-        receipts=tuple(refs[:MOST_NAMED]),
-        receipts_more=max(0, len(refs) - MOST_NAMED),
+        seen=cut((OffenseSeen(*place, many) for place, many in ordered), MOST_SEEN),
+        receipts=cut(refs, MOST_NAMED),
         cost=cost(item.entry for item in launches.values()),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from receipts.publish.report.cut import Cut, cut
 from receipts.publish.report.ref import Ref, ref_of
 
 if TYPE_CHECKING:
@@ -32,8 +33,7 @@ class RepeatedFailure:
     first: Ref
     first_at: datetime
     times: int
-    again: tuple[Ref, ...]
-    again_more: int
+    again: Cut[Ref]
     compile_seconds: float
     compiled: int
     failed_seconds: float
@@ -50,22 +50,9 @@ class RepeatedFailure:
         """The same, 0 where none of them says."""
         return self.seconds or 0.0
 
-    @property
-    def launches(self) -> int:
-        """How many launches of the week knew."""
-        return len(self.again) + self.again_more
 
-
-@dataclass(frozen=True, slots=True)
-class Repeats:
-    """Failures that were known, the dearest first. `more` were left out."""
-
-    found: tuple[RepeatedFailure, ...]
-    more: int
-
-
-def repeats(store: Store, failed: Iterable[Entry], until: datetime) -> Repeats:
-    """Of some failed launches those whose signature had failed before they started, by signature."""
+def repeats(store: Store, failed: Iterable[Entry], until: datetime) -> Cut[RepeatedFailure]:
+    """Failures that were known before some launches started, by signature, the most expensive first."""
     week = {row.id for row in failed}
     groups: dict[str, list[Entry]] = defaultdict(list)
     for signature, item in store.query.failed_alike(sorted(week)):
@@ -74,7 +61,7 @@ def repeats(store: Store, failed: Iterable[Entry], until: datetime) -> Repeats:
     repeated = (_repeated(signature, members, week) for signature, members in groups.items())
     rows = [item for item in repeated if item is not None]
     rows.sort(key=lambda item: (-(item.seconds or 0.0), item.lane, item.signature))
-    return Repeats(tuple(rows[:MOST]), max(0, len(rows) - MOST))
+    return cut(rows, MOST)
 
 
 def _repeated(signature: str, members: Sequence[Entry], week: set[str]) -> RepeatedFailure | None:
@@ -97,8 +84,7 @@ def _repeated(signature: str, members: Sequence[Entry], week: set[str]) -> Repea
         first=ref_of(first),
         first_at=first.started,
         times=len(members),
-        again=tuple(ref_of(item) for item in again[:NAMED]),
-        again_more=max(0, len(again) - NAMED),
+        again=cut(map(ref_of, again), NAMED),
         compile_seconds=sum(compiled),
         compiled=len(compiled),
         failed_seconds=sum(timed),

@@ -14,6 +14,7 @@ from receipts.axes import difference
 from receipts.axes.shape import target_of
 from receipts.judging.verdict import Level
 from receipts.publish.report.comparisons import is_gain
+from receipts.publish.report.cut import Cut, cut
 from receipts.publish.report.data import JudgedPair, LaneWeek, Moved, Ref
 from receipts.publish.report.ref import ref_of
 from receipts.publish.report.sections.claims import ClaimNow, JudgedClaims
@@ -68,8 +69,7 @@ class Survival:
     vanished: tuple[Gain, ...]
     waiting: tuple[Gain, ...]
     held: tuple[Gain, ...]
-    claims: tuple[ClaimNow, ...]
-    claims_more: int
+    claims: Cut[ClaimNow]
     untried: int
 
     def fate(self, claim: str) -> str:
@@ -101,8 +101,7 @@ def survival(reader: ReportReader, lanes: Iterable[LaneWeek], judged: JudgedClai
         vanished=tuple(item for item in gains if item.fate == "vanished"),
         waiting=tuple(item for item in gains if item.fate in ("waits", "open")),
         held=tuple(item for item in gains if item.fate == "held"),
-        claims=tuple(waiting[:MOST]),
-        claims_more=max(0, len(waiting) - MOST),
+        claims=cut(waiting, MOST),
         untried=untried,
     )
 

@@ -1,4 +1,4 @@
-"""Receipts of a stretch of time: what was submitted lane by lane, what is invalid and why, and what was superseded."""
+"""Receipts that were superseded or retracted in a stretch of time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from receipts.publish.report.cut import Cut
 from receipts.publish.report.ref import Ref
 
 if TYPE_CHECKING:
@@ -26,24 +27,16 @@ class Fallen:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Intake:
-    """Receipts that fell, in the order in which they did. `fallen_more` were left out."""
-
-    fallen: tuple[Fallen, ...]
-    fallen_more: int
-
-
-def intake(store: Store, chronicle: Chronicle, lanes: Sequence[str] = ()) -> Intake:
-    """Which receipts of a stretch, of some lanes or of all, fell in it."""
+def fallen(store: Store, chronicle: Chronicle, lanes: Sequence[str] = ()) -> Cut[Fallen]:
+    """The receipts of some lanes, or of all, that fell in a stretch, in the order in which they did."""
     from receipts.publish.report.sections.claims import known
 
     ids = [name for item in chronicle.superseded for name in (item.id, item.successor) if name is not None]
     refs = known(store, ids)
-    fallen = [
+    rows = [
         Fallen(item.id, refs.get(item.id), item.successor, refs.get(item.successor or ""), item.reason)
         for item in chronicle.superseded
         if not lanes or (item.id in refs and store.entry(item.id).lane in lanes)
     ]
     unread = 0 if lanes else chronicle.superseded_count - len(chronicle.superseded)
-    return Intake(tuple(fallen[:MOST]), max(0, len(fallen) - MOST) + unread)
+    return Cut(tuple(rows[:MOST]), max(0, len(rows) - MOST) + unread)
