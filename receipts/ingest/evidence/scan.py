@@ -198,15 +198,15 @@ class Scanner:
 
     # By shapes.
 
-    def _sift(self, piece: bytes) -> None:
+    def _sift(self, chunk: bytes) -> None:
         """Read a piece of whole lines; each reader gets its own in their order."""
         sieve = self._sieve
-        sifted = sieve.sift(piece, self._line)
+        sifted = sieve.sift(chunk, self._line)
         given = self._given(sifted)
-        reading = Piece(self, piece, self._line)
+        piece = Piece(self, chunk, self._line)
         for index in sifted.tables.keys() | given.keys():
-            reading.take(index, sifted.tables.get(index, []), given.get(index, []))
-        if reading.taken * _SPARSE < piece.count(b"\n") - _SPARSE * FEW:
+            piece.take(index, sifted.tables.get(index, []), given.get(index, []))
+        if piece.taken * _SPARSE < chunk.count(b"\n") - _SPARSE * FEW:
             self._resting = _RESTING
 
     def _given(self, sifted: Sifted) -> dict[int, list[int]]:
