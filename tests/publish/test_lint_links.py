@@ -344,6 +344,7 @@ def test_slower_may_be_said_of_the_rate_or_of_the_time() -> None:
         "A step takes [812 ± 20 ms/step](receipt:<a0>).",
         "A step takes [812 ms ± 20 ms per step](receipt:<a0>).",
         "The step is [20 % shorter](receipt:<a0>..<b0>) with it.",
+        "Without it, it takes [1.25x as long](receipt:<b0>..<a0>).",
         "Going back makes the step [1.25x longer](receipt:<b0>..<a0>).",
         "Throughput is [125 % of that without it](receipt:<a0>..<b0>).",
         "It never uses more than [0.7 GiB](receipt:<a0>) of memory.",

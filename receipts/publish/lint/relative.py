@@ -52,6 +52,7 @@ _CLOSED = re.compile(
 )
 _TAKES = re.compile(r"\b(?:takes?|took|needs?|needed|spends?|in)\s(?:\w+\s){0,2}$", re.IGNORECASE)
 _LONGER = re.compile(r"\W?\s?(?:longer|shorter)\b", re.IGNORECASE)
+_AS_LONG = re.compile(r"\s?as long\b(?! as)", re.IGNORECASE)
 _STEPS = re.compile(r"\b(?:steps?|iterations?|epochs?)\s(?:\w+\s){0,3}(?:[~≈]|\W)?$", re.IGNORECASE)
 _BY = re.compile(r"\b(?:by|higher|lower|more|less)\W*$|^\s?(?:higher|lower|more|less|better|improvement)")
 _METRIC_NOUN = re.compile(rf"\b(?:{PERFORMANCE}|sped\sup|speeds\sup|slow(?:s|ed)\sdown)\b", re.IGNORECASE)
@@ -105,8 +106,9 @@ def of_ratio(
 
 
 def _lasting(text: str, quantity: Quantity) -> bool:
-    """Whether a step is longer or shorter by it; a context may be, too."""
-    return _LONGER.match(text, quantity.end) is not None and _STEPS.search(text, 0, quantity.start) is not None
+    """Whether a step is longer or shorter by it, or takes so many times as long; a context may be longer, too."""
+    words = _STEPS if _LONGER.match(text, quantity.end) else _TAKES if _AS_LONG.match(text, quantity.end) else None
+    return words is not None and words.search(text, 0, quantity.start) is not None
 
 
 def _worded_metric(sentence: Sentence, before: Sentence, quantity: Quantity, _: list[StatementDraft]) -> str | None:
