@@ -157,8 +157,8 @@ class Claim(ClaimModel):
         metric = METRICS.get(self.metric_name)
         lower = metric is not None and metric.better == "lower"
         text = _SLOWER.sub(r"\1 more", self.effect) if lower else self.effect
-        found = bounds.read(text, share=metric is None or metric.unit == "fraction")
-        return replace(found, text=self.effect)
+        band = bounds.read(text, share=metric is None or metric.unit == "fraction")
+        return replace(band, text=self.effect)
 
     def with_effect(self, effect: str) -> Claim:
         """The same claim with another effect. Raises ValidationError where its kind does not take that effect."""
