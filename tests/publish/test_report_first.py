@@ -16,10 +16,11 @@ from receipts.base.errors import ResourceError
 from receipts.cli import main
 from receipts.publish.page import Cell, Link
 from receipts.publish.page import text as as_text
+from receipts.publish.report.cut import cut
 from receipts.publish.report.data import WeekData
 from receipts.publish.report.render import render
 from receipts.publish.report.template import environment
-from receipts.publish.report.weekly import first_screen
+from receipts.publish.report.weekly import first_screen, page
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
 
@@ -344,6 +345,20 @@ def test_a_person_may_edit_the_sentences_and_a_template_that_is_wrong_is_named(s
         environment.cache_clear()
         with pytest.raises(ResourceError, match=fault):
             first_screen(data, rules, (tmp_path,))
+
+
+def test_effects_are_drawn_once_and_where_comparisons_are(store: Store) -> None:
+    week.put(store, [*week.local_gain(), *week.at_target(2.31)])
+    data = week.report(store)
+    (lane,) = data.lanes
+    bounded = [item for item in (*lane.accepted, *lane.inconclusive) if item.low is not None]
+    for held, left, where in ((bounded, [], "accepted"), ([], bounded, "inconclusive")):
+        moved = replace(lane, accepted=cut(held * 2, 9), inconclusive=cut(left * 2, 9))
+        sections = page(replace(data, lanes=(moved,)), cases.rulebook().rules).sections
+        (shown,) = (item for item in sections if item.id == f"lane-{lane.name}")
+        plotted = [part.id for part in shown.sections for figure in part.figures if figure.id.endswith("-effects")]
+        assert plotted == [f"lane-{lane.name}-{where}"]
+        assert all(part.tables for part in shown.sections if part.figures)
 
 
 def test_no_value_is_read_as_a_sign_of_a_template(store: Store, tmp_path: Path) -> None:

@@ -60,11 +60,12 @@ def _figures(data: WeekData) -> dict[str, tuple[Figure, ...]]:
             drawn["summary"], weeks = (weeks,), None
         drawn[place(lane.name, "frontier")] = _known(sequence, weeks)
         plot = effects.figure(place(lane.name, "effects"), lane.name, (*lane.accepted, *lane.inconclusive))
+        plotted = "accepted" if lane.accepted else "inconclusive"
         every = list(zip(step_times.figures(place(lane.name, "steps"), of.compared), of.compared, strict=True))
         for part, shown in (("accepted", lane.accepted), ("inconclusive", lane.inconclusive)):
             ends = {(item.a[0].id, item.b[0].id) for item in shown}
             steps = (figure for figure, item in every if (item.a.id, item.b.id) in ends)
-            drawn[place(lane.name, part)] = _known(plot if part == "accepted" or not lane.accepted else None, *steps)
+            drawn[place(lane.name, part)] = _known(plot if part == plotted else None, *steps)
     return drawn
 
 
