@@ -116,13 +116,14 @@ def test_several_receipts_have_their_evidence_beside_each(shell: Shell) -> None:
 def test_launches_with_their_traces_are_an_accepted_comparison(shell: Shell) -> None:
     files = []
     for number in (1, 2, 3):
-        for name, kernel, seconds in (("math", "aten::_scaled_dot_product_attention_math", 0.3), ("flash", FLASH, 0.2)):
+        for name, kernel, seconds in (("math", "aten::_scaled_dot_product_attention_math", 1.2), ("flash", FLASH, 0.8)):
             leaves = {"run__label": name, "features__torch.sdpa": name, "path__intended__attention": f"sdpa_{name}"}
             path = Path(shell.write(f"{name}-{number}", **leaves, evidence=[], run__context="loop"))
             tree = json.loads(path.read_bytes())
             tree["path"]["witnessed"].pop("attention")
             tree["measurement"].pop("stated")
             tree["measurement"]["step_durations_seconds"] = [seconds + number / 1e4 + at / 1e6 for at in range(60)]
+            tree["measurement"] |= {"steps": 60, "window": {"start": 10, "stop": 60, "warmup_steps": 10}}
             folder = shell.folder / f"{name}-{number}"
             trace(shell, kernel)
             (shell.folder / "trace").rename(folder)
