@@ -32,6 +32,13 @@ def test_a_record_is_a_mean_over_the_steps_since_the_last_one() -> None:
     assert steps.interval == 50
 
 
+@pytest.mark.parametrize("prefix", ["INFO:absl:", "", "(worker-0) "])
+def test_a_record_is_read_under_any_handler_of_the_log(prefix: str) -> None:
+    other = f"{prefix}[Hyperparameters] collection=train {{'learning_rate': 0.1}}"
+    (found,) = scan([f"{other}\n{prefix}{RECORD}\n".encode()], [T5X])
+    assert found.steps.numbers() == [250]
+
+
 def test_the_loss_is_a_tokens_and_not_the_batchs_sum() -> None:
     assert log(RECORD).steps.get(250, "loss") == 4.25
 

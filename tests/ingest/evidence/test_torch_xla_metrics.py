@@ -198,6 +198,11 @@ def test_eager_steps_are_reported_with_their_reads_like_lazy_ones() -> None:
     assert found.reports == [Report(5, 50, reads=1, programs=140)]
 
 
+def test_a_report_that_is_quoted_within_a_line_of_code_is_whole() -> None:
+    text = metric("CompileTime", 5, "02s100ms000.000us") + counters(MarkStep=5, aten__nonzero=12).rstrip()
+    assert reading(f"`{text}`\n").counters["aten::nonzero"] == 12
+
+
 def test_programs_that_dynamo_handed_over_are_seen() -> None:
     found = reading(full(DynamoSyncInputExecuteTime=15))
     assert ("posture", "whole_graph") in [(item.leaf, item.value) for item in found.seen]

@@ -59,7 +59,7 @@ MAX_FOREIGN: Final = 3
 # A program that prints dots as it goes leaves no line break before the report.
 _NAME: Final = re.compile(r"(?<!\w)(Metric|Counter): ([A-Za-z_][\w:.\-]{0,199})\s*$")
 _FIELD: Final = re.compile(
-    r"(?:^|[\s\]:|>])(TotalSamples|Accumulator|Counter|Value|ValueRate|Rate|Mean|StdDev|Percentiles):\s*(\S{0,99})"
+    r"(?:^|[\s\]:|>])(TotalSamples|Accumulator|Counter|Value|ValueRate|Rate|Mean|StdDev|Percentiles):\s*([^\s`]{0,99})"
 )
 _STEP: Final = re.compile(r"\[MetricsData; step=(\d{1,15})\]")
 _INTEGER: Final = re.compile(r"\d{1,18}")

@@ -29,7 +29,10 @@ class T5X(RecordReader, table="t5x"):
 
     forms = (
         Form(
-            re.compile(r"logging_writer\.py:\d{1,6}\] \[(?P<step>\d{1,12})\] "),
+            # Under Python's own handler the place is the logger's name; a message alone names its collection.
+            re.compile(
+                r"(?:logging_writer\.py:\d{1,6}\] |\babsl:|(?<!\S)(?=\[\d{1,12}\] collection=))\[(?P<step>\d{1,12})\] "
+            ),
             (
                 re.compile(
                     r"(?<![\w/.\-])(?P<label>[A-Za-z_][\w/.\-]{0,120})="
