@@ -1,7 +1,8 @@
 """What the end of a log shows: a Python error, or the words of ranks that timed out, a scheduler, a signal.
 
-Sources: `ProcessGroupNCCL.cpp` and Gloo of torch 2.x, slurmstepd and srun of Slurm 23, torchrun 2.x, DeepSpeed's
-launcher, a shell, llm.c, mpirun of Open MPI 4, the signal handlers of Megatron, Lightning 2 and NeMo 2.
+Sources: `ProcessGroupNCCL.cpp` and Gloo of torch 2.x, absl's failures, XLA's `pjrt/distributed/client.h`, slurmstepd
+and srun of Slurm 23, torchrun 2.x, DeepSpeed's launcher, a shell, llm.c, mpirun of Open MPI 4, the signal handlers of
+Megatron, Lightning 2 and NeMo 2.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _ENDS: Final = (
     ("hang", rb"watchdog caught collective operation timeout|timed out (?:after )?waiting \d+ ?ms for (?:recv|send)"),
     (
         "preempted",
-        rb"\*\*\* (?:job|step) [^\n*]{1,80} cancelled at (?![^\n]{0,60}node failure)|\*\*\* sigterm received at "
+        rb"\*\*\* (?:job|step) [^\n*]{1,80} cancelled at (?![^\n]{0,60}node failure)|\*\*\* sigterm received (?:at|by) "
         rb"|received (?:signals\.sigterm|15) death signal"
         rb"|received sigterm: \d|after receiving sigterm|preemption detected, saving"
         rb"|signalexception: process \d+ got signal: 15\b|(?m:(?:^|(?<=[]\r]))terminated[ \t\r]*$)",
@@ -33,7 +34,9 @@ _ENDS: Final = (
         rb"|srun: error: node failure on |\*\*\* (?:job|step) [^\n*]{1,80} due to node failure"
         rb"|\[(?:cuda|cudnn|nccl) error\] at file [^\n]{1,300}:\n[^\n]{1,200}|\[cublas error\]: \d"
         rb"|mpirun (?:detected|noticed) that [^\n]{1,80}(?:non-zero status|exited on signal)"
-        rb"|\bnccl error in: |\*\*\* sig(?:segv|abrt|bus|fpe|ill) received at |fatal python error: "
+        rb"|\bnccl error in: |\*\*\* sig(?:segv|abrt|bus|fpe|ill) received (?:at|by) |fatal python error: "
+        rb"|terminating process because the (?:coordinator|jax distributed service) detected [^\n]{1,200}"
+        rb"|\*\*\* check failure stack trace: \*\*\*"
         rb"|\bterminated with exit code [1-9]"
         rb"|(?m:(?:^|(?<=\r))make(?:\[\d{1,3}\])?: \*\*\* \[[^\n]{1,200}\] (?:error \d|killed))"
         # Behind a progress bar, too.

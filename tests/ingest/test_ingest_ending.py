@@ -206,6 +206,7 @@ _LAST_WORDS = {
         "[exiting program after receiving SIGTERM.] datetime: 2026-09-01 10:00:09",
         "[rank: 0] Received SIGTERM: 15",
         "[NeMo I 2026-09-01 10:00:09 preemption:67] Preemption detected, saving checkpoint and exiting",
+        "*** SIGTERM received by PID 9 (TID 9) on cpu 3 from PID 1; stack trace: ***",
     ],
 )
 def test_a_launch_that_was_told_to_stop_was_preempted(tmp_path: Path, words: str) -> None:
@@ -244,6 +245,11 @@ def test_the_last_words_of_a_log_tell_how_it_ended_without_an_error(tmp_path: Pa
         "Fatal Python error: Aborted",
         "command terminated with exit code 1",
         "free(): invalid pointer",
+        "*** SIGSEGV received by PID 9 (TID 11) on cpu 3 from PID 9; stack trace: ***",
+        "F0901 10:00:09.123456 17 client.h:80] Terminating process because the JAX distributed service detected fatal "
+        "errors. This most likely indicates that another task died; see the other task logs for more details.",
+        "F0901 10:00:09.123456 17 a.h:77] Terminating process because the coordinator detected missing heartbeats.",
+        "*** Check failure stack trace: ***",
     ],
 )
 def test_a_process_that_a_launcher_reports_as_failed_crashed(tmp_path: Path, words: str) -> None:
