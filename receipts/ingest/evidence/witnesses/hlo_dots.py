@@ -49,9 +49,8 @@ class Dots:
     def __init__(self) -> None:
         self.count = 0
         self._work: dict[str, float] = {}
-        self._scores: set[tuple[int, int]] = set()
-        self._exponents: set[tuple[int, int]] = set()
-        self._reduced: set[tuple[int, int]] = set()
+        # What may be scores of attention: products, exponentials of a softmax, and what its two reductions take.
+        self._scores: dict[str, set[tuple[int, int]]] = {"product": set(), "exponential": set(), "reduction": set()}
 
     def multiply(self, out: str, left: str | None, right: str | None) -> None:
         """One multiplication by the types of its result and its operands."""
@@ -66,22 +65,25 @@ class Dots:
             # M·N·K of a plain product: the root of the three arrays' sizes multiplied.
             work = math.sqrt(_elements(result[1])) * math.sqrt(_elements(operands[0][1]))
             self._work[name] = self._work.get(name, 0.0) + work * math.sqrt(_elements(operands[1][1]))
-        self._note(self._scores, result[1])
+        self.note("product", out)
 
-    def exponential(self, out: str) -> None:
-        """One exponential, which a softmax takes of every score."""
-        if (extents := shape(out)) is not None:
-            self._note(self._exponents, extents[1])
+    def note(self, step: str, text: str | None) -> None:
+        """Keep what may be scores: two equal extents of a sequence's length, and at least one of heads or batch.
 
-    def reduce(self, operand: str | None) -> None:
-        """One reduction, which a softmax makes twice over the scores."""
-        if operand is not None and (extents := shape(operand)) is not None:
-            self._note(self._reduced, extents[1])
+        By that length and the number of elements: torch_xla multiplies with batch and heads in one extent, and takes
+        the softmax with them apart.
+        """
+        array, known = shape(text) if text is not None else None, self._scores[step]
+        if array is None or len(extents := array[1]) < 3 or len(known) >= MAX_SHAPES:
+            return
+        for one, other in itertools.pairwise(sorted(extents)):
+            if one == other >= MIN_SEQUENCE:
+                known.add((one, math.prod(extents)))
 
     @property
     def unfused(self) -> bool:
         """Whether scores of every position with every other one were computed, raised and summed as whole arrays."""
-        return bool(self._scores & self._exponents & self._reduced)
+        return bool(set.intersection(*self._scores.values()))
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -89,23 +91,6 @@ class Dots:
         total = sum(self._work.values())
         ranked = sorted(self._work.items(), key=lambda item: -item[1])
         return tuple(name for name, work in ranked if total and work >= SHARE * total)
-
-    def narrow(self) -> str | None:
-        """The narrow type of multiplications, where there is one."""
-        return first_narrow(self.types)
-
-    @staticmethod
-    def _note(shapes: set[tuple[int, int]], extents: tuple[int, ...]) -> None:
-        """Keep what may be scores: two equal extents of a sequence's length, and at least one of heads or batch.
-
-        By that length and the number of elements: torch_xla multiplies with batch and heads in one extent, and takes
-        the softmax with them apart.
-        """
-        if len(extents) < 3 or len(shapes) >= MAX_SHAPES:
-            return
-        for one, other in itertools.pairwise(sorted(extents)):
-            if one == other >= MIN_SEQUENCE:
-                shapes.add((one, math.prod(extents)))
 
 
 def first_narrow(names: Iterable[str]) -> str | None:

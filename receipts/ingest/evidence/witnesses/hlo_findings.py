@@ -9,7 +9,7 @@ from typing import Final
 from receipts.ingest.evidence.reading import TRANSFERS, Level, Reading
 from receipts.ingest.evidence.tally import Tally
 from receipts.ingest.evidence.witnesses.compile_order import place
-from receipts.ingest.evidence.witnesses.hlo_dots import Dots
+from receipts.ingest.evidence.witnesses.hlo_dots import Dots, first_narrow
 
 COLLECTIVES: Final = frozenset(
     f"{name}{suffix}"
@@ -70,7 +70,7 @@ class Findings:
             reading.see("compute_dtype", "+".join(self.dots.types), level, line, count=self.dots.count)
         elif self.gemm:
             reading.see("compute_dtype", next(iter(self.gemm)), level, line)
-        narrow = next(iter(self.gemm), None) or self.dots.narrow()
+        narrow = next(iter(self.gemm), None) or first_narrow(self.dots.types)
         types = (narrow,) if narrow is not None else self.dots.types
         if types:
             # What a step does besides in a wider type (attention, a router) does not make it another GEMM.

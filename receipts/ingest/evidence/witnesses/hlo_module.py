@@ -145,9 +145,9 @@ class Module:
             if "calls=%all-reduce-scatter" in text or "calls=all-reduce-scatter" in text:
                 self._exchange("fused_reduce_scatter", text, line)
         elif opcode == "exponential":
-            dots.exponential(type_)
+            dots.note("exponential", type_)
         elif opcode in REDUCTIONS:
-            dots.reduce(self._operands(text, operands)[0])
+            dots.note("reduction", self._operands(text, operands)[0])
         elif opcode == "parameter":
             if self.in_entry and self.chips > 1:
                 self.sharding.parameter(name, type_, text)
