@@ -285,9 +285,7 @@ class Scanner:
 
 
 def _bits(mask: int) -> Iterator[int]:
-    index = 0
     while mask:
-        if mask & 1:
-            yield index
-        mask >>= 1
-        index += 1
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
