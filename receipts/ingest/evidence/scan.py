@@ -70,6 +70,8 @@ class Scanner:
         self._readers = [reader() for reader in classes]
         self._automaton, self._wanted = _automaton(classes)
         self._masks = [0] * len(self._wanted)
+        # Readers that follow come and go with every compile of a log.
+        self._known: dict[tuple[int, int], list[int]] = {}
         self._alive = (1 << len(classes)) - 1
         self._following = [index for index, reader in enumerate(classes) if reader.companions]
         self._companions = sum(1 << index for index in self._following)
@@ -270,7 +272,10 @@ class Scanner:
         follows = sum(1 << index for index in self._following if self._readers[index].follows)
         if follows != self._follows:
             self._follows = follows
-            self._masks[:] = [(own | followed & follows) & self._alive for own, followed in self._wanted]
+            key = follows, self._alive
+            if key not in self._known:
+                self._known[key] = [(own | followed & follows) & self._alive for own, followed in self._wanted]
+            self._masks[:] = self._known[key]
             self._sieve = Sieve()
 
     def _fail(self, index: int, error: Exception, number: int) -> None:
