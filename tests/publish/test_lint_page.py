@@ -139,6 +139,7 @@ def test_a_number_in_a_table_is_of_the_metric_that_it_stands_under(head: str, ro
         ("MFU improves from 21.2 to 22.1.", [("mfu", (21.2, 22.1), "%")]),
         ("Each H100 reads 16.5k tok/s.", [("tokens_per_second_per_chip", (16_500.0,), "tok/s")]),
         ("We reach 0.42 MFU.", [("mfu", (0.42,), "")]),
+        ("Model FLOPs utilization: 0.47", [("mfu", (0.47,), "")]),
         ("The first step takes 62 s.", [("compile_seconds", (62.0,), "s")]),
         (
             "It cut memory by 60% at the cost of 25% slower steps.",

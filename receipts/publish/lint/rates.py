@@ -32,7 +32,7 @@ _FRACTION = re.compile(r"(?<![\w.])(?P<numbers>0?\.\d+)\s(?:MFU|HFU)\b")
 _LABEL = re.compile(r"/s|MFU|HFU|FLOP", re.IGNORECASE)
 _LABELLED = re.compile(
     r"\b(?P<unit>tok(?:en)?s?\s?(?:/|per )\s?s(?:ec(?:ond)?)?(?:/(?:GPU|chip))?|(?:samples|steps|"
-    r"its?|iters?|images)/s(?:ec)?|[TP]FLOPS?/s(?:/GPU)?|MFU|HFU)\b"
+    r"its?|iters?|images)/s(?:ec)?|[TP]FLOPS?/s(?:/GPU)?|MFU|HFU|flops utili[sz]ation)\b"
     r"\W?\s?(?:(?:goes|went|go|rose|fell|dropped|rises|drops|improve[sd]|climb(?:s|ed)|grew|reache[sd]|is|was|are|of|at|"
     r"up|down|by|now|stays|from|about|roughly|only|to)\s){0,4}"
     r"(?P<numbers>~?\d[\d.,]*\d?[kM]?(?:\s?(?:→|->|to|vs\.?)\s?~?\d[\d.,]*\d?[kM]?)?)(?=[\s,;.)]|"
