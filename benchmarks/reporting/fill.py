@@ -142,9 +142,9 @@ def _state(connection: Connection, kinds: Sequence[Kind], state: int, lasts: tim
 def _coded(of: Configuration, imported: str) -> Configuration:
     """The configuration with other imported files."""
     from receipts.axes.catalogue import compact_json
-    from receipts.axes.configuration import _part
+    from receipts.axes.configuration import axis_part
 
-    return of.with_("code", _part("code", compact_json({"code.imported_digest": imported})))
+    return of.with_("code", axis_part("code", compact_json({"code.imported_digest": imported})))
 
 
 def _kinds() -> Iterator[Kind]:

@@ -107,8 +107,8 @@ class Writer:
     def _placed(self, connection: Connection, asked: Sequence[Configuration]) -> dict[bytes, int]:
         found = {item.whole: item for item in asked}
         unknown = [item for whole, item in found.items() if whole not in self._known]
-        keys = {(item.digest,) for item in unknown}
-        there = {bytes(whole): seq for seq, _, _, whole in index._OF_DIGEST.read(connection, keys)}
+        keys = {(item.digest, item.whole) for item in unknown}
+        there = {bytes(whole): seq for _, whole, seq in index._OF_WHOLE.read(connection, keys)}
         new = sorted((item for item in unknown if item.whole not in there), key=lambda item: (item.digest, item.whole))
         made = there | self._configure(connection, new)
         placed = {whole: self._known.get(whole) or made[whole] for whole in found}
@@ -122,12 +122,12 @@ class Writer:
         first = 1 + (connection.execute(select(func.max(configurations.c.seq))).scalar() or 0)
         rows, axes = [], []
         for seq, item in enumerate(new, first):
-            rows.append((seq, item.digest, 0, *index.columns_of(item, self._values)))
+            rows.append((seq, item.digest, item.whole, *index.columns_of(item, self._values)))
             axes += index.axes_of(seq, item, self._values)
         driver: Any = connection.connection.driver_connection
         driver.executemany(
-            "INSERT INTO configurations (seq, digest, twin, catalogue, lane, anchor, line, whole, members) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO configurations (seq, digest, whole, catalogue, lane, anchor, line, members) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
         axes.sort(key=itemgetter(0, 1))

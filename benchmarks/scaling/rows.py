@@ -19,7 +19,7 @@ from benchmarks.scaling.documents import WORDS, Size, tree
 from benchmarks.scaling.launches import LASTS, Kind, Launch, commit, imported
 from receipts import metrics
 from receipts.axes import signature as signature_module
-from receipts.axes.configuration import AxisPart, Configuration, _part
+from receipts.axes.configuration import AxisPart, Configuration, axis_part
 from receipts.axes.lane import Lane
 from receipts.axes.signature import Signature
 from receipts.judging.judge import judge_receipt
@@ -27,7 +27,6 @@ from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document, parse
 from receipts.store import Prepared, prepare
 from receipts.store.packing import pack
-from receipts.store.write.listing import instant
 
 _OF_A_STATE: Final = ("code", "parallelism.bucket_bytes")  # axes in which launches of one kind may differ
 _SUBMITTED: Final = LASTS * 2
@@ -86,6 +85,7 @@ class Maker:
             "launch": values["launch"],
             "label": values["label"],
             "host": values["host"],
+            "revision": values["commit"],
             "started": launch.started,
             "finished": launch.started + LASTS,
             "submitted_at": at,
@@ -98,8 +98,7 @@ class Maker:
         configuration, signature = self._configured(launch.kind, launch.state, launch.bucket)
         if configuration.own:
             configuration = replace(configuration, anchor=name)
-        listed = base.listed._replace(at=instant(launch.started), host=launch.host, revision=values["commit"])
-        return Prepared(name, row, len(raw), pack(raw), verdict, configuration, listed, signature), raw
+        return Prepared(name, row, len(raw), pack(raw), verdict, configuration, signature), raw
 
     def _template(self, kind: Kind) -> Template:
         found = self._kinds.get(kind)
@@ -147,7 +146,7 @@ def _put(part: AxisPart, words: Mapping[str, str]) -> AxisPart:
     text = part.value
     for name, value in words.items():
         text = text.replace(WORDS[name], value)
-    return _part(part.axis, text)
+    return axis_part(part.axis, text)
 
 
 def _values(launch: Launch, target: str | None) -> dict[str, str]:

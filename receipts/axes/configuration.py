@@ -193,7 +193,7 @@ def stated_axes(
         elif axis not in catalogue.not_applicable and name not in catalogue.not_applicable:
             unstated.add(axis)
     return StatedAxes(
-        {axis: _part(axis, compact_json(members)) for axis, members in by_axis.items()}, frozenset(unstated)
+        {axis: axis_part(axis, compact_json(members)) for axis, members in by_axis.items()}, frozenset(unstated)
     )
 
 
@@ -221,7 +221,8 @@ def _code(
 
 
 @lru_cache(maxsize=8192)
-def _part(axis: str, value: str) -> AxisPart:
+def axis_part(axis: str, value: str) -> AxisPart:
+    """The part of an axis with this value."""
     return AxisPart(axis, value, eight_bytes(f"{axis}\0{value}"))
 
 

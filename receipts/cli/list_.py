@@ -99,4 +99,4 @@ def _deciding(session: Session, store: Store, receipt: str) -> str:
 def _scanning(plan: ListPlan) -> str:
     """What takes time about a list, and what would make it quick."""
     documents = f" and reads documents for {', '.join(plan.documents)}, which no index holds" if plan.documents else ""
-    return f"scans {plan.most:,} receipts{documents}; lane=, context=, host= or started>= leave fewer to look at"
+    return f"scans {plan.most:,} receipts{documents}; context=, host=, code.commit= or started>= leave fewer to look at"

@@ -29,6 +29,7 @@ PATHS: Final[Mapping[str, str]] = {
     "label": "run.label",
     "context": "run.context",
     "host": "run.host",
+    "revision": "code.commit",
     "supersedes": "run.supersedes.target",
     "supersedes_reason": "run.supersedes.reason",
     "accelerator": "hardware.accelerator",
@@ -82,6 +83,7 @@ class Entry(NamedTuple):
     label: str | None
     context: str | None
     host: str | None
+    revision: str | None
     supersedes: str | None
     supersedes_reason: str | None
     accelerator: str | None

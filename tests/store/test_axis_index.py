@@ -23,7 +23,7 @@ from receipts.store.integrity.reindex import coverage, reindex
 from receipts.store.query import documents, plan, terms
 from receipts.store.query.neighbours import holds_all
 from receipts.store.sql.transactions import reading, writing
-from receipts.store.tables import axes, axis_values, configurations, facets, placements
+from receipts.store.tables import axes, axis_values, configurations, placements
 from receipts.store.write import index
 from store_receipts import BASE, RULEBOOK, judged, parsed
 from tampering import tamper
@@ -61,9 +61,9 @@ def near(store: Store, one: Parsed, axis: str | None = None, limit: int = 20) ->
 
 
 def counts(store: Store) -> tuple[int, ...]:
-    """Rows of values, configurations, axes, placements and facets."""
+    """Rows of values, configurations, axes and placements."""
     with reading(store.database.engine) as connection:
-        tables = (axis_values, configurations, axes, placements, facets)
+        tables = (axis_values, configurations, axes, placements)
         return tuple(connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables)
 
 
@@ -81,12 +81,12 @@ def rows(store: Store) -> list[Any]:
 
 def test_launches_of_one_configuration_share_its_rows(store: Store) -> None:
     put(store)
-    values, made, links, placed, listed = counts(store)
-    assert (made, placed, listed, values) == (1, 1, 1, links)
+    values, made, links, placed = counts(store)
+    assert (made, placed, values) == (1, 1, links)
     put(store, run__label="again", run__host="other")
-    assert counts(store) == (values, 1, links, 2, 1)
+    assert counts(store) == (values, 1, links, 2)
     put(store, numerics__learning_rate=99)
-    assert counts(store) == (values + 1, 2, 2 * links, 3, 1)
+    assert counts(store) == (values + 1, 2, 2 * links, 3)
 
 
 def test_what_differs_in_one_axis_is_near_and_what_differs_in_two_is_not(store: Store) -> None:
@@ -159,7 +159,7 @@ def test_the_newest_come_first_after_a_reindex_too(
     one = put(store)
     others = [put(store, numerics__learning_rate=seed) for seed in range(50, 70)]
     with writing(store.database.engine) as connection:
-        for table in (axes, placements, configurations, axis_values, facets):
+        for table in (axes, placements, configurations, axis_values):
             connection.execute(delete(table))
     monkeypatch.setattr("receipts.store.integrity.reindex.WINDOW", 8)
     assert reindex(address(made_url), LANES).placed == 21
@@ -246,10 +246,10 @@ def test_fully_stated_launches_of_other_contexts_replicate_one_another(store: St
 @pytest.fixture
 def colliding(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every digest of 8 bytes is one of two."""
-    configuration_module._part.cache_clear()
+    configuration_module.axis_part.cache_clear()
     monkeypatch.setattr(configuration_module, "eight_bytes", lambda text: len(text) % 2)
     yield
-    configuration_module._part.cache_clear()
+    configuration_module.axis_part.cache_clear()
 
 
 @pytest.mark.usefixtures("colliding")
@@ -267,7 +267,7 @@ def test_digests_that_collide_are_told_apart(store: Store) -> None:
     again = put(store, numerics__learning_rate=99, run__label="again")
     assert counts(store)[1:2] == (3,)
     with reading(store.database.engine) as connection:
-        assert max(connection.execute(select(axis_values.c.twin)).scalars()) > 0
+        assert len(set(connection.execute(select(configurations.c.digest)).scalars())) < 3
     assert near(store, one, limit=500) == [("numerics.learning_rate", again.id)]
     assert set(near(store, far, limit=500)) == {("batch.micro_batch", again.id)}
     lane = LANES.of("cpu-torch")
@@ -316,8 +316,7 @@ def test_a_purge_takes_the_values_that_a_receipt_alone_had(store: Store) -> None
 
 def values(store: Store) -> list[str]:
     with reading(store.database.engine) as connection:
-        columns = (axis_values.c.value, facets.c.value)
-        return [text for column in columns for text in connection.execute(select(column)).scalars()]
+        return list(connection.execute(select(axis_values.c.value)).scalars())
 
 
 def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, made_url: str) -> None:
@@ -326,17 +325,13 @@ def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, 
     place = address(made_url)
     assert coverage(place, LANES) == (0, 0)
     with writing(store.database.engine) as connection:
-        for table in (axes, placements, configurations, axis_values, facets):
+        for table in (axes, placements, configurations, axis_values):
             connection.execute(delete(table))
     assert coverage(place, LANES) == (30, 0)
     assert "does not hold 30 receipts" in coverage(place, LANES).problem
     made = reindex(place, LANES)
     assert (made.receipts, made.placed, made.damaged) == (30, 30, ())
     assert rows(store) == before
-    with writing(store.database.engine) as connection:
-        connection.execute(delete(facets))
-    assert coverage(place, LANES) == (30, 0)  # no list finds a receipt whose facet is not there
-    assert reindex(place, LANES).placed == 29  # the oldest comes last, when its facet is there again
     assert counts(store) == counted
     assert coverage(place, LANES) == (0, 0)
 
@@ -351,13 +346,12 @@ def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, 
             "DELETE FROM axis_values",
             "UPDATE axis_values SET value = '{}'",
             "UPDATE axis_values SET axis = 'numerics.gone' WHERE axis = 'numerics.learning_rate'",
-            "UPDATE axis_values SET digest = digest + 1 WHERE axis = 'batch.micro_batch'",
+            "UPDATE axis_values SET digest = value WHERE axis = 'batch.micro_batch'",
             "UPDATE configurations SET members = (SELECT members FROM configurations WHERE seq = 1) WHERE seq = 2",
             "UPDATE configurations SET digest = digest + 1",
             "UPDATE configurations SET lane = 'another', anchor = 'another'",
             "UPDATE placements SET configuration = 1",
-            "UPDATE facets SET value = '[]'",
-            "UPDATE facets SET digest = digest + 1",
+            "UPDATE placements SET at = 0",
             "INSERT INTO axes (value, configuration, leave_one_out) SELECT max(value) + 1, 1, 5 FROM axes",
         ]
     ),
@@ -383,8 +377,6 @@ def mended(store: Store, url: str, every: list[Parsed], statement: str) -> None:
     assert counts(store) == counted
     assert [near(store, item) for item in every] == found
     assert coverage(address(url), LANES) == (0, 0)
-    with store.inspect() as inspection:
-        assert inspection.index.facets() == []
 
 
 def test_reindexing_leaves_nothing_of_what_is_purged_meanwhile(
@@ -501,7 +493,7 @@ def test_a_configuration_that_was_rolled_back_is_written_the_next_time(store: St
 
     with pytest.raises(RuntimeError):
         write_and_fail()
-    assert counts(store) == (0, 0, 0, 0, 0)
+    assert counts(store) == (0, 0, 0, 0)
     store.submit(*one)
     assert counts(store)[1] == 1
 

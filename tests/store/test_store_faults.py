@@ -360,8 +360,6 @@ def test_a_store_of_an_earlier_version_says_how_its_receipts_come_over(tmp_path:
     open_store(str(file)).close()
     with contextlib.closing(sqlite3.connect(file)) as connection:
         connection.execute("DROP TABLE axis_values")
-        connection.execute(
-            "CREATE TABLE axis_values (seq INTEGER PRIMARY KEY, axis, digest, twin, early NOT NULL, value)"
-        )
+        connection.execute("CREATE TABLE axis_values (seq INTEGER PRIMARY KEY, axis, digest, early NOT NULL, value)")
     with open_store(str(file)) as store, pytest.raises(StoreError, match=r"made by an earlier version.*\n.*export"):
         store.submit(*ready())

@@ -1,21 +1,17 @@
-"""Lists by figures: what few receipts reach is read out of the figure's own index, and is what all of them say."""
+"""Lists by figures are what every receipt says."""
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Iterator
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 
 from receipts.base.errors import UsageError
 from receipts.store import Filters, Store, condition, open_store
-from receipts.store.query import leads, lists, plan, terms
 from receipts.store.query.conditions import meets
-from receipts.store.query.plan import Lead, Order
-from receipts.store.sql.transactions import reading
+from receipts.store.query.plan import Order
 from store_receipts import ready
 
 pytestmark = pytest.mark.slow
@@ -58,14 +54,6 @@ def test_a_list_by_figures_is_what_every_receipt_says(store: Store) -> None:
         assert found == wanted[:limit], (texts, order, limit)
 
 
-def test_a_figure_that_many_receipts_reach_is_listed_whole(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (plan, leads):
-        monkeypatch.setattr(module, "COUNTED", 3)
-    reached = [entry.seq for entry in store.find() if (entry.mfu or 0) > 0.2]
-    assert [entry.seq for entry in store.find(Filters((condition("mfu>0.2"),)))] == reached
-    assert len(reached) > 3 * 4  # lanes and outcomes, each of which has an index of its own
-
-
 def test_a_figure_is_bounded_by_a_number(store: Store) -> None:
     for text in ("mfu>much", "mfu>nan", "peak_bytes<NaN"):
         with pytest.raises(UsageError, match=rf"{text}: \w+ is a number; write"):
@@ -76,42 +64,3 @@ def test_a_figure_is_bounded_by_a_number(store: Store) -> None:
     for text in ("micro_batch=2", "micro_batch=2.0", "micro_batch=2e0"):
         found = [entry.micro_batch for entry in store.find(Filters((condition(text),)))]
         assert set(found) == {2}, text
-
-
-def test_receipts_within_bounds_are_counted_and_read_from_the_figures_index(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    among = {entry.seq for entry in store.find() if entry.lane == "cpu-jax" and (entry.mfu or 0) > 0.45}
-    asked = tuple(map(condition, ("lane=cpu-jax", "mfu>0.45", "mfu<1", "step_seconds>0")))
-    with reading(store.database.engine) as connection:
-        resolved = terms.resolve(connection, asked)
-        assert resolved.figures == {"mfu": (0.45, 1), "step_seconds": (0, math.inf)}
-        assert leads.counts(connection, resolved, 40)[Lead("figure", "mfu")] == len(among) != 0
-        by_figure = plan.ListPlan("index", Lead("figure", "mfu"), len(among))
-        (page,) = leads.pages(connection, resolved, by_figure, "stored", None, None)
-        assert {number for _, number in page} == among
-        nobody = terms.resolve(connection, (condition("lane=none"), condition("mfu>0.45")))
-        assert leads.counts(connection, nobody, 40)[Lead("figure", "mfu")] == 0
-
-
-def test_what_no_launch_of_a_lane_states_is_known_without_reading_it(tmp_path: Path) -> None:
-    steps = 0
-
-    def count() -> int:
-        nonlocal steps
-        steps += 1
-        return 0
-
-    with open_store(str(tmp_path / "receipts.db")) as store:
-        for number in range(120):
-            store.submit(*ready(run__label=str(number), measurement=None))
-        asked = Filters((condition("lane=cpu-torch"), condition("mfu>0.1")), limit=50)
-        with reading(store.database.engine) as connection:
-            driver = connection.connection.driver_connection
-            assert driver is not None
-            driver.set_progress_handler(count, 10)
-            assert list(lists.find(connection, asked)) == []
-            few, steps = steps, 0
-            assert len(list(lists.find(connection, asked._replace(conditions=asked.conditions[:1])))) == 50
-            driver.set_progress_handler(None, 0)
-    assert few < steps / 3

@@ -118,13 +118,12 @@ EDITS = {
     "UPDATE pins SET receipt = 'feed'": "it names feed",
     "UPDATE seals SET what = 'pens' WHERE what = 'pins'": "it is over pens",
     "DELETE FROM stores": "the row with the store's own id is gone",
-    "UPDATE placements SET host = 'elsewhere' WHERE receipt = 2": "under other values than their documents state: 1 (",
+    "UPDATE placements SET at = 7 WHERE receipt = 2": "under other values than their documents state: 1 (",
     "DELETE FROM placements WHERE receipt = 2": "receipts that it does not hold: 1 (",
     "UPDATE axis_values SET value = '{}' WHERE axis = 'batch.micro_batch'": "configurations that are not what their",
     "DELETE FROM axes WHERE configuration = 1": "configurations that are not what their receipts ran: 1 (1)",
     "UPDATE axes SET leave_one_out = 7 WHERE leave_one_out IS NOT NULL": "configurations that are not what their",
     "UPDATE configurations SET anchor = 'elsewhere' WHERE seq = 1": "configurations that are not what their",
-    "UPDATE facets SET value = '[]'": "index facets",
     "DELETE FROM signatures WHERE receipt = 2": "index signatures",
 }
 

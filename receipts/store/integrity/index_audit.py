@@ -12,13 +12,15 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, func, select
 
 from receipts.axes.configuration import AxisPart, Configuration
-from receipts.store.entries import safe
 from receipts.store.sql.lookup import Lookup
-from receipts.store.tables import axes, configurations, facets, placements, signatures
+from receipts.store.tables import axes, axis_values, configurations, placements, signatures
 from receipts.store.write import index
-from receipts.store.write.index import CONFIGURED, OF_VALUE, IndexedReceipt
-from receipts.store.write.listing import LISTED, facet
+from receipts.store.write.index import CONFIGURED, IndexedReceipt
 
+_VALUES: Final = Lookup(
+    [axis_values.c.axis, axis_values.c.digest],
+    [axis_values.c[name] for name in ("axis", "digest", "seq", "value")],
+)
 _AXES: Final = Lookup([axes.c.value, axes.c.configuration], [axes.c.value, axes.c.configuration, axes.c.leave_one_out])
 
 
@@ -46,23 +48,22 @@ class IndexAudit:
 
     def amiss(self, batch: Sequence[IndexedReceipt]) -> Amiss:
         """What the index says otherwise of receipts than their documents; what another catalogue read is passed by."""
-        columns = [configurations.c[name] for name in ("digest", *CONFIGURED)]
+        columns = [configurations.c[name] for name in ("digest", "whole", *CONFIGURED)]
         query = (
-            select(placements.c.receipt, configurations.c.seq, *columns, *(placements.c[name] for name in LISTED))
+            select(placements.c.receipt, placements.c.at, configurations.c.seq, *columns)
             .join(configurations, configurations.c.seq == placements.c.configuration)
-            .join(facets, facets.c.digest == placements.c.facet)
             .where(placements.c.receipt.in_([item.seq for item in batch]))
         )
         rows = {row.receipt: row for row in self._connection.execute(query)}
         known = [item for item in batch if item.seq in rows]
         held = [item for item in known if rows[item.seq].catalogue == item.configuration.catalogue]
         whole = [item for item in held if bytes(rows[item.seq].whole) == item.configuration.whole]
-        own = {item.seq: {name: getattr(rows[item.seq], name) for name in LISTED} for item in whole}
+        own = {item.seq: rows[item.seq].at for item in whole}
         # What lies in a configuration that it did not run has been moved, and says nothing of that one's rows.
         ran = {rows[item.seq].seq: (rows[item.seq], item.configuration) for item in reversed(whole)}
         return Amiss(
             tuple(item.seq for item in batch if item.seq not in rows),
-            tuple(item.seq for item in held if own.get(item.seq) != item.listed.row),
+            tuple(item.seq for item in held if own.get(item.seq) != index.instant(item.started)),
             tuple(_signed_otherwise(self._connection, held)),
             tuple(self._unsound({number: ran[number] for number in ran.keys() - self._seen})),
         )
@@ -80,40 +81,23 @@ class IndexAudit:
             written = tuple(getattr(row, name) for name in CONFIGURED)
             return (
                 number in whole
-                and (row.digest, *written) == (ran.digest, *index.columns_of(ran, values))
+                and row.digest == ran.digest
+                and written == index.columns_of(ran, values)
                 and self._counts.get(number, 0) == len(wanted[number])
                 and wanted[number] <= there
             )
 
         return [number for number, (row, ran) in sorted(new.items()) if not holds(number, row, ran)]
 
-    def facets(self) -> list[int]:
-        """Digests of facets whose text is not what they are digests of."""
-        rows = self._connection.execute(select(facets.c.digest, facets.c.value))
-        return sorted(digest for digest, value in rows if _digest(value) != digest)
-
 
 def _values(connection: Connection, parts: Iterable[AxisPart]) -> dict[AxisPart, int]:
     """Numbers of axis values as the index has them; what it has under another text is not there."""
-    by_key: dict[tuple[Any, int], list[AxisPart]] = {}
-    for part in parts:
-        by_key.setdefault((safe(part.axis), part.digest), []).append(part)
+    by_key = {index.key_of(part): part for part in parts}
     return {
-        part: seq
-        for seq, axis, digest, _twin, value in OF_VALUE.read(connection, by_key)
-        for part in by_key[axis, digest]
-        if part.value == value
+        by_key[axis, bytes(digest)]: seq
+        for axis, digest, seq, value in _VALUES.read(connection, by_key)
+        if by_key[axis, bytes(digest)].value == value
     }
-
-
-def _digest(value: str) -> int | None:
-    import json
-
-    try:
-        key = facet(tuple(json.loads(value)))
-    except (ValueError, TypeError):
-        return None
-    return key.digest if key.value == value else None
 
 
 def _signed_otherwise(connection: Connection, batch: Sequence[IndexedReceipt]) -> Iterator[int]:

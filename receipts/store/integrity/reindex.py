@@ -8,11 +8,12 @@ is indexed by who submits it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Engine, Select, case, delete, func, select
+from sqlalchemy import Connection, Engine, Select, delete, func, select
 
 from receipts.axes.catalogue import catalogue_of
 from receipts.axes.lane_files import Lanes
@@ -25,15 +26,13 @@ from receipts.store.address import Address
 from receipts.store.packing import unpack
 from receipts.store.sql import engine_of
 from receipts.store.sql.transactions import opened, reading, write
-from receipts.store.tables import REBUILT, configurations, documents, facets, placements, receipts
+from receipts.store.tables import REBUILT, configurations, documents, placements, receipts
 from receipts.store.write import index
 from receipts.store.write.index import IndexedReceipt
-from receipts.store.write.listing import COLUMNS
 
 WINDOW: Final = 2000
 BATCH: Final = 100  # receipts whose rows are written in one transaction: a writer beside it waits for no more
 Progress = Callable[[int, int], None]
-_NAMED: Final = facets.c.digest == placements.c.facet
 
 
 class Reindexed(NamedTuple):
@@ -67,19 +66,19 @@ def _counted(number: int) -> str:
 
 
 class _Row(NamedTuple):
-    """A receipt with the columns that it is listed by, and its catalogue; None where no list finds it."""
+    """A receipt with the catalogue under which the index holds it; None where it does not."""
 
     seq: int
     id: str
     lane: str
+    started: datetime
     catalogue: int | None
-    columns: Mapping[str, Any]
 
 
 def coverage(address: Address, lanes: Lanes) -> Coverage:
     """How much of a store its axis index does not hold as it would be read now."""
     with opened(address) as engine, reading(engine) as connection:
-        counted = (select(func.count()).select_from(rows) for rows in (receipts, placements.join(facets, _NAMED)))
+        counted = (select(func.count()).select_from(rows) for rows in (receipts, placements))
         held, placed = (connection.execute(query).scalar_one() for query in counted)
         query = (
             select(configurations.c.lane, configurations.c.catalogue, func.count())
@@ -130,14 +129,9 @@ def _clear(connection: Connection) -> None:
 def _windows(engine: Engine) -> Iterator[list[_Row]]:
     """Receipts with where they are placed, in the order in which the store took them in; the oldest comes last."""
     query: Select[Any] = (
-        select(
-            *(receipts.c[name] for name in ("seq", "id", "lane")),
-            case((facets.c.digest.is_not(None), configurations.c.catalogue)),
-            *(receipts.c[name].label(f"has_{name}") for name in COLUMNS),
-        )
+        select(*(receipts.c[name] for name in _Row._fields[:-1]), configurations.c.catalogue)
         .outerjoin(placements, placements.c.receipt == receipts.c.seq)
         .outerjoin(configurations, configurations.c.seq == placements.c.configuration)
-        .outerjoin(facets, _NAMED)
         .order_by(receipts.c.seq)
         .limit(WINDOW)
     )
@@ -151,10 +145,7 @@ def _windows(engine: Engine) -> Iterator[list[_Row]]:
 
 def _read(engine: Engine, query: Select[Any]) -> list[_Row]:
     with reading(engine) as connection:
-        return [
-            _Row(seq, name, lane, catalogue, dict(zip(COLUMNS, columns, strict=True)))
-            for seq, name, lane, catalogue, *columns in connection.execute(query)
-        ]
+        return [_Row(*row) for row in connection.execute(query)]
 
 
 def _indexed(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]) -> Iterator[IndexedReceipt]:
@@ -174,7 +165,7 @@ def _indexed(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[s
             damaged.append(row.id)
             continue
         launch = Launch(parsed, lanes.of(parsed.receipt.run.lane), session.settings(parsed))
-        yield IndexedReceipt.of(row.seq, row.columns, launch)
+        yield IndexedReceipt.of(row.seq, row.started, launch)
 
 
 def _replace(connection: Connection, indexed: Sequence[IndexedReceipt]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, select
@@ -24,7 +23,6 @@ _INNER: Final = (".value", ".version", ".before_runtime", ".editable")
 class AxisTerm(NamedTuple):
     """Numbers of an axis' values of which a configuration has one, or, where it is not ``has``, has none."""
 
-    axis: str
     values: frozenset[int]
     has: bool
 
@@ -40,28 +38,17 @@ def axis(path: str) -> str | None:
     return of_leaf if known and (of_leaf != "code" or path == CODE[0]) else None
 
 
-def axis_term(connection: Connection, axis: str, path: str, item: Condition) -> AxisTerm | None:
-    """What a condition on a leaf asks of its axis; None where too many values meet it."""
+def axis_term(connection: Connection, path: str, item: Condition) -> AxisTerm | None:
+    """What a condition on a leaf asks of its axis; None where the index does not answer it, or too many values do."""
+    of_leaf = axis(path)
+    if of_leaf is None:
+        return None
+    has = item.operator != "!="
     if item.value == NOT_STATED and item.operator in ("=", "!="):
-        term = AxisTerm(axis, _values(connection, axis, path, None), item.operator == "!=")
-    elif item.operator == "!=":
-        term = AxisTerm(axis, _values(connection, axis, path, Condition(item.name, "=", item.value)), False)
+        values, has = _values(connection, of_leaf, path, None), not has
     else:
-        term = AxisTerm(axis, _values(connection, axis, path, item), True)
-    return term if len(term.values) <= _MOST_VALUES else None
-
-
-def merged(terms: Iterable[AxisTerm]) -> tuple[AxisTerm, ...]:
-    """One term an axis that a configuration has to have a value of, which meets all; then those that exclude."""
-    having: dict[str, frozenset[int]] = {}
-    without: dict[str, frozenset[int]] = {}
-    for term in terms:
-        if term.has:
-            having[term.axis] = term.values & having.get(term.axis, term.values)
-        else:
-            without[term.axis] = term.values | without.get(term.axis, frozenset())
-    wanted = [AxisTerm(axis, values - without.pop(axis, frozenset()), True) for axis, values in having.items()]
-    return (*wanted, *(AxisTerm(axis, values, False) for axis, values in without.items()))
+        values = _values(connection, of_leaf, path, item if has else item._replace(operator="="))
+    return AxisTerm(values, has) if len(values) <= _MOST_VALUES else None
 
 
 def _values(connection: Connection, axis: str, path: str, item: Condition | None) -> frozenset[int]:

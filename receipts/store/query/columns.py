@@ -8,15 +8,17 @@ from functools import lru_cache
 from math import isnan
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_
+from sqlalchemy import ColumnElement, and_, true
 
 from receipts.base.errors import NotFound, UsageError, near
 from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.catalogue import leaves
-from receipts.store.entries import COLUMNS, PATHS
+from receipts.store.entries import COLUMNS, PATHS, safe
 from receipts.store.query.conditions import COMPARE, NOT_STATED, Condition, is_pattern, meets, number
 from receipts.store.tables import receipts
 
+# Columns that have an index of their own.
+NAMES: Final = ("id", "launch", "label", "actor", "supersedes", "witness_for", "host", "context", "revision")
 _TIMES: Final = ("started", "finished", "submitted_at")
 _LARGEST: Final = 2**63 - 1  # that a column holds
 _LAST: Final = "\U0010ffff"
@@ -67,19 +69,45 @@ class ColumnTest:
     def __init__(self, column: str, item: Condition) -> None:
         self.column = column
         self.item = item
-        self._by_text = is_pattern(item) or (item.value == NOT_STATED and item.operator in ("=", "!="))
-        self._value = None if self._by_text else typed(column, item)
+        self.is_pattern = is_pattern(item)
+        self._of_absence = item.value == NOT_STATED and item.operator in ("=", "!=")
+        self._value = None if self.is_pattern or self._of_absence else typed(column, item)
 
     def __repr__(self) -> str:
         return f"ColumnTest({self.column!r}, {str(self.item)!r})"
 
+    @property
+    def is_name(self) -> bool:
+        """Whether the column's own index answers it: a name that is given whole, or how it begins."""
+        return (
+            self.column in NAMES
+            and self.item.operator == "="
+            and not self._of_absence
+            and bool(prefix(self.item.value))
+        )
+
     def meets(self, value: Any) -> bool:
         """Whether a column's value meets it. What is not stated meets only ``!=`` and ``=-``."""
-        if self._by_text:
+        if self.is_pattern or self._of_absence:
             return meets(value, self.item)
         if value is None:
             return self.item.operator == "!="
         return bool(COMPARE[self.item.operator](value, self._value))
+
+    def clause(self, row: Any) -> ColumnElement[bool]:
+        """`meets` in SQL; of a pattern only how it begins, which `is_name` is enough to look it up by."""
+        column, equal = row.c[self.column], self.item.operator == "="
+        if self._of_absence:
+            absent: ColumnElement[bool] = column.is_(None) if equal else column.is_not(None)
+            return absent
+        if self.is_pattern:
+            start = safe(prefix(self.item.value))
+            return begins(column, start) if equal and start and self.column in NAMES else true()
+        if self.item.operator == "!=":
+            other: ColumnElement[bool] = column.is_distinct_from(self._value)
+            return other
+        compared: ColumnElement[bool] = COMPARE[self.item.operator](column, self._value)
+        return compared
 
 
 def typed(column: str, item: Condition) -> Any:
@@ -89,7 +117,7 @@ def typed(column: str, item: Condition) -> Any:
     kind = receipts.c[column].type.python_type
     if kind is str:
         _refuse_surrogates(item.value)
-        return _accelerator(item.value) if column == "accelerator" else item.value
+        return safe(_accelerator(item.value) if column == "accelerator" else item.value)
     value = number(item.value)
     if value is None or isnan(value) or (kind is int and not value.is_integer()):
         what = "whole number" if kind is int else "number"

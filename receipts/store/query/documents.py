@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from sqlalchemy import Connection, select
@@ -23,12 +24,11 @@ _PLAIN: Final = re.compile(r"[\w .:@-]{3,}", re.ASCII)  # as it is in any JSON t
 
 
 def meeting_leaves(
-    connection: Connection, rows: Sequence[Entry], conditions: Sequence[tuple[str, Condition]]
+    connection: Connection, rows: Iterator[Entry], conditions: Sequence[tuple[str, Condition]]
 ) -> Iterator[Entry]:
     """Those of some receipts whose documents meet conditions on leaves; some are read at a time."""
     needles = [needle for path, item in conditions for needle in _needles(path, item)]
-    for start in range(0, len(rows), _AT_ONCE):
-        chunk = rows[start : start + _AT_ONCE]
+    while chunk := list(islice(rows, _AT_ONCE)):
         stored = documents_of(connection, [row.seq for row in chunk])
         for row in chunk:
             raw = stored[row.seq]

@@ -1,32 +1,33 @@
 """Lists: receipts that meet conditions, in order, read as `plan_list` says.
 
-A statement asks one index for one thing, so that no planner has a choice to get wrong; what else is asked is tested on
-the rows. Only where all that is asked for is common one statement asks for all of it: half a second at a million.
+Receipts are read in pages of limited size, and conditions are tested on a page: so a database never chooses between
+the order of the list and an index of one condition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Select, func, or_, select
 
 from receipts.store.entries import Entry, entries_of
-from receipts.store.query import leads
-from receipts.store.query.conditions import Condition, condition, meets
+from receipts.store.query.axis_conditions import AxisTerm
+from receipts.store.query.conditions import Condition, condition
 from receipts.store.query.documents import meeting_leaves
-from receipts.store.query.leads import PAGE, Place
-from receipts.store.query.plan import ListPlan, Order, plan_list
+from receipts.store.query.plan import AXES, COUNTED, ListPlan, Order, plan_list
 from receipts.store.query.terms import Terms, resolve
 from receipts.store.sql import engine_of
-from receipts.store.tables import configurations, placements, receipts
-from receipts.store.write.index import unpacked
-from receipts.store.write.listing import OF_FACET, instant
+from receipts.store.tables import axes, placements, receipts
+from receipts.store.write.index import instant, members_of
 
 __all__ = ["Condition", "Filters", "ListPlan", "Order", "Progress", "condition", "find", "plan"]
 
 Progress = Callable[[int, int], None]
+FIRST: Final = 500  # receipts of the first page: a common condition is met by so many of the newest, in 2 ms
+PAGE: Final = 20_000  # receipts of a later page: 20 ms
+_ENTRIES: Final = 100  # rows of receipts that are read together
 
 
 class Filters(NamedTuple):
@@ -38,9 +39,17 @@ class Filters(NamedTuple):
     limit: int | None = None
 
 
+class _Page(NamedTuple):
+    """A limited number of receipts to test, with the terms on axes that they may not meet."""
+
+    rows: Select[Any]
+    axes: tuple[AxisTerm, ...]
+
+
 def plan(connection: Connection, filters: Filters) -> ListPlan:
-    """How a list will be read. Raises as `find`."""
-    return _plan(connection, filters, resolve(connection, filters.conditions))
+    """How a list will be read. Raises as `find` does."""
+    terms = resolve(connection, filters.conditions)
+    return _plan(connection, terms, _leads(connection, terms))
 
 
 def find(connection: Connection, filters: Filters, progress: Progress | None = None) -> Iterator[Entry]:
@@ -50,126 +59,127 @@ def find(connection: Connection, filters: Filters, progress: Progress | None = N
     leaf has, UsageError for a value that a column cannot have.
     """
     terms = resolve(connection, filters.conditions)
-    planned = _plan(connection, filters, terms)
-    if planned.empty:
-        return
-    testing = _Testing(connection, terms, filters)
-    pages = _pages(connection, filters, terms, planned, testing, progress)
-    yield from islice((row for page in pages for row in testing.meeting(page)), filters.limit)
+    leads = _leads(connection, terms)
+    planned = _plan(connection, terms, leads)
+    if planned.most:
+        pages = _pages(connection, terms, planned, leads, filters.order, progress)
+        rows = _meeting(connection, pages, terms, filters)
+        if terms.leaves:
+            rows = meeting_leaves(connection, rows, terms.leaves)
+        yield from islice(rows, filters.limit)
 
 
-def _plan(connection: Connection, filters: Filters, terms: Terms) -> ListPlan:
+def _plan(connection: Connection, terms: Terms, leads: Mapping[str, Select[Any]]) -> ListPlan:
     total = connection.execute(select(func.coalesce(func.max(receipts.c.seq), 0))).scalar_one()
-    documents = tuple(str(item) for _, item in terms.leaves)
-    return plan_list(leads.counts(connection, terms, total), total, filters.limit, filters.order, documents)
+    counted = {
+        name: connection.execute(select(func.count()).select_from(query.limit(COUNTED).subquery())).scalar_one()
+        for name, query in leads.items()
+    }
+    return plan_list(counted, total, tuple(str(item) for _, item in terms.leaves))
+
+
+def _leads(connection: Connection, terms: Terms) -> dict[str, Select[Any]]:
+    """What an index answers of some terms: times and numbers of the receipts that each may be read by."""
+    leads = {
+        test.column: select(receipts.c.started, receipts.c.seq).where(test.clause(receipts))
+        for test in terms.columns
+        if test.is_name
+    }
+    required = [term for term in terms.axes if term.has]
+    if required:
+        query = select(placements.c.at, placements.c.receipt)
+        for term in required:
+            value = axes.alias()
+            having = engine_of(connection).among(value.c.value, sorted(term.values))
+            query = query.join(value, value.c.configuration == placements.c.configuration).where(having)
+        leads[AXES] = query
+    return leads
 
 
 def _pages(
     connection: Connection,
-    filters: Filters,
     terms: Terms,
     planned: ListPlan,
-    testing: _Testing,
+    leads: Mapping[str, Select[Any]],
+    order: Order,
     progress: Progress | None,
-) -> Iterator[Sequence[Place]]:
-    """Receipts that may meet the conditions, in order: by the plan, some at a time.
-
-    What many have is looked for among what comes first, until some of that has none of it.
-    """
-    after, walked = None, 0
-    if planned.lead is None or planned.walk:
-        for page in _walk(connection, filters, terms):
-            met = testing.met
-            yield page
-            after, walked = page[-1], walked + len(page)
-            if planned.lead is not None and (testing.met == met or walked >= planned.most_walked):
-                break
+) -> Iterator[_Page]:
+    """Receipts that may meet the terms, in order: for a common lead the first ones of all, then those of the lead."""
+    after, seen = None, 0
+    columns = dict.fromkeys(["started", "seq", *(test.column for test in terms.columns)])
+    rows = select(*(receipts.c[name] for name in columns))
+    if planned.lead is None or planned.common:
+        within = rows.where(*(test.clause(receipts) for test in terms.columns if test.column == "started"))
+        size = FIRST
+        while planned.lead is None or seen < PAGE:
+            page = _in_order(within, order, after)
+            yield _Page(page.limit(size), terms.axes)
+            seen += size
             if progress is not None:
-                progress(walked, planned.most)
-        else:
-            return
-    yield from leads.pages(connection, terms, planned, filters.order, after, filters.limit)
+                progress(min(seen, planned.most), planned.most)
+            after = connection.execute(page.offset(size - 1).limit(1)).first()
+            if after is None:
+                return
+            size = min(4 * size, PAGE)
+    if planned.lead is not None:
+        left = tuple(term for term in terms.axes if not (term.has and planned.lead == AXES))
+        lead = _in_order(leads[planned.lead], order, after).limit(planned.most).subquery("lead")
+        yield _Page(rows.join_from(lead, receipts, receipts.c.seq == list(lead.c)[1]).limit(planned.most), left)
 
 
-def _walk(connection: Connection, filters: Filters, terms: Terms) -> Iterator[Sequence[Place]]:
-    """Every receipt within the bounds on time, in order."""
-    after: Place | None = None
-    for most in leads.page_sizes(filters.limit):
-        query = leads.ordered(select(receipts.c.started, receipts.c.seq), terms, filters.order, after)
-        rows = connection.execute(query.limit(most)).all()
-        page = [(instant(started), seq) for started, seq in rows]
-        if page:
-            yield page
-            after = page[-1]
-        if len(page) < most:
-            return
+def _in_order(query: Select[Any], order: Order, after: Any) -> Select[Any]:
+    """A query of times and numbers in the order of a list, behind one of its rows."""
+    at, number = list(query.selected_columns)[:2]
+    if after is not None and order == "stored":
+        query = query.where(number > after[1])
+    elif after is not None:
+        last = after[0] if at.table is receipts else instant(after[0])
+        # The first condition follows from the second, and is one that an index answers.
+        query = query.where(at <= last if order == "newest" else at >= last)
+        behind = (at < last, number < after[1]) if order == "newest" else (at > last, number > after[1])
+        query = query.where(or_(*behind))
+    by = {"newest": (at.desc(), number.desc()), "oldest": (at, number), "stored": (number,)}
+    return query.order_by(*by[order])
 
 
-class _Testing:
-    """Tests receipts for every condition; what it learns of configurations holds for one list."""
+def _meeting(connection: Connection, pages: Iterable[_Page], terms: Terms, filters: Filters) -> Iterator[Entry]:
+    """The receipts of pages that meet every term but those on leaves, in order."""
+    configurations = _Configurations(connection)
+    patterns = [test for test in terms.columns if test.is_pattern]
+    for page in pages:
+        window = page.rows.subquery("page")
+        query = select(window.c.started, window.c.seq, *(window.c[test.column].label(None) for test in patterns))
+        query = _in_order(query.where(*(test.clause(window) for test in terms.columns)), filters.order, None)
+        with connection.execute(query, execution_options={"yield_per": FIRST}) as rows:
+            for part in rows.partitions():
+                numbers = [
+                    number
+                    for _, number, *values in part
+                    if all(test.meets(value) for test, value in zip(patterns, values, strict=True))
+                ]
+                if page.axes:
+                    numbers = configurations.meeting(numbers, page.axes)
+                for start in range(0, len(numbers), _ENTRIES):
+                    some = numbers[start : start + _ENTRIES]
+                    entries = entries_of(connection, some)
+                    yield from (entries[number] for number in some if filters.superseded or entries[number].stands)
 
-    def __init__(self, connection: Connection, terms: Terms, filters: Filters) -> None:
+
+class _Configurations:
+    """Tests receipts for terms on axes; each configuration is read once a list."""
+
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._terms = terms
-        self._superseded = filters.superseded
-        self._order = filters.order
-        # What a facet says of a column needs no other test.
-        answered = OF_FACET if "facet" in terms.placed else ()
-        self._columns = [test for test in terms.columns if test.column not in answered]
-        self._configurations: dict[int, bool] = {}
-        self.met = 0
+        self._met: dict[int, bool] = {}
 
     def __repr__(self) -> str:
-        return f"_Testing({self._terms!r})"
+        return f"_Configurations({len(self._met)} read)"
 
-    def meeting(self, page: Sequence[Place]) -> Iterator[Entry]:
-        """Those of some receipts that meet every condition, in the order of the page."""
-        for start in range(0, len(page), PAGE):
-            rows = self._standing(self._in_columns(self._indexed(page[start : start + PAGE])))
-            for row in meeting_leaves(self._connection, rows, self._terms.leaves) if self._terms.leaves else rows:
-                self.met += 1
-                yield row
-
-    def _indexed(self, page: Sequence[Place]) -> list[int]:
-        """Numbers of receipts whose placement, commit and configuration meet their terms."""
-        terms, numbers = self._terms, [number for _, number in page]
-        if not terms.placed and not terms.axes and not terms.commits:
-            return numbers
-        query = select(*(placements.c[name] for name in ("receipt", "configuration", "revision", *terms.placed)))
-        kept = {
-            row[0]: row[1]
-            for row in self._among(query, placements.c.receipt, numbers)
-            if all(value in wanted for value, wanted in zip(row[3:], terms.placed.values(), strict=True))
-            and all(meets(row[2], item) for item in terms.commits)
-        }
-        if terms.axes:
-            self._learn(set(kept.values()) - self._configurations.keys())
-            kept = {receipt: ran for receipt, ran in kept.items() if self._configurations.get(ran)}
-        return [number for number in numbers if number in kept]
-
-    def _learn(self, new: set[int]) -> None:
-        """Whether configurations meet the terms on axes."""
-        query = select(configurations.c.seq, configurations.c.members)
-        for number, members in self._among(query, configurations.c.seq, sorted(new)):
-            values = frozenset(unpacked(bytes(members)))
-            self._configurations[number] = all(term.has != values.isdisjoint(term.values) for term in self._terms.axes)
-
-    def _in_columns(self, numbers: Sequence[int]) -> list[int]:
-        if not self._columns:
-            return list(numbers)
-        query = select(receipts.c.seq, *(receipts.c[test.column].label(None) for test in self._columns))
-        kept = {
-            number
-            for number, *values in self._among(query, receipts.c.seq, numbers)
-            if all(test.meets(value) for test, value in zip(self._columns, values, strict=True))
-        }
-        return [number for number in numbers if number in kept]
-
-    def _standing(self, numbers: Sequence[int]) -> list[Entry]:
-        rows = entries_of(self._connection, numbers)
-        return [rows[number] for number in numbers if self._superseded or rows[number].stands]
-
-    def _among(self, query: Any, column: Any, numbers: Sequence[int]) -> Sequence[Any]:
-        if not numbers:
-            return []
-        return self._connection.execute(query.where(engine_of(self._connection).among(column, numbers))).all()
+    def meeting(self, numbers: list[int], terms: tuple[AxisTerm, ...]) -> list[int]:
+        """Those of some receipts whose configurations meet every term."""
+        query = select(placements.c.receipt, placements.c.configuration)
+        among = engine_of(self._connection).among(placements.c.receipt, numbers)
+        ran = {row.receipt: row.configuration for row in self._connection.execute(query.where(among))}
+        for number, values in members_of(self._connection, sorted(set(ran.values()) - self._met.keys())).items():
+            self._met[number] = all(term.has != values.isdisjoint(term.values) for term in terms)
+        return [number for number in numbers if self._met.get(ran.get(number, 0), False)]

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
-from receipts.axes.configuration import AxisPart, Configuration
+from receipts.axes.configuration import Configuration, axis_part
 from receipts.store.entries import Entry, entries_of
 from receipts.store.query.neighbours import launches, sharing
 from receipts.store.sql.lookup import Lookup
@@ -41,7 +41,7 @@ class Between(NamedTuple):
 _OF_DIGEST: Final = Lookup(
     [configurations.c.digest], [configurations.c.seq, configurations.c.digest, configurations.c.whole]
 )
-_VALUES: Final = Lookup([axis_values.c.seq], [axis_values.c[name] for name in ("seq", "axis", "digest", "value")])
+_VALUES: Final = Lookup([axis_values.c.seq], [axis_values.c[name] for name in ("seq", "axis", "value")])
 
 
 def mixtures(
@@ -134,8 +134,7 @@ def _read(connection: Connection, like: Mapping[int, Configuration]) -> dict[int
     ]
     wanted = {value for _, _, values in rows for value in values}
     parts = {
-        seq: AxisPart(axis, value, digest)
-        for seq, axis, digest, value in _VALUES.read(connection, ((value,) for value in wanted))
+        seq: axis_part(axis, value) for seq, axis, value in _VALUES.read(connection, ((value,) for value in wanted))
     }
     configurations = {}
     for number, whole, values in rows:

@@ -12,10 +12,10 @@ from receipts.axes.configuration import AxisPart, Configuration
 from receipts.axes.effective import OPEN_MAPS
 from receipts.receipt import Parsed
 from receipts.store.entries import Entry, cut, entries_of, safe, standing
-from receipts.store.sql.lookup import Lookup, distinct_texts
+from receipts.store.sql.lookup import Lookup
 from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import axes, axis_values, configurations, placements, receipts
-from receipts.store.write.index import OF_VALUE, members_of
+from receipts.store.write.index import OF_VALUE, key_of, members_of
 
 # Configurations of one axis, and launches of one configuration, that are looked at, the newest.
 MOST_VALUES: Final = 20
@@ -149,23 +149,15 @@ def _apart(connection: Connection, of: Configuration, candidates: Iterable[int],
 
 def own_values(connection: Connection, of: Configuration) -> Iterator[tuple[int, AxisPart]]:
     """Numbers of a configuration's values, with their parts, as far as the store holds them."""
-    by_key = {(safe(part.axis), part.digest): part for part in of.parts.values()}
-    for seq, axis, digest, _twin, value in OF_VALUE.read(connection, by_key):
-        part = by_key[axis, digest]
-        if part.value == value:
-            yield seq, part
+    by_key = {key_of(part): part for part in of.parts.values()}
+    for axis, digest, seq in OF_VALUE.read(connection, by_key):
+        yield seq, by_key[axis, bytes(digest)]
 
 
-_CATALOGUE: Final = configurations.c.catalogue
-
-
-def _first(lane: Any, order: ColumnElement[Any]) -> ScalarSelect[Any]:
-    """An end of a lane's catalogues in the index: PostgreSQL, asked for any other, would read every configuration."""
-    return select(_CATALOGUE).where(configurations.c.lane == lane).order_by(order).limit(1).scalar_subquery()
-
-
-def _ends(lane: Any) -> list[ScalarSelect[Any]]:
-    return [_first(lane, order) for order in (_CATALOGUE.asc(), _CATALOGUE.desc())]
+def _ends(*of: ColumnElement[bool]) -> list[ScalarSelect[Any]]:
+    """The first and the last catalogue of configurations: PostgreSQL reads an index for each, and no more."""
+    target = configurations.c.catalogue
+    return [select(target).where(*of).order_by(end).limit(1).scalar_subquery() for end in (target, target.desc())]
 
 
 def _is_whole() -> ColumnElement[bool]:
@@ -174,10 +166,8 @@ def _is_whole() -> ColumnElement[bool]:
     return or_(exists().where(placements.c.receipt == oldest), ~exists(select(literal(1)).select_from(receipts)))
 
 
-_OF_LANE: Final = SqlStatement(select(*_ends(bindparam("lane")), _is_whole()))
-_LANES: Final = distinct_texts(configurations.c.lane).subquery("lanes")
-_OF_ALL: Final = SqlStatement(select(*_ends(_LANES.c.text)))
-_WHOLE: Final = SqlStatement(select(_is_whole()))
+_OF_LANE: Final = SqlStatement(select(*_ends(configurations.c.lane == bindparam("lane")), _is_whole()))
+_OF_ALL: Final = SqlStatement(select(*_ends(), _is_whole()))
 
 
 def holds_lane(connection: Connection, of: Configuration) -> bool:
@@ -188,8 +178,6 @@ def holds_lane(connection: Connection, of: Configuration) -> bool:
 
 def holds_all(connection: Connection) -> bool:
     """Whether the index holds every receipt, with its axes as they are read now."""
-    ((whole,),) = _WHOLE.all(connection, {})
-    # An edition is the head of its catalogues, so that the ends of a lane speak for all between them.
-    return bool(whole) and all(
-        edition_of(catalogue) == edition() for ends in _OF_ALL.all(connection, {}) for catalogue in ends
-    )
+    ((first, last, whole),) = _OF_ALL.all(connection, {})
+    # An edition is the head of its catalogues, so that the ends speak for all between them.
+    return bool(whole) and {edition_of(end) for end in (first, last) if end is not None} <= {edition()}

@@ -1,72 +1,48 @@
-"""How a list is read: a value that a pure function makes of counts, so that it is tested without a database.
+"""How a list is read: a value that a pure function makes of counts, so that it can be tested without a database.
 
-There are three ways. By key: all receipts of a name are read and sorted. By the axis index: receipts that have the
-rarest of the values asked for. By scan: every receipt is looked at, in the order of the list. What most receipts have
-is met by the newest few, so that a limited list of it looks at these before it asks an index.
+A list has three ways. By key: the receipts of a name. By index: the receipts whose configurations have the requested
+axis values. By scan: every receipt, in the order of the list.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Final, Literal, NamedTuple
 
 Order = Literal["newest", "oldest", "stored"]
 Way = Literal["key", "index", "scan"]
-Kind = Literal["name", "figure", "column", "axis"]
 
-# Rows that an index is counted up to, and that are read and sorted at once: 20 ms. What has more is common.
-COUNTED: Final = 20_000
-# Receipts that an index is asked for at once, and that nobody waits for: 10 ms.
-FEW: Final = 2000
-# To look at a receipt in order is as dear as to read so many out of an index.
-DEARER: Final = 4
-
-
-class Lead(NamedTuple):
-    """What an index can be asked first: a kind of index, and which of that kind (a column, or an axis)."""
-
-    kind: Kind
-    name: str
+AXES: Final = "axes"  # the lead that is all conditions on axes together; any other is the name of a column
+# Receipts of a lead that are counted, at 1 µs each. A lead with more is common: the newest receipts are likely to have
+# enough of it for one screen.
+COUNTED: Final = 5000
+SCANNED: Final = 100_000  # receipts that a scan passes in 40 ms, or in half a second where it tests a pattern
 
 
 class ListPlan(NamedTuple):
-    """How a list is read. `most` bounds the receipts that are looked at; `walk` says that the newest come before.
+    """How a list is read: at most `most` receipts, those of ``lead``, which is None in a scan.
 
-    ``lead`` is None in a scan alone. `documents` are the conditions, as typed, that only documents answer.
+    The receipts of a ``common`` lead are first looked for among the first receipts of all. `documents` are the
+    conditions, as typed, that only documents answer.
     """
 
     way: Way
-    lead: Lead | None
+    lead: str | None
     most: int
-    walk: bool = False
+    common: bool = False
     documents: tuple[str, ...] = ()
 
     @property
-    def most_walked(self) -> int:
-        """Receipts that are looked at in order before the lead is asked: as many as cost what it would."""
-        return min(self.most, COUNTED) // DEARER if self.walk else 0
-
-    @property
-    def empty(self) -> bool:
-        """Whether no receipt can meet every condition."""
-        return self.most == 0 and self.lead is not None
-
-    @property
     def slow(self) -> bool:
-        """Whether somebody who waits for it has to be told: a scan of many receipts, or many documents."""
-        return self.most > FEW and (self.way == "scan" or bool(self.documents))
+        """Whether to warn whoever waits for it: a scan of very many receipts, or many documents."""
+        return self.most > (COUNTED if self.documents else SCANNED) and (self.way == "scan" or bool(self.documents))
 
 
-def plan_list(
-    counts: Mapping[Lead, int], total: int, limit: int | None, order: Order = "newest", documents: tuple[str, ...] = ()
-) -> ListPlan:
-    """The plan of a list. ``counts`` are receipts of each lead, none counted beyond `COUNTED`; ``total`` all receipts.
-
-    The rarest lead is asked. Where even that one has many, what comes first may meet a limit.
-    """
-    lead, count = min(counts.items(), key=lambda item: item[1], default=(None, COUNTED))
-    if lead is None or (lead.kind in ("name", "figure") and count >= COUNTED):
+def plan_list(counts: Mapping[str, int], total: int, documents: tuple[str, ...] = ()) -> ListPlan:
+    """The plan of a list. ``counts`` are receipts by lead, none counted beyond `COUNTED`; ``total`` is all receipts."""
+    if not counts:
         return ListPlan("scan", None, total, documents=documents)
-    walk = count > FEW and limit is not None and order != "stored"
-    most = min(count, total) if count < COUNTED else total
-    return ListPlan("key" if lead.kind == "name" else "index", lead, most, walk, documents)
+    lead, count = min(counts.items(), key=itemgetter(1))
+    common = count >= COUNTED
+    return ListPlan("index" if lead == AXES else "key", lead, total if common else count, common, documents)

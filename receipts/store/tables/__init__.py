@@ -19,9 +19,8 @@ from receipts.store.tables.claims import (
 )
 from receipts.store.tables.columns import Number, Utc, Words, metadata
 from receipts.store.tables.incidents import incidents
-from receipts.store.tables.index import axes, axis_values, configurations, facets, placements, signatures
+from receipts.store.tables.index import axes, axis_values, configurations, placements, signatures
 from receipts.store.tables.receipts import (
-    FIGURES,
     documents,
     pins,
     purges,
@@ -38,10 +37,9 @@ from receipts.store.tables.tokens import tokens
 
 HEAD: Final = "0001"
 # Rebuilt from the documents at any time, and so no part of what is append-only.
-REBUILT: Final = (axes, placements, signatures, configurations, axis_values, facets)
+REBUILT: Final = (axes, placements, signatures, configurations, axis_values)
 
 __all__ = [
-    "FIGURES",
     "HEAD",
     "REBUILT",
     "Number",
@@ -58,7 +56,6 @@ __all__ = [
     "documents",
     "envelopes",
     "erased",
-    "facets",
     "incidents",
     "metadata",
     "origins",

@@ -1,39 +1,23 @@
-"""Indexes that can be rebuilt from the documents (`receipts db reindex`): axes, lists, and signatures of launches.
+"""Indexes that can be rebuilt from the documents (`receipts db reindex`): axes, and signatures of launches.
 
 Receipts of one configuration, which state the same of every axis, share its rows: a launch that is repeated five times
-is looked up once. A digest has 8 bytes; what it finds is compared in full (`twin` counts those that only look alike).
+is looked up once. Digests that are added have 8 bytes; what they find is compared by SHA-256.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    SmallInteger,
-    Table,
-    UniqueConstraint,
-)
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBinary, Table, UniqueConstraint
 
 from receipts.store.tables.columns import Number, key, metadata, number, part_of, words
-
-if TYPE_CHECKING:
-    pass
 
 axis_values = Table(
     "axis_values",
     metadata,
     key("Number of the value, by which configurations name it"),
     words("axis", "Name of the axis, as `receipts axes` prints it", required=True),
-    number("digest", "First 8 bytes of the value's SHA-256, signed", required=True),
-    Column("twin", SmallInteger, nullable=False, comment="0, or 1 and up for another value of one digest"),
+    Column("digest", LargeBinary, nullable=False, comment="SHA-256 of the value"),
     words("value", "The axis' effective leaves as JSON", required=True),
-    UniqueConstraint("axis", "digest", "twin"),
+    UniqueConstraint("axis", "digest"),
     comment="Every value that an axis was seen to have, once",
 )
 
@@ -46,7 +30,6 @@ configurations = Table(
         "Sum of the digests of its parts, modulo 2^64, signed: what one axis adds can be taken out",
         required=True,
     ),
-    Column("twin", SmallInteger, nullable=False, comment="0, or 1 and up for another configuration of one digest"),
     number("catalogue", "Digest of the catalogue of axes and of the lane that read the receipt, signed", required=True),
     words("lane", "run.lane, its first 200 characters", required=True),
     words("anchor", "What fills all that is unstated: the context, else the receipt's own id; null if all is stated"),
@@ -55,7 +38,7 @@ configurations = Table(
     Column(
         "members", LargeBinary, nullable=False, comment="Numbers of its axis values, ascending, as varints of the gaps"
     ),
-    UniqueConstraint("digest", "twin"),
+    UniqueConstraint("digest", "whole"),
     comment="Every combination of axis values, once",
 )
 
@@ -80,30 +63,7 @@ placements = Table(
     part_of("receipt", "receipts", "The receipt", cascade=True),
     Column("configuration", Number, ForeignKey("configurations.seq"), nullable=False, comment="Its configuration"),
     number("at", "run.started, in microseconds since 1970"),
-    number("facet", "Its combination of lane, kind, outcome and status, by digest in facets"),
-    words("host", "run.host, its first 200 characters"),
-    words("context", "run.context, its first 200 characters"),
-    words("revision", "code.commit, its first 200 characters"),
-    comment="Which configuration a receipt ran, and what it is listed by",
-)
-
-facets = Table(
-    "facets",
-    metadata,
-    Column(
-        "digest",
-        BigInteger,
-        primary_key=True,
-        autoincrement=False,
-        comment="First 8 bytes of the value's SHA-256, signed",
-    ),
-    words(
-        "value",
-        "JSON list of lane, kind, outcome, provenance, status, path_answer, tainted, schema_version, accelerator, "
-        "rate_source, failure_phase, failure_class",
-        required=True,
-    ),
-    comment="Distinct combinations of lane, kind, outcome, status and the rest of the value",
+    comment="Which configuration a receipt ran, and when",
 )
 
 signatures = Table(
@@ -123,13 +83,10 @@ signatures = Table(
 Index("axes_leave_one_out", axes.c.leave_one_out, axes.c.configuration)
 # With their numbers, so that PostgreSQL reads those of a lane without their rows.
 Index("configurations_lane", *(configurations.c[name] for name in ("lane", "catalogue", "seq")))
+Index("configurations_catalogue", configurations.c.catalogue)
 Index("configurations_line", configurations.c.line, configurations.c.seq)
-# With all that lists choose by, so that the newest few of many are found without a row of the table. In the order of
-# time in each configuration: then SQLite reads no more of it than the newest, however many launches it has.
+# In the order of time: then SQLite reads no more of a configuration than the newest, however many launches it has.
 Index("placements_configuration", *(placements.c[name] for name in ("configuration", "at", "receipt")))
-Index("placements_facet", *(placements.c[name] for name in ("facet", "at", "receipt", "configuration")))
-for _name in ("host", "context", "revision"):
-    Index(f"placements_{_name}", *(placements.c[name] for name in (_name, "at", "receipt", "facet")))
 # In the order in which launches of a signature are asked for, the newest first.
 Index("signatures_signature", *(signatures.c[name] for name in ("signature", "receipt", "outcome")))
 Index("signatures_base", *(signatures.c[name] for name in ("base", "outcome", "micro_batch", "sequence_length")))

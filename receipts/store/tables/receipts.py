@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from sqlalchemy import (
     Column,
     ForeignKey,
@@ -32,9 +30,6 @@ from receipts.store.tables.columns import (
     words,
 )
 
-if TYPE_CHECKING:
-    pass
-
 receipts = Table(
     "receipts",
     metadata,
@@ -62,6 +57,7 @@ receipts = Table(
     words("label", "run.label"),
     words("context", "run.context, the base configuration"),
     words("host", "run.host"),
+    words("revision", "code.commit"),
     words("supersedes", "run.supersedes.target, the launch or id that it replaces"),
     words("supersedes_reason", "run.supersedes.reason"),
     words(
@@ -187,13 +183,21 @@ version = Table(
 
 for _name in ("label", "actor", "supersedes", "witness_for"):
     Index(f"receipts_{_name}", receipts.c[_name])
-# Figures that receipts are found by where few of a lane that ended alike reach them.
-FIGURES: Final = ("tokens_per_second", "step_seconds", "mfu", "peak_bytes")
-
-
-for _name in FIGURES:
-    Index(f"receipts_{_name}", receipts.c.lane, receipts.c.outcome, receipts.c[_name])
-Index("receipts_started", receipts.c.started)
+# With the order of a list, so that the newest of a name are found without the others.
+for _name in ("host", "context", "revision"):
+    Index(f"receipts_{_name}", *(receipts.c[name] for name in (_name, "started", "seq")))
+# What lists are ordered by, and most conditions test: a scan reads no row of the table.
+Index(
+    "receipts_listed",
+    *(
+        receipts.c[name]
+        for name in (
+            *("started", "seq", "lane", "kind", "outcome", "provenance", "status", "path_answer", "tainted"),
+            *("accelerator", "chips", "sequence_length", "micro_batch", "global_batch", "depth", "rate_source"),
+            *("tokens_per_second", "step_seconds", "mfu", "peak_bytes"),
+        )
+    ),
+)
 # Covers what the envelope, earlier failures and a lane's frontier ask, so that none of them reads a row of the table.
 # Names that may be long stay out of it: PostgreSQL takes at most 2,704 bytes an entry. One index and not two, because
 # each costs every submit one more page to write. What counts as a launch of a shape comes first after the shape.

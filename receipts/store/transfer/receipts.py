@@ -103,7 +103,9 @@ def take(
             insert(documents), [_document(numbers[item.parsed.id], item.parsed.raw) for item in admitted]
         )
         ids = [(item.parsed.id, item.launch) for item in admitted]
-        index.add(connection, [IndexedReceipt.of(numbers[one], here.rows[one], launch) for one, launch in ids])
+        index.add(
+            connection, [IndexedReceipt.of(numbers[one], here.rows[one]["started"], launch) for one, launch in ids]
+        )
     come_from(connection, store, "receipts", {item.number: numbers[item.parsed.id] for item in held})
     sayings = here.say(store, [item.parsed.id for item in held])
     judged = [verdict for item in held for verdict in item.verdicts]

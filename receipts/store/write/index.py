@@ -1,4 +1,4 @@
-"""The indexes: which configuration every receipt ran, its facet and its signature, rebuilt from its document.
+"""The indexes: which configuration every receipt ran, and its signature; both can be rebuilt from its document.
 
 Writing is made for many at once and for any number of writers: what is new is inserted in one fixed order, so that
 two writers never wait for one another in a circle, and the second reads what the first one wrote.
@@ -7,6 +7,8 @@ two writers never wait for one another in a circle, and the second reads what th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, delete, exists, select
@@ -20,16 +22,14 @@ from receipts.store.query import signatures
 from receipts.store.sql import engine_of
 from receipts.store.sql.lookup import Insertion, Lookup
 from receipts.store.sql.statement import Rows, SqlStatement
-from receipts.store.tables import axes, axis_values, configurations, facets, placements, receipts
-from receipts.store.write import listing as listed
-from receipts.store.write.listing import ListingKeys
+from receipts.store.tables import axes, axis_values, configurations, placements, receipts
 
-_OF_DIGEST: Final = Lookup(
-    [configurations.c.digest], [configurations.c[name] for name in ("seq", "digest", "twin", "whole")]
+_OF_WHOLE: Final = Lookup(
+    [configurations.c.digest, configurations.c.whole],
+    [configurations.c.digest, configurations.c.whole, configurations.c.seq],
 )
 OF_VALUE: Final = Lookup(
-    [axis_values.c.axis, axis_values.c.digest],
-    [axis_values.c[name] for name in ("seq", "axis", "digest", "twin", "value")],
+    [axis_values.c.axis, axis_values.c.digest], [axis_values.c.axis, axis_values.c.digest, axis_values.c.seq]
 )
 _OLDEST: Final = SqlStatement(
     select(receipts.c.seq, placements.c.receipt)
@@ -38,9 +38,11 @@ _OLDEST: Final = SqlStatement(
     .limit(2)
 )
 MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c[name] for name in ("seq", "whole", "members")])
-CONFIGURED: Final = ("catalogue", "lane", "anchor", "line", "whole", "members")
-_NEW_CONFIGURATIONS: Final = Insertion([configurations.c[name] for name in ("digest", "twin", *CONFIGURED)])
-_NEW_VALUES: Final = Insertion([axis_values.c[name] for name in ("axis", "digest", "twin", "value")])
+CONFIGURED: Final = ("catalogue", "lane", "anchor", "line", "members")
+_NEW_CONFIGURATIONS: Final = Insertion([configurations.c[name] for name in ("digest", "whole", *CONFIGURED)])
+_NEW_VALUES: Final = Insertion([axis_values.c[name] for name in ("axis", "digest", "value")])
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
 _AXIS: Final = SqlStatement.insert(axes)
 _PLACEMENT: Final = SqlStatement.insert(placements)
 
@@ -49,17 +51,22 @@ class IndexedReceipt(NamedTuple):
     """What the indexes hold of a receipt, by its number; ``signature`` is None where it has none."""
 
     seq: int
+    started: datetime
     outcome: str
     configuration: Configuration
-    listed: ListingKeys
     signature: Signature | None
 
     @classmethod
-    def of(cls, seq: int, columns: Mapping[str, Any], launch: Launch) -> IndexedReceipt:
-        """As its document is read now; ``columns`` are those of its row."""
-        parsed = launch.parsed
-        ran, keys = launch.settings.configuration(parsed, launch.lane), listed.listed(columns, parsed)
-        return cls(seq, parsed.receipt.run.outcome, ran, keys, signatures.signed(launch))
+    def of(cls, seq: int, started: datetime, launch: Launch) -> IndexedReceipt:
+        """As its document is read now."""
+        run = launch.parsed.receipt.run
+        ran = launch.settings.configuration(launch.parsed, launch.lane)
+        return cls(seq, started, run.outcome, ran, signatures.signed(launch))
+
+
+def instant(moment: datetime) -> int:
+    """A moment as lists order by it: microseconds since 1970."""
+    return (moment - _EPOCH) // _MICROSECOND
 
 
 def add(connection: Connection, placed: Sequence[IndexedReceipt]) -> None:
@@ -74,11 +81,14 @@ def rows(placed: Sequence[IndexedReceipt], known: Mapping[bytes, int]) -> list[R
         (
             _PLACEMENT,
             [
-                {"receipt": item.seq, "configuration": known[item.configuration.whole], **item.listed.row}
+                {
+                    "receipt": item.seq,
+                    "configuration": known[item.configuration.whole],
+                    "at": instant(item.started),
+                }
                 for item in placed
             ],
         ),
-        (listed.INSERT, [facet._asdict() for facet in sorted({item.listed.facet for item in placed})]),
         (
             signatures.INSERT,
             [
@@ -92,69 +102,52 @@ def rows(placed: Sequence[IndexedReceipt], known: Mapping[bytes, int]) -> list[R
 
 def numbers(connection: Connection, wanted: Iterable[Configuration]) -> dict[bytes, int]:
     """Numbers of configurations by their `whole`; those that are new are written with their values and axes."""
-    waiting = sorted({item.whole: item for item in wanted}.values(), key=lambda item: (item.digest, item.whole))
-    by_digest: dict[bytes, int] = {}
-    values: dict[AxisPart, int] = {}
-    while True:
-        twins: dict[int, int] = {}
-        for seq, digest, twin, whole in _OF_DIGEST.read(connection, {(item.digest,) for item in waiting}):
-            by_digest[bytes(whole)] = seq
-            twins[digest] = max(twin + 1, twins.get(digest, 0))
-        waiting = [item for item in waiting if item.whole not in by_digest]
-        if not waiting:
-            return by_digest
-        if not values:
-            values = _interned(connection, {part for item in waiting for part in item.parts.values()})
-        _write(connection, waiting, values, twins)
+    every = {(item.digest, item.whole): item for item in wanted}
+    known = _known(connection, _OF_WHOLE, every)
+    new = {key: every[key] for key in sorted(every.keys() - known.keys())}
+    if new:
+        values = _interned(connection, {part for item in new.values() for part in item.parts.values()})
+        rows = [(*key, *columns_of(item, values)) for key, item in new.items()]
+        inserted = _NEW_CONFIGURATIONS.counted(connection, rows, by=2)
+        _write_axes(connection, {seq: every[digest, bytes(whole)] for digest, whole, seq in inserted}, values)
+        known |= _known(connection, _OF_WHOLE, new)
+    return {whole: seq for (_, whole), seq in known.items()}
 
 
-def _write(
-    connection: Connection, new: Sequence[Configuration], values: dict[AxisPart, int], twins: dict[int, int]
-) -> None:
-    """Insert configurations, and the axes of those that no other writer inserted first."""
-    by_key: dict[tuple[int, int], Configuration] = {}
-    for item in new:
-        twin = twins.setdefault(item.digest, 0)
-        twins[item.digest] += 1
-        by_key[item.digest, twin] = item
-    stated = [(*key, *columns_of(item, values)) for key, item in by_key.items()]
-    inserted = _NEW_CONFIGURATIONS.counted(connection, stated, by=2)
-    rows = sorted(row for digest, twin, seq in inserted for row in axes_of(seq, by_key[digest, twin], values))
+def _write_axes(connection: Connection, new: Mapping[int, Configuration], values: Mapping[AxisPart, int]) -> None:
+    rows = sorted(row for seq, item in new.items() for row in axes_of(seq, item, values))
     named = [dict(zip(_AXIS.parameters, row, strict=True)) for row in rows]
     engine_of(connection).write(connection, [(_AXIS, named)], end=False)
 
 
+def _interned(connection: Connection, wanted: Iterable[AxisPart]) -> dict[AxisPart, int]:
+    """Numbers of axis values; those that are new are written."""
+    every = {key_of(part): part for part in wanted}
+    known = _known(connection, OF_VALUE, every)
+    new = sorted(every.keys() - known.keys())
+    if new:
+        _NEW_VALUES.counted(connection, [(*key, every[key].value) for key in new], by=2)
+        known |= _known(connection, OF_VALUE, new)  # and those that another writer inserted first
+    return {every[key]: seq for key, seq in known.items()}
+
+
+def _known(connection: Connection, lookup: Lookup, keys: Iterable[tuple[Any, bytes]]) -> dict[tuple[Any, bytes], int]:
+    return {(one, bytes(digest)): seq for one, digest, seq in lookup.read(connection, keys)}
+
+
+def key_of(part: AxisPart) -> tuple[str, bytes]:
+    """The key of a value in the index: its axis, and SHA-256 of its text."""
+    return safe(part.axis), sha256(part.value.encode()).digest()
+
+
 def columns_of(item: Configuration, values: Mapping[AxisPart, int]) -> tuple[Any, ...]:
     """The columns `CONFIGURED` of a configuration; ``values`` are numbers of its parts."""
-    return item.catalogue, cut(safe(item.lane)), safe(item.anchor), item.line, item.whole, members(item, values)
+    return item.catalogue, cut(safe(item.lane)), safe(item.anchor), item.line, members(item, values)
 
 
 def axes_of(seq: int, item: Configuration, values: Mapping[AxisPart, int]) -> Iterator[tuple[int, int, int | None]]:
     """The rows of `axes` of the configuration of a number."""
     return ((values[part], seq, item.without(part.axis)) for part in item.parts.values())
-
-
-def _interned(connection: Connection, wanted: Iterable[AxisPart]) -> dict[AxisPart, int]:
-    """Numbers of axis values; those that are new are written."""
-    waiting = sorted(wanted, key=lambda part: (safe(part.axis), part.digest, part.value))
-    interned: dict[AxisPart, int] = {}
-    while True:
-        twins: dict[tuple[str, int], int] = {}
-        known: dict[tuple[str, str], int] = {}
-        keys = {(safe(part.axis), part.digest) for part in waiting}
-        for seq, axis, digest, twin, value in OF_VALUE.read(connection, keys):
-            known[axis, value] = seq
-            twins[axis, digest] = max(twin + 1, twins.get((axis, digest), 0))
-        interned |= {part: one for part in waiting if (one := known.get((safe(part.axis), part.value))) is not None}
-        waiting = [part for part in waiting if part not in interned]
-        if not waiting:
-            return interned
-        rows = []
-        for part in waiting:
-            key = (safe(part.axis), part.digest)
-            rows.append((*key, twins.setdefault(key, 0), part.value))
-            twins[key] += 1
-        _NEW_VALUES.counted(connection, rows, by=2)
 
 
 def purge(connection: Connection, seqs: Sequence[int]) -> None:
@@ -172,19 +165,17 @@ def forget(connection: Connection, seqs: Sequence[int]) -> None:
     The caller holds the lock alone, so that no writer places a receipt where one is taken out.
     """
     among = engine_of(connection).among
-    query = select(placements.c.configuration, placements.c.facet).where(among(placements.c.receipt, list(seqs)))
-    places = connection.execute(query).all()
+    query = select(placements.c.configuration).where(among(placements.c.receipt, list(seqs)))
+    left = sorted(set(connection.execute(query).scalars()))
     for table in (tables.signatures, placements):
         connection.execute(delete(table).where(among(table.c.receipt, list(seqs))))
     inhabited = exists().where(placements.c.configuration == configurations.c.seq)
-    had = among(configurations.c.seq, sorted({row.configuration for row in places}))
+    had = among(configurations.c.seq, left)
     gone = members_of(connection, connection.execute(select(configurations.c.seq).where(had, ~inhabited)).scalars())
     values, empty = sorted(frozenset[int]().union(*gone.values())), list(gone)
     # What another row still has stays.
-    listed_so = exists().where(placements.c.facet == facets.c.digest)
     held = exists().where(axes.c.value == axis_values.c.seq)
     for drop in (
-        delete(facets).where(among(facets.c.digest, list({row.facet for row in places} - {None})), ~listed_so),
         delete(axes).where(among(axes.c.value, values), among(axes.c.configuration, empty)),
         delete(configurations).where(among(configurations.c.seq, empty)),
         delete(axis_values).where(among(axis_values.c.seq, values), ~held),

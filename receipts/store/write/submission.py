@@ -25,10 +25,8 @@ from receipts.store.sql import engine_of
 from receipts.store.sql.statement import Rows, SqlStatement
 from receipts.store.tables import documents, receipts, subjects, supersessions, verdicts
 from receipts.store.write import index
-from receipts.store.write import listing as listed
 from receipts.store.write.existing import RelatedReceipt, World, around, replaced_by, replacing, rival
 from receipts.store.write.index import IndexedReceipt
-from receipts.store.write.listing import ListingKeys
 
 __all__ = ["Prepared", "Submitted", "prepare", "take"]
 
@@ -62,7 +60,6 @@ class Prepared(NamedTuple):
     body: bytes
     verdict: dict[str, Any]
     configuration: Configuration
-    listed: ListingKeys
     signature: Signature | None = None
 
 
@@ -77,7 +74,6 @@ def prepare(launch: Launch, verdict: ReceiptVerdict) -> Prepared:
         body=pack(parsed.raw),
         verdict=row_of(verdict, now),
         configuration=launch.settings.configuration(parsed, launch.lane),
-        listed=listed.listed(row, parsed),
         signature=signatures.signed(launch),
     )
 
@@ -226,4 +222,4 @@ def _rows(new: Sequence[_New], placed: Mapping[bytes, int], actor: str) -> list[
 
 def _indexed(one: _New) -> IndexedReceipt:
     item = one.item
-    return IndexedReceipt(one.seq, item.row["outcome"], item.configuration, item.listed, item.signature)
+    return IndexedReceipt(one.seq, item.row["started"], item.row["outcome"], item.configuration, item.signature)

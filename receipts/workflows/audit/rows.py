@@ -34,14 +34,13 @@ _INDEX: Final = {
     "elsewhere": ("axis index", "receipts that it has under other values than their documents state: {}", _ANEW),
     "signed": ("signatures", "receipts that have another than their documents give, or none: {}", _ANEW),
     "configurations": ("axis index", "configurations that are not what their receipts ran: {}", _ANEW),
-    "facets": ("facets", "those whose text is another than their digest says: {}", _ANEW),
 }
 _SAME: Final = 1e-12  # one formula on two machines differs in its last digits
 _AT_ONCE: Final = 200  # receipts that are held against the index together
 
 
 class Indexed:
-    """What the axis index, facets and signatures say, held against documents as they are read."""
+    """What the axis index and signatures say, held against documents as they are read."""
 
     def __init__(self, inspection: Inspection) -> None:
         self._index = inspection.index
@@ -51,7 +50,7 @@ class Indexed:
 
     def add(self, kept: ReceiptRecord, launch: Launch) -> None:
         """A receipt whose document was read, to be looked up with others."""
-        self._waiting.append(IndexedReceipt.of(kept.number, kept.columns, launch))
+        self._waiting.append(IndexedReceipt.of(kept.number, kept.columns["started"], launch))
         self._names[kept.number] = kept.id[:12]
         if len(self._waiting) >= _AT_ONCE:
             self._look()
@@ -66,7 +65,6 @@ class Indexed:
     def faults(self) -> Iterator[Fault]:
         """One for each kind: what an index lost it may have lost for every receipt."""
         self._look()
-        self._unsound["facets"] += map(str, self._index.facets())
         for name, items in self._unsound.items():
             if items:
                 where, problem, do = _INDEX[name]
