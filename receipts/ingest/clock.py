@@ -61,7 +61,7 @@ def first_stamp(file: FileEvidence) -> Stamp | None:
 
 
 def last_stamp(file: FileEvidence) -> Stamp | None:
-    """The last time that leads a line of the file's end; None where it is packed, or no line there has one.
+    """The last time that leads a line of the file's end; None where no line there has one.
 
     A loop may print steps without a time below the messages of its start: the last of those is not its end.
     """

@@ -88,7 +88,7 @@ class LogEnd(NamedTuple):
 def log_end(file: FileEvidence) -> LogEnd | None:
     """What is first at the end of a log, behind its last step; None where nothing is, or where it ended well.
 
-    Packed files are not looked at. A log that says that it ended well may still end in a traceback.
+    A log that says that it ended well may still end in a traceback.
     """
     tail = Source(file.path, file.name).tail
     if (end := _traceback(file, tail)) is not None or any(reading.complete for reading in file.readings):

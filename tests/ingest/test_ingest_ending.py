@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 from bisect import bisect_left
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -257,6 +259,13 @@ def test_a_process_that_a_launcher_reports_as_failed_crashed(tmp_path: Path, wor
     log.write_text(f"{_STEPS} 20%|██  | 2/10\r{words}\n")
     found = assemble([read(log)], Options())
     assert (at(found, "run.outcome"), at(found, "failure.message").split()) == ("crash", words.split())
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lambda raw: raw.decode().encode("utf-16")], ids=["gzip", "UTF-16"])
+def test_a_packed_log_that_ends_in_an_error_crashed(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    made = file(tmp_path, stepping([1.0]), name="run.log")
+    made.path.write_bytes(pack(b'Traceback (most recent call last):\n  File "t.py", line 3\nValueError: bad batch\n'))
+    assert at(ingested(made), "run.outcome") == "crash"
 
 
 def test_a_cuda_error_without_its_traceback_stands_above_what_torch_advises(tmp_path: Path) -> None:

@@ -396,12 +396,14 @@ def test_all_wrong_settings_are_told_at_once() -> None:
     assert len(refused.value.problems) == 5
 
 
-def test_a_packed_log_has_a_start_and_no_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lost", [0, 9], ids=["whole", "breaks off"])
+def test_a_packed_log_ends_where_it_is_whole(tmp_path: Path, lost: int) -> None:
     made = file(tmp_path, stepping([1.0]), name="run.log.gz")
-    made.path.write_bytes(gzip.compress(b"2026-03-02 09:00:00 begin\n"))
+    packed = gzip.compress(b"2026-03-02 09:00:00 begin\n2026-03-02 09:20:00 done\n")
+    made.path.write_bytes(packed[: len(packed) - lost])
     found = ingested(made)
     assert at(found, "run.started") == "2026-03-02T09:00:00Z"
-    assert at(found, "run.finished") is None
+    assert at(found, "run.finished") == (None if lost else "2026-03-02T09:20:00Z")
 
 
 STEPS = "".join(f"step: {step}, loss: {9 - step / 9:.4f}, step_time: {20 + step / 99:.4f} s\n" for step in range(1, 41))

@@ -53,9 +53,13 @@ class Source:
 
     @cached_property
     def tail(self) -> bytes:
-        """The last 64 KiB of a plain file; nothing of a packed one, which cannot be read from its end."""
+        """The last 64 KiB, decompressed, for which a packed file is read through; nothing where that breaks off."""
         if self.packing:
-            return b""
+            last = b""
+            with self.open() as stream:
+                while block := self.block(stream):
+                    last = (last + block)[-HEAD:]
+            return b"" if self.broken else last
         with self._raw() as stream:
             stream.seek(max(0, stream.seek(0, io.SEEK_END) - HEAD))
             return stream.read(HEAD)
