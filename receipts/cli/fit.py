@@ -96,10 +96,10 @@ def command(
 def _draw(path: str, estimates: list[MemoryEstimate]) -> None:
     from receipts.publish.fit import picture
 
-    drawn = picture(estimates)
-    if drawn is None:
+    figure = picture(estimates)
+    if figure is None:
         raise UsageError(f"--svg {path}: too little is stated to draw; without --svg the call says what is missing")
-    output.picture(path, drawn)
+    output.picture(path, figure)
 
 
 def _write_refusal(path: str, parsed: Parsed, estimate: MemoryEstimate, answer: CompilerAnswer) -> None:

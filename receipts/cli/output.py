@@ -116,15 +116,15 @@ class Progress:
             self._shown = 0.0
 
 
-def picture(path: str, drawn: str | None, without: str = "") -> None:
+def picture(path: str, svg: str | None, without: str = "") -> None:
     """Write the SVG element of a page as a file; where there is none, say ``without``."""
     from receipts.base import files
     from receipts.publish.pictures.inline import alone
 
-    if drawn is None:
+    if svg is None:
         note(f"{path} is not written: {without}")
         return
-    files.write(path, f"{alone(drawn)}\n", over=True)
+    files.write(path, f"{alone(svg)}\n", over=True)
     note(f"wrote {path}")
 
 

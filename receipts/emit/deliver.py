@@ -12,10 +12,10 @@ PATIENCE = 15.0  # seconds for all of it
 _LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
-def wanted(asked: bool | None) -> str:
+def wanted(requested: bool | None) -> str:
     """The server's URL; empty where none is named, or nobody asked for a delivery (RECEIPTS_DELIVER=1 asks)."""
     url = os.environ.get("RECEIPTS_STORE", "")
-    asks = os.environ.get("RECEIPTS_DELIVER", "") not in ("", "0") if asked is None else asked
+    asks = os.environ.get("RECEIPTS_DELIVER", "") not in ("", "0") if requested is None else requested
     return url.rstrip("/") if asks and url.lower().startswith(("https://", "http://")) else ""
 
 

@@ -236,10 +236,10 @@ def kernels(put: Put, given: Given) -> None:
         put("path.intended.attention", known[backend], "attention_backend")
     elif old:
         put("path.intended.attention", "te_flash" if te and old == "use_flash_attn" else "flash2", old)
-    asked = [name for name in names()["lists"]["overlaps"] if given.flag(name) is not None]
-    if asked:
-        on = [name for name in asked if given.flag(name)]
-        put("path.intended.overlap", "+".join(on) or "none", (on or asked)[0])
+    given_names = [name for name in names()["lists"]["overlaps"] if given.flag(name) is not None]
+    if given_names:
+        on = [name for name in given_names if given.flag(name)]
+        put("path.intended.overlap", "+".join(on) or "none", (on or given_names)[0])
     fused = given.flag("cross_entropy_loss_fusion")
     if fused is not None:
         kind = given.text("cross_entropy_fusion_impl") or "native"

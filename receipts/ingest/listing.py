@@ -155,7 +155,7 @@ def _causes(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> defaultdict[i
                 best[reading.source, leaf] = worth, id(reading), causes
     by_reading: defaultdict[int, dict[str, str]] = defaultdict(dict)
     for (_, leaf), (_, name, causes) in best.items():
-        by_reading[name][f"{CAUSE}{leaf}"[:200]] = _worded(causes)
+        by_reading[name][f"{CAUSE}{leaf}"[:200]] = _in_words(causes)
     return by_reading
 
 
@@ -173,7 +173,7 @@ def _late(reading: Reading, warm: int, after: int) -> dict[str, int]:
     return {why: count for why, count in reasons.items() if count}
 
 
-def _worded(causes: Mapping[str, int]) -> str:
+def _in_words(causes: Mapping[str, int]) -> str:
     """The causes of one leaf, those with a line of the program and then the most frequent first."""
     groups: dict[str, list[Any]] = {}
     for cause, count in causes.items():

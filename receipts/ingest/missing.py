@@ -122,7 +122,7 @@ def missing(draft: ReceiptDraft, lane: LaneOptions | None) -> tuple[MissingLeaf,
         wanted.remove("measurement.window.start")
     if lane is not None:
         wanted += [f"path.witnessed.{name}" for name in lane.witness if name != "frameworks"]
-        wanted += _asked(draft, lane)
+        wanted += _required(draft, lane)
     if framework in _TPU and not failed:
         wanted.append("compile.compiles_after_warmup")
     return tuple(
@@ -132,7 +132,7 @@ def missing(draft: ReceiptDraft, lane: LaneOptions | None) -> tuple[MissingLeaf,
     )
 
 
-def _asked(draft: ReceiptDraft, lane: LaneOptions) -> Iterator[str]:
+def _required(draft: ReceiptDraft, lane: LaneOptions) -> Iterator[str]:
     """What was asked for, of every leaf that the lane wants witnessed or that was seen; and switches to be seen."""
 
     def exists(path: str) -> bool:
@@ -149,9 +149,9 @@ def _asked(draft: ReceiptDraft, lane: LaneOptions) -> Iterator[str]:
         yield "compile.regions"
     yield from (path for path in _SWITCHES if exists(path))
     for path, applied in _APPLIED.items():
-        asked = draft.get(path)
+        intended = draft.get(path)
         alone = path == "path.intended.overlap" and draft.get("hardware.chips") == 1
-        if asked is not None and parts(asked) - ANYTHING and not alone:
+        if intended is not None and parts(intended) - ANYTHING and not alone:
             yield applied
 
 

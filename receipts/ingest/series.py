@@ -152,13 +152,13 @@ def _several(draft: ReceiptDraft, tracks: list[Track]) -> StepSeries:
 
 def _part(attempt: StepSeries) -> dict[str, Any]:
     """The first step of one attempt, and what its file says that ran."""
-    ran: dict[str, Any] = {}
+    configured: dict[str, Any] = {}
     for reading in attempt.track.file.readings:
         for path, claim in reading.stated.items():
             if path.startswith(("wheels.", "code.", "flags.")) and isinstance(claim.value, str | int | float):
-                ran.setdefault(path, claim.value)
+                configured.setdefault(path, claim.value)
     part = {"start_step": attempt.numbers[0], "launch": attempt.track.file.name}
-    return part | ({"ran": ran} if ran else {})
+    return part | ({"ran": configured} if configured else {})
 
 
 def _beside(a: Track, b: Track) -> bool:

@@ -49,11 +49,15 @@ class Origins:
         return known.get(path) or known.get(path.partition("[")[0]) or known.get(f"{parts(path)[0]}.*") or self._else
 
 
-def section(parsed: Parsed, lent: Mapping[str, str]) -> Section:
+def section(parsed: Parsed, borrowed: Mapping[str, str]) -> Section:
     """What was seen of the path, each with its origin; ``lent`` are leaves by the witness that lends them."""
     origins = Origins(parsed)
     rows = [
-        (leaf(path), _short(value), say("origin_lent", id=lent[path][:12]) if path in lent else origins.of(path))
+        (
+            leaf(path),
+            _short(value),
+            say("origin_lent", id=borrowed[path][:12]) if path in borrowed else origins.of(path),
+        )
         for path, value in parsed.stated.items()
         if path.startswith(f"{WITNESSED}.")
     ]

@@ -185,8 +185,8 @@ def _measured(launch: Launch, work: StepWork) -> Section:
             text = f" ({reading.text})" if reading.text else ""
             rows.append((named(metric), number(metric, reading.value), f"{reading.source}{text}"))
     tokens = number_of(work.tokens_per_chip)
-    ran = (say("regime_of", regime=regime(work), tokens=tokens), *how_measured(launch.parsed)) if rows else ()
-    after = (*_steps(launch), *ran)
+    measured_how = (say("regime_of", regime=regime(work), tokens=tokens), *how_measured(launch.parsed)) if rows else ()
+    after = (*_steps(launch), *measured_how)
     table = table_of(say("measured"), "metric | #value | from", rows, after, say("no_metric"))
     return Section("measured", say("measured"), tables=(table,))
 

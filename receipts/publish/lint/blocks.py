@@ -111,14 +111,14 @@ class _Reader:
 def blocks(lines: Iterable[str]) -> Iterator[TextBlock]:
     """The blocks of a file, in order. Code, raw HTML, comments and front matter are no blocks."""
     reader = _Reader()
-    front = ""
+    marker = ""
     for number, whole in enumerate(lines, 1):
         line = whole.rstrip("\r\n")
         if number == 1 and line.strip() in ("---", "+++"):
-            front = line.strip()
+            marker = line.strip()
             continue
-        if front:
-            front = "" if line.strip() in (front, "...") else front
+        if marker:
+            marker = "" if line.strip() in (marker, "...") else marker
             continue
         for start in range(0, max(len(line), 1), LONGEST):
             yield from _line(reader, line[start : start + LONGEST], number, start)

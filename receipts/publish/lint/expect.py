@@ -21,22 +21,22 @@ def readings(statement: Statement) -> tuple[Interval, ...]:
     A bound opens the interval of a lone value: `under 2.6 s`, `at least 98k tok/s`.
     """
     factor = factor_of(statement)
-    around = tuple(
+    interval = tuple(
         Interval.around(value * factor, half * factor)
         for value, half in zip(statement.values, statement.halves, strict=True)
     )
-    return tuple(_opened(one, statement.bound, 0.0) for one in around) if len(around) == 1 else around
+    return tuple(_opened(one, statement.bound, 0.0) for one in interval) if len(interval) == 1 else interval
 
 
-def _opened(around: Interval, bound: Bound, least: float) -> Interval:
+def _opened(interval: Interval, bound: Bound, least: float) -> Interval:
     match bound:
         case "least":
-            return Interval(around.low, math.inf)
+            return Interval(interval.low, math.inf)
         case "most":
-            return Interval(-math.inf, around.high)
+            return Interval(-math.inf, interval.high)
         case "reach":
-            return Interval(min(least, around.low), around.high)
-    return around
+            return Interval(min(least, interval.low), interval.high)
+    return interval
 
 
 def factor_of(statement: Statement) -> float:

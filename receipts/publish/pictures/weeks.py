@@ -86,7 +86,7 @@ def _paint(courses: Sequence[FrontierCourse], weeks: Sequence[str], kinds: Seque
         begins = f" (axis from {tick_label(marks[0])})" if marks[0] else ""
         frame(canvas, panel, title=f"{_TITLES[kind]}{begins}", ticks=marks)
         for index, item in enumerate(courses):
-            _course(canvas, panel, item, legend.mark_of(index), kind)
+            _line(canvas, panel, item, legend.mark_of(index), kind)
         # Once is enough, and the first panel has most room.
         if kind == "rate":
             _numbers(canvas, panel, courses)
@@ -104,7 +104,7 @@ def _labels(weeks: Sequence[str]) -> list[tuple[float, str]]:
     return labels
 
 
-def _course(canvas: Canvas, panel: Panel, item: FrontierCourse, mark: SeriesStyle, kind: str) -> None:
+def _line(canvas: Canvas, panel: Panel, item: FrontierCourse, mark: SeriesStyle, kind: str) -> None:
     steps: list[tuple[float, float]] = []
     if kind == "rate":
         canvas.marks([panel.at(week, rate) for week, rate in item.best], mark, hollow=True, size=4.0)

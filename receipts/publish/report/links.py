@@ -76,8 +76,8 @@ class Links:
         neighbours: list[LaunchGroup] = []
         for number in (number for turn in turns for number in turn if number is not None):
             launched = self._every.numbered(number, configuration.last.entry.kind)
-            sound = sorted(launched, key=lambda other: other.head.rate_status == "invalid")
-            neighbours += [other for other in sound if other.order < order(configuration.last.entry)][:1]
+            valid_first = sorted(launched, key=lambda other: other.head.rate_status == "invalid")
+            neighbours += [other for other in valid_first if other.order < order(configuration.last.entry)][:1]
             if len(neighbours) >= TRIED:
                 break
         return neighbours

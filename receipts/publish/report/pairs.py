@@ -77,11 +77,11 @@ def pairs(links: Links, first: Collection[str] = ()) -> Pairs:
 
 def _first(configuration: LaunchGroup, first: Collection[str]) -> tuple[object, ...]:
     """Where a configuration is among those of its lane, of which only so many are looked at."""
-    sound = ("valid", "open", "invalid").index(configuration.head.rate_status)
+    status_order = ("valid", "open", "invalid").index(configuration.head.rate_status)
     newest = configuration.last.entry
     return (
         not any(item.entry.id in first for item in configuration.launches),
-        sound,
+        status_order,
         not configuration.head.kept_steps,
         -min(len(configuration.launches), SOUND),
         -order(newest)[0].timestamp(),
@@ -144,7 +144,7 @@ def _refs(items: Iterable[Item]) -> tuple[Ref, ...]:
 def _reasons(verdict: Comparison, status: str, rules: RuleSet) -> list[Reason]:
     """What refuses a comparison, or what would settle an open one: each rule once, those on the pair first."""
     wanted = Level.ERROR if status == "rejected" else Level.OPEN
-    asked = (Question.COMPARABLE, Question.PATH) if status == "rejected" else (Question.PATH, Question.EFFECT)
+    questions = (Question.COMPARABLE, Question.PATH) if status == "rejected" else (Question.PATH, Question.EFFECT)
     quoting = rules.about(Topic.SIDES)
     quoted = {item.at for item in verdict.findings if item.code in quoting}
     order = {"pair": 0, "a": 1, "b": 2}
@@ -153,7 +153,7 @@ def _reasons(verdict: Comparison, status: str, rules: RuleSet) -> list[Reason]:
         for item in verdict.findings
         if item.level is wanted
         and item.waived is None
-        and (item.question in asked or (item.subject == "pair" and item.question is Question.COMPARABLE))
+        and (item.question in questions or (item.subject == "pair" and item.question is Question.COMPARABLE))
     ]
     findings.sort(key=lambda item: (0 if item.on_pair else order.get(item.subject, 3), item.unjudged))
     reasons: dict[str, Reason] = {}
@@ -183,18 +183,18 @@ def feature_lost(paired: Pairs, rules: RuleSet) -> set[str]:
 
 def waiting(judged: Iterable[JudgedPair]) -> tuple[AwaitedRule, ...]:
     """What undecided comparisons wait for, what most of them wait for first; each comparison counts once for a rule."""
-    asked: Counter[str] = Counter()
+    codes_wanted: Counter[str] = Counter()
     places: Counter[str] = Counter()
     remedies: dict[str, Counter[str]] = defaultdict(Counter)
     for item in judged:
         if item.status == "inconclusive":
             # What a rule found comes before what a rule could not judge, which may follow from it.
             codes = list(dict.fromkeys(reason.code for reason in item.reasons))
-            asked.update(codes)
+            codes_wanted.update(codes)
             places.update({code: place for place, code in enumerate(codes)})
             for reason in item.reasons:
                 remedies[reason.code][reason.do] += 1
-    ordered = sorted(asked.items(), key=lambda one: (-one[1], places[one[0]], one[0]))
+    ordered = sorted(codes_wanted.items(), key=lambda one: (-one[1], places[one[0]], one[0]))
     return tuple(AwaitedRule(code, min(remedies[code].items(), key=_usual)[0], many) for code, many in ordered)
 
 

@@ -20,7 +20,7 @@ from receipts.judging.verdict import ReceiptVerdict, Status, undecided
 from receipts.metrics import Launch
 from receipts.metrics.reading import Taint
 from receipts.publish.report.ref import Ref, ref_of
-from receipts.publish.report.reuse import ALONE, Kin, holds, may_reuse, read, without_asking
+from receipts.publish.report.reuse import ALONE, WitnessLinks, holds, may_reuse, read, without_asking
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Parsed
 
@@ -122,7 +122,7 @@ class ReportReader:
         self.stored = Ran(store.database)
         self.rules: Rules = Rules(rulebook.rules.digest, VERSION)
         self._items: dict[str, Item] = {}
-        self._kin: dict[str, Kin] = {}
+        self._witness_links: dict[str, WitnessLinks] = {}
         self._facts: dict[tuple[str, ShapeKey], Facts] = {}
         self._lanes: dict[str, Lane] = {}
         self._launches: dict[str, Launch] = {}
@@ -210,7 +210,9 @@ class ReportReader:
         for row in rows:
             body = verdicts.get(row.seq)
             verdict = read(body, rules) if body is not None else None
-            if verdict is None or not holds(verdict, row, self._kin.get(row.id, ALONE), self.lane(row.lane), rules):
+            if verdict is None or not holds(
+                verdict, row, self._witness_links.get(row.id, ALONE), self.lane(row.lane), rules
+            ):
                 verdict = self._judge(row)
             self._items[row.id] = Item(row, verdict, self)
 
@@ -234,13 +236,13 @@ class ReportReader:
             own = [other for other in naming.values() if other.launch != row.launch and self._had_run(other)]
             if own:
                 newest = sorted(own, key=lambda other: -other.seq)
-                self._kin[row.id] = Kin(witnesses=tuple(newest[:MOST_WITNESSES]))
+                self._witness_links[row.id] = WitnessLinks(witnesses=tuple(newest[:MOST_WITNESSES]))
         named = {row.witness_for for row in rows if row.witness_for is not None}
         known = self.stored.named(named) if named else {}
         for row in rows:
             others = tuple(other for other in known.get(row.witness_for or "", ()) if self._had_run(other))
             if others:
-                self._kin[row.id] = Kin(witnessed=others[:MOST_WITNESSES])
+                self._witness_links[row.id] = WitnessLinks(witnessed=others[:MOST_WITNESSES])
 
     def _had_run(self, row: Entry) -> bool:
         return ran(row) <= self.sought.until
@@ -258,11 +260,11 @@ class ReportReader:
 
     def facts_of(self, row: Entry) -> Facts:
         """What rules may know of a row's lane and witnesses."""
-        kin = self._kin.get(row.id, ALONE)
+        links = self._witness_links.get(row.id, ALONE)
         return replace(
             self.facts(self.launch(row).parsed),
-            witnesses=tuple(self._parsed(kin.witnesses)),
-            witnessed=tuple(self._parsed(kin.witnessed)),
+            witnesses=tuple(self._parsed(links.witnesses)),
+            witnessed=tuple(self._parsed(links.witnessed)),
         )
 
     def _parsed(self, rows: Iterable[Entry]) -> Iterator[Parsed]:

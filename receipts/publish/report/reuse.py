@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from receipts.store import Entry
 
 
-class Kin(NamedTuple):
+class WitnessLinks(NamedTuple):
     """Receipts that name this one as what they witness, and those that it names; the newest first."""
 
     witnesses: tuple[Entry, ...] = ()
     witnessed: tuple[Entry, ...] = ()
 
 
-ALONE: Final = Kin()
+ALONE: Final = WitnessLinks()
 
 
 def may_reuse(rulebook: Rulebook) -> bool:
@@ -63,7 +63,7 @@ def _finding(stored: dict[str, Any]) -> Finding:
     return Finding(**stored | {"taints": tuple(map(Taint, stored["taints"])), "proof": ()})
 
 
-def holds(verdict: ReceiptVerdict, row: Entry, kin: Kin, lane: Lane, rules: RuleSet) -> bool:
+def holds(verdict: ReceiptVerdict, row: Entry, links: WitnessLinks, lane: Lane, rules: RuleSet) -> bool:
     """Whether a stored verdict under the present rule set is what judging anew would give."""
     if verdict.lane != f"{lane.name}@{lane.version}" or verdict.judge != VERSION:
         return False
@@ -72,9 +72,9 @@ def holds(verdict: ReceiptVerdict, row: Entry, kin: Kin, lane: Lane, rules: Rule
     if any(item.at.startswith(rules.get(item.code).reads_others) for item in verdict.findings):
         return False
     if row.witness_for is not None:
-        return not verdict.witnesses and _knew(row, kin.witnessed)
+        return not verdict.witnesses and _knew(row, links.witnessed)
     # With two, which of them is asked first decides who is named, and that no verdict tells.
-    return len(kin.witnesses) <= 1 and verdict.witnesses == tuple(item.id for item in kin.witnesses)
+    return len(links.witnesses) <= 1 and verdict.witnesses == tuple(item.id for item in links.witnesses)
 
 
 def _knew(row: Entry, witnessed: Sequence[Entry]) -> bool:

@@ -180,8 +180,8 @@ class MemoryInfoReader(LineReader):
             free = record.values.get("kb_free")
             sizes = {"bytes_used": None if free is None else (total - free) * KIB, "bytes_limit": total * KIB}
         # The words that may name the chip: the dict's own, those of the dict around it, its label.
-        around = self._stack[-1].texts.pop("device", "") if self._stack else ""
-        label = " ".join(filter(None, (record.texts.get("device", ""), around, record.label)))
+        device = self._stack[-1].texts.pop("device", "") if self._stack else ""
+        label = " ".join(filter(None, (record.texts.get("device", ""), device, record.label)))
         if any(sizes.get(field) is not None for field in _ROW[:3]):
             chip, step = _whose(label)
             self.reading.remember(MemoryRow(Place(record.number), chip, None, step, *map(sizes.get, _ROW)))

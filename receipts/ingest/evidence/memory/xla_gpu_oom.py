@@ -88,17 +88,17 @@ def _bfc(text: str) -> Iterator[AllocationFailure]:
 def _shared(text: str) -> Iterator[AllocationFailure]:
     """A kernel's shared memory above the chip's."""
     for match in _SHARED.finditer(text):
-        asked, limit = size(match["requested"] or match["required"]), size(match["limit"] or match["hardware"])
+        requested, limit = size(match["requested"] or match["required"]), size(match["limit"] or match["hardware"])
         tried = "gnoring this choice" in text or "autotun" in text[max(0, match.start() - 200) : match.start()]
-        yield refused(text, match, "compile_smem", requested=asked, limit=limit, chip=_gpu(text), fatal=not tried)
+        yield refused(text, match, "compile_smem", requested=requested, limit=limit, chip=_gpu(text), fatal=not tried)
 
 
 def _tensor(text: str) -> Iterator[AllocationFailure]:
     """A tensor of TensorFlow's, whose bytes follow from its shape and type."""
     for match in _TENSOR.finditer(text):
         width = _WIDTHS.get(match["type"])
-        asked = None if width is None else width * prod(int(item) for item in match["shape"].split(",") if item)
-        yield refused(text, match, "runtime_alloc", requested=asked)
+        requested = None if width is None else width * prod(int(item) for item in match["shape"].split(",") if item)
+        yield refused(text, match, "runtime_alloc", requested=requested)
 
 
 def _gpu(text: str) -> int | None:

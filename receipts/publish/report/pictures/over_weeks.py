@@ -128,7 +128,7 @@ def figure(anchor: str, lane: str, lines: Sequence[ShapeCourse], last: str) -> F
         places = {week: index for index, week in enumerate(shown)}
         series = [
             drawing.FrontierCourse(
-                course.name,
+                line.name,
                 tuple(
                     drawing.FrontierChange(
                         index,
@@ -138,15 +138,15 @@ def figure(anchor: str, lane: str, lines: Sequence[ShapeCourse], last: str) -> F
                         plain(taken.receipt.name),
                     )
                     for index, of, taken in numbered_ones
-                    if of is course
+                    if of is line
                 ),
-                tuple((places[week], rate) for week, rate in course.best),
+                tuple((places[week], rate) for week, rate in line.best),
             )
-            for course in lines
+            for line in lines
         ]
         return drawing.picture(series, shown, name=name, title=title)
 
-    held = {week for course in lines for week, _ in course.best} | {taken.week for _, _, taken in numbered_ones}
+    held = {week for line in lines for week, _ in line.best} | {taken.week for _, _, taken in numbered_ones}
     if len(held) < drawing.FEWEST:
         return None
     return Figure(anchor, _caption(title, numbered_ones), draw, _table(title, numbered_ones))
@@ -154,7 +154,7 @@ def figure(anchor: str, lane: str, lines: Sequence[ShapeCourse], last: str) -> F
 
 def _weeks(lines: Sequence[ShapeCourse], last: str) -> list[str]:
     """Every week from the first that has a result to the last of the report."""
-    held = [week for course in lines for week, _ in course.best]
+    held = [week for line in lines for week, _ in line.best]
     first, end = Week.parse(min([*held, last])), Week.parse(last)
     length = (end.since - first.since).days // 7 + 1
     return [str(Week.of(first.since + timedelta(weeks=index))) for index in range(length)]
@@ -164,10 +164,10 @@ def _numbered(lines: Sequence[ShapeCourse]) -> list[tuple[int | None, ShapeCours
     """What took the frontier, shape by shape; a number for what had it when its week was over."""
     rows: list[tuple[int | None, ShapeCourse, FrontierRecord]] = []
     numbers = count(1)
-    for course in lines:
-        for taken, later in zip_longest(course.taken, course.taken[1:]):
+    for line in lines:
+        for taken, later in zip_longest(line.taken, line.taken[1:]):
             again = later is not None and (later.week, later.before) == (taken.week, taken.before)
-            rows.append((None if again else next(numbers), course, taken))
+            rows.append((None if again else next(numbers), line, taken))
     return rows
 
 
@@ -188,11 +188,11 @@ def _table(title: str, every: Sequence[tuple[int | None, ShapeCourse, FrontierRe
         (
             "" if index is None else str(index),
             f"{taken.week}{' (held when the weeks shown began)' if taken.before else ''}",
-            course.name,
+            line.name,
             numbered(number(taken.rate), taken.receipt),
             numbered(percent(taken.mfu), taken.receipt),
             link(taken.receipt),
         )
-        for index, course, taken in every
+        for index, line, taken in every
     )
     return table_of(title, "#no. | week | shape | rate [tokens/s/chip] | MFU [%] | receipt", rows)

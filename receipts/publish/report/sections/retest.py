@@ -159,14 +159,14 @@ class Retests:
     ) -> Iterable[Entry]:
         """Launches that ended well and may differ from one in a change alone: looked up where it is of one axis."""
         axes = {axis_of(member.path) for member in change}
-        ran = configuration(candidate, lane)
-        if len(axes) != 1 or ran.own or not self._is_indexed(candidate, lane):
+        configured = configuration(candidate, lane)
+        if len(axes) != 1 or configured.own or not self._is_indexed(candidate, lane):
             well = [Condition("outcome", "=", "ok"), *conditions]
             return self._rows(change, "a", candidate, lane, well)
         stored, last = self._reader.stored, self._until - timedelta(microseconds=1)
         entries = (
             row
-            for number in stored.near(ran, axes.pop(), LOOKED_AT)
+            for number in stored.near(configured, axes.pop(), LOOKED_AT)
             for row in stored.launches(number, "training", last, LOOKED_AT)
             if all(str(getattr(row, item.name)) == item.value for item in conditions)
         )
@@ -176,13 +176,15 @@ class Retests:
         self, change: Change, side: str, like: Parsed, lane: Lane, conditions: Sequence[Condition]
     ) -> Iterator[Entry]:
         """Training launches of the lane with one side's values of the change, the newest first."""
-        asked = [Condition("lane", "=", lane.name), Condition("kind", "=", "training"), *conditions]
-        asked.append(Condition("started", "<", self._until.isoformat()))
+        target_conditions = [Condition("lane", "=", lane.name), Condition("kind", "=", "training"), *conditions]
+        target_conditions.append(Condition("started", "<", self._until.isoformat()))
         if self._is_indexed(like, lane):
             values = ((member.path, getattr(member, side)) for member in change)
-            asked += [Condition(path, "=", text) for path, value in values if (text := _typed(value)) is not None]
+            target_conditions += [
+                Condition(path, "=", text) for path, value in values if (text := _typed(value)) is not None
+            ]
         try:
-            yield from filter(self._had_run, list(self._store.find(Filters(tuple(asked), limit=LOOKED_AT))))
+            yield from filter(self._had_run, list(self._store.find(Filters(tuple(target_conditions), limit=LOOKED_AT))))
         except (NotFound, UsageError):
             return  # a leaf that no condition can name
 

@@ -90,8 +90,8 @@ def state(reading: Reading, config: Parameters, devices: int | None, shape: tupl
     _experts(leaves, config)
     _numerics(leaves, config)
     _path(leaves, config)
-    asked = _FEATURES if config.word("profiler") is None else [*_FEATURES, *_PROFILER]
-    for name in asked:
+    features = _FEATURES if config.word("profiler") is None else [*_FEATURES, *_PROFILER]
+    for name in features:
         switch = config.flag(name)
         word = config.word(name)
         # -1 is MaxText's *off*.
@@ -214,9 +214,9 @@ _KNOWN: Final = frozenset(
 
 def profiled(config: Parameters, first: int) -> range:
     """Steps that the configuration profiles, to the one that the trace's writing falls into; ``first`` is the log's."""
-    asked = config.word("profiler") or ("yes" if config.flag("enable_profiler") else None)
+    profiler = config.word("profiler") or ("yes" if config.flag("enable_profiler") else None)
     skip, count = config.count("skip_first_n_steps_for_profiler"), config.count("profiler_steps")
-    if asked is None or skip is None or count is None or count > 10_000:
+    if profiler is None or skip is None or count is None or count > 10_000:
         return range(0)
     return range(first + skip, first + skip + count + 1)
 
