@@ -218,7 +218,7 @@ def test_the_weekly_report_tells_leader_skew_and_earlier_peak(shell: Shell) -> N
     started = datetime.fromisoformat(rule_cases.base("tpu")["run"]["started"])
     week = f"{started:%G-W%V}"
     data = shell("report", "weekly", "--week", week, "--as-of", "2100-01-01T00:00Z", "--json").json
-    (found,) = data["headroom"]
+    (found,) = data["headroom"]["shown"]
     assert (found["leaders"], found["skew"]) == ([2], pytest.approx(0.25))
     assert (found["first_chips"], found["first_step"], found["last_step"]) == ([0, 1, 2], 12, 40)
     page = Path("report/report.md").read_text(encoding="utf-8")

@@ -23,7 +23,6 @@ from receipts.judging.judge import judge_receipt
 from receipts.judging.side_checks import check_distinct
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.publish.origins import Origins
-from receipts.publish.words import words
 from receipts.questions.replicates import groups
 from receipts.receipt import Document, parse, read
 from receipts.receipt.written import UNWRITTEN, sealed
@@ -115,15 +114,12 @@ def test_a_log_does_not_say_which_clock_timed_the_steps_of_the_receipt(recorded:
 
 def test_show_names_the_file_of_what_was_read_and_calls_an_edited_leaf_typed(recorded: Path, tmp_path: Path) -> None:
     tree, _ = _whole(recorded, tmp_path, _trace(recorded))
-    say, (entry,) = (
-        words("receipt"),
-        [item for item in tree["evidence"] if "read" in item and item["uri"] == "trace.json"],
-    )
-    own = Origins(parse(amended(str(tmp_path / "run.json"), [str(tmp_path / "trace.json")]).document), say)
+    (entry,) = [item for item in tree["evidence"] if "read" in item and item["uri"] == "trace.json"]
+    own = Origins(parse(amended(str(tmp_path / "run.json"), [str(tmp_path / "trace.json")]).document))
     assert own.of("path.witnessed.attention") == f"trace.json, {entry['read']['path.witnessed.attention']}"
     assert own.of("model.head_dim") == "the job"
-    assert Origins(parse(read(recorded)), say).of("model.head_dim") == "the job"
-    assert Origins(parsed(tree), say).of("path.witnessed.attention") == "typed: edited after its program wrote it"
+    assert Origins(parse(read(recorded))).of("model.head_dim") == "the job"
+    assert Origins(parsed(tree)).of("path.witnessed.attention") == "typed: edited after its program wrote it"
 
 
 def _later(trace: Tree) -> None:

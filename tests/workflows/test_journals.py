@@ -15,7 +15,6 @@ from receipts.emit.merge import merge
 from receipts.emit.part_file import load
 from receipts.ingest import Options
 from receipts.publish.origins import Origins
-from receipts.publish.words import words
 from receipts.receipt import Document, parse, read
 from receipts.receipt.written import UNWRITTEN, intact, sealed
 from receipts.workflows.submit.amended import amended
@@ -114,7 +113,7 @@ def test_show_tells_a_probe_the_recorder_and_the_job_apart(tmp_path: Path) -> No
         with rec.step(tokens=8):
             pass
     options = Options(settings={"model.hidden": 64})
-    own = Origins(parse(amended(str(tmp_path / "run.json"), options=options).document), words("receipt"))
+    own = Origins(parse(amended(str(tmp_path / "run.json"), options=options).document))
     assert {
         path: own.of(path)
         for path in ("model.depth", "model.hidden", "compile.posture", "flags.B", "flags.C", "run.started")
