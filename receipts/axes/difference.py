@@ -21,7 +21,7 @@ from receipts.axes.effective import (
     is_complete,
     leaves_of,
 )
-from receipts.axes.switches import BROUGHT_BY, DECIDED, FOLLOWS, loaded_from_wheel
+from receipts.axes.switches import BROUGHT_BY, DECIDED, FOLLOWS, loaded_from
 from receipts.receipt import Parsed, Role
 
 Side = Literal["a", "b", "both"]
@@ -142,7 +142,7 @@ def _tallied(
             tally.unknown(axis, Member(path, va, vb), "a" if va is None else "b")
         elif va == vb:
             tally.equal.append(path)
-        elif _follows(path, a, b, va, vb) or (loaded_from_wheel(path, left) and loaded_from_wheel(path, right)):
+        elif _follows(path, a, b, va, vb) or _with_wheel(path, left, right):
             tally.follows.append(Member(path, va, vb))
         else:
             tally.change(axis, Member(path, va, vb))
@@ -166,6 +166,12 @@ def _follows(path: str, a: Parsed, b: Parsed, va: Any, vb: Any) -> bool:
         return False
     ta, tb = _typed(path, a, b)
     return ta is not None and ta == tb
+
+
+def _with_wheel(path: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
+    """Whether a library differs because the wheel that it was loaded from does; equal wheels explain nothing."""
+    names = loaded_from(path, left), loaded_from(path, right)
+    return all(name is not None and left.get(name) != right.get(name) for name in names)
 
 
 def _typed_on_neither(path: str, a: Parsed, b: Parsed) -> bool:

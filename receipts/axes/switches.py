@@ -62,13 +62,12 @@ def same_version(loaded: Any, installed: Any) -> bool | None:
     return all(a == b for a, b in zip(one[0].split("."), other[0].split("."), strict=False))
 
 
-def loaded_from_wheel(path: str, effective: Mapping[str, Any]) -> bool:
-    """Whether a library of the platform was loaded in the version that an installed wheel names."""
-    wheels: list[Any] = [effective.get(f"wheels.{name}") for name in LOADED.get(path, ())]
-    if path == "platform.cuda":
-        tag = _CUDA_OF_TORCH.search(str(effective.get("wheels.torch") or ""))
-        wheels = [f"{tag[1]}.{tag[2]}"] if tag else []
-    return any(same_version(effective.get(path), version) for version in wheels)
+def loaded_from(path: str, effective: Mapping[str, Any]) -> str | None:
+    """The installed wheel that a library of the platform was loaded from, by the version of both; None if none fits."""
+    versions = {name: effective.get(name) for name in (f"wheels.{wheel}" for wheel in LOADED.get(path, ()))}
+    if path == "platform.cuda" and (tag := _CUDA_OF_TORCH.search(str(effective.get("wheels.torch") or ""))):
+        versions = {"wheels.torch": f"{tag[1]}.{tag[2]}"}
+    return next((name for name, version in versions.items() if same_version(effective.get(path), version)), None)
 
 
 class Switch(NamedTuple):

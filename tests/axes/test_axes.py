@@ -330,6 +330,22 @@ def test_a_library_follows_the_wheel_that_brings_it(
     assert set(difference(a, elsewhere).axes) == {"platform", "wheels"}
 
 
+@pytest.mark.parametrize(
+    ("library", "wheels", "loaded"),
+    [
+        ("platform.nccl", {"nvidia_nccl_cu12": "2.21.5", "nvidia_nccl_cu13": "2.26.2"}, ("2.21.5", "2.26.2")),
+        ("platform.cuda", {"torch": TORCH}, ("13.2", "13.2.1")),
+    ],
+    ids=["another of two wheels", "another patch"],
+)
+def test_a_library_that_differs_beside_the_same_wheels_is_a_change(
+    library: str, wheels: Mapping[str, str], loaded: tuple[str, str]
+) -> None:
+    installed = {f"wheels.{name}": version for name, version in wheels.items()}
+    a, b = (receipt({**installed, library: version}) for version in loaded)
+    assert difference(a, b).axes == ("platform",)
+
+
 def test_hosts_are_blocks_and_windows_are_regimes() -> None:
     found = difference(receipt(), receipt({"run.host": "other", "measurement.timer": "perf_counter"}))
     assert found.changed == ()
