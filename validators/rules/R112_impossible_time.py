@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from operator import mul
 
 from receipts.axes.replicates import rhythm, rise_together
 from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, rule
@@ -75,6 +76,8 @@ def _against_wall(case: Case, wall: float, loose: float) -> Iterator[Offense]:
         yield Offense(STEPS, f"{total:,.1f} s of steps in a run of {wall:,.0f} s", f"at most {wall:,.0f} s", do)
     if not steps or case.receipt.run.kind != "training" or case.receipt.run.outcome != "ok":
         return
+    if case.launch.interval_steps:  # each is a mean of so many steps
+        total = math.fsum(map(mul, steps, case.launch.interval_steps))
     spans = math.fsum(case.get(f"{GOODPUT}{name}") or 0.0 for name in SPANS)
     rest = wall - total - max(spans, case.get("compile.compile_seconds") or 0.0) - START_UP_SECONDS - loose
     in_steps = case.get(f"{GOODPUT}step_seconds") or 0.0

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, W, rule
 from receipts.stats.steady import MINIMUM_STEPS
 
-LOST = 0.02  # of the steps: what ingest accepts of a log
+LOST = 0.02  # of the steps, one at least: what ingest accepts of a log
 
 
 @rule("R205", "summary_only", I, question=EFFECT, taints=(RATE, MFU), amortized="only a summary of its steps was kept")
@@ -49,8 +49,9 @@ def summary_only(case: Case) -> Iterator[Offense]:
 def _partial(case: Case) -> Iterator[Offense]:
     """More or fewer steps than the durations that are listed, beyond a line that a log may lose."""
     ran, listed = case.get("measurement.steps"), sum(case.launch.interval_steps) or len(case.launch.durations)
-    before = (0, case.get("run.start_step") or 0, case.get("measurement.window.warmup_steps") or 0)
-    if ran is None or any(abs(ran - earlier - listed) <= LOST * listed for earlier in before):
+    resumed, warmup = case.get("run.start_step") or 0, case.get("measurement.window.warmup_steps") or 0
+    before, lost = (0, resumed, warmup, resumed + warmup), max(1.0, LOST * listed)
+    if ran is None or any(abs(ran - earlier - listed) <= lost for earlier in before):
         return
     yield Offense(
         at="measurement.steps",
