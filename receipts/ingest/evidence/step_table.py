@@ -21,6 +21,8 @@ _BLANKS: Final = re.compile(r"\\n|\s+")
 # Lines of a page without a tag, after which its table is over.
 _MAX_BARE: Final = 8
 _MAX_CELLS: Final = 100
+# What a page puts before the lines that it quotes.
+_MARGIN: Final = " \t>#"
 
 
 class StepRow(NamedTuple):
@@ -64,6 +66,9 @@ class StepTable:
             return self._tags(text)
         match = _CELLS.match(text) if self._heads == [STEP, "trainingloss"] else None
         cells = list(match.groups()) if match else _split(text) if "|" in text else []
+        if text.lstrip(_MARGIN).startswith("|"):
+            # In Markdown a row may have fewer cells than the head, or more, which do not count.
+            cells = (cells + [""] * len(self._heads))[: len(self._heads)]
         self.open = len(cells) == len(self._heads)
         return self._cells(cells)
 

@@ -424,6 +424,14 @@ def test_a_row_of_a_table_without_a_whole_step_is_none(word: str) -> None:
     assert not reading.remarks
 
 
+@pytest.mark.parametrize("end", ["|", "||", "| |", "| left | over |"])
+def test_a_row_of_a_table_may_have_fewer_or_more_cells_than_its_head(end: str) -> None:
+    head = ["| step | s/step | TFLOP/s/device | notes |", "|---:|---:|---:|---|"]
+    reading = log(*head, f"| 4 | 2.0 | 100.0 {end}", "| 5 | 2.5 | 80.0 | profiled |")
+    assert reading.steps.column("step_seconds") == [2.0, 2.5]
+    assert reading.not_steady == {5: "profile"}
+
+
 def test_a_line_of_absurd_length_and_numbers_is_survived() -> None:
     reading = log(step(0), "completed step: 1, seconds: 1e999, TFLOP/s/device: " + "9" * 100_000 + ", loss: 1.0")
     assert reading.steps.numbers() == [0, 1]
