@@ -10,7 +10,7 @@ import click
 
 from receipts.cli import output
 from receipts.cli.session import Session
-from receipts.cli.verb import Answer, verb
+from receipts.cli.verb import verb
 
 if TYPE_CHECKING:
     from receipts.publish.lint.check import LintResult
@@ -32,7 +32,7 @@ def command(
     max_warnings: int | None,
     claim_files: tuple[str, ...],
     form: str,
-) -> Answer:
+) -> int:
     """Find performance statements in Markdown files, or below folders, and check those that name receipts.
 
     The store is opened only if a statement names a receipt or a claim.
@@ -55,7 +55,8 @@ def command(
     claims = _claims(claim_files)
     checker = Checker(session.rulebook, session.opened, claims)
     results = [checker.check(item) for one in pages(paths) for item in page(one.open_lines, one.name)]
-    return _answer(session, results, form)._replace(code=exit_code(results, strict=strict, max_warnings=max_warnings))
+    _print(session, results, form)
+    return exit_code(results, strict=strict, max_warnings=max_warnings)
 
 
 def _claims(files: Sequence[str]) -> tuple[ClaimFile, ...]:
@@ -76,16 +77,16 @@ def exit_code(results: Sequence[LintResult], *, strict: bool = False, max_warnin
     return 3 if states["stale"] or states["unproven"] else 0
 
 
-def _answer(session: Session, results: list[LintResult], form: str) -> Answer:
+def _print(session: Session, results: list[LintResult], form: str) -> None:
+    """Print the results. Their lines are clean and may have colors, which an answer of a verb shows escaped."""
     from receipts.publish.lint import forms
 
     if form == "sarif":
         from receipts import __version__
 
-        session.as_json = True
         titles = {rule.code: rule.name for rule in session.rulebook.rules.rules}
-        return Answer(forms.sarif(results, titles, __version__))
-    counts = dict(sorted(Counter(item.state for item in results).items()))
-    session.as_json |= form == "json"
-    lines = forms.github(results) if form == "github" else forms.text(results, output.terminal())
-    return Answer(lambda: forms.as_json(results, counts), lambda: "\n".join(lines))
+        output.as_json(forms.sarif(results, titles, __version__))
+    elif session.as_json or form == "json":
+        output.as_json(forms.as_json(results, dict(sorted(Counter(item.state for item in results).items()))))
+    else:
+        output.line("\n".join(forms.github(results) if form == "github" else forms.text(results, output.terminal())))

@@ -105,7 +105,7 @@ def of_two_sides(command: Command) -> Command:
 def gather(session: Session, options: ComparisonOptions, *, stored: bool) -> Comparison:
     """The receipts of both sides, compared.
 
-    With ``stored`` a store is options: for what the words name, for replicates, for its noise floor. A launch that is
+    With ``stored`` a store is asked: for what the words name, for replicates, for its noise floor. A launch that is
     named by a file, id or pin represents its side; those of a label or pattern as far as they count. Raises what
     `compared` does, and UsageError for a ``--witness`` that witnesses none of them.
     """

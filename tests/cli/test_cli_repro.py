@@ -52,6 +52,11 @@ def test_a_command_that_hides_something_from_its_reader_is_not_run(shell: Shell)
     assert "\x1b" not in said.out
 
 
+def test_a_tab_of_the_command_stays_one(shell: Shell) -> None:
+    said = shell("repro", shell.write("tabs", run__command="printf 'a\tb'"))
+    assert said.lines[-1] == "printf 'a\tb'"
+
+
 def test_a_name_of_several_configurations_is_refused_and_of_one_is_not(shell: Shell) -> None:
     ids = {shell.store("one"), shell.store("two")}
     assert shell("repro", "label=*", "--json").json["id"] in ids

@@ -19,6 +19,7 @@ from receipts.cli import main
 from receipts.publish.lint.expect import ratios
 from receipts.publish.lint.page import page
 from receipts.publish.lint.statement import Statement
+from receipts.publish.render.terminal import Terminal
 from receipts.receipt import Document
 from receipts.store import Store, open_store
 from receipts.workflows.submit import submit
@@ -386,3 +387,13 @@ def test_a_false_difference_is_refuted_however_it_is_said(
 ) -> None:
     _, (result,) = world.lint(text, capsys=capsys)
     assert (result["state"], result["code"]) == ("refuted", "K103"), result
+
+
+def test_a_terminal_shows_states_in_color(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("receipts.cli.output.terminal", lambda: Terminal(colored=True))
+    path = tmp_path / "page.md"
+    path.write_text("Training is 13 % faster now.\n", encoding="utf-8")
+    assert main(["lint", str(path)]) == 0
+    assert "\x1b[36munreceipted\x1b[0m" in capsys.readouterr().out
