@@ -16,8 +16,7 @@ from receipts.publish.report.page import joined, link, links, numbered, place, r
 from receipts.publish.report.sections import ceilings, checks, claims, failures
 from receipts.publish.report.sections import rules as cited
 from receipts.publish.report.sections.cost import spent
-from receipts.publish.text import NOTE, amount, gib, number, percent, plain, span
-from receipts.publish.words import FORMS
+from receipts.publish.text import NOTE, amount, change, gib, number, percent, plain, span
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import BestResult, JudgedPair, LaneWeek, Moved, WeekData
@@ -88,11 +87,13 @@ def minutes(seconds: float | None) -> str:
 
 
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
-    **FORMS,
     "amount": amount,
     "bridgeable": comparisons.bridgeable,
     "brief": brief,
     "busiest": comparisons.busiest,
+    "change": change,
+    "code": lambda text: Code(plain(text)),
+    "command": lambda text: Code(plain(text), command=True),
     "day": lambda at: f"{at:%Y-%m-%d}",
     "distinct": distinct,
     "finding": finding,
@@ -113,8 +114,10 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "named_link": link,
     "note": lambda text, most=NOTE: plain(text, most),
     "now": claims.now,
+    "number": number,
     "ordinals": ordinals,
     "percent": percent,
+    "receipt": lambda ref: Link(plain(ref.name).strip() or ref.short, ref.anchor),
     "rule": rule,
     "self_check": checks.overall,
     "settling": comparisons.settling,
