@@ -70,18 +70,30 @@ class RatioEstimate(NamedTuple):
         return RatioEstimate(-self.log_ratio, self.error, self.df).above(-bound)
 
 
+def contrast(groups: Sequence[Sequence[float]], weights: Sequence[float], sigma: Sigma | None = None) -> RatioEstimate:
+    """A weighted sum of the means of groups of logs.
+
+    Its error is that of ``sigma``, else of the groups' own spreads, with Satterthwaite's degrees of freedom (Welch
+    1947); then each group has at least two launches.
+    """
+    moments = [_moments(group) for group in groups]
+    counts = [len(group) for group in groups]
+    value = math.fsum(weight * mean for weight, (mean, _) in zip(weights, moments, strict=True))
+    if sigma is not None:
+        shares = math.fsum(weight * weight / count for weight, count in zip(weights, counts, strict=True))
+        return RatioEstimate(value, sigma.value * math.sqrt(shares), sigma.df)
+    parts = [weight**2 * moment[1] / count for weight, moment, count in zip(weights, moments, counts, strict=True)]
+    squared = math.fsum(parts)
+    if squared == 0.0:
+        return RatioEstimate(value, 0.0, None)
+    # Shares and not squares of variances: those of launches that nearly agree would underflow.
+    df = 1.0 / math.fsum((part / squared) ** 2 / (count - 1) for part, count in zip(parts, counts, strict=True))
+    return RatioEstimate(value, math.sqrt(squared), df)
+
+
 def welch(a: Sequence[float], b: Sequence[float]) -> RatioEstimate:
     """B − A from logs of at least two launches per side, by Welch's test with Satterthwaite's degrees of freedom."""
-    mean_a, variance_a = _moments(a)
-    mean_b, variance_b = _moments(b)
-    part_a, part_b = variance_a / len(a), variance_b / len(b)
-    squared = part_a + part_b
-    if squared == 0.0:
-        return RatioEstimate(mean_b - mean_a, 0.0, None)
-    # Shares and not squares of variances: those of launches that nearly agree would underflow.
-    share_a, share_b = part_a / squared, part_b / squared
-    df = 1.0 / (share_a**2 / (len(a) - 1) + share_b**2 / (len(b) - 1))
-    return RatioEstimate(mean_b - mean_a, math.sqrt(squared), df)
+    return contrast((a, b), (-1.0, 1.0))
 
 
 def paired(differences: Sequence[float]) -> RatioEstimate:
@@ -144,8 +156,7 @@ class _Line(NamedTuple):
 
 def against_floor(a: Sequence[float], b: Sequence[float], sigma: Sigma) -> RatioEstimate:
     """B − A from logs of at least one launch per side, their spread taken from the noise floor."""
-    difference = math.fsum(b) / len(b) - math.fsum(a) / len(a)
-    return RatioEstimate(difference, sigma.value * math.sqrt(1.0 / len(a) + 1.0 / len(b)), sigma.df)
+    return contrast((a, b), (-1.0, 1.0), sigma)
 
 
 def _moments(values: Sequence[float]) -> tuple[float, float]:

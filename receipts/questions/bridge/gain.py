@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from receipts.metrics import Launch, Metric
 from receipts.stats import effect as effects
 from receipts.stats.equivalence import CONFIDENCE, FEWEST_LAUNCHES
-from receipts.stats.estimate import RatioEstimate, Sigma
+from receipts.stats.estimate import Sigma, contrast
 
 _KEPT: Final = ("steps", "memory")  # sources of numbers that were read from what a launch left
 
@@ -91,6 +91,7 @@ def exact(a: Values, b: Values) -> HopGain | None:
 
 
 Corners = tuple[Values, Values, Values, Values]
+_INTERACTION: Final = (1.0, -1.0, -1.0, 1.0)
 
 
 def together(corners: Corners, sigma: Sigma | None) -> HopGain | None:
@@ -101,28 +102,15 @@ def together(corners: Corners, sigma: Sigma | None) -> HopGain | None:
     """
     if any(item.place is None for item in corners):
         return None
-    log = math.fsum(sign * (item.place or 0.0) for sign, item in zip((1, -1, -1, 1), corners, strict=True))
-    if not all(item.measured for item in corners):
-        return HopGain(log, None, None, measured=False)
-    estimate = _spread(log, [item.logs for item in corners], sigma)
-    if estimate is None:
-        return HopGain(log, None, None, measured=True)
-    half = estimate.half_width(CONFIDENCE)
+    groups = [item.logs for item in corners]
+    own = contrast(groups, _INTERACTION) if min(map(len, groups)) >= FEWEST_LAUNCHES else None
+    if own is not None and own.error > 0.0:
+        estimate, known = own, True
+    else:
+        known = sigma is not None and sigma.value > 0.0
+        estimate = contrast(groups, _INTERACTION, sigma or Sigma(0.0, None, "declared"))
+    measured = all(item.measured for item in corners)
+    log, half = estimate.log_ratio, estimate.half_width(CONFIDENCE)
+    if not measured or not known:
+        return HopGain(log, None, None, measured)
     return HopGain(log, log - half, log + half, measured=True)
-
-
-def _spread(log: float, corners: Sequence[Sequence[float]], sigma: Sigma | None) -> RatioEstimate | None:
-    if min(len(logs) for logs in corners) >= FEWEST_LAUNCHES:
-        parts = [_variance(logs) / len(logs) for logs in corners]
-        squared = math.fsum(parts)
-        if squared > 0.0:
-            freedom = sum((part / squared) ** 2 / (len(logs) - 1) for part, logs in zip(parts, corners, strict=True))
-            return RatioEstimate(log, math.sqrt(squared), 1.0 / freedom)
-    if sigma is None or sigma.value <= 0.0:
-        return None
-    return RatioEstimate(log, sigma.value * math.sqrt(math.fsum(1.0 / len(logs) for logs in corners)), sigma.df)
-
-
-def _variance(logs: Sequence[float]) -> float:
-    mean = math.fsum(logs) / len(logs)
-    return math.fsum((item - mean) ** 2 for item in logs) / (len(logs) - 1)

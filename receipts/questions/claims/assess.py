@@ -180,24 +180,23 @@ def _interval(
     metric: Metric, values: Sequence[float], launch: Launch, facts: Facts | None
 ) -> tuple[float, float] | None:
     """The 95 % interval of one side's location; None where nothing tells its spread."""
-    from receipts.stats import student
+    from receipts.stats.estimate import Sigma, contrast
 
     logs = [math.log(value) for value in values if value > 0.0]
     if len(logs) < len(values):
         return None
-    count, mean = len(logs), math.fsum(logs) / len(logs)
     if facts is not None and metric.name in facts.exact_memory:
         return min(values), max(values)
-    if count >= FEWEST_LAUNCHES:
-        spread = math.sqrt(math.fsum((item - mean) ** 2 for item in logs) / (count - 1))
-        half = student.quantile(0.5 + CONFIDENCE / 2, count - 1) * spread / math.sqrt(count)
-        return math.exp(mean - half), math.exp(mean + half)
-    sigma, freedom = (facts.sigma, facts.sigma_df) if facts is not None else (None, None)
-    sigma = launch.lane.sigma if sigma is None else sigma
-    if sigma is None or metric.summary not in ("rate", "step"):
-        return None
-    half = student.quantile(0.5 + CONFIDENCE / 2, freedom) * sigma / math.sqrt(count)
-    return math.exp(mean - half), math.exp(mean + half)
+    floor = None
+    if len(logs) < FEWEST_LAUNCHES:
+        sigma, freedom = (facts.sigma, facts.sigma_df) if facts is not None else (None, None)
+        sigma = launch.lane.sigma if sigma is None else sigma
+        if sigma is None or metric.summary not in ("rate", "step"):
+            return None
+        floor = Sigma(sigma, freedom, "measured")
+    estimate = contrast([logs], [1.0], floor)
+    half = estimate.half_width(CONFIDENCE)
+    return math.exp(estimate.log_ratio - half), math.exp(estimate.log_ratio + half)
 
 
 def _shown(metric: Metric, low: float, high: float) -> str:
