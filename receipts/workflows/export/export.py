@@ -17,8 +17,6 @@ from receipts.workflows.export.datasets import FORMAT, ORDER, VERSION
 from receipts.workflows.export.lines import (
     Partition,
     Row,
-    claim_verdict_row,
-    comparison_row,
     last_of,
     plain_row,
     receipt_row,
@@ -29,7 +27,7 @@ from receipts.workflows.export.target import ABOUT, whole_file, whole_folder
 
 if TYPE_CHECKING:
     from receipts.store import Filters, Store
-    from receipts.store.transfer.export import Identity, Snapshot
+    from receipts.store.transfer.export import Snapshot
     from receipts.workflows.export.parquet import ParquetWriter
     from receipts.workflows.export.text import Comma, JsonLines
 
@@ -74,28 +72,6 @@ class Exported:
     bytes: int
 
 
-@dataclass(frozen=True)
-class About:
-    """What an export says of itself, in `export.json` or its first line. `whole` is False where it was filtered."""
-
-    store: Identity
-    at: datetime
-    whole: bool
-    conditions: Sequence[str]
-
-    def as_data(self) -> dict[str, Any]:
-        """It as JSON values; times stay datetimes, which the writer of each form puts into words."""
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "program": __version__,
-            "exported_at": self.at,
-            "store": self.store._asdict(),
-            "whole": self.whole,
-            "conditions": list(self.conditions),
-        }
-
-
 def export(
     store: Store,
     place: Path,
@@ -112,14 +88,22 @@ def export(
     from receipts.store.transfer.export import snapshot
 
     with snapshot(store) as state:
-        about = About(state.identity, datetime.now(UTC), options.whole, options.words())
         work = _Work(state, options, progress)
+        about = {
+            "format": FORMAT,
+            "version": VERSION,
+            "program": __version__,
+            "exported_at": datetime.now(UTC),
+            "store": state.identity._asdict(),
+            "whole": options.whole,
+            "conditions": options.words(),
+        }
         write = {"parquet": _parquet, "jsonl": _jsonl, "csv": _csv}[form]
         size = write(work, about, place, force)
     return Exported(str(place), form, work.counts(), size)
 
 
-def _parquet(work: _Work, about: About, place: Path, force: bool) -> int:
+def _parquet(work: _Work, about: Mapping[str, Any], place: Path, force: bool) -> int:
     from receipts.workflows.export.parquet import ParquetWriter
 
     with whole_folder(place, force=force) as folder:
@@ -129,24 +113,24 @@ def _parquet(work: _Work, about: About, place: Path, force: bool) -> int:
             name: {"rows": work.counts()[name], "files": {file: (folder / file).stat().st_size for file in files}}
             for name, files in writer.files.items()
         }
-        manifest = orjson.dumps({**about.as_data(), "datasets": held}, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
+        manifest = orjson.dumps({**about, "datasets": held}, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
         (folder / ABOUT).write_bytes(manifest + b"\n")
         return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _jsonl(work: _Work, about: About, place: Path, force: bool) -> int:
+def _jsonl(work: _Work, about: Mapping[str, Any], place: Path, force: bool) -> int:
     from receipts.workflows.export.text import JsonLines, line
 
     with whole_file(place, force=force) as file:
         with file.open("wb") as stream:
-            stream.write(line(about.as_data()))
+            stream.write(line(dict(about)))
             work.write(JsonLines(stream), by_folder=False)
             # Whoever reads it sees by this line that nothing was cut off.
             stream.write(line({"end": FORMAT, "rows": work.counts()}))
         return file.stat().st_size
 
 
-def _csv(work: _Work, about: About, place: Path, force: bool) -> int:
+def _csv(work: _Work, about: Mapping[str, Any], place: Path, force: bool) -> int:
     from receipts.workflows.export.text import Comma
 
     with whole_file(place, force=force) as file:
@@ -177,7 +161,7 @@ class _Work:
         for name in ("purges", "supersessions"):
             self._plain(writer, name)
         self._all_receipts(writer, places)
-        self._add(writer, "comparisons", map(comparison_row, self._state.comparisons()))
+        self._add(writer, "comparisons", (verdict_row("comparisons", item) for item in self._state.comparisons()))
         self._plain(writer, "pins")
         self._claims(writer)
         for name in ("decisions", "quotes", "incidents", "envelopes", "erased", "origins", "seals"):
@@ -220,7 +204,8 @@ class _Work:
         rows = [receipt_row(whole, last.get(whole.entry.id)) for whole in self._state.receipts(numbers)]
         # In the order of the receipts, so that both are read side by side.
         order = {row["id"]: at for at, row in enumerate(rows)}
-        verdicts = sorted(map(verdict_row, row_verdicts), key=lambda row: (order[row["receipt"]], row["number"]))
+        rows_of_verdicts = (verdict_row("verdicts", item) for item in row_verdicts)
+        verdicts = sorted(rows_of_verdicts, key=lambda row: (order[row["receipt"]], row["number"]))
         for name, part in (("receipts", rows), ("verdicts", verdicts)):
             writer.add(name, part, partition)
             self._count[name] += len(part)
@@ -235,7 +220,7 @@ class _Work:
             wanted = self._with_successors({claim for claim, holds in stands.items() if holds})
         self._plain(writer, "claims", "id", wanted)
         self._plain(writer, "claim_supersessions", "claim", wanted)
-        rows = map(claim_verdict_row, self._state.claim_verdicts())
+        rows = (verdict_row("claim_verdicts", item) for item in self._state.claim_verdicts())
         self._add(
             writer, "claim_verdicts", (row for row in rows if wanted is None or row["claim"] in wanted), all_of=True
         )

@@ -5,7 +5,7 @@ They carry what a receipt states and nothing else; what a format cannot say is l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from receipts.store.entries import Entry
 
 ForeignFormat = Literal["mllog", "mlflow", "hud-v3"]
-Chosen = Iterable[tuple["Entry", "Parsed"]]
 
 
 def export_foreign(store: Store, place: Path, form: ForeignFormat, options: ExportOptions, *, force: bool) -> int:
@@ -32,15 +31,28 @@ def export_foreign(store: Store, place: Path, form: ForeignFormat, options: Expo
 
     ``mllog`` and ``mlflow`` fill a folder, ``hud-v3`` is a file. Raises UsageError where the place may not be written.
     """
-    chosen = _chosen(store, options)
+    count = 0
     if form == "hud-v3":
-        with whole_file(place, force=force) as file:
-            return _hud(chosen, file)
+        with whole_file(place, force=force) as file, file.open("wb") as stream:
+            separator = b"[\n"
+            for entry, parsed in _chosen(store, options):
+                count += 1
+                for record in hud_records(entry, parsed):
+                    stream.write(separator + orjson.dumps(record))
+                    separator = b",\n"
+            stream.write(b"\n]\n" if separator == b",\n" else b"[]\n")
+        return count
     with whole_folder(place, force=force) as folder:
-        count = _logs(chosen, folder) if form == "mllog" else _runs(chosen, folder, place)
+        runs = MlflowStore(folder, place)
+        for entry, parsed in _chosen(store, options):
+            count += 1
+            if form == "mlflow":
+                runs.add(entry, parsed)
+            else:
+                (folder / f"{entry.id[:16]}.log").write_text("".join(mllog_lines(parsed)), encoding="utf-8")
         about = {"format": form, "exported_at": datetime.now(UTC), "launches": count, "conditions": options.words()}
         (folder / ABOUT).write_bytes(orjson.dumps(about, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z) + b"\n")
-        return count
+    return count
 
 
 def _chosen(store: Store, options: ExportOptions) -> Iterator[tuple[Entry, Parsed]]:
@@ -48,29 +60,3 @@ def _chosen(store: Store, options: ExportOptions) -> Iterator[tuple[Entry, Parse
         at = entry.finished or entry.started
         if (options.since is None or at >= options.since) and (options.until is None or at < options.until):
             yield entry, store.parsed(entry.id)
-
-
-def _hud(chosen: Chosen, file: Path) -> int:
-    count = 0
-    with file.open("wb") as stream:
-        separator = b"[\n"
-        for count, (entry, parsed) in enumerate(chosen, 1):  # noqa: B007  # the last number is the count
-            for record in hud_records(entry, parsed):
-                stream.write(separator + orjson.dumps(record))
-                separator = b",\n"
-        stream.write(b"\n]\n" if separator == b",\n" else b"[]\n")
-    return count
-
-
-def _logs(chosen: Chosen, folder: Path) -> int:
-    count = 0
-    for count, (entry, parsed) in enumerate(chosen, 1):  # noqa: B007  # the last number is the count
-        (folder / f"{entry.id[:16]}.log").write_text("".join(mllog_lines(parsed)), encoding="utf-8")
-    return count
-
-
-def _runs(chosen: Chosen, folder: Path, place: Path) -> int:
-    store, count = MlflowStore(folder, place), 0
-    for count, (entry, parsed) in enumerate(chosen, 1):  # noqa: B007  # the last number is the count
-        store.add(entry, parsed)
-    return count

@@ -12,6 +12,7 @@ import orjson
 
 from receipts.axes.effective import effective, flag_text
 from receipts.receipt import Document, parse_again
+from receipts.workflows.export.datasets import datasets
 
 if TYPE_CHECKING:
     from receipts.store.transfer.export import Whole
@@ -101,45 +102,25 @@ def last_of(verdicts: Iterable[VerdictRow]) -> dict[str, VerdictRow]:
     return last
 
 
-def verdict_row(verdict: VerdictRow) -> Row:
-    """A row of `verdicts`."""
+def verdict_row(dataset: str, verdict: VerdictRow) -> Row:
+    """A row of `verdicts`, `comparisons` or `claim_verdicts`: its columns, and what its document answers."""
     judged = orjson.loads(verdict.document)
-    return {
+    values = {
+        **judged,
         "number": verdict.number,
-        "receipt": verdict.subjects[0][1],
-        "status": verdict.status,
-        "path": judged["path"],
-        "taints": judged["tainted"],
-        "codes": _codes(judged),
-        **_given(verdict),
-    }
-
-
-def comparison_row(verdict: VerdictRow) -> Row:
-    """A row of `comparisons`."""
-    judged = orjson.loads(verdict.document)
-    return {
-        "number": verdict.number,
-        "subjects": _subjects(verdict),
+        "receipt": verdict.subjects[0][1] if verdict.subjects else None,
+        "claim": verdict.about,
+        "subjects": [{"side": side, "receipt": receipt} for side, receipt in verdict.subjects],
         "status": verdict.status,
         "metric": verdict.metric,
-        "comparable": judged["comparable"],
-        "path": judged["path"],
-        "effect": judged["effect"],
-        "codes": _codes(judged),
-        **_given(verdict),
+        "taints": judged.get("tainted"),
+        "codes": [item["code"] for item in judged["findings"]],
+        "rules": verdict.rules,
+        "judge": verdict.judge,
+        "judged_at": verdict.at,
+        "document": verdict.document.decode(),
     }
-
-
-def claim_verdict_row(verdict: VerdictRow) -> Row:
-    """A row of `claim_verdicts`."""
-    return {
-        "number": verdict.number,
-        "claim": verdict.about,
-        "status": verdict.status,
-        "subjects": _subjects(verdict),
-        **_given(verdict),
-    }
+    return {field.name: values[field.name] for field in datasets()[dataset].fields}
 
 
 def plain_row(row: Mapping[str, Any]) -> Row:
@@ -156,20 +137,3 @@ def exported(column: str) -> str:
 def stored(row: Row) -> Row:
     """A row of a plain table under the names that the store has."""
     return {("at" if name == "written_at" else name): value for name, value in row.items()}
-
-
-def _codes(judged: Mapping[str, Any]) -> list[str]:
-    return [item["code"] for item in judged["findings"]]
-
-
-def _subjects(verdict: VerdictRow) -> list[Row]:
-    return [{"side": side, "receipt": receipt} for side, receipt in verdict.subjects]
-
-
-def _given(verdict: VerdictRow) -> Row:
-    return {
-        "rules": verdict.rules,
-        "judge": verdict.judge,
-        "judged_at": verdict.at,
-        "document": verdict.document.decode(),
-    }

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from receipts.workflows.export import arrow
@@ -87,13 +88,14 @@ class _Part:
         self._tables: list[Any] = []
         self._bytes = 0
         wanted = arrow.schema(dataset)
+        light = [path for path in _paths(wanted) if path not in _PLAIN]
         self._writer = pq.ParquetWriter(
             place,
             wanted,
             compression="zstd",
             compression_level=_LEVEL,
-            use_dictionary=[path for path in _paths(wanted) if path not in _PLAIN],
-            write_statistics=[path for path in _paths(wanted) if path not in _PLAIN],
+            use_dictionary=light,
+            write_statistics=light,
             data_page_size=_PAGE_BYTES,
             write_batch_size=_PAGE_ROWS,
             version="2.6",
@@ -109,8 +111,6 @@ class _Part:
             self._flush()
 
     def _flush(self) -> None:
-        import pyarrow as pa
-
         if self._tables:
             whole = pa.concat_tables(self._tables)
             self._writer.write_table(whole, row_group_size=max(1, len(whole)))
@@ -123,16 +123,7 @@ class _Part:
 
 def _paths(wanted: Any) -> list[str]:
     """Every leaf column by its path in Parquet."""
-    import pyarrow as pa
-
-    paths = []
-    for field in wanted:
-        if pa.types.is_map(field.type):
-            paths += [f"{field.name}.key_value.key", f"{field.name}.key_value.value"]
-        elif pa.types.is_list(field.type):
-            inner = field.type.value_type
-            names = [f".{item.name}" for item in inner] if pa.types.is_struct(inner) else [""]
-            paths += [f"{field.name}.list.element{name}" for name in names]
-        else:
-            paths.append(field.name)
-    return paths
+    sink = pa.BufferOutputStream()
+    pq.write_table(wanted.empty_table(), sink)
+    columns = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
+    return [column.path for column in columns]
