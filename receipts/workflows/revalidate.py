@@ -15,13 +15,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from receipts.base.errors import ReceiptsError, RuleError, StoreError
-from receipts.judging.facts import Facts
-from receipts.judging.judge import VERSION, judge_receipt
+from receipts.judging.judge import VERSION
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.verdict import Comparison, ReceiptVerdict
+from receipts.judging.verdict import Comparison
 from receipts.judging.verdict_json import to_json
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Document, Parsed, parse_again
+from receipts.workflows.submit.pipeline import judge_new
 
 if TYPE_CHECKING:
     from receipts.store import Store
@@ -136,7 +136,7 @@ class Revalidation:
         for batch in self._stale.receipts():
             batch_wanted = [item for item in batch if self._wanted([item.lane])]
             judged, failed = self._read(batch_wanted)
-            verdicts = self._judge([parsed for _, parsed in judged])
+            verdicts = [item for _, item in judge_new([parsed for _, parsed in judged], self.store, self.rulebook)]
             again = [
                 (_changed("receipt", (item.id,), verdict.label or item.id[:12], item.document, to_json(verdict)), item)
                 for (item, _), verdict in zip(judged, verdicts, strict=True)
@@ -168,14 +168,6 @@ class Revalidation:
                 label = item.document.get("label") or item.id[:12]
                 failed.append(Rejudged("receipt", (item.id,), label, item.document["status"], None, (), str(error)))
         return verdicts, failed
-
-    def _judge(self, group: Sequence[Parsed]) -> list[ReceiptVerdict]:
-        facts = self.store.query.facts_of_new(group, self.rulebook.session.settings) if group else []
-        return [self._verdict(parsed, known) for parsed, known in zip(group, facts, strict=True)]
-
-    def _verdict(self, parsed: Parsed, facts: Facts) -> ReceiptVerdict:
-        launch = self.rulebook.launch(parsed)
-        return judge_receipt(parsed, launch.lane, self.rulebook.rules, facts, launch)
 
     # Comparisons
 

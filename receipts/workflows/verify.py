@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from receipts.base.errors import NotFound
+from receipts.emit.files import sha256
 from receipts.ingest import Options, assemble, gather
 from receipts.ingest.files import InputFile
 from receipts.ingest.leaves import OPEN, alike
@@ -129,7 +130,7 @@ def verify_stored(ids: Sequence[str], store: Store, rulebook: Rulebook, files: M
 def by_digest(folder: Path) -> dict[str, Path]:
     """The files below a folder, or the one file, by their digests."""
     paths = [folder] if folder.is_file() else sorted(path for path in folder.rglob("*") if path.is_file())
-    return {_digest(path): path for path in paths}
+    return {sha256(str(path)): path for path in paths}
 
 
 def _bytes(parsed: Parsed) -> Checked:
@@ -207,8 +208,3 @@ def _kept(digest: str, kept: KeptFiles | None, stack: ExitStack) -> Path | None:
         return stack.enter_context(kept.file(digest))
     except NotFound:
         return None
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -14,7 +14,8 @@ import pytest
 
 from receipts.base.errors import Unreachable, UsageError
 from receipts.receipt import Document, Parsed, parse
-from receipts.workflows.published.mlflow import ImportedRun, import_runs
+from receipts.workflows.published import ImportedReceipt
+from receipts.workflows.published.mlflow import import_runs
 from receipts.workflows.published.mlflow_runs import TOKEN, tracked_runs
 
 RUN, BEGAN = "0123456789abcdef0123456789abcdef", 1_772_442_000_000
@@ -39,7 +40,7 @@ def stored(folder: Path, status: int = 3, tags: dict[str, str] = TAGS, **info: A
     return folder
 
 
-def imported(place: Path | str) -> list[ImportedRun]:
+def imported(place: Path | str) -> list[ImportedReceipt]:
     return list(import_runs(tracked_runs(str(place)), None, []))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -18,23 +18,14 @@ from receipts.base.errors import Problem, UsageError
 from receipts.ingest import Options, assemble
 from receipts.ingest.evidence import read
 from receipts.ingest.evidence.reading import Reading
+from receipts.workflows.published import ImportedReceipt
 
 SOURCE: Final = "golden-history"
 MAX_LINE: Final = 16 << 20
 _ACCELERATORS: Final = {"h100": "NVIDIA H100", "a100": "NVIDIA A100", "gb200": "NVIDIA GB200", "b200": "NVIDIA B200"}
 
 
-@dataclass(frozen=True, slots=True)
-class GoldenEntry:
-    """One commit's values. ``raw`` is the receipt; None with ``problems``, and where the values are ``repeated``."""
-
-    where: str
-    raw: bytes | None
-    problems: tuple[Problem, ...] = ()
-    repeated: bool = False
-
-
-def import_history(files: Sequence[Path]) -> Iterator[GoldenEntry]:
+def import_history(files: Sequence[Path]) -> Iterator[ImportedReceipt]:
     """An entry for every line of the files, in their order. Raises UsageError where a file cannot be read."""
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder) / "golden.json"
@@ -42,7 +33,7 @@ def import_history(files: Sequence[Path]) -> Iterator[GoldenEntry]:
             yield from _file(file, scratch)
 
 
-def _file(file: Path, scratch: Path) -> Iterator[GoldenEntry]:
+def _file(file: Path, scratch: Path) -> Iterator[ImportedReceipt]:
     before: dict[str, Any] | None = None
     try:
         with file.open("rb") as stream:
@@ -50,11 +41,11 @@ def _file(file: Path, scratch: Path) -> Iterator[GoldenEntry]:
                 where = f"{file.name}:{number}"
                 entry = _object(line)
                 if entry is None:
-                    yield GoldenEntry(where, None, (Problem("", "this line is not a JSON object"),))
+                    yield ImportedReceipt(where, None, (Problem("", "this line is not a JSON object"),))
                     continue
                 metrics = {name: block for name, block in entry.items() if isinstance(block, dict)}
                 if metrics and metrics == before:
-                    yield GoldenEntry(where, None, repeated=True)
+                    yield ImportedReceipt(where, None, repeated=True)
                     continue
                 before = metrics
                 scratch.write_bytes(line)
@@ -71,17 +62,17 @@ def _object(line: bytes) -> dict[str, Any] | None:
     return entry if isinstance(entry, dict) else None
 
 
-def _entry(where: str, file: Path, entry: dict[str, Any], scratch: Path) -> GoldenEntry:
+def _entry(where: str, file: Path, entry: dict[str, Any], scratch: Path) -> ImportedReceipt:
     commit, date = entry.get("commit"), _date(entry.get("date"))
     if not isinstance(commit, str) or not commit or date is None:
-        return GoldenEntry(where, None, (Problem("", "this line has no commit with a date; it is not a history"),))
+        return ImportedReceipt(where, None, (Problem("", "this line has no commit with a date; it is not a history"),))
     # The reader of golden values takes a file. This one holds the line as it is, so that its digest is the line's.
     values = read(scratch, where)
     if not any(reading.steps.numbers() for reading in values.readings):
-        return GoldenEntry(where, None, (Problem("", "no metric of this commit is known; iteration-time is"),))
+        return ImportedReceipt(where, None, (Problem("", "no metric of this commit is known; iteration-time is"),))
     values = replace(values, readings=(*values.readings, _stated(file, entry, commit, date)))
     ingested = assemble([values], Options(lane="unlisted"))
-    return GoldenEntry(where, None if ingested.problems else ingested.raw, ingested.problems)
+    return ImportedReceipt(where, None if ingested.problems else ingested.raw, ingested.problems)
 
 
 def _stated(file: Path, entry: dict[str, Any], commit: str, date: str) -> Reading:

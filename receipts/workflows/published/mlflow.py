@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from receipts.base.errors import Problem
 from receipts.ingest import LaneOptions, Options, assemble
@@ -18,6 +18,7 @@ from receipts.ingest.layout import pretty
 from receipts.ingest.leaves import read_setting
 from receipts.receipt.catalogue import find
 from receipts.receipt.leaf import Role
+from receipts.workflows.published import ImportedReceipt
 from receipts.workflows.published.mlflow_runs import TrackedRun
 
 SOURCE: Final = "mlflow"
@@ -39,24 +40,18 @@ _SETTINGS: Final = (Role.AXIS, Role.REPLICATE, Role.DERIVED)
 _NEVER: Final = ("run.", "path.witnessed.")  # a parameter shows nothing of how the launch went
 
 
-class ImportedRun(NamedTuple):
-    """One run's receipt, or the problems that keep it from being one."""
-
-    where: str
-    raw: bytes | None
-    problems: tuple[Problem, ...] = ()
-
-
-def import_runs(runs: Iterable[TrackedRun], lane: str | None, lanes: Sequence[LaneOptions]) -> Iterator[ImportedRun]:
+def import_runs(
+    runs: Iterable[TrackedRun], lane: str | None, lanes: Sequence[LaneOptions]
+) -> Iterator[ImportedReceipt]:
     """The receipt of every run, in their order."""
     for run in runs:
         if run.status not in _OUTCOMES:
             problem = Problem("run.outcome", f"its status is {run.status}", "import it when it has ended")
-            yield ImportedRun(run.where, None, (problem,))
+            yield ImportedReceipt(run.where, None, (problem,))
             continue
         began = _time(run.info.get("start_time"))
         if began is None:
-            yield ImportedRun(run.where, None, (Problem("run.started", "the run states no start_time"),))
+            yield ImportedReceipt(run.where, None, (Problem("run.started", "the run states no start_time"),))
             continue
         # The digest of the run as it was read: a tracking store has no file of one run.
         content = json.dumps(run, sort_keys=True, default=str).encode()
@@ -65,7 +60,7 @@ def import_runs(runs: Iterable[TrackedRun], lane: str | None, lanes: Sequence[La
         ingested = assemble([evidence], Options(lane=lane, lanes=tuple(lanes)))
         # Anybody may log to a tracking store, also what a launch never measured: no program vouches for it.
         ingested.tree["run"].pop("recorded", None)
-        yield ImportedRun(run.where, None if ingested.problems else pretty(ingested.tree), ingested.problems)
+        yield ImportedReceipt(run.where, None if ingested.problems else pretty(ingested.tree), ingested.problems)
 
 
 def _reading(run: TrackedRun, began: str) -> Reading:

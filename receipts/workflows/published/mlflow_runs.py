@@ -11,6 +11,7 @@ import os
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode, urlsplit
@@ -113,9 +114,9 @@ def _point(name: str, cells: list[str]) -> Point | None:
 
 
 def _server(url: str) -> Iterator[TrackedRun]:
-    experiments = {item["experiment_id"]: str(item.get("name", "")) for item in _pages(url, "experiments", {})}
+    experiments = {item["experiment_id"]: str(item.get("name", "")) for item in _search(url, "experiments")}
     for number, name in experiments.items():
-        for item in _pages(url, "runs", {"experiment_ids": [number]}):
+        for item in _search(url, "runs", experiment_ids=[number]):
             info, data = item["info"], item.get("data", {})
             params, tags = (
                 {str(row["key"]): str(row.get("value", "")) for row in data.get(kind, ())}
@@ -123,36 +124,31 @@ def _server(url: str) -> Iterator[TrackedRun]:
             )
             points: list[Point] = []
             for key in sorted({str(row["key"]) for row in data.get("metrics", ())}):
-                points += _history(url, info["run_id"], key, MAX_POINTS - len(points))
+                points += islice(_history(url, info["run_id"], key), MAX_POINTS - len(points))
             host = urlsplit(url).netloc.rpartition("@")[2]
             yield TrackedRun(f"{host}/{number}/{info['run_id']}", name, info, params, tags, tuple(points))
 
 
-def _pages(url: str, kind: str, query: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    token = ""
+def _search(url: str, kind: str, **query: Any) -> Iterator[dict[str, Any]]:
+    return _pages(url, f"{kind}/search", {**query, "max_results": _PAGE}, kind)
+
+
+def _pages(url: str, path: str, query: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
+    """The rows of a kind in the answers to one question; a history is asked for with GET, a search with POST."""
+    get = path.startswith("metrics/")
     while True:
-        request = {**query, "max_results": _PAGE, **({"page_token": token} if token else {})}
-        answer = _ask(f"{url}/api/2.0/mlflow/{kind}/search", json.dumps(request).encode())
+        place = f"{url}/api/2.0/mlflow/{path}"
+        answer = _ask(f"{place}?{urlencode(query)}") if get else _ask(place, json.dumps(query).encode())
         yield from answer.get(kind, ())
-        token = answer.get("next_page_token", "")
-        if not token:
+        if not (token := answer.get("next_page_token", "")):
             return
+        query = {**query, "page_token": token}
 
 
-def _history(url: str, run: str, key: str, room: int) -> list[Point]:
-    points: list[Point] = []
-    token = ""
-    while len(points) < room:
-        query = {"run_id": run, "metric_key": key, "max_results": 25_000} | ({"page_token": token} if token else {})
-        answer = _ask(f"{url}/api/2.0/mlflow/metrics/get-history?{urlencode(query)}")
-        points += [
-            (int(row["timestamp"]), int(row.get("step", 0)), key, float(row["value"]))
-            for row in answer.get("metrics", ())
-        ]
-        token = answer.get("next_page_token", "")
-        if not token:
-            break
-    return points[:room]
+def _history(url: str, run: str, key: str) -> Iterator[Point]:
+    query = {"run_id": run, "metric_key": key, "max_results": 25_000}
+    for row in _pages(url, "metrics/get-history", query, "metrics"):
+        yield int(row["timestamp"]), int(row.get("step", 0)), key, float(row["value"])
 
 
 def _ask(url: str, body: bytes | None = None) -> dict[str, Any]:

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
+
+from pydantic import ConfigDict, TypeAdapter
 
 from receipts.base import files
 from receipts.base.errors import UsageError
@@ -29,6 +31,8 @@ class Attempt:
     ``process`` is the child's number with its start by the kernel's clock, so that another one of that number is not
     taken for it. ``receipt`` is the id of what was recorded; None until then. Times are ISO 8601 in UTC.
     """
+
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
 
     number: int
     launch: str
@@ -93,7 +97,7 @@ class AttemptFolder:
         try:
             state: dict[str, Any] = parse_json(read_small(self.path / STATE))
             self.command = tuple(state["command"])
-            self.attempts = [_attempt(item) for item in state["attempts"]]
+            self.attempts = TypeAdapter(list[Attempt]).validate_python(state["attempts"])
             self.over = bool(state["over"])
         except OSError as error:
             raise UsageError(
@@ -141,8 +145,3 @@ class AttemptFolder:
             except OSError:
                 raise UsageError(f"{self.path}: another runner is at work here; wait for it, or end it") from None
             yield
-
-
-def _attempt(item: dict[str, Any]) -> Attempt:
-    process = item.pop("process", None)
-    return Attempt(**item, process=(int(process[0]), str(process[1])) if process else None)

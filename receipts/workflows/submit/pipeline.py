@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 from receipts.base.errors import ConflictError, InputError, Problem
 from receipts.base.redaction import secret_in
-from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.verdict import Status
+from receipts.judging.verdict import ReceiptVerdict, Status
+from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.stream import Item, document
 from receipts.workflows.submit.submission import Submission
@@ -130,19 +130,21 @@ def _refuse_secrets(parsed: Parsed) -> None:
         raise InputError(parsed.source, problems)
 
 
+def judge_new(receipts: Sequence[Parsed], store: Store, rulebook: Rulebook) -> Iterator[tuple[Launch, ReceiptVerdict]]:
+    """Receipts judged by the facts that the store holds of each, all asked for at once."""
+    facts = store.query.facts_of_new(receipts, rulebook.session.settings) if receipts else []
+    for launch, known in zip(map(rulebook.launch, receipts), facts, strict=True):
+        yield launch, judge_receipt(launch.parsed, launch.lane, rulebook.rules, known, launch)
+
+
 def _judge(batch: Batch, store: Store, rulebook: Rulebook) -> Batch:
-    """Judge receipts by the facts that the store holds of each, all asked for at once."""
-    receipts = [item.parsed for item in batch if item.parsed is not None]
-    facts = iter(store.query.facts_of_new(receipts, rulebook.session.settings) if receipts else ())
-    return [item if item.parsed is None else _judged(item, next(facts), rulebook) for item in batch]
+    judged = judge_new([item.parsed for item in batch if item.parsed is not None], store, rulebook)
+    return [item if item.parsed is None else _judged(item, *next(judged)) for item in batch]
 
 
-def _judged(item: Submission, facts: Facts, rulebook: Rulebook) -> Submission:
+def _judged(item: Submission, launch: Launch, verdict: ReceiptVerdict) -> Submission:
     from receipts.store import prepare
 
-    assert item.parsed is not None
-    launch = rulebook.launch(item.parsed)
-    verdict = judge_receipt(launch.parsed, launch.lane, rulebook.rules, facts, launch)
     try:
         return replace(item, verdict=verdict, prepared=prepare(launch, verdict), status=verdict.status)
     except InputError as error:
