@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from receipts.base.errors import InputError, NotFound, Problem
-from receipts.base.files import read_small
-from receipts.base.toml import parse_toml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from receipts.base.errors import NotFound
 from receipts.questions.experiment.experiment import Contrast
+from receipts.receipt.toml_file import read_toml
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
@@ -36,30 +38,59 @@ class Wanted:
     contrasts: tuple[Contrast, ...]
 
 
-def read_screen(path: Path, store: Store) -> Wanted:
-    """The arms of a file: a base and what differs from it, one axis an arm.
+def _refused(what: str) -> PydanticCustomError:
+    return PydanticCustomError("screen", "{what}", {"what": what})
 
-    ``base`` names a receipt or a plan file; ``[vary]`` maps leaves to values, each an arm of its own; ``[[arm]]`` has a
-    ``name`` and ``set``, for leaves that change together. Raises InputError.
-    """
+
+def _values(values: Any) -> list[Any]:
+    if isinstance(values, dict):
+        raise _refused('a leaf with dots needs quotes; write "flags.NAME" = [values]')
+    return values if isinstance(values, list) else [values]
+
+
+class ScreenArm(BaseModel):
+    """Leaves that change together."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(min_length=1)]
+    set: dict[str, Any]
+
+
+class Screen(BaseModel):
+    """A file of arms: a base, leaves of which each value is an arm of its own, and arms of several leaves."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    base: str
+    vary: dict[str, Annotated[Any, AfterValidator(_values)]] = {}
+    arm: list[ScreenArm] = []
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Screen:
+        names = ["base", *(name for name, _ in self.arms())]
+        if len(names) == 1:
+            raise _refused('there is no arm; write [vary] with "flags.NAME" = [values], or [[arm]]')
+        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+            raise _refused(f"{', '.join(twice)}: several arms have this name; give each its own")
+        return self
+
+    def arms(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Names of arms with their changed leaves."""
+        for leaf, values in self.vary.items():
+            for value in values:
+                yield _short(f"{leaf.rpartition('.')[2]}-{value}"), {leaf: value}
+        yield from ((_short(item.name), item.set) for item in self.arm)
+
+
+def read_screen(path: Path, store: Store) -> Wanted:
+    """The arms of a file: a base (a receipt or a plan file) and what differs from it. Raises InputError."""
     from receipts.questions.plan import read_plan
 
-    tree = _tree(path)
-    problems = [
-        Problem(key, "it is no key of a screen", "known: base, vary, arm")
-        for key in tree
-        if key not in ("base", "vary", "arm")
-    ]
-    if not isinstance(tree.get("base"), str):
-        problems.append(Problem("base", "it names no receipt", 'write base = "ID, @pin, label or plan file"'))
-    arms = list(_arms(tree, problems))
-    if not arms and not problems:
-        problems.append(Problem("", "it has no arm", 'write [vary] with "flags.NAME" = [values], or [[arm]]'))
-    if problems:
-        raise InputError(str(path), problems)
-    word = str(tree["base"])
-    beside = path.parent / word
-    base = read_plan(str(beside)) if beside.is_file() else read_plan(word, store)
+    screen = read_toml(path, Screen, "docs/plan.md")
+    beside = path.parent / screen.base
+    base = read_plan(str(beside)) if beside.is_file() else read_plan(screen.base, store)
+    arms = list(screen.arms())
     candidates = [Candidate("base", base, {}), *(Candidate(name, base, changes) for name, changes in arms)]
     return Wanted(tuple(candidates), tuple(Contrast(name, "base", name) for name, _ in arms))
 
@@ -94,37 +125,5 @@ def read_claims(path: Path, store: Store, rulebook: Rulebook) -> Wanted:
     return Wanted(tuple(candidates), tuple(contrasts))
 
 
-def _tree(path: Path) -> dict[str, Any]:
-    try:
-        return parse_toml(read_small(path))
-    except (OSError, ValueError) as error:
-        raise InputError(str(path), [Problem("", str(error), "correct the file")]) from None
-
-
-def _arms(tree: dict[str, Any], problems: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Names of arms with their changed leaves."""
-    seen = {"base"}
-    vary = tree.get("vary", {})
-    for leaf, values in vary.items() if isinstance(vary, dict) else ():
-        if isinstance(values, dict):
-            problems.append(Problem(f"vary.{leaf}", "a leaf with dots needs quotes", f'write "{leaf}.…" = [values]'))
-            continue
-        for value in values if isinstance(values, list) else [values]:
-            yield from _arm(f"{leaf.rpartition('.')[2]}-{value}", {leaf: value}, f"vary.{leaf}", seen, problems)
-    for index, arm in enumerate(tree.get("arm", ())):
-        place = f"arm[{index}]"
-        if not isinstance(arm, dict) or not isinstance(arm.get("set"), dict) or not arm.get("name"):
-            problems.append(Problem(place, "an arm has a name and set", 'write name = "x" and set = {"leaf" = value}'))
-        else:
-            yield from _arm(str(arm["name"]), dict(arm["set"]), place, seen, problems)
-
-
-def _arm(
-    name: str, changes: dict[str, Any], place: str, seen: set[str], problems: list[Problem]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    short = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.")[:60]
-    if short in seen:
-        problems.append(Problem(place, f"{short} names two arms", "give it another name"))
-    else:
-        seen.add(short)
-        yield short, changes
+def _short(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.")[:60]

@@ -6,20 +6,16 @@ What a mapping file may say is what these models hold; ``docs/import-notebook.md
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping as Table
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
-from receipts.base.errors import InputError, Problem
-from receipts.base.files import read_small
 from receipts.base.linear_patterns import LinearPattern, compile_linear
-from receipts.base.toml import parse_toml
 from receipts.receipt.catalogue import find
-from receipts.receipt.problems import problems
+from receipts.receipt.toml_file import read_toml
 from receipts.workflows.tables.quantity import UNITS, Several
 from receipts.workflows.tables.recomputed import problem_of
 
@@ -236,19 +232,4 @@ class Mapping(MappingTable):
 
 def read_mapping(path: Path) -> Mapping:
     """Read and check a mapping. Raises InputError with everything that is wrong, each with its place."""
-    try:
-        table: Table[str, Any] = parse_toml(read_small(path))
-    except OSError as error:
-        raise InputError(str(path), [Problem("$", f"it cannot be read: {error.strerror}", "check the path")]) from None
-    except ValueError as error:
-        raise InputError(str(path), [Problem("$", str(error), "mend the file")]) from None
-    try:
-        return Mapping.model_validate(table)
-    except ValidationError as error:
-        raise InputError(str(path), [_of_mapping(item) for item in problems(error, table)]) from None
-
-
-def _of_mapping(item: Problem) -> Problem:
-    """A problem with the advice for a mapping, and not that for a receipt."""
-    key = item.what in ("there is no such key", "it is required and not stated")
-    return item._replace(do="docs/import-notebook.md lists the keys") if key else item
+    return read_toml(path, Mapping, "docs/import-notebook.md")
