@@ -16,12 +16,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import report_store
 import rule_cases as cases
 from command_line import Shell
 from export_stores import content, fill, in_order, put, rows_of, take, write
 from receipts.base.errors import InputError, StoreError, UsageError
 from receipts.receipt import Document
 from receipts.store import Filters, Store, condition, open_store
+from receipts.store.history.stale import Scope, Stale
 from receipts.store.transfer.export import Snapshot
 from receipts.workflows.audit import audit
 from receipts.workflows.export.datasets import ORDER, datasets
@@ -118,6 +120,25 @@ def test_an_import_that_was_stopped_is_taken_up(filled: Store, empty: Store, tmp
     take(tmp_path / "out.jsonl", empty)
     write(empty, tmp_path / "again.jsonl", "jsonl")
     assert content(tmp_path / "again.jsonl") == content(tmp_path / "out.jsonl")
+
+
+@pytest.mark.parametrize("form", LOSSLESS)
+def test_more_verdicts_than_a_part_has_rows_stay_with_their_receipts(
+    form: Format, empty: Store, tmp_path: Path
+) -> None:
+    with open_store(str(tmp_path / "judged.sqlite")) as judged:
+        receipts = report_store.launches("a", 3)
+        verdicts = [
+            item.verdict
+            for item in submit([Document(item.raw, item.source) for item in receipts], judged, cases.rulebook())
+        ]
+        numbers = {entry.id: entry.seq for entry in judged.entries([item.id for item in receipts])}
+        again = [(item, numbers[item.receipt]) for item in verdicts if item is not None]
+        for _ in range(100):
+            Stale(judged, Scope("", "")).record(again)
+        write(judged, tmp_path / "out", form)
+    done = take(tmp_path / "out", empty)
+    assert (done.refused, done.new["receipts"], done.new["verdicts"]) == ([], 3, 303)
 
 
 @pytest.mark.parametrize("form", LOSSLESS)

@@ -238,7 +238,8 @@ def _lines(place: Path) -> Iterator[Part]:
             if ORDER.index(kind) < reached and kind != "receipts":
                 raise _wrong(place, f"line {number}", f"{kind} come after what needs them", _MADE)
             reached = ORDER.index("receipts") if kind == "verdicts" else ORDER.index(kind)
-            if kind != name or len(rows) == _CHUNK:
+            # Verdicts stay in one part: they are taken in with the receipts before them.
+            if kind != name or (len(rows) >= _CHUNK and kind != "verdicts"):
                 yield from [(name, rows)] if rows else []
                 name, rows = kind, []
             rows.append(_typed(place, number, kind, text))
