@@ -32,7 +32,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:] = [*(place for place in sys.path if Path(place or ".").resolve() != HERE), str(HERE)]
 
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.fit import MemoryEstimate, calibrate, estimate, point_of
+from receipts.questions.fit.calibrate import calibrate
+from receipts.questions.fit.estimate import MemoryEstimate, estimate, point_of
 from receipts.receipt import Parsed
 from receipts.workflows.tables.notebook import import_file
 

@@ -13,8 +13,8 @@ from receipts.cli.session import Session, named_plan
 from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
-    from receipts.questions.fit import MemoryEstimate
     from receipts.questions.fit.compiled import CompilerAnswer
+    from receipts.questions.fit.estimate import MemoryEstimate
     from receipts.receipt import Parsed
 
 
@@ -61,9 +61,9 @@ def command(
     it does not, 2 wrong call or input, 3 too little is stated to decide.
     """
     from receipts.publish.fit import page
-    from receipts.questions.fit import calibrations, estimate, with_shrinks
     from receipts.questions.fit.compiled import ask_compiler
     from receipts.questions.fit.data import as_data
+    from receipts.questions.fit.estimate import calibrations, estimate, with_shrinks
 
     if oom is not None and not aot:
         raise UsageError("--oom writes what the compiler refuses; give --aot with it")

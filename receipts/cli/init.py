@@ -44,6 +44,7 @@ def command(session: Session, lane: str, path: str | None) -> Answer:
 
 def skeleton(lane: Lane) -> dict[str, Any]:
     """The document as data: required keys, then every axis that exists for the lane, unstated."""
+    from receipts.ingest.leaves import put
     from receipts.receipt import VERSION
     from receipts.receipt.catalogue import leaves
     from receipts.receipt.leaf import Role
@@ -72,14 +73,7 @@ def skeleton(lane: Lane) -> dict[str, Any]:
         if leaf.path.endswith(".*"):
             document.setdefault(leaf.path[:-2], {})
         else:
-            _put(document, leaf.path.split("."))
+            put(document, leaf.path, None)
     document.setdefault("measurement", {})["step_durations_seconds"] = None
     document.setdefault("memory", {})["chips"] = None
     return document
-
-
-def _put(document: dict[str, Any], keys: list[str]) -> None:
-    node = document
-    for key in keys[:-1]:
-        node = node.setdefault(key, {})
-    node[keys[-1]] = None

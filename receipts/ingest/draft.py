@@ -9,7 +9,7 @@ from receipts.base.errors import near
 from receipts.base.redaction import redacted
 from receipts.ingest.base import Base
 from receipts.ingest.evidence import Place
-from receipts.ingest.leaves import alike, at, fitting, parts
+from receipts.ingest.leaves import alike, at, fitting, parts, put
 from receipts.receipt.route import NAMES, spelled
 
 MAX_MESSAGES = 500
@@ -123,11 +123,7 @@ class ReceiptDraft:
         unknown = path == "path.intended.attention" and path not in self.held and set(kept.split("+")) - NAMES.keys()
         if unknown and (hint := near(kept, NAMES)):
             self.tell("note", f"{path} is {kept}, a name that no reader gives{hint}", where)
-        node = self.tree
-        *sections, last = parts(path)
-        for part in sections:
-            node = node.setdefault(part, {})
-        node[last] = kept
+        put(self.tree, path, kept)
         self.leaves[path] = self.shown[path] = SourcedLeaf(path, kept, where, source, text)
 
     def fill(self, path: str, value: Any, where: Where, source: str, text: str = "") -> None:

@@ -51,6 +51,14 @@ def at(tree: Mapping[str, Any], path: str) -> Any:
     return node
 
 
+def put(tree: dict[str, Any], path: str, value: Any) -> None:
+    """State a value at a path."""
+    *sections, last = parts(path)
+    for part in sections:
+        tree = tree.setdefault(part, {})
+    tree[last] = value
+
+
 def fitting(path: str, value: Any) -> Any:
     """The value as the leaf takes it (8.0 is 8 chips), or None where it takes no such value."""
     if value is None:

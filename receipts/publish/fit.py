@@ -10,7 +10,7 @@ from receipts.estimate.surface import Name
 from receipts.publish.page import Figure, Page, Section, Table, lines_of, sections_of, table_of
 from receipts.publish.pictures.geometry import SIGNS, Bar, BarPart, geometry, text_bar
 from receipts.publish.text import amount
-from receipts.questions.fit import MemoryEstimate, compared, growth
+from receipts.questions.fit.estimate import MemoryEstimate, compared, growth
 
 if TYPE_CHECKING:
     from receipts.questions.fit.calibrate import Calibration

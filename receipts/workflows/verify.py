@@ -18,7 +18,7 @@ from receipts.base.errors import NotFound
 from receipts.emit.files import sha256
 from receipts.ingest import Options, assemble, gather
 from receipts.ingest.files import InputFile
-from receipts.ingest.leaves import OPEN, alike
+from receipts.ingest.leaves import OPEN, alike, at
 from receipts.ingest.leaves import parts as keys
 from receipts.receipt.written import intact
 from receipts.store.kept import kept_files
@@ -184,10 +184,8 @@ def _leaves(parsed: Parsed, lane: Lane, files: Sequence[FileEvidence]) -> Iterat
 
 def _stated(parsed: Parsed, path: str) -> Any:
     """What the receipt states at a path, sections and maps as plain data."""
-    node: Any = parsed.receipt.model_dump(by_alias=True, exclude_none=True, include={keys(path)[0]})
-    for key in keys(path):
-        node = node.get(key) if isinstance(node, Mapping) else None
-    return node
+    whole = parsed.receipt.model_dump(by_alias=True, exclude_none=True, include={keys(path)[0]})
+    return at(whole, path)
 
 
 def _equal(path: str, stated: Any, read: Any) -> bool:

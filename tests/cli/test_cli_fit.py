@@ -17,9 +17,9 @@ from receipts.axes.signature import sign
 from receipts.estimate.aot import CompiledStep
 from receipts.estimate.surface import Name
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.fit import budget, calibrate, compared, estimate, measured, with_shrinks
-from receipts.questions.fit.calibrate import CalibrationPoint
+from receipts.questions.fit.calibrate import CalibrationPoint, calibrate
 from receipts.questions.fit.compiled import ACCELERATOR, CompilerAnswer, oom_receipt
+from receipts.questions.fit.estimate import budget, compared, estimate, measured, with_shrinks
 from receipts.questions.plan import parse_plan, plan_of, write_plan
 from receipts.receipt import Document, Parsed, parse
 

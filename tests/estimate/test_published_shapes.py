@@ -12,7 +12,7 @@ from receipts.base.resources import folder
 from receipts.estimate.recompute import policy_of, survives
 from receipts.estimate.saved_tensors import SavedTensor
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.fit import MemoryEstimate, estimate, predicted
+from receipts.questions.fit.estimate import MemoryEstimate, estimate, predicted
 from receipts.questions.plan import plan_of
 from receipts.questions.preflight.look import estimated
 from receipts.receipt import Document, Parsed, parse

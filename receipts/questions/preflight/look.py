@@ -167,7 +167,7 @@ def _estimated(plan: Parsed, lane: Lane, signature: Signature, estimator: Estima
 
 def estimated(plan: Parsed, lane: Lane) -> Fit | None:
     """What `receipts.questions.fit` estimates of a plan; None where it decides nothing."""
-    from receipts.questions.fit import estimate  # a launch that the store knows needs no arithmetic
+    from receipts.questions.fit.estimate import estimate  # a launch that the store knows needs no arithmetic
 
     estimate_ = estimate(plan, lane)
     if estimate_.total_bytes is None or estimate_.budget is None or estimate_.fits is None:

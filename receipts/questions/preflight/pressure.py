@@ -43,7 +43,7 @@ def unrelieved(plan: Parsed, lane: Lane, answer: PreflightAnswer) -> Callable[[s
 
     The estimate counts no diagnostics, and no memory but the chip's own.
     """
-    from receipts.questions.fit import estimate  # a plan that works has no next rung
+    from receipts.questions.fit.estimate import estimate  # a plan that works has no next rung
 
     by = answer.by
     if by is not None and (by.outcome != "oom" or by.class_ in _ON_CHIP):

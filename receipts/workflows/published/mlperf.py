@@ -18,7 +18,8 @@ from receipts.base.errors import Problem
 from receipts.ingest import Contradiction, Options, assemble
 from receipts.ingest.evidence import read
 from receipts.ingest.evidence.reading import Reading
-from receipts.workflows.published.places import MARK, LogPath, stream_of
+from receipts.ingest.evidence.stream import Source
+from receipts.workflows.published.places import MARK, LogPath
 
 LANE: Final = "mlperf-closed"
 SOURCE: Final = "mlperf-place"
@@ -76,7 +77,7 @@ def import_log(place: LogPath) -> PublishedLog:
 def launch_of(place: LogPath) -> str:
     """The digest of a log's records, without those that name the submission: copies have the same."""
     digest = hashlib.sha256()
-    with stream_of(place.path) as stream:
+    with Source(place.path, place.name).open() as stream:
         for line in iter(lambda: stream.readline(MAX_LINE), b""):
             mark = line.find(MARK)
             if mark >= 0 and _NAMES_SUBMISSION not in line:

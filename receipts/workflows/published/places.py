@@ -6,18 +6,16 @@ path still says whose results they are.
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Final
 
 from receipts.base.errors import UsageError
+from receipts.ingest.evidence.stream import BROKEN, Source
 
 MARK: Final = b":::MLLOG"
 # Power meters write records of the same form; a launch initializes, or names its benchmark.
@@ -25,7 +23,6 @@ _LAUNCH: Final = (b'"init_start"', b'"run_start"', b'"submission_benchmark"')
 _NAMES: Final = (".txt", ".log", ".out", ".txt.gz", ".log.gz", ".txt.xz", ".txt.bz2")
 _PASSED_BY: Final = frozenset({".git", "power", "systems", "benchmarks", "documentation"})
 _ROUND: Final = re.compile(r"(?:training_results_|mlperf[-_]training[-_]|^)v(\d{1,2}\.\d)(?:$|[-_.])")
-_OPEN: Final[dict[str, Callable[..., Any]]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 MAX_HEAD: Final = 64 << 20
 
 
@@ -89,17 +86,11 @@ def _files(root: Path) -> Iterator[Path]:
 
 def _is_log(path: Path) -> bool:
     try:
-        with stream_of(path) as stream:
+        with Source(path, path.name).open() as stream:
             head = stream.read(MAX_HEAD)
-    except (OSError, EOFError, lzma.LZMAError):
+    except (*BROKEN, UsageError):
         return False
     return MARK in head and any(word in head for word in _LAUNCH)
-
-
-def stream_of(path: Path) -> IO[bytes]:
-    """The bytes of a log, decompressed."""
-    opened: IO[bytes] = _OPEN.get(path.suffix, open)(path, "rb")
-    return opened
 
 
 def _place(path: Path, root: Path, round_: str) -> LogPath:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from receipts.base.errors import Problem
-from receipts.ingest.leaves import parts
+from receipts.ingest.leaves import at, put
 
 
 @dataclass
@@ -19,22 +19,12 @@ class RowDraft:
 
     def has(self, path: str) -> bool:
         """Whether something is stated at a path."""
-        node: Any = self.tree
-        for part in parts(path):
-            if not isinstance(node, dict) or part not in node:
-                return False
-            node = node[part]
-        return True
+        return at(self.tree, path) is not None
 
     def put(self, path: str, value: Any) -> None:
         """State a leaf, unless it is stated already."""
-        if self.has(path):
-            return
-        node = self.tree
-        *sections, last = parts(path)
-        for part in sections:
-            node = node.setdefault(part, {})
-        node[last] = value
+        if not self.has(path):
+            put(self.tree, path, value)
 
     def leave(self, path: str, source: Any) -> None:
         """Report what could not be read, and keep it word by word."""
