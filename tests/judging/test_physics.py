@@ -150,3 +150,16 @@ def test_a_store_knows_what_a_launch_was_resumed_from(shell: Shell) -> None:
     path = _file(shell, second)
     shell("submit", path)
     assert "R119 changed_midway" in shell("show", sha256(Path(path).read_bytes()).hexdigest()).out
+
+
+def test_no_more_steps_are_asked_for_than_a_receipt_holds() -> None:
+    spent = {"measurement.steps": 5_000_000, "measurement.goodput": {"step_seconds": 5_000.0}}
+    for count, codes in ((99_000, {"R112", "R205"}), (100_000, set())):
+        tree = rule_cases.build({
+            "steps": {"count": count, "seconds": 0.001},
+            "drop": ["measurement.step_flags", "measurement.window"],
+            "set": spent | {"run.finished": "2026-03-02T10:30:00+00:00"},
+        })  # fmt: skip
+        rules = (rule_cases.rulebook().rules.get(code) for code in ("R112", "R205"))
+        found = {item.code for rule in rules for item in rule_cases.judge_tree(tree, rule_cases.only(rule))}
+        assert found == codes

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, W, rule
+from receipts.receipt.measurement import MAX_STEPS
 from receipts.stats.steady import MINIMUM_STEPS
 
 LOST = 0.02  # of the steps, one at least: what ingest accepts of a log
@@ -51,7 +52,8 @@ def _partial(case: Case) -> Iterator[Offense]:
     ran, listed = case.get("measurement.steps"), sum(case.launch.interval_steps) or len(case.launch.durations)
     resumed, warmup = case.get("run.start_step") or 0, case.get("measurement.window.warmup_steps") or 0
     before, lost = (0, resumed, warmup, resumed + warmup), max(1.0, LOST * listed)
-    if ran is None or any(abs(ran - earlier - listed) <= lost for earlier in before):
+    full = len(case.launch.durations) >= MAX_STEPS  # a receipt holds no more
+    if ran is None or full or any(abs(ran - earlier - listed) <= lost for earlier in before):
         return
     yield Offense(
         at="measurement.steps",
