@@ -22,6 +22,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
+from receipts.axes import axis_of
+from receipts.axes.effective import wheel_name
 from receipts.base.units import amount
 from receipts.judging.claims.mechanism import SEQUENCE_WAYS
 from receipts.judging.rule import COMPARABLE, ClaimCase, E, I, Offense, rule
@@ -29,6 +31,7 @@ from receipts.metrics import Launch
 
 if TYPE_CHECKING:
     from receipts.judging.claims.mechanism import Trace
+    from receipts.judging.verdict import Comparison
 
 SLACK = 0.01  # a metric that moved by less did not move
 
@@ -48,8 +51,9 @@ def _axis(case: ClaimCase) -> Iterator[Offense]:
         return
     changed, counted = comparison.difference.axes, comparison.counted
     unknown = {item.axis for item in comparison.difference.unknown}
-    others = [axis for axis in counted if axis != credited]
-    if credited not in changed and credited in unknown:
+    axis = axis_of(credited)
+    others = [other for other in counted if other != axis]
+    if axis not in changed and axis in unknown:
         yield Offense(
             at="axis",
             found=f"it credits {credited}, and whether that changed is not stated on both sides",
@@ -57,8 +61,8 @@ def _axis(case: ClaimCase) -> Iterator[Offense]:
             do=f"state {credited}",
             level=I,
         )
-    elif credited not in changed:
-        changes = ", ".join(counted) or "nothing"
+    elif axis not in changed or (axis != credited and not _moved(credited, comparison)):
+        changes = ", ".join(counted if axis not in changed else _members(axis, comparison)) or "nothing"
         yield Offense(
             "axis", f"it credits {credited}, and what changed is {changes}", "the axis that changed", "credit that axis"
         )
@@ -69,6 +73,15 @@ def _axis(case: ClaimCase) -> Iterator[Offense]:
             expected=f"{credited} alone",
             do="compare launches that differ in it alone, or name the study that moves them together",
         )
+
+
+def _moved(wheel: str, comparison: Comparison) -> bool:
+    name = wheel_name(wheel.partition(".")[2])
+    return f"wheels.{name}" in _members("wheels", comparison)
+
+
+def _members(axis: str, comparison: Comparison) -> list[str]:
+    return [member.path for item in comparison.difference.changed if item.axis == axis for member in item.members]
 
 
 def _mechanism(case: ClaimCase) -> Iterator[Offense]:

@@ -117,7 +117,8 @@ class Claim(ClaimModel):
     @classmethod
     def _known_axis(cls, name: str | None) -> str | None:
         try:
-            return None if name is None else axis_named(name)
+            axis = None if name is None else axis_named(name)
+            return name if axis == "wheels" else axis  # one of many wheels, which change one by one
         except NotFound as error:
             raise ValueError(str(error)) from None
 
