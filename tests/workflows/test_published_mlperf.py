@@ -239,6 +239,63 @@ def test_blocks_by_epochs_are_as_long_as_they_say(tmp_path: Path) -> None:
     assert tuple(stated["measurement.interval_steps"]) == (60,) * 12
 
 
+def test_blocks_that_count_steps_as_epochs_are_as_long_as_their_evaluations_say(tmp_path: Path) -> None:
+    """Gaudi's BERT: a block's end is named by where the next one begins, and evaluations count samples."""
+    text, now = head("bert", 448) + record("run_start", at=1_000), 1_000
+    for block in range(12):
+        text += record("block_start", at=now, first_epoch_num=block * 335, epoch_count=335)
+        now += 33_500
+        text += record("block_stop", at=now, first_epoch_num=block * 335 + 335)
+    for block in range(10):
+        text += record("eval_accuracy", 0.6, 1_000 + 33_500 * block, epoch_num=(block + 1) * 335 * 448)
+    stated = one(tmp_path, text + record("run_stop", at=now, status="success")).stated
+    assert tuple(stated["measurement.interval_steps"]) == (335,) * 12
+    assert set(stated["measurement.interval_means_seconds"]) == {0.1}
+
+
+def test_a_block_that_counts_steps_beside_an_epoch_has_them(tmp_path: Path) -> None:
+    """Stable Diffusion's reference: blocks of a hundred steps within epoch 0, each with a record of its loss."""
+    text, now = head("stable_diffusion", 512) + record("run_start", at=1_000), 1_000
+    for step in range(0, 1_200, 100):
+        text += record("block_start", "training_step", now, epoch_count=1, first_epoch_num=0, step_num=step)
+        now += 20_000
+        text += record("loss", 1.5 - step / 1_000, now, step_num=step + 100)
+        text += record("block_stop", "training_step", now, first_epoch_num=0, step_num=step + 100)
+        now += 10
+    for step in (0, 10):
+        text += record("block_start", "validation_step", now, epoch_count=5, first_epoch_num=4, step_num=step)
+        text += record("block_stop", "validation_step", now, first_epoch_num=4, step_num=step)
+    stated = one(tmp_path, text + record("run_stop", at=now, status="success")).stated
+    assert tuple(stated["measurement.interval_steps"]) == (100,) * 12
+    assert set(stated["measurement.interval_means_seconds"]) == {0.2}
+    assert tuple(stated["measurement.loss.steps"])[:2] == (100, 200)
+    assert tuple(stated["measurement.loss.values"])[:2] == (1.5, 1.4)
+
+
+def test_the_rate_of_a_block_that_the_end_cut_short_is_not_the_launchs(tmp_path: Path) -> None:
+    """RetinaNet: its last epoch is stopped by an evaluation beside it, and still prints a rate."""
+    text = head("ssd", 256) + record("run_start", at=1_000)
+    for epoch in (1, 2, 3):
+        text += record("tracked_stats", {"throughput": 128.0}, epoch * 700_000, step=epoch)
+        text += record("eval_start", at=epoch * 700_000, epoch_num=epoch)
+        text += record("eval_stop", at=epoch * 700_000 + 30_000, epoch_num=epoch)
+    text += record("run_stop", at=2_133_000, status="success")
+    stated = one(tmp_path, text + record("tracked_stats", {"throughput": 199.0}, 2_133_000, step=4)).stated
+    assert stated["measurement.stated.step_seconds"] == 2.0
+
+
+def test_a_rate_that_only_follows_the_end_is_the_launchs(tmp_path: Path) -> None:
+    text = head("dlrm_dcnv2", 512) + record("run_start", at=1_000) + record("run_stop", at=9_000, status="success")
+    stated = one(tmp_path, text + record("tracked_stats", {"throughput": 1024.0}, 9_000, step=0.7)).stated
+    assert stated["measurement.stated.step_seconds"] == 0.5
+
+
+def test_dimensions_that_records_state_are_the_models(tmp_path: Path) -> None:
+    sizes = {"num_layers": 96, "num_heads": 64, "hidden_size": 12288, "ffn_hidden_size": 49152}
+    stated = one(tmp_path, head("gpt3", 8, **sizes) + blocks("step", 1)).stated
+    assert [stated[f"model.{name}"] for name in ("depth", "heads", "hidden", "ffn")] == list(sizes.values())
+
+
 def test_place_system_and_records_say_what_ran(tmp_path: Path) -> None:
     disclosed = {"tensor_parallelism": 4, "context_parallelism": 2, "lowest_numerical_precision_in_linear": "fp8"}
     dlpal = ":::DLPAL img:5 12 2 node[1-2] 'big cluster' DGXH200_2x8x4xtp4pp1cp2\n"

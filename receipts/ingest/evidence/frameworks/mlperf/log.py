@@ -33,6 +33,7 @@ from receipts.receipt.accelerators import find as find_accelerator
 _COUNTS: Final = ("samples_count", "step", "step_num", "epoch_num")
 _SECONDS: Final = ("train_step_time", "train_step_timing in s", "train_step_timing", "step_time")
 _LOSSES: Final = ("reduced_train_loss", "train_loss", "loss")
+_LOSS: Final = ("train_loss", "loss")  # records of a loss alone
 # Rules of GPT-3's benchmark count tokens where they say epochs, steps or samples.
 _COUNTS_TOKENS: Final = "gpt3"
 _LANGUAGE: Final = ("gpt", "llama", "mixtral", "deepseek")  # their accuracy is a loss
@@ -54,6 +55,7 @@ class Mlperf(LineReader):
         self._starts: set[int] = set()
         self._fresh = self._began = self._stopped = self._evaluates = False
         self._span: int | None = None
+        self._first: int | None = None
         self._throughput: tuple[float, int] | None = None
         self._losses: list[tuple[int, str, float, bool, float]] = []
         self._before: BlockRecord | None = None
@@ -108,7 +110,7 @@ class Mlperf(LineReader):
         reading.means = self._blocks.series(self._work)
         if self._throughput and self._work.batch and reading.means is None:
             rate, line = self._throughput
-            text = f"throughput {rate:.9g} samples/s of the last block"
+            text = f"throughput {rate:.9g} samples/s"
             reading.state("measurement.stated.step_seconds", self._work.batch / rate, text, line)
             reading.state("measurement.stated.statistic", "mean", text, line)
         if self._losses:
@@ -122,7 +124,7 @@ class Mlperf(LineReader):
         self.reading.records += 1
         if math.isfinite(record.at):
             self._take_time(record.at, begins=key == "run_start")
-        if key in ("train_loss", "tracked_stats"):
+        if key in (*_LOSS, "tracked_stats"):
             self._progress(record)
         elif key in ("run_start", "block_start", "eval_stop"):
             self._begin(record)
@@ -147,8 +149,8 @@ class Mlperf(LineReader):
             self._fresh = self._began = True
             self._blocks.restart()
         counted = record.counted("samples_count", "first_epoch_num", *_COUNTS)
-        span = record.counted("epoch_count")
-        self._span = span[1] if span else None
+        span, first = record.counted("epoch_count"), record.counted("first_epoch_num")
+        self._span, self._first = (span[1] if span else None), (first[1] if first else None)
         if counted is None and record.key == "run_start":
             counted = "samples_count", 0
         marks = _marks(counted, record)
@@ -159,7 +161,9 @@ class Mlperf(LineReader):
         counted, first = record.counted(*_COUNTS), record.counted("first_epoch_num")
         span = record.counted("epoch_count") or (self._span is not None and ("", self._span))
         if counted is None and first and span:
-            counted = "epoch_num", first[1] + span[1]
+            # Some end a block by where it began, and some by where the next one begins.
+            begun = self._first is None or first[1] <= self._first
+            counted = "epoch_num", first[1] + span[1] * begun
         self._blocks.end(_marks(counted, record))
         self._before = None
 
@@ -168,6 +172,7 @@ class Mlperf(LineReader):
         if value is None or not math.isfinite(value):
             return
         counts = [counted for count in EVALUATED if (counted := record.counted(count)) is not None]
+        self._blocks.evaluated.update(number for _, number in counts if number)
         for count, number in (("eval_accuracy", value), *counts):
             keep_last(self.reading, NOTE + count, number, f"{count} {number}", record.line)
         if name and str(name.value).startswith(_LANGUAGE):
@@ -177,7 +182,7 @@ class Mlperf(LineReader):
         marks = _marks(record.counted(*_COUNTS), record)
         mark = marks[0] if marks else None
         stats: Mapping[str, Any] = record.value if isinstance(record.value, dict) else {}
-        loss = figure(record.value) if record.key == "train_loss" else None
+        loss = figure(record.value) if record.key in _LOSS else None
         if record.key == "tracked_stats":
             loss = next((value for name in _LOSSES if (value := figure(stats.get(name))) is not None), None)
             self._timed(mark, stats, record)
@@ -195,8 +200,8 @@ class Mlperf(LineReader):
     def _timed(self, mark: BlockRecord | None, stats: Mapping[str, Any], record: MllogRecord) -> None:
         seconds = next((value for name in _SECONDS if (value := _positive(stats.get(name)))), None)
         rate = _positive(stats.get("throughput"))
-        if rate is not None:
-            self._throughput = (rate, record.line)
+        if rate is not None and not (self._stopped and self._throughput):
+            self._throughput = (rate, record.line)  # behind the end, a block that was cut short prints its own
         if mark is not None and (seconds or rate):
             self._blocks.timed(mark, seconds=seconds, rate=rate)
 
@@ -263,11 +268,11 @@ class MlperfPlatform(LineReader):
 
 
 def _marks(counted: tuple[str, int] | None, record: MllogRecord) -> tuple[BlockRecord, ...]:
-    """The mark of a record, and of the step beside its samples; the three names that count epochs are one."""
+    """The mark of a record, and of the step beside its samples or epochs; the names that count epochs are one."""
     if counted is None:
         return ()
     mark = BlockRecord("epoch" if "epoch" in counted[0] else counted[0], counted[1], record.at)
-    step = record.counted("step", "step_num") if mark.name == "samples_count" else None
+    step = record.counted("step", "step_num") if mark.name in ("samples_count", "epoch") else None
     return (mark, BlockRecord(*step, record.at)) if step else (mark,)
 
 

@@ -64,6 +64,7 @@ class Blocks:
         self.blocks: list[list[tuple[BlockRecord, ...]]] = []
         self.times: list[StepTime] = []
         self.evaluates_inside = False
+        self.evaluated: set[int] = set()  # counts of the evaluations
         self._open = False
         self._marks = 0
         self._reached: dict[str, int] = {}
@@ -118,7 +119,13 @@ class Blocks:
         A name decides only where no clock does: image models print the number of an epoch as ``step``.
         """
         seen = self._by_clock(name, work)
-        return _by_name(name, self._counts(name), work) if seen is None else _nearest(seen, work)
+        if seen is not None:
+            return _nearest(seen, work)
+        counts = self._counts(name)
+        samples = {count * (work.batch or 0) for count in counts}
+        # Evaluations that count samples, each at the end of a block, say that blocks count steps.
+        steps = name == "epoch" and self.evaluated and self.evaluated <= samples
+        return 1 if steps else _by_name(name, counts, work)
 
     def series(self, work: Work) -> IntervalMeans | None:
         """The times that the log prints; its clock's where it prints too few, or only of steps that log a loss."""
