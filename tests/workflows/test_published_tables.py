@@ -161,6 +161,27 @@ def test_a_table_may_stand_below_its_system_and_precision(tmp_path: Path) -> Non
     assert (one["measurement.stated.step_seconds"], "batch.accumulation" in one) == (2.0, False)
 
 
+def test_a_degree_that_is_zero_is_none(tmp_path: Path) -> None:
+    """DFM's pages write 0 for a model without virtual stages or experts."""
+    text = "#### System: DGX-H100, Precision: BF16\n\n"
+    text += "| Model | #-GPUs | GBS | DP | TP | SP | VP | EP | Model TFLOP / sec / GPU |\n"
+    text += "| --- " * 9 + "|\n| Tiny | 16 | 64 | 8 | 2 | 1 | 0 | 0 | 325.77 |\n"
+    (receipt,) = recipe(tmp_path, text, "megatron-bridge").receipts
+    stated = receipt.parsed.stated
+    assert not {"parallelism.expert", "parallelism.virtual_pipeline"} & stated.keys()
+    assert (stated["parallelism.data"], stated["parallelism.sequence"]) == (8, True)
+    assert stated["numerics.compute_dtype"] == "bf16"
+
+
+def test_a_row_of_another_peak_than_its_platforms_is_named(tmp_path: Path) -> None:
+    text = "## TPU v5p\n\n| No. of params | Accelerator Type | TFLOP/chip/sec | MFU |\n" + "| --- " * 4 + "|\n"
+    rows = [("128", "3.28e+02", "71.47"), ("256", "3.15e+02", "68.68"), ("2048", "2.49e+02", "64.05")]
+    text += "".join(f"| 32B | v5p-{cores} | {flops} | {mfu}% |\n" for cores, flops, mfu in rows)
+    imported = recipe(tmp_path, text, "maxtext-tiering")
+    assert len(imported.receipts) == 3
+    assert ["388.7" in str(item) for item in imported.disagreements] == [True]
+
+
 def test_sizes_that_stand_side_by_side_are_rows(tmp_path: Path) -> None:
     text = "## TPU v5e\n\n| Hardware | 16B TFLOP/sec/chip | 16B MFU | 32B TFLOP/sec/chip | 32B MFU |\n"
     text += "| --- " * 5 + "|\n| 4x v5e-256 | 117 | 59.14% | 126 | 64.10% |\n"
