@@ -19,7 +19,6 @@ from receipts.questions.bridge.lattice import Lattice
 from receipts.questions.bridge.missing import Ground, launches_needed, launches_to_settle
 from receipts.questions.bridge.point import JudgedHop
 from receipts.questions.bridge.search import Search
-from receipts.questions.preflight import PreflightAnswer
 from receipts.receipt import Parsed
 from receipts.stats.estimate import Sigma
 from thorough import unless_thorough
@@ -96,10 +95,11 @@ def test_a_search_judges_no_hop_twice_and_none_beyond_what_it_may() -> None:
 class Flat:
     """A lattice whose runs all cost the same, but for those of one axis."""
 
-    def __init__(self, axes: int, effort: dict[int, float]) -> None:
+    def __init__(self, axes: int, effort: dict[int, float], failing: frozenset[int]) -> None:
         self.axes = tuple(f"axis{bit}" for bit in range(axes))
         self.full = (1 << axes) - 1
         self._effort = effort
+        self._failing = failing
 
     def effort(self, number: int) -> float:
         return self._effort.get(number, 1.0)
@@ -110,16 +110,18 @@ class Flat:
     def plan(self, number: int) -> Parsed | str:
         return cast("Parsed", SimpleNamespace(number=number))
 
+    def failure(self, number: int) -> str:
+        return "ran out of memory" if number in self._failing else ""
+
     def one_apart(self, here: int, there: int) -> bool:
         return True
 
 
 class Known:
-    """Hops that were judged, and plans that are known to fail."""
+    """Hops that were judged."""
 
-    def __init__(self, hops: dict[Edge, str], failing: frozenset[int]) -> None:
+    def __init__(self, hops: dict[Edge, str]) -> None:
         self.hops = hops
-        self.failing = failing
 
     def known(self, here: int, there: int) -> Hop | None:
         status = self.hops.get((here, there))
@@ -129,10 +131,6 @@ class Known:
 
     def judge(self, here: int, there: int) -> Hop | None:
         return self.known(here, there)
-
-    def preflight(self, plan: Parsed) -> PreflightAnswer:
-        bad = cast("Any", plan).number in self.failing
-        return PreflightAnswer("failed" if bad else "unknown", "ran out of memory" if bad else "", "", "")
 
 
 @pytest.mark.slow
@@ -150,8 +148,8 @@ def test_the_cheapest_runs_are_the_fewest_that_any_order_needs(axes: int, data: 
         for bit in range(axes)
         if here | 1 << bit in stored and not here >> bit & 1
     }
-    known = Known(hops, failing)
-    lattice = Flat(axes, effort)
+    known = Known(hops)
+    lattice = Flat(axes, effort, failing)
     ground = Ground(cast("Lattice", lattice), dict.fromkeys(stored, cast("Any", None)), {}, known)
     way = ground.route()
     while way is not None and ground.learn(way):

@@ -12,7 +12,6 @@ from receipts.questions.bisect.walk import MOST_AXES, Explanation, Outcome, walk
 from receipts.questions.bridge.lattice import Lattice
 from receipts.questions.bridge.missing import launches_needed
 from receipts.questions.bridge.point import Judge
-from receipts.questions.preflight import preflight
 from receipts.receipt import Parsed
 from receipts.stats.equivalence import FEWEST_LAUNCHES, SMALLEST_EFFECT, Effect
 
@@ -128,15 +127,9 @@ class _Bisection:
 
     def _would_fail(self, number: int) -> bool:
         """Whether nothing can be launched there; the reason is kept."""
-        plan = self._lattice.plan(number)
-        if isinstance(plan, str):
-            self._failing[number] = plan
-            return True
-        answer = preflight(plan, self._judge.lane, self._store)
-        if answer.status in ("failed", "predicted"):
-            self._failing[number] = answer.why
-            return True
-        return False
+        if why := self._lattice.failure(number):
+            self._failing[number] = why
+        return bool(why)
 
     def _effect(self, number: int) -> Effect:
         """The effect of a configuration against the good side, axes not counted: several may have moved."""

@@ -24,7 +24,6 @@ from receipts.questions.bridge.missing import MOST_AXES, Ground, Route, cheapest
 from receipts.questions.bridge.point import BridgePoint, Judge, JudgedHop
 from receipts.questions.bridge.search import MOST_HOPS, A, B, Search
 from receipts.questions.neighbours import reasons
-from receipts.questions.preflight import PreflightAnswer, preflight
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -255,10 +254,6 @@ class BridgeBuilder:
         """A hop judged now; None where no further one may be."""
         edge = self._numbers[here], self._numbers[there]
         return self._hop(edge) if self._search.judge(edge) is not None else None
-
-    def preflight(self, plan: Parsed) -> PreflightAnswer:
-        """What is known of a plan."""
-        return preflight(plan, self._judge.lane, self._store)
 
 
 def _evidence(chain: Chain) -> tuple[int, int, tuple[str, ...]]:

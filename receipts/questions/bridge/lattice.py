@@ -16,6 +16,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.metrics import Launch
 from receipts.questions.bridge.point import Judge
 from receipts.questions.plan import before_run, parse_plan, write_plan
+from receipts.questions.preflight import preflight
 from receipts.receipt import Document, Parsed, Role
 from receipts.receipt.catalogue import find
 
@@ -33,6 +34,7 @@ class Lattice:
         self.full = (1 << len(self.axes)) - 1
         self._a, self._b = judge.a, judge.b
         self._lane = judge.lane
+        self._store = judge.store
         self._rulebook = rulebook
         self._plans: dict[int, Parsed | str] = {}
         self._efforts: dict[int, float] = {}
@@ -99,6 +101,14 @@ class Lattice:
         except InputError as error:
             return "; ".join(f"{problem.at}: {problem.what}" for problem in error.problems)
         return parse_plan(Document(raw, self.label(number)))
+
+    def failure(self, number: int) -> str:
+        """Why nothing can be launched there, or is known or predicted to fail; empty where nothing says so."""
+        plan = self.plan(number)
+        if isinstance(plan, str):
+            return plan
+        answer = preflight(plan, self._lane, self._store)
+        return answer.why if answer.status in ("failed", "predicted") else ""
 
     def label(self, number: int) -> str:
         """What moved, in short: the last word of each leaf with its value."""

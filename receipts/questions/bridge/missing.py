@@ -133,15 +133,10 @@ class Ground:
         if number in self._asked or number in self.failing:
             return False
         self._asked.add(number)
-        plan = self.lattice.plan(number)
-        if isinstance(plan, str):
-            self.impossible[number] = plan
-            return True
-        answer = self.tools.preflight(plan)
-        if answer.status not in ("failed", "predicted"):
-            return False
-        self.failing[number] = answer.why
-        return True
+        if why := self.lattice.failure(number):
+            reasons = self.impossible if isinstance(self.lattice.plan(number), str) else self.failing
+            reasons[number] = why
+        return bool(why)
 
     def _learnt_between(self, here: int, there: int) -> bool:
         if here in self.stored and there in self.stored:

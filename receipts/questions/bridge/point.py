@@ -52,7 +52,7 @@ class Judge:
     """Compares points as `receipts compare` does with a store. What is read for a point is read once."""
 
     def __init__(self, store: Store, rulebook: Rulebook, a: Parsed, b: Parsed, metric: Metric) -> None:
-        self._store = store
+        self.store = store
         self._metric = metric
         self._comparisons = Comparisons(store, rulebook)
         self.lane: Lane = rulebook.lanes.of(a.receipt.run.lane)
@@ -79,7 +79,7 @@ class Judge:
 
     def stored(self, receipt_id: str) -> BridgePoint:
         """The point of a stored receipt between the two ends."""
-        return self.point(self._store.parsed(receipt_id), [self.a.parsed, self.b.parsed], named=False)
+        return self.point(self.store.parsed(receipt_id), [self.a.parsed, self.b.parsed], named=False)
 
     def compared(self, a: BridgePoint, b: BridgePoint) -> JudgedHop:
         """B judged against A."""

@@ -78,33 +78,26 @@ class _StoreImport:
 
     def all(self, progress: Progress | None) -> ImportedStore:
         """Part after part, in the order in which the export gives them."""
-        total = self._source.rows["receipts"]
-        count = 0
+        count, total = 0, self._source.rows["receipts"]
         waiting: list[Row] = []
         pins: list[Row] = []
         for name, rows in self._source.parts():
             if pins and name != "pins":
                 self._rows("pins", pins)
                 pins = []
-            if name == "verdicts":
-                self._receipts(waiting, rows)
-                waiting = []
-                continue
-            self._receipts(waiting, [])
-            waiting = []
-            if name == "receipts":
-                waiting = rows
-                count += len(rows)
-                if progress is not None:
-                    progress(count, total)
-            elif name == "supersessions":
+            self._receipts(waiting, rows if name == "verdicts" else [])
+            waiting = rows if name == "receipts" else []
+            if name == "supersessions":
                 self._add_statements(rows)
             elif name == "comparisons":
                 self._comparisons(rows)
             elif name == "pins":
                 pins += rows  # a name's history is one: what counts here is asked once
-            else:
+            elif name not in ("receipts", "verdicts"):
                 self._rows(name, rows)
+            count += len(waiting)
+            if waiting and progress is not None:
+                progress(count, total)
         self._receipts(waiting, [])
         self._rows("pins", pins)
         if any(self._done.new.values()):
@@ -148,20 +141,22 @@ class _StoreImport:
         from receipts.store.transfer.receipts import arrival
 
         document = Document(row["document"].encode(), row["id"][:12])
+        first = min(judgements, key=lambda item: item.number, default=None)
+        answer = VerdictColumns.of(first.status, orjson.loads(first.document)) if first is not None else None
+        why = ""
         if document.id != row["id"]:
-            self._refuse(f"{row['id'][:12]}: its bytes are not those of that id; they were changed")
-            return None
-        if not judgements:
-            self._refuse(f"{row['id'][:12]}: the verdict that it was stored with has not come with it")
-            return None
-        if row["status"] not in _STATUSES or row["path_answer"] not in _PATHS:
-            self._refuse(f"{row['id'][:12]}: {row['status']!r} is no status of a receipt")
-            return None
-        first = min(judgements, key=lambda item: item.number)
-        answer = VerdictColumns.of(first.status, orjson.loads(first.document))
-        if (row["status"], row["path_answer"]) != answer[:2]:
-            was = f"its row says {row['status']}, path {row['path_answer']}"
-            self._refuse(f"{row['id'][:12]}: {was}, and the verdict that it was stored with something else")
+            why = "its bytes are not those of that id; they were changed"
+        elif answer is None:
+            why = "the verdict that it was stored with has not come with it"
+        elif row["status"] not in _STATUSES or row["path_answer"] not in _PATHS:
+            why = f"{row['status']!r} is no status of a receipt"
+        elif (row["status"], row["path_answer"]) != answer[:2]:
+            why = (
+                f"its row says {row['status']}, path {row['path_answer']}, and the verdict that it was stored with "
+                "something else"
+            )
+        if answer is None or why:
+            self._refuse(f"{row['id'][:12]}: {why}")
             return None
         try:
             parsed = parse(document)
