@@ -44,6 +44,23 @@ def test_each_change_of_the_values_is_a_receipt(tmp_path: Path) -> None:
     assert hashlib.sha256(rows[2].encode()).hexdigest() in (entries[2].raw or b"").decode()
 
 
+@pytest.mark.parametrize(
+    ("name", "accelerator"),
+    [
+        ("dev_dgxh100_eos", "NVIDIA H100"),
+        ("lts_dgxa100_dracooci-ord", "NVIDIA A100"),
+        ("dev_dgx_gb300", "NVIDIA GB300"),
+        ("0.9.0", None),
+    ],
+)
+def test_a_files_name_says_what_it_ran_on(tmp_path: Path, name: str, accelerator: str | None) -> None:
+    """The test's own name may hold the accelerator that it was written for."""
+    file = tmp_path / f"gpt3_dgx_a100_1N8G__golden_values_{name}.jsonl"
+    file.write_text(line("aaa", 0.125))
+    (entry,) = import_history([file])
+    assert parse(Document(entry.raw or b"", "x")).stated.get("hardware.accelerator") == accelerator
+
+
 def test_a_step_lies_on_the_commit_that_changed_the_values(tmp_path: Path) -> None:
     seconds = [0.500, 0.501, 0.499, 0.500, 0.550, 0.551, 0.549]
     dates = [f"2026-01-{day:02d}T03:04:05+01:00" for day in range(2, 9)]

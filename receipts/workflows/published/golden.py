@@ -7,6 +7,7 @@ commit, its date and the file. A commit that repeats the values of the one befor
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,7 +23,8 @@ from receipts.workflows.published import ImportedReceipt
 
 SOURCE: Final = "golden-history"
 MAX_LINE: Final = 16 << 20
-_ACCELERATORS: Final = {"h100": "NVIDIA H100", "a100": "NVIDIA A100", "gb200": "NVIDIA GB200", "b200": "NVIDIA B200"}
+# golden_values_dev_dgx_h100, and of 2025 also golden_values_dev_dgxh100_eos with its cluster.
+_ACCELERATOR: Final = re.compile(r"(?:_|dgx)(g?[abh]\d{3})(?![a-z0-9])", re.IGNORECASE)
 
 
 def import_history(files: Sequence[Path]) -> Iterator[ImportedReceipt]:
@@ -84,9 +86,8 @@ def _stated(file: Path, entry: dict[str, Any], commit: str, date: str) -> Readin
     reading.state("run.label", f"{test} {commit[:12]}", file.name)
     reading.state("run.context", str(entry.get("file") or file.name)[:200], file.name)
     reading.state("code.commit", commit, commit)
-    accelerator = next((full for word, full in _ACCELERATORS.items() if f"_{word}" in name.lower()), None)
-    if accelerator is not None:
-        reading.state("hardware.accelerator", accelerator, name)
+    if accelerator := _ACCELERATOR.search(name):
+        reading.state("hardware.accelerator", f"NVIDIA {accelerator[1].upper()}", name)
     return reading
 
 
