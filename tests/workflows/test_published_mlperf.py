@@ -311,6 +311,15 @@ def test_place_system_and_records_say_what_ran(tmp_path: Path) -> None:
     assert str(stated["run.started"]).startswith("2023-11-14T22:13:20")
 
 
+def test_of_a_launch_that_was_started_again_the_last_attempt_stands(tmp_path: Path) -> None:
+    first = head() + blocks("step", 1)
+    later = (head() + blocks("step", 1, seconds=4.0)).replace('"time_ms": 1700000', '"time_ms": 1700001')
+    given_up, cut = (text[: text.index('"run_stop"')].rpartition("\n")[0] + "\n" for text in (first, later))
+    stated = one(tmp_path / "again", given_up + later).stated
+    assert list(stated["measurement.interval_means_seconds"]) == [4.0 + block / 64 for block in range(12)]
+    assert [one(tmp_path / "ends", first + text).stated["run.outcome"] for text in (later, cut)] == ["ok", "crash"]
+
+
 def test_a_log_that_stops_in_its_run_is_no_success(tmp_path: Path) -> None:
     whole = head() + blocks("step", 1)
     assert one(tmp_path, whole.rpartition("0: :::MLLOG")[0]).receipt.run.outcome == "crash"

@@ -146,7 +146,10 @@ class Mlperf(LineReader):
 
     def _begin(self, record: MllogRecord) -> None:
         if record.key == "run_start":
+            # A launch that was started again is its last attempt.
             self._fresh = self._began = True
+            self._stopped = self.reading.complete = False
+            self._throughput = None
             self._blocks.restart()
         counted = record.counted("samples_count", "first_epoch_num", *_COUNTS)
         span, first = record.counted("epoch_count"), record.counted("first_epoch_num")

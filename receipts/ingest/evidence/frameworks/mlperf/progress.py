@@ -70,8 +70,11 @@ class Blocks:
         self._reached: dict[str, int] = {}
 
     def restart(self) -> None:
-        """Training begins anew: its counts may be lower than those before."""
+        """Training begins anew: what came before is an attempt that was given up."""
         self._reached.clear()
+        self.blocks.clear()
+        self.times.clear()
+        self._open = False
 
     def begin(self, marks: tuple[BlockRecord, ...]) -> BlockRecord:
         """A block begins where training is, and never before: some submissions print its length, or count steps."""
