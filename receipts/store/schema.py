@@ -18,6 +18,7 @@ from receipts.base.errors import StoreError
 from receipts.store.address import Address
 from receipts.store.sql import engine_of
 from receipts.store.sql.transactions import opened, reading, writing
+from receipts.store.sql.triggers import DELETABLE
 from receipts.store.tables import HEAD, REBUILT, metadata, receipts, stores, version
 
 if TYPE_CHECKING:
@@ -208,5 +209,4 @@ def _problems(connection: Connection, address: Address, current: str) -> Iterabl
 
 def erase(engine: Engine) -> None:
     """See that deleted rows leave the files, as far as the engine lets this user."""
-    erased = ("receipts", "documents", "verdicts", "claim_verdicts", "supersessions")
-    engine_of(engine).erase(engine, [*erased, *(table.name for table in REBUILT)])
+    engine_of(engine).erase(engine, [*DELETABLE, *(table.name for table in REBUILT)])

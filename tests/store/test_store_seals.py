@@ -95,6 +95,37 @@ def test_the_tree_is_that_of_rfc_6962() -> None:
     assert merkle.root(leaves).hex() == "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328"
 
 
+# For good: seals that exist were computed over these columns in this order.
+_SEALED = {
+    "receipts": "id",
+    "columns": (
+        "id launch generation lane kind outcome provenance status path_answer schema_version started finished "
+        "submitted_at label context host supersedes supersedes_reason accelerator chips sequence_length micro_batch "
+        "global_batch depth model family tokens_per_second tokens_per_second_per_chip step_seconds "
+        "tflops_per_second_per_chip mfu rate_source peak_bytes peak_reserved_bytes compile_seconds failure_phase "
+        "failure_class witness_for actor"
+    ),
+    "verdicts": "kind status metric rules judge judged_at codec body",
+    "supersessions": "receipt successor reason at actor",
+    "pins": "name receipt note at actor",
+    "claims": "id kind body origin at actor",
+    "claim_supersessions": "claim successor reason at actor",
+    "claim_verdicts": "claim status rules judge at codec body",
+    "decisions": "receipt decision reason at actor",
+    "quotes": "document receipt says at",
+    "incidents": "incident event line kind metric body owner actor reason at",
+    "erased": "store what number receipt leaf seal reason at actor",
+    "trusted_keys": "name fingerprint key lanes ends revoked at actor",
+    "envelopes": "receipt fingerprint signature at actor",
+    "seals": "store what first last held root at",
+}
+
+
+def test_a_seal_covers_the_same_columns_as_ever() -> None:
+    covered = {name: " ".join(kind.query.selected_columns.keys()) for name, kind in KINDS.items()}
+    assert covered == {name: f"seq {columns}" for name, columns in _SEALED.items()}
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 11])
 def test_a_proof_leads_from_its_leaf_to_the_root_and_from_no_other(size: int) -> None:
     leaves = [merkle.leaf(bytes([number])) for number in range(size)]

@@ -95,7 +95,7 @@ EDITS = {
     "UPDATE receipts SET status = 'invalid' WHERE seq = 2": "status is invalid",
     "UPDATE receipts SET path_answer = 'left' WHERE seq = 2": "path_answer is left",
     "UPDATE receipts SET started = '2020-07-02 12:00:00' WHERE seq = 2": "started is 2020",
-    "UPDATE receipts SET submitted_at = '2020-01-01 00:00:00' WHERE seq = 2": "seal seal 2 over columns",
+    "UPDATE receipts SET submitted_at = '2020-01-01 00:00:00' WHERE seq = 2": "over columns 1 to 6, of",
     "UPDATE receipts SET generation = 7 WHERE seq = 2": "over columns",
     "UPDATE receipts SET id = substr(id, 2) || substr(id, 1, 1) WHERE seq = 2": "document receipt",
     "DELETE FROM documents WHERE receipt = 2": "its document is not there",
@@ -177,6 +177,15 @@ def test_a_receipt_that_was_deleted_before_a_seal_held_it_leaves_a_gap(store: St
         assert any(item.startswith(f"receipts: {problem}") for item in found.notes)
     store.seal()
     assert _found(store) == []
+
+
+def test_a_quote_that_was_deleted_before_a_seal_held_it_leaves_a_gap_too(store: Store) -> None:
+    for document in ("weekly.md", "monthly.md"):
+        store.published.quote(document, [])
+    tamper(store.url, "DELETE FROM quotes WHERE document = 'weekly.md'")
+    found = _audit(store)
+    gaps = [f"{item.where}: {item.found}" for item in found.faults] or list(found.notes)
+    assert any(item.startswith("quotes: 1 row that no seal held is not there (") for item in gaps)
 
 
 def test_numbers_that_are_absurd_do_not_make_an_audit_wait(store: Store) -> None:

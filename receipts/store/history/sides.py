@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from sqlalchemy import Connection, select
 
 from receipts.store.tables import claim_subjects, receipts, subjects
 
 Sides = Mapping[int, list[tuple[str, Any]]]
+SidesOf = Callable[[Connection, Sequence[int]], Sides]
 
 
 def sides_of(connection: Connection, verdicts: Sequence[int]) -> Sides:
@@ -29,6 +30,9 @@ def sides_of_claims(connection: Connection, verdicts: Sequence[int]) -> Sides:
     table = claim_subjects
     query = select(table.c.verdict, table.c.side, table.c.receipt).where(table.c.verdict.in_(verdicts))
     return _grouped(connection.execute(query.order_by(table.c.verdict, table.c.position)))
+
+
+SIDES: Final[Mapping[str, SidesOf]] = {"verdicts": sides_of, "claim_verdicts": sides_of_claims}
 
 
 def _grouped(rows: Any) -> Sides:

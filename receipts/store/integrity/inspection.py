@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from receipts.base.errors import StoreError
 from receipts.store.entries import COLUMNS, VerdictColumns
-from receipts.store.history.sides import Sides, sides_of, sides_of_claims
+from receipts.store.history.sides import SIDES, Sides
 from receipts.store.integrity import merkle
 from receipts.store.integrity.index_audit import IndexAudit
 from receipts.store.integrity.leaves import KINDS, content
@@ -19,22 +19,24 @@ from receipts.store.integrity.seals import Gap, Seal, SealRows, all_seals, gaps,
 from receipts.store.packing import as_json, readable
 from receipts.store.sql import engine_of
 from receipts.store.tables import (
-    claim_supersessions,
     claim_verdicts,
     claims,
-    decisions,
     documents,
-    erased,
-    pins,
+    metadata,
     purges,
     receipts,
     seals,
     stores,
     subjects,
-    supersessions,
     verdicts,
 )
 
+# Where the ids of a table are; those of purged receipts are in their tombstones.
+_IDS: Final = {
+    "receipts": (receipts.c.id, purges.c.receipt),
+    "claims": (claims.c.id,),
+    "purges": (purges.c.receipt,),
+}
 _AT_ONCE: Final = 200  # rows with their bodies
 # What reading a damaged row raises: the driver, a type that holds something else, or the unpacking.
 _DAMAGE: Final = (DBAPIError, StoreError, ValueError, TypeError, OverflowError)
@@ -133,34 +135,19 @@ class Inspection:
 
     def verdicts(self) -> Iterator[VerdictRecord | Unreadable]:
         """Every verdict on receipts and comparisons, then every one on claims, in the order of their numbers."""
-        for table, related in ((verdicts, sides_of), (claim_verdicts, sides_of_claims)):
-            given = partial(_given, table, partial(related, self._connection))
+        for table in (verdicts, claim_verdicts):
+            given = partial(_given, table, partial(SIDES[table.name], self._connection))
             yield from self._each(select(*table.c), table.c.seq, given)
 
     def dangling(self) -> Iterator[Dangling]:
         """Rows that name a receipt or a claim which is neither there nor has a tombstone."""
-        here = (
-            (supersessions, supersessions.c.receipt),
-            (supersessions, supersessions.c.successor),
-            (pins, pins.c.receipt),
-            (decisions, decisions.c.receipt),
-        )
-        for table, column in here:
-            gone = ~exists().where(receipts.c.id == column) & ~exists().where(purges.c.receipt == column)
-            yield from self._without(table, column, gone)
-        of_claims = (
-            (claim_supersessions, claim_supersessions.c.claim),
-            (claim_supersessions, claim_supersessions.c.successor),
-            (claim_verdicts, claim_verdicts.c.claim),
-        )
-        for table, column in of_claims:
-            yield from self._without(table, column, ~exists().where(claims.c.id == column))
-        yield from self._without(erased, erased.c.receipt, ~exists().where(purges.c.receipt == erased.c.receipt))
-
-    def _without(self, table: Table, column: Column[str], gone: Any) -> Iterator[Dangling]:
-        query = select(table.c.seq, column).where(column.is_not(None), gone).order_by(table.c.seq)
-        for number, name in self._connection.execute(query):
-            yield Dangling(table.name, number, str(name))
+        for table in metadata.tables.values():
+            for column in table.columns:
+                if "of" in column.info:
+                    gone = (~exists().where(key == column) for key in _IDS[column.info["of"]])
+                    query = select(table.c.seq, column).where(column.is_not(None), *gone).order_by(table.c.seq)
+                    for number, name in self._connection.execute(query):
+                        yield Dangling(table.name, number, str(name))
 
     @property
     def index(self) -> IndexAudit:

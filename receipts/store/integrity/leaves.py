@@ -8,7 +8,7 @@ and from the version that read them, and because two stores that hold one receip
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
@@ -17,38 +17,12 @@ import orjson
 from sqlalchemy import Column, Connection, Select, Table, select
 
 from receipts.base.errors import StoreError
-from receipts.store.history.sides import Sides, sides_of, sides_of_claims
+from receipts.store.history.sides import SIDES, SidesOf
 from receipts.store.integrity import merkle
 from receipts.store.packing import unpack
-from receipts.store.tables import (
-    claim_supersessions,
-    claim_verdicts,
-    claims,
-    decisions,
-    envelopes,
-    erased,
-    incidents,
-    pins,
-    purges,
-    quotes,
-    receipts,
-    seals,
-    supersessions,
-    trusted_keys,
-    verdicts,
-)
+from receipts.store.tables import content_columns, erased, metadata, purges, receipts, rules_of, seals
 
-# A column that comes later is no part of this: yesterday's seals have to hold.
-_COLUMNS: Final = (
-    *("id", "launch", "generation", "lane", "kind", "outcome", "provenance", "status", "path_answer"),
-    *("schema_version", "started", "finished", "submitted_at", "label", "context", "host", "supersedes"),
-    *("supersedes_reason", "accelerator", "chips", "sequence_length", "micro_batch", "global_batch", "depth"),
-    *("model", "family", "tokens_per_second", "tokens_per_second_per_chip", "step_seconds"),
-    *("tflops_per_second_per_chip", "mfu", "rate_source", "peak_bytes", "peak_reserved_bytes", "compile_seconds"),
-    *("failure_phase", "failure_class", "witness_for"),
-)
 _AT_ONCE: Final = 500  # rows, with their bodies, that are held at a time
-Related = Callable[[Connection, Sequence[int]], Sides]
 
 
 class Kind(NamedTuple):
@@ -58,51 +32,30 @@ class Kind(NamedTuple):
     table: Table
     query: Select[Any]
     number: Column[int]
-    related: Related | None = None
+    related: SidesOf | None = None
 
 
-def _named(table: Table, *names: str) -> Kind:
-    return Kind(table.name, table, select(table.c.seq, *(table.c[name] for name in names)), table.c.seq)
+def _kinds() -> Iterator[Kind]:
+    # Seals come last: theirs covers every other seal, so that the newest root speaks for all before it.
+    for table in sorted(metadata.tables.values(), key=lambda table: table is seals):
+        rules = rules_of(table)
+        if not rules.sealed:
+            continue
+        number = table.c.seq
+        query = select(number, *(table.c[name] for name in content_columns(table) if name not in rules.unsealed))
+        if table is receipts:
+            yield Kind("receipts", table, select(number, table.c.id), number)
+            yield Kind("columns", table, query, number)
+        elif table is erased:  # with its tombstone, which has no number of its own to be sealed under
+            query = query.add_columns(purges.c.reason, purges.c.at, purges.c.actor)
+            yield Kind("erased", table, query.outerjoin(purges, purges.c.receipt == erased.c.receipt), number)
+        else:
+            yield Kind(table.name, table, query, number, SIDES.get(table.name))
 
 
-_ALL: Final = (
-    _named(receipts, "id"),
-    _named(receipts, *_COLUMNS, "actor")._replace(name="columns"),
-    _named(verdicts, "kind", "status", "metric", "rules", "judge", "judged_at", "codec", "body")._replace(
-        related=sides_of
-    ),
-    _named(supersessions, "receipt", "successor", "reason", "at", "actor"),
-    _named(pins, "name", "receipt", "note", "at", "actor"),
-    _named(claims, "id", "kind", "body", "origin", "at", "actor"),
-    _named(claim_supersessions, "claim", "successor", "reason", "at", "actor"),
-    _named(claim_verdicts, "claim", "status", "rules", "judge", "at", "codec", "body")._replace(
-        related=sides_of_claims
-    ),
-    _named(decisions, "receipt", "decision", "reason", "at", "actor"),
-    _named(quotes, "document", "receipt", "says", "at"),
-    _named(incidents, "incident", "event", "line", "kind", "metric", "body", "owner", "actor", "reason", "at"),
-    # With its tombstone, which has no number of its own to be sealed under.
-    Kind(
-        "erased",
-        erased,
-        select(
-            erased.c.seq,
-            *(erased.c[name] for name in ("store", "what", "number", "receipt", "leaf", "seal")),
-            *(purges.c.reason, purges.c.at, purges.c.actor),
-        ).outerjoin(purges, purges.c.receipt == erased.c.receipt),
-        erased.c.seq,
-    ),
-    _named(trusted_keys, "name", "fingerprint", "key", "lanes", "ends", "revoked", "at", "actor"),
-    _named(envelopes, "receipt", "fingerprint", "signature", "at", "actor"),
-    # Last: every other seal is a row that this one holds, so that the newest of them speaks for all before it.
-    _named(seals, "store", "what", "first", "last", "held", "root", "at"),
-)
-KINDS: Final[Mapping[str, Kind]] = {item.name: item for item in _ALL}
-# What another store's seals can be held against here; the rest speaks of one store only.
-SHARED: Final = (
-    *("receipts", "verdicts", "supersessions", "pins", "claims", "claim_supersessions", "claim_verdicts"),
-    *("decisions", "quotes", "incidents"),
-)
+KINDS: Final[Mapping[str, Kind]] = {kind.name: kind for kind in _kinds()}
+# What seals of another store are checked against here; other rows concern one store only.
+SHARED: Final = frozenset(name for name, table in metadata.tables.items() if rules_of(table).sealed == "everywhere")
 
 
 class SealedRow(NamedTuple):

@@ -25,8 +25,6 @@ from receipts.store.tables import erased, origins, seals
 
 MOST: Final = 10_000  # rows: some two seconds, for which other writers wait
 _ITSELF: Final = "seals"
-# Tables from which only a purge takes rows away.
-_KEPT: Final = ("receipts", "verdicts", "supersessions", "pins", "claims", "claim_verdicts", "decisions")
 _SHOWN: Final = 5  # numbers of a gap
 
 
@@ -196,8 +194,8 @@ class Gap(NamedTuple):
 
 
 def gaps(connection: Connection, store: str | None) -> dict[str, Gap]:
-    """Gaps by table, which tell that a row was deleted before a seal held it; tables without one are left out."""
-    every = {what: _gap(connection, store, what) for what in _KEPT}
+    """Gaps by table: each is a row that was deleted before a seal covered it. A table without a gap is left out."""
+    every = {what: _gap(connection, store, what) for what, kind in KINDS.items() if what == kind.table.name}
     return {what: gap for what, gap in every.items() if gap.missing}
 
 

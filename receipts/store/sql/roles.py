@@ -9,34 +9,11 @@ imports and restores. Nothing that the others may do changes or takes away what 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from sqlalchemy import Table
 
 from receipts.base.errors import UsageError
-from receipts.store.tables import (
-    REBUILT,
-    documents,
-    envelopes,
-    erased,
-    metadata,
-    purges,
-    receipts,
-    seals,
-    stores,
-    subjects,
-    supersessions,
-    tokens,
-    trusted_keys,
-    verdicts,
-    version,
-)
-
-# What only the owner writes: tombstones with what they took out from under seals, the store's own identity, tokens,
-# and whose keys count.
-OWNERS: Final = (purges, erased, stores, tokens, trusted_keys)
-# What a submit writes; one of many receipts seals them.
-SUBMITTED: Final = (receipts, documents, verdicts, subjects, supersessions, seals, envelopes, *REBUILT)
+from receipts.store.tables import metadata, rules_of, version
 
 
 def statements(submitter: str, decider: str, reader: str, schema: str = "public") -> Iterator[str]:
@@ -45,7 +22,6 @@ def statements(submitter: str, decider: str, reader: str, schema: str = "public"
         if not name or "\0" in name:
             raise UsageError("a role or schema needs a name, such as receipts_submitter")
     every = metadata.sorted_tables
-    added = [table for table in every if table not in OWNERS]
     roles = (submitter, decider, reader)
     place, everybody = quoted(schema), ", ".join(map(quoted, roles))
     for role in roles:
@@ -58,7 +34,8 @@ def statements(submitter: str, decider: str, reader: str, schema: str = "public"
     yield f"REVOKE ALL ON ALL SEQUENCES IN SCHEMA {place} FROM PUBLIC, {everybody}"
     yield f"GRANT USAGE ON SCHEMA {place} TO {everybody}"
     yield f"GRANT SELECT ON {_listed([*every, version], place)} TO {everybody}"
-    for role, tables in ((submitter, SUBMITTED), (decider, added)):
+    for role, adders in ((submitter, ("submitter",)), (decider, ("submitter", "decider"))):
+        tables = [table for table in every if rules_of(table).added_by in adders]
         yield f"GRANT INSERT ON {_listed(tables, place)} TO {quoted(role)}"
         counted = ", ".join(f"{place}.{quoted(f'{table.name}_seq_seq')}" for table in tables if "seq" in table.c)
         yield f"GRANT USAGE ON SEQUENCE {counted} TO {quoted(role)}"

@@ -11,6 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from sqlalchemy import UniqueConstraint
+
+from receipts.store.tables import metadata, rules_of
+
 # What a row must belong to before it may be deleted. OLD is the row; every condition asks for a tombstone.
 DELETABLE: Final = {
     "receipts": "EXISTS (SELECT 1 FROM purges WHERE purges.receipt = OLD.id)",
@@ -31,35 +35,13 @@ DELETABLE: Final = {
     # A reason may quote the document that had to go.
     "supersessions": "EXISTS (SELECT 1 FROM purges WHERE purges.receipt = OLD.successor)",
 }
-KEPT: Final = (
-    *("pins", "purges", "stores", "claims", "claim_supersessions", "decisions", "quotes"),
-    *("seals", "origins", "erased", "tokens", "incidents", "trusted_keys", "envelopes"),
-)
-TABLES: Final = (*DELETABLE, *KEPT)
+# Every table but those that are rebuilt.
+TABLES: Final = tuple(name for name, table in metadata.tables.items() if not rules_of(table).rebuilt)
 
-_NUMBERED: Final = (
-    *("verdicts", "supersessions", "pins", "claim_supersessions", "claim_verdicts", "decisions", "quotes"),
-    *("incidents", "erased", "tokens", "trusted_keys", "envelopes"),
-)
-# Keys under which `INSERT OR REPLACE` would push an older row out, and receipts that were erased for good.
-TAKEN: Final = {
-    **{table: f"EXISTS (SELECT 1 FROM {table} WHERE seq = NEW.seq)" for table in _NUMBERED},
-    "receipts": (
-        "EXISTS (SELECT 1 FROM receipts WHERE seq = NEW.seq OR id = NEW.id "
-        "OR (launch = NEW.launch AND generation = NEW.generation)) "
-        "OR EXISTS (SELECT 1 FROM purges WHERE purges.receipt = NEW.id)"
-    ),
-    "documents": "EXISTS (SELECT 1 FROM documents WHERE receipt = NEW.receipt)",
-    "subjects": "EXISTS (SELECT 1 FROM subjects WHERE verdict = NEW.verdict AND position = NEW.position)",
-    "purges": "EXISTS (SELECT 1 FROM purges WHERE receipt = NEW.receipt)",
+# When an insert is refused, where that is not only that a key is there.
+_TAKEN: Final = {
+    "receipts": "{keys} OR EXISTS (SELECT 1 FROM purges WHERE purges.receipt = NEW.id)",
     "stores": "EXISTS (SELECT 1 FROM stores)",
-    "claims": "EXISTS (SELECT 1 FROM claims WHERE seq = NEW.seq OR id = NEW.id)",
-    "claim_subjects": "EXISTS (SELECT 1 FROM claim_subjects WHERE verdict = NEW.verdict AND position = NEW.position)",
-    "seals": (
-        "EXISTS (SELECT 1 FROM seals WHERE seq = NEW.seq "
-        "OR (store = NEW.store AND what = NEW.what AND first = NEW.first AND root = NEW.root))"
-    ),
-    "origins": ("EXISTS (SELECT 1 FROM origins WHERE store = NEW.store AND what = NEW.what AND number = NEW.number)"),
 }
 
 _FUNCTION = """\
@@ -127,6 +109,17 @@ def bodies(statements: Iterable[str]) -> dict[str, str]:
     }
 
 
+def _taken(name: str) -> str:
+    """The condition under which `INSERT OR REPLACE` would push an older row out, or a purged receipt come back."""
+    table = metadata.tables[name]
+    unique = (item for item in table.constraints if isinstance(item, UniqueConstraint))
+    keys = [list(item.columns) for item in (table.primary_key, *sorted(unique, key=lambda item: len(item.columns)))]
+    equal = [" AND ".join(f"{column.name} = NEW.{column.name}" for column in key) for key in keys]
+    if len(keys) > 1:
+        equal = [f"({text})" if len(key) > 1 else text for text, key in zip(equal, keys, strict=True)]
+    return _TAKEN.get(name, "{keys}").format(keys=f"EXISTS (SELECT 1 FROM {name} WHERE {' OR '.join(equal)})")
+
+
 def sqlite() -> Iterator[str]:
     """The DDL of SQLite, in the order to run it in."""
     for table in TABLES:
@@ -140,7 +133,7 @@ def sqlite() -> Iterator[str]:
             f"SELECT RAISE(ABORT, '{table} is append-only: delete refused'); END"
         )
         yield (
-            f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} WHEN {TAKEN[table]} BEGIN "
+            f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} WHEN {_taken(table)} BEGIN "
             f"SELECT RAISE(ABORT, '{table} is append-only: replace refused'); END"
         )
 
@@ -171,6 +164,6 @@ def postgresql() -> Iterator[str]:
             yield _DELETE.format(table=table, condition=DELETABLE[table])
         yield (f"CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION {refuse}()")
     # The bytes come packed: PostgreSQL would spend time on packing them again, for nothing.
-    yield "ALTER TABLE documents ALTER COLUMN body SET STORAGE EXTERNAL"
-    yield "ALTER TABLE verdicts ALTER COLUMN body SET STORAGE EXTERNAL"
-    yield "ALTER TABLE claim_verdicts ALTER COLUMN body SET STORAGE EXTERNAL"
+    for name, packed in metadata.tables.items():
+        if "codec" in packed.c:
+            yield f"ALTER TABLE {name} ALTER COLUMN body SET STORAGE EXTERNAL"

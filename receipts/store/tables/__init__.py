@@ -31,13 +31,14 @@ from receipts.store.tables.receipts import (
     verdicts,
     version,
 )
+from receipts.store.tables.rules import content_columns, rules_of
 from receipts.store.tables.seals import erased, origins, seals
 from receipts.store.tables.signing import envelopes, trusted_keys
 from receipts.store.tables.tokens import tokens
 
 HEAD: Final = "0001"
-# Rebuilt from the documents at any time, and so no part of what is append-only.
-REBUILT: Final = (axes, placements, signatures, configurations, axis_values)
+# Rebuilt from the documents at any time; a table that refers to another comes before it.
+REBUILT: Final = tuple(table for table in reversed(metadata.tables.values()) if rules_of(table).rebuilt)
 
 __all__ = [
     "HEAD",
@@ -52,6 +53,7 @@ __all__ = [
     "claim_verdicts",
     "claims",
     "configurations",
+    "content_columns",
     "decisions",
     "documents",
     "envelopes",
@@ -64,6 +66,7 @@ __all__ = [
     "purges",
     "quotes",
     "receipts",
+    "rules_of",
     "seals",
     "signatures",
     "stores",

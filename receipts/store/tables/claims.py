@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Column, Index, SmallInteger, Table, UniqueConstraint
 
 from receipts.store.tables.columns import actor, key, metadata, moment, packed, part_of, words
+from receipts.store.tables.rules import TableRules
 
 claims = Table(
     "claims",
@@ -18,31 +19,34 @@ claims = Table(
     actor(),
     UniqueConstraint("id"),
     comment="Sentences about performance, never edited: one that changes is superseded by another",
+    info=TableRules("decider", sealed="everywhere").info,
 )
 
 claim_supersessions = Table(
     "claim_supersessions",
     metadata,
     key("Number in the order in which they were said"),
-    words("claim", "Id of the claim that no longer stands", required=True),
-    words("successor", "Id of the claim that replaces it; null where it was withdrawn"),
+    words("claim", "Id of the claim that no longer stands", required=True, of="claims"),
+    words("successor", "Id of the claim that replaces it; null where it was withdrawn", of="claims"),
     words("reason", "Why", required=True),
     moment("at", "When it was said"),
     actor(),
     comment="Claims that no longer stand",
+    info=TableRules("decider", sealed="everywhere").info,
 )
 
 claim_verdicts = Table(
     "claim_verdicts",
     metadata,
     key("Number in the order in which verdicts were given"),
-    words("claim", "Id of the claim", required=True),
+    words("claim", "Id of the claim", required=True, of="claims"),
     words("status", "supported, refuted, unproven, stale", required=True),
     words("rules", "Digest of the rule set", required=True),
     words("judge", "Version of the judge", required=True),
     moment("at", "When it was judged"),
     *packed("The verdict as JSON"),
     comment="What was said of claims, and under which rule set; the last one of a claim counts",
+    info=TableRules("decider", sealed="everywhere").info,
     sqlite_autoincrement=True,  # the number of a row that a purge erased is not given again
 )
 
@@ -54,6 +58,7 @@ claim_subjects = Table(
     words("side", "baseline, candidate", required=True),
     words("receipt", "Id of the receipt, stored or not", required=True),
     comment="Which receipts a claim stood on when it was judged",
+    info=TableRules("decider").info,
     sqlite_with_rowid=False,
 )
 
@@ -61,12 +66,13 @@ decisions = Table(
     "decisions",
     metadata,
     key("Number in the order in which they were made; the last one of a receipt counts"),
-    words("receipt", "Id of the receipt", required=True),
+    words("receipt", "Id of the receipt", required=True, of="receipts"),
     words("decision", "ship, hold, drop", required=True),
     words("reason", "Why", required=True),
     moment("at", "When it was made"),
     actor(),
     comment="What was decided on a receipt, shown wherever it is quoted",
+    info=TableRules("decider", sealed="everywhere").info,
 )
 
 quotes = Table(
@@ -78,6 +84,7 @@ quotes = Table(
     words("says", "What the document says of it"),
     moment("at", "When the document was read; its last reading counts"),
     comment="Reports and other documents that quote receipts",
+    info=TableRules("decider", sealed="everywhere").info,
 )
 
 Index("claim_supersessions_claim", claim_supersessions.c.claim)

@@ -93,8 +93,9 @@ def packed(comment: str) -> tuple[Column[str], Column[bytes]]:
     return words("codec", "How body is packed: zlib", required=True), body
 
 
-def words(name: str, comment: str, *, required: bool = False) -> Column[str]:
-    return Column(name, Words, nullable=not required, comment=comment)
+def words(name: str, comment: str, *, required: bool = False, of: str = "") -> Column[str]:
+    """A column of text; ``of`` is the table whose ids it holds, where an audit reports one that is gone."""
+    return Column(name, Words, nullable=not required, comment=comment, info={"of": of} if of else None)
 
 
 def number(name: str, comment: str, *, required: bool = False) -> Column[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Index, Table
 
 from receipts.store.tables.columns import actor, key, metadata, moment, number, words
+from receipts.store.tables.rules import TableRules
 
 incidents = Table(
     "incidents",
@@ -21,6 +22,7 @@ incidents = Table(
     words("reason", "Why it was opened or closed", required=True),
     moment("at", "When it was recorded"),
     comment="What watch opened and what closed, never edited: one incident a change point, however many runs see it",
+    info=TableRules("decider", sealed="everywhere").info,
 )
 
 Index("incidents_incident", incidents.c.incident)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBinary, Table, UniqueConstraint
 
 from receipts.store.tables.columns import Number, key, metadata, number, part_of, words
+from receipts.store.tables.rules import TableRules
 
 axis_values = Table(
     "axis_values",
@@ -19,6 +20,7 @@ axis_values = Table(
     words("value", "The axis' effective leaves as JSON", required=True),
     UniqueConstraint("axis", "digest"),
     comment="Every value that an axis was seen to have, once",
+    info=TableRules("submitter", rebuilt=True).info,
 )
 
 configurations = Table(
@@ -40,6 +42,7 @@ configurations = Table(
     ),
     UniqueConstraint("digest", "whole"),
     comment="Every combination of axis values, once",
+    info=TableRules("submitter", rebuilt=True).info,
 )
 
 # Without foreign keys: seventy checks, each a lock on a row that every writer shares, would cost more than the rows.
@@ -54,6 +57,7 @@ axes = Table(
         "The configuration's digest without this axis; null where none can share it",
     ),
     comment="One row an axis of a configuration: equal leave-one-out digests are one axis apart",
+    info=TableRules("submitter", rebuilt=True).info,
     sqlite_with_rowid=False,
 )
 
@@ -64,6 +68,7 @@ placements = Table(
     Column("configuration", Number, ForeignKey("configurations.seq"), nullable=False, comment="Its configuration"),
     number("at", "run.started, in microseconds since 1970"),
     comment="Which configuration a receipt ran, and when",
+    info=TableRules("submitter", rebuilt=True).info,
 )
 
 signatures = Table(
@@ -77,6 +82,7 @@ signatures = Table(
     number("sequence_length", "batch.sequence_length, tokens"),
     words("extras", "Features that are on and that the lane calls non-essential, as JSON"),
     comment="What a launch is called before it is tried: the same signature failed or worked",
+    info=TableRules("submitter", rebuilt=True).info,
 )
 
 # With what they are read in the order of, so that the newest few are found without the others.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlalchemy import (
     Column,
     ForeignKey,
@@ -29,6 +31,10 @@ from receipts.store.tables.columns import (
     part_of,
     words,
 )
+from receipts.store.tables.rules import TableRules
+
+# Columns that are newer than the first seals, which must stay valid.
+_UNSEALED: Final = frozenset(("tainted", "undecided", "revision", "rate_of", "geometry", "layout"))
 
 receipts = Table(
     "receipts",
@@ -90,6 +96,7 @@ receipts = Table(
     UniqueConstraint("id"),
     UniqueConstraint("launch", "generation"),
     comment="One row a receipt: what lists, reports and rules look it up by",
+    info=TableRules("submitter", sealed="everywhere", unsealed=_UNSEALED).info,
     sqlite_autoincrement=True,  # the number of a row that a purge erased is not given again
 )
 
@@ -101,6 +108,7 @@ documents = Table(
     Column("size", Integer, nullable=False, comment="Bytes of the document as it came"),
     Column("body", LargeBinary, nullable=False, comment="The document as it came, packed"),
     comment="The bytes of each receipt, never changed",
+    info=TableRules("submitter").info,
 )
 
 verdicts = Table(
@@ -115,6 +123,7 @@ verdicts = Table(
     moment("judged_at", "When it was judged"),
     *packed("The verdict as JSON"),
     comment="What the rules said, and under which rule set; a later verdict does not replace an earlier one",
+    info=TableRules("submitter", sealed="everywhere").info,
     sqlite_autoincrement=True,  # the number of a row that a purge erased is not given again
 )
 
@@ -126,6 +135,7 @@ subjects = Table(
     words("side", "receipt, or a and b in a comparison", required=True),
     Column("receipt", Number, ForeignKey("receipts.seq"), nullable=False, comment="The receipt, by its number"),
     comment="Which receipts a verdict speaks of",
+    info=TableRules("submitter").info,
     sqlite_with_rowid=False,
 )
 
@@ -133,12 +143,13 @@ supersessions = Table(
     "supersessions",
     metadata,
     key("Number in the order in which they were said"),
-    words("receipt", "Id of the receipt that no longer stands", required=True),
-    words("successor", "Id of the receipt that replaces it; null where it was retracted"),
+    words("receipt", "Id of the receipt that no longer stands", required=True, of="receipts"),
+    words("successor", "Id of the receipt that replaces it; null where it was retracted", of="receipts"),
     words("reason", "Why", required=True),
     moment("at", "When it was said"),
     actor(),
     comment="Receipts that no longer stand",
+    info=TableRules("submitter", sealed="everywhere").info,
     sqlite_autoincrement=True,  # the number of a row that a purge erased is not given again
 )
 
@@ -147,11 +158,12 @@ pins = Table(
     metadata,
     key("Number in the order in which pins were set; the last one of a name counts"),
     words("name", "Name without the @", required=True),
-    words("receipt", "Id of the receipt; null where the pin was taken away"),
+    words("receipt", "Id of the receipt; null where the pin was taken away", of="receipts"),
     words("note", "Why it was set"),
     moment("at", "When it was set"),
     actor(),
     comment="Named references with their history",
+    info=TableRules("decider", sealed="everywhere").info,
 )
 
 purges = Table(
@@ -162,6 +174,7 @@ purges = Table(
     moment("at", "When it was erased"),
     actor(),
     comment="Tombstones: a row here, and it alone, lets a receipt be deleted",
+    info=TableRules("owner").info,
 )
 
 stores = Table(
@@ -171,6 +184,7 @@ stores = Table(
     moment("created_at", "When it was made"),
     words("made_by", "Version of the program that made it", required=True),
     comment="The store's own identity, one row",
+    info=TableRules("owner").info,
 )
 
 # Alembic's own table, as Alembic makes it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Index, Integer, PrimaryKeyConstraint, Table, UniqueConstraint
 
 from receipts.store.tables.columns import key, metadata, moment, number, words
+from receipts.store.tables.rules import TableRules
 
 seals = Table(
     "seals",
@@ -23,6 +24,7 @@ seals = Table(
     moment("at", "When it was sealed"),
     UniqueConstraint("store", "what", "first", "root"),
     comment="Merkle roots: a row that was changed or taken away since is found",
+    info=TableRules("submitter", sealed="here").info,
 )
 
 origins = Table(
@@ -35,6 +37,7 @@ origins = Table(
     Column("here", BigInteger, nullable=False, comment="The row's number here"),
     PrimaryKeyConstraint("store", "what", "number"),
     comment="Rows that another store sealed: they came from it, or both hold the same receipt",
+    info=TableRules("decider").info,
     sqlite_with_rowid=False,
 )
 
@@ -45,10 +48,11 @@ erased = Table(
     words("store", "Id of the store that sealed the row", required=True),
     words("what", "Table of the row: receipts, verdicts, supersessions, …", required=True),
     number("number", "Its number in that store", required=True),
-    words("receipt", "Id of the receipt with whose tombstone it went", required=True),
+    words("receipt", "Id of the receipt with whose tombstone it went", required=True, of="purges"),
     words("leaf", "Digest of the row as the seal holds it, SHA-256 in hex; empty if none did", required=True),
     words("seal", "Root of the seal that holds it; empty if none did", required=True),
     comment="What a purge erased: the digest of a sealed row stays, so that the seal still holds",
+    info=TableRules("owner", sealed="here").info,
 )
 
 Index("origins_here", origins.c.what, origins.c.here)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Index, Table
 
 from receipts.store.tables.columns import actor, key, metadata, moment, words
+from receipts.store.tables.rules import TableRules
 
 trusted_keys = Table(
     "trusted_keys",
@@ -19,6 +20,7 @@ trusted_keys = Table(
     moment("at", "When it was trusted or revoked"),
     actor(),
     comment="Public keys whose signatures count",
+    info=TableRules("owner", sealed="here").info,
 )
 
 # Receipts are named by their ids: an envelope is written before its receipt, and outlives its purge.
@@ -32,6 +34,7 @@ envelopes = Table(
     moment("at", "When it came"),
     actor(),
     comment="Signatures on receipts: with a receipt's bytes each is a DSSE envelope",
+    info=TableRules("submitter", sealed="here").info,
 )
 
 Index("envelopes_receipt", envelopes.c.receipt)

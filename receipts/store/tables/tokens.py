@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Index, Table
 
 from receipts.store.tables.columns import key, metadata, moment, words
+from receipts.store.tables.rules import TableRules
 
 tokens = Table(
     "tokens",
@@ -17,6 +18,7 @@ tokens = Table(
     moment("expires", "When it ends; null for never", required=False),
     moment("at", "When it was given or revoked"),
     comment="Tokens for the server, by the digest of each",
+    info=TableRules("owner").info,
 )
 
 Index("tokens_prefix", tokens.c.prefix)

@@ -6,22 +6,11 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from sqlalchemy import Connection, Table, insert, select
+from sqlalchemy import Connection, insert, select
 
-from receipts.store.tables import (
-    claim_supersessions,
-    claims,
-    decisions,
-    envelopes,
-    incidents,
-    pins,
-    purges,
-    quotes,
-    receipts,
-    supersessions,
-)
+from receipts.store.tables import claims, content_columns, metadata, purges, receipts
 from receipts.store.transfer.origins import Came, Row, come_from, insert_rows, to_add
 
 
@@ -42,34 +31,14 @@ def take_purges(connection: Connection, store: str, rows: Sequence[Row]) -> Came
     return Came(len(new), tuple(notes))
 
 
-class _Plain(NamedTuple):
-    """How rows of a table are identified, in groups in which the last one counts: by `rank`, else as it counts here."""
-
-    table: Table
-    group: str
-    columns: tuple[str, ...]
-    rank: Callable[[Row], Any] | None
-
-
 def _at(row: Row) -> datetime:
     at: datetime = row["at"]
     return at.astimezone(UTC)
 
 
-_INCIDENT: Final = ("incident", "event", "line", "kind", "metric", "body", "owner", "actor", "reason", "at")
-_PLAIN: Final = {
-    item.table.name: item
-    for item in (
-        _Plain(pins, "name", ("name", "receipt", "note", "at", "actor"), None),
-        _Plain(decisions, "receipt", ("receipt", "decision", "reason", "at", "actor"), _at),
-        _Plain(envelopes, "receipt", ("receipt", "fingerprint", "signature", "at", "actor"), _at),
-        _Plain(incidents, "incident", _INCIDENT, _at),
-        # The last reading of a document is found by its time.
-        _Plain(quotes, "document", ("document", "receipt", "says", "at"), lambda row: 0),
-        _Plain(claim_supersessions, "claim", ("claim", "successor", "reason", "at", "actor"), _at),
-        _Plain(supersessions, "receipt", ("receipt", "successor", "reason", "at", "actor"), _at),
-    )
-}
+# By what the row of a group is found that counts, if not by its time: what is pinned here stays as it is; the last
+# reading of a document is found by its time.
+_RANKS: Final[Mapping[str, Callable[[Row], Any] | None]] = {"pins": None, "quotes": lambda row: 0}
 
 
 def take_plain(connection: Connection, store: str, name: str, rows: Sequence[Row]) -> Came:
@@ -78,9 +47,10 @@ def take_plain(connection: Connection, store: str, name: str, rows: Sequence[Row
     A name that is pinned here keeps what it points at, and of decisions on a receipt the later one counts.
     """
     every, rows = rows, _speaking(connection, rows) if name in ("pins", "decisions", "envelopes") else rows
+    group = _group(name)
     coming: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        coming[row[_PLAIN[name].group]].append(row)
+        coming[row[group]].append(row)
     here = rows_here(connection, name, list(coming))
     taken: Mapping[str, list[Row]] = coming
     conflicts: tuple[str, ...] = ()
@@ -93,12 +63,12 @@ def take_plain(connection: Connection, store: str, name: str, rows: Sequence[Row
 
 def rows_here(connection: Connection, name: str, groups: Sequence[str]) -> Mapping[str, list[Row]]:
     """The rows of some groups of a table that are here, in the order in which they were said."""
-    plain = _PLAIN[name]
+    table, group = metadata.tables[name], _group(name)
     here: dict[str, list[Row]] = defaultdict(list)
-    columns = (plain.table.c[key] for key in plain.columns)
-    query = select(plain.table.c.seq.label("number"), *columns).where(plain.table.c[plain.group].in_(groups))
-    for row in connection.execute(query.order_by(plain.table.c.seq)).mappings():
-        here[row[plain.group]].append(dict(row))
+    columns = (table.c[key] for key in content_columns(table))
+    query = select(table.c.seq.label("number"), *columns).where(table.c[group].in_(groups))
+    for row in connection.execute(query.order_by(table.c.seq)).mappings():
+        here[row[group]].append(dict(row))
     return here
 
 
@@ -111,13 +81,20 @@ def append(
     origin: Iterable[Row],
 ) -> int:
     """Add what is not here of rows by group, and where rows of the other store are now; gives how many were added."""
-    plain, same = _PLAIN[name], _same(_PLAIN[name].columns)
-    new = [row for key, group in coming.items() for row in to_add(here[key], group, same, plain.rank)]
-    inserted = insert_rows(connection, plain.table, [{key: row.get(key) for key in plain.columns} for row in new])
+    table, rank = metadata.tables[name], _RANKS.get(name, _at)
+    columns = content_columns(table)
+    same = _same(columns)
+    new = [row for key, group in coming.items() for row in to_add(here[key], group, same, rank)]
+    inserted = insert_rows(connection, table, [{key: row.get(key) for key in columns} for row in new])
     numbers = {same(row): row["number"] for group in here.values() for row in group}
     numbers |= {same(row): seq for row, seq in zip(new, inserted, strict=True)}
     come_from(connection, store, name, {row["number"]: numbers[same(row)] for row in origin if same(row) in numbers})
     return len(new)
+
+
+def _group(name: str) -> str:
+    """The column by which rows are grouped, of which the last one counts: the first after the number."""
+    return content_columns(metadata.tables[name])[0]
 
 
 def _speaking(connection: Connection, rows: Sequence[Row]) -> Sequence[Row]:
@@ -171,7 +148,7 @@ def take_claims(connection: Connection, store: str, rows: Sequence[Row]) -> Came
     here = {row.id: row for row in connection.execute(query)}
     new = [row for row in rows if row["id"] not in here]
     other = [row["id"] for row in rows if row["id"] in here and not _same_claim(here[row["id"]].body, row["body"])]
-    columns = ("id", "kind", "body", "origin", "at", "actor")
+    columns = content_columns(claims)
     inserted = insert_rows(connection, claims, [{key: row.get(key) for key in columns} for row in new])
     numbers = {row["number"]: seq for row, seq in zip(new, inserted, strict=True)}
     # One row, told at another time or from another file, is no row that the other store has sealed.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, func, insert, select
 
 from receipts.store.schema import own_id
-from receipts.store.tables import erased, origins, purges, seals
+from receipts.store.tables import content_columns, erased, origins, purges, seals
 from receipts.store.transfer.origins import Came, Row, come_from
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def take_erased(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
     """Digests that purges left there, so that seals over what they erased still hold."""
-    columns = tuple(column.name for column in erased.columns if column.name != "seq")
+    columns = content_columns(erased)
     query = select(erased).where(erased.c.receipt.in_({row["receipt"] for row in rows}))
     known = {tuple(getattr(row, key) for key in columns) for row in connection.execute(query)}
     query = select(purges.c.receipt).where(purges.c.receipt.in_({row["receipt"] for row in rows}))
@@ -62,7 +62,7 @@ def take_seals(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
     wanted = [row for row in rows if row["store"] != own and row["what"] in SHARED]
     wanted = [row for row in wanted if tuple(row[name] for name in key) not in known]
     new = [row for row in wanted if _rows_of(connection, row) == row["held"]]
-    columns = tuple(column.name for column in seals.columns if column.name != "seq")
+    columns = content_columns(seals)
     if new:
         connection.execute(insert(seals), [{name: row[name] for name in columns} for row in new])
     left = len(wanted) - len(new)
