@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from receipts.cli.session import Session, fetch
+from receipts.cli.session import Session, fetch, is_file
 from receipts.cli.sides import METRIC, STUDY, WAIVE, waivers
 from receipts.cli.verb import Answer, verb
 
@@ -38,9 +38,8 @@ def command(
       receipts sweep 'label=grid*' --vary pipeline --base 3f9c --metric step_seconds
     """
     from receipts.base.errors import UsageError
-    from receipts.judging.compare import Request
-    from receipts.judging.facts import Facts
     from receipts.publish.sweep import page
+    from receipts.questions.comparisons import Comparisons
     from receipts.questions.sweep import sweep
 
     receipts_ = [item for group in fetch(session, receipts) for item in group]
@@ -49,8 +48,10 @@ def command(
     names = [name.strip() for name in vary.split(",") if name.strip()]
     if not names:
         raise UsageError("--vary names no axis; write --vary micro_batch,mtp_depth")
-    request = Request(metric=metric, waivers=waivers(waive), study=study, facts=Facts())
-    grid = sweep(unique, names, session.rulebook, request, head)
+    stored = session.asks_store or not all(map(is_file, receipts))
+    comparisons = Comparisons(session.store if stored else None, session.rulebook)
+    options = {"waivers": waivers(waive), "study": study}
+    grid = sweep(unique, names, comparisons, session.rulebook, metric, head, **options)
     return Answer(lambda: _as_data(grid, metric), lambda: page(grid, metric))
 
 

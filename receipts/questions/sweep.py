@@ -7,18 +7,17 @@ one counted axis apart.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 from receipts import metrics
 from receipts.axes import difference, effective
 from receipts.base.errors import NotFound, UsageError, near
-from receipts.judging.compare import Request, compare_sides
 from receipts.judging.rulebook import Rulebook, RuleSet
-from receipts.judging.side import JudgedLaunches, JudgedSide, SideLetter, judge_side
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Level, Lost, Question
+from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Parsed
 
 MOST_CELLS = 200
@@ -71,9 +70,19 @@ def leaf_path(name: str, receipts: Sequence[Parsed]) -> str:
 
 
 def sweep(
-    receipts: Sequence[Parsed], vary: Sequence[str], rulebook: Rulebook, request: Request, base: Parsed | None = None
+    receipts: Sequence[Parsed],
+    vary: Sequence[str],
+    comparisons: Comparisons,
+    rulebook: Rulebook,
+    metric: str = metrics.DEFAULT,
+    base: Parsed | None = None,
+    **options: Any,
 ) -> Sweep:
-    """Lay receipts out by the varied axes and judge each cell against the base (the first cell unless named)."""
+    """Lay receipts out by the varied axes and judge each cell against the base (the first cell unless named).
+
+    A cell gets the verdict that `receipts.questions.comparisons` gives its launches; ``options`` are further fields of
+    a `Request`.
+    """
     paths = tuple(leaf_path(name, receipts) for name in vary)
     groups: dict[tuple[str, ...], list[Parsed]] = {}
     # A launch that ended well represents its cell before one that failed, and the earlier before the later.
@@ -85,12 +94,18 @@ def sweep(
     first = _coordinates(base, paths) if base is not None else order[0]
     if base is not None:
         groups[first] = [base, *(item for item in groups.get(first, []) if item.id != base.id)]
-        request = replace(request, named=(base.id,))
-    side, apart = _side(groups.pop(first), "a", rulebook, request)
-    base_cell = SweepCell(first, side.receipts, None, apart, side.lost)
-    others = ((key, *_side(groups[key], "b", rulebook, request)) for key in order if key in groups)
-    cells = (base_cell, *(_cell(key, side, other, apart, rulebook, request) for key, other, apart in others))
-    return Sweep(paths, cells, tuple(_links(cells, rulebook)))
+    named = (base.id,) if base is not None else ()
+    origin, apart = _alike(groups.pop(first), rulebook)
+    alone = comparisons.sides(comparisons.pool(origin, ()), (), metric, named)
+    cells = [SweepCell(first, alone.a, None, apart, alone.lost)]
+    for key in order:
+        if key in groups:
+            group, apart = _alike(groups[key], rulebook)
+            sides = comparisons.sides(comparisons.pool(origin, group), comparisons.pool(group, origin), metric, named)
+            verdict = comparisons.verdict(sides, **options)
+            reasons = [item for item in (_reason(verdict, sides.b[0], rulebook.rules), apart) if item]
+            cells.append(SweepCell(key, sides.b, verdict, "; ".join(reasons), sides.side_b.lost))
+    return Sweep(paths, tuple(cells), tuple(_links(cells, rulebook)))
 
 
 def _coordinates(parsed: Parsed, paths: Sequence[str]) -> tuple[str, ...]:
@@ -134,23 +149,6 @@ def _alike(launches: Sequence[Parsed], rulebook: Rulebook) -> tuple[list[Parsed]
     reasons = [f"more than one configuration: vary {', '.join(sorted(moved))} as well"] if moved else []
     reasons += [f"{failed} more launches failed"] if failed else []
     return alike, "; ".join(reasons)
-
-
-def _side(
-    launches: Sequence[Parsed], letter: SideLetter, rulebook: Rulebook, request: Request
-) -> tuple[JudgedSide, str]:
-    """The launches of one cell that count, and what to say of the others."""
-    alike, apart = _alike(launches, rulebook)
-    side = judge_side(alike, letter, rulebook, JudgedLaunches(request.facts))
-    return side.samples(metrics.get(request.metric), rulebook.rules, request.named), apart
-
-
-def _cell(
-    key: tuple[str, ...], base: JudgedSide, side: JudgedSide, apart: str, rulebook: Rulebook, request: Request
-) -> SweepCell:
-    verdict = compare_sides(base, side, rulebook, request)
-    reasons = [item for item in (_reason(verdict, side.receipts[0], rulebook.rules), apart) if item]
-    return SweepCell(key, side.receipts, verdict, "; ".join(reasons), side.lost)
 
 
 def _reason(verdict: Comparison, parsed: Parsed, rules: RuleSet) -> str:

@@ -15,14 +15,13 @@ from sqlalchemy import select
 import report_store as week
 import rule_cases as cases
 import section_store as section
-from receipts.judging.compare import Request
-from receipts.judging.facts import Facts
 from receipts.judging.sample import Rank, concerns, grade, unspoilt
 from receipts.judging.verdict import Finding, Level, Question, path_answer, receipt_status, tainted, undecided
 from receipts.metrics import METRICS, Metric
 from receipts.metrics.reading import Taint
 from receipts.publish.report.collect import collect
 from receipts.publish.report.week import Week, moment
+from receipts.questions.comparisons import Comparisons
 from receipts.questions.sweep import Sweep, sweep
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, open_store
@@ -133,10 +132,10 @@ def test_a_shape_that_such_launches_held_is_in_the_envelope(mfu_alone: Store) ->
 
 def test_a_sweep_leaves_out_what_is_no_sample_and_counts_it() -> None:
     base, slow = section.side("base", 0, 2.0), section.side("slow", 1, 2.2, section.changed())
-    request = Request(metric="tokens_per_second", facts=Facts())
+    rules = cases.rulebook()
 
     def grid(*more: Parsed) -> Sweep:
-        return sweep([*base, *slow, *more], ["bucket_bytes"], cases.rulebook(), request, base[0])
+        return sweep([*base, *slow, *more], ["bucket_bytes"], Comparisons(None, rules), rules, base=base[0])
 
     clean = grid().cells
     assert [len(cell.launches) for cell in clean] == [3, 3]
