@@ -125,7 +125,7 @@ class Database:
 
 
 class Part:
-    """What belongs together of what a store is asked and told; every method is one transaction."""
+    """Methods of a store on one subject; each method is one transaction."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -134,8 +134,8 @@ class Part:
         return f"{type(self).__name__}({self.database!r})"
 
 
-def asks(work: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Part, P], T]:
-    """A function of a connection as a method that reads."""
+def reads(work: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Part, P], T]:
+    """Turn a function of a connection into a method that reads, in one transaction."""
 
     @wraps(work)
     def method(part: Part, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -145,8 +145,8 @@ def asks(work: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[
     return method
 
 
-def changes(work: Callable[Concatenate[Connection, By, P], T]) -> Callable[Concatenate[Part, P], T]:
-    """A function of a connection, and of who changes what is behind it, as a method that writes."""
+def writes(work: Callable[Concatenate[Connection, By, P], T]) -> Callable[Concatenate[Part, P], T]:
+    """Turn a function of a connection and an actor into a method that writes, in one transaction."""
 
     @wraps(work)
     def method(part: Part, /, *args: P.args, **kwargs: P.kwargs) -> T:

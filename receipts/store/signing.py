@@ -13,7 +13,7 @@ from receipts.base.errors import ConflictError, NotFound
 from receipts.signing.envelope import RECEIPT, Envelope, Signature
 from receipts.signing.private import refuse_other_name
 from receipts.signing.public import PublicKey, read_public
-from receipts.store.database import By, Part, asks, changes
+from receipts.store.database import By, Part, reads, writes
 from receipts.store.tables.signing import envelopes, trusted_keys
 
 
@@ -130,9 +130,9 @@ def _kept(connection: Connection, receipts: Sequence[str]) -> list[Kept]:
 class Signing(Part):
     """The keys and envelopes of a store."""
 
-    trust = changes(_trust)
-    revoke = changes(_revoke)
-    every_key = asks(_every_key)
+    trust = writes(_trust)
+    revoke = writes(_revoke)
+    every_key = reads(_every_key)
 
     def add(self, signatures: Mapping[str, Sequence[Signature]]) -> None:
         """Keep the signatures of receipts, by id; those that are there already stay as they are."""

@@ -17,7 +17,7 @@ from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.store import schema
 from receipts.store.address import address
-from receipts.store.database import Database, Part, asks, changes
+from receipts.store.database import Database, Part, reads, writes
 from receipts.store.entries import Entry, entries_with_ids, entry_with_id, every_id
 from receipts.store.history import standing, verdicts
 from receipts.store.history.published import Published
@@ -114,12 +114,12 @@ class Store(Part):
 
     # Reading receipts
 
-    entry = asks(entry_with_id)
-    entries = asks(entries_with_ids)
-    ids = asks(every_id)
-    resolve = asks(names.resolve)
-    resolve_all = asks(names.resolve_all)
-    plan = asks(lists.plan)
+    entry = reads(entry_with_id)
+    entries = reads(entries_with_ids)
+    ids = reads(every_id)
+    resolve = reads(names.resolve)
+    resolve_all = reads(names.resolve_all)
+    plan = reads(lists.plan)
 
     def document(self, receipt_id: str) -> bytes:
         """The bytes of a receipt as they came. Raises NotFound, or StoreError where they were tampered with."""
@@ -152,13 +152,13 @@ class Store(Part):
 
     # What was said of them
 
-    record = changes(verdicts.record)
-    verdicts = asks(verdicts.of)
-    retract = changes(standing.retract)
-    supersessions = asks(standing.all_supersessions)
-    pin = changes(standing.pin)
-    pins = asks(standing.current_pins)
-    pin_history = asks(standing.pin_history)
+    record = writes(verdicts.record)
+    verdicts = reads(verdicts.of)
+    retract = writes(standing.retract)
+    supersessions = reads(standing.all_supersessions)
+    pin = writes(standing.pin)
+    pins = reads(standing.current_pins)
+    pin_history = reads(standing.pin_history)
 
     def purge(self, receipt_id: str, reason: str) -> None:
         """Erase a receipt for good, with every verdict that speaks of it; id, reason and time stay. Raises NotFound.

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, insert, select
 
 from receipts.base.errors import ConflictError, NotFound, UsageError
-from receipts.store.database import By, Part, changes
+from receipts.store.database import By, Part, writes
 from receipts.store.tables.tokens import tokens
 
 SCOPES: Final = ("submit", "read", "decide", "admin")
@@ -77,7 +77,7 @@ class Tokens(Part):
         self.database.write(give)
         return token, text
 
-    revoke = changes(_revoke)
+    revoke = writes(_revoke)
 
     def all(self) -> list[Token]:
         """Every token that is not revoked, expired or not, by name."""

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 from receipts.metrics.reading import Taint
-from receipts.store.database import Part, asks
+from receipts.store.database import Part, reads
 from receipts.store.entries import Entry, entries, entries_with_ids, entry_of, standing
 from receipts.store.packing import unpack
 from receipts.store.query import samples
@@ -225,18 +225,18 @@ def _recent(connection: Connection, sought: Sought, kinds: Sequence[str], most: 
 class Ran(Part):
     """A store as a report reads it. Every method is one transaction. Raises StoreError."""
 
-    since = asks(_since)
-    newest = asks(_newest)
-    lanes = asks(_lanes)
-    best = asks(_best)
-    verdicts = asks(_verdicts)
-    witnesses = asks(_witnesses)
-    named = asks(_named)
-    entries = asks(entries_with_ids)
-    place = asks(_place)
-    launches = asks(_launches)
-    recent = asks(_recent)
-    near = asks(one_axis_away)
+    since = reads(_since)
+    newest = reads(_newest)
+    lanes = reads(_lanes)
+    best = reads(_best)
+    verdicts = reads(_verdicts)
+    witnesses = reads(_witnesses)
+    named = reads(_named)
+    entries = reads(entries_with_ids)
+    place = reads(_place)
+    launches = reads(_launches)
+    recent = reads(_recent)
+    near = reads(one_axis_away)
 
     def documents(self, numbers: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """Documents of receipts by their numbers, some at a time."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from receipts.axes.settings import LaunchSettings
 from receipts.judging.facts import Facts
 from receipts.receipt import Parsed
-from receipts.store.database import Part, asks
+from receipts.store.database import Part, reads
 from receipts.store.kept import kept_files
 from receipts.store.query import facts as facts_module
 from receipts.store.query import lines, mixtures, replicates, shapes, signatures
@@ -19,17 +19,17 @@ from receipts.store.query.facts import SettingsOf
 class Queries(Part):
     """What rules, comparisons and preflights ask of a store."""
 
-    failed_before = asks(signatures.failed_before)
-    same_signature = asks(signatures.same)
-    dominating = asks(signatures.dominating)
-    reached = asks(shapes.reached)
-    failed_alike = asks(signatures.failed_alike)
-    replicate_candidates = asks(replicates.candidates)
-    neighbours = asks(near.neighbours)
-    mixtures = asks(mixtures.mixtures)
-    line = asks(lines.launches)
-    recent_lines = asks(lines.recent)
-    holds_lane = asks(near.holds_lane)
+    failed_before = reads(signatures.failed_before)
+    same_signature = reads(signatures.same)
+    dominating = reads(signatures.dominating)
+    reached = reads(shapes.reached)
+    failed_alike = reads(signatures.failed_alike)
+    replicate_candidates = reads(replicates.candidates)
+    neighbours = reads(near.neighbours)
+    mixtures = reads(mixtures.mixtures)
+    line = reads(lines.launches)
+    recent_lines = reads(lines.recent)
+    holds_lane = reads(near.holds_lane)
 
     def facts(self, group: Parsed | Sequence[Parsed]) -> Facts:
         """Facts for judging receipts, stored or not."""
