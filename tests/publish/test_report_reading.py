@@ -12,11 +12,11 @@ import rule_cases as cases
 from receipts.judging.judge import VERSION
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
-from receipts.store.query.reports import Ran, Rules, Sought
+from receipts.store.query.reports import Ran, ReportScope, Rules
 from receipts.workflows.submit import submit
 
 BOOK = cases.rulebook()
-EVER = Sought(datetime(2030, 1, 1, tzinfo=UTC))
+EVER = ReportScope(datetime(2030, 1, 1, tzinfo=UTC))
 RULES = Rules(BOOK.rules.digest, VERSION)
 
 

@@ -89,7 +89,7 @@ def _earlier(reader: ReportReader) -> tuple[dict[Shape, list[Item]], dict[str, i
     since = reader.since
     if since is None:
         return {}, {}
-    rows_by_shape = shapes(reader.stored.best(reader.sought.before(since), reader.rules, MOST))
+    rows_by_shape = shapes(reader.stored.best(reader.scope.before(since), reader.rules, MOST))
     candidates = {shape: sorted(rows, key=_rank) for shape, rows in rows_by_shape.items()}
     # Most shapes need no more than these, which are judged together.
     reader.items(row for rows in candidates.values() for row in rows[:FIRST])

@@ -118,7 +118,7 @@ def _check_lanes(lanes: Sequence[str], rulebook: Rulebook, reader: ReportReader)
 
 
 def _last_week(reader: ReportReader) -> str | None:
-    newest = reader.stored.newest(reader.sought)
+    newest = reader.stored.newest(reader.scope)
     return None if newest is None else str(Week.of(newest))
 
 

@@ -98,8 +98,8 @@ class Links:
                 if item.entry.lane == lane
             ]
             if reader.since is not None:
-                sought = reader.sought.before(reader.since)._replace(lanes=(lane,))
-                rows += reader.stored.recent(sought, KINDS, RECENT)
+                scope = reader.scope.before(reader.since)._replace(lanes=(lane,))
+                rows += reader.stored.recent(scope, KINDS, RECENT)
             self._by_columns[lane] = Neighbours(sorted(rows, key=order))
         return self._by_columns[lane]
 

@@ -168,7 +168,7 @@ class Configurations:
         """The launches of a configuration of the axis index: sound ones, and unsound ones, apart."""
         place = (number, kind)
         if place not in self._groups:
-            rows = self._reader.stored.launches(number, kind, self._reader.sought.until, MOST_LAUNCHES)
+            rows = self._reader.stored.launches(number, kind, self._reader.scope.until, MOST_LAUNCHES)
             self._numbers.update({row.id: number for row in rows})
             self._groups[place] = self.group(self._reader.items(row for row in rows if eligible(row)))
         return self._groups[place]

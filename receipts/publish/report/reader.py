@@ -26,7 +26,7 @@ from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store
-    from receipts.store.query.reports import NumberedEntry, Rules, Sought
+    from receipts.store.query.reports import NumberedEntry, ReportScope, Rules
 
 FAILED = ("oom", "crash", "nan", "hang")
 KEPT = 1000  # launches that are held parsed, some 50 kB each
@@ -113,12 +113,12 @@ class ReportReader:
         lanes: Sequence[str] = (),
         since: datetime | None = None,
     ) -> None:
-        from receipts.store.query.reports import Ran, Rules, Sought
+        from receipts.store.query.reports import Ran, ReportScope, Rules
 
         self.store = store
         self.rulebook = rulebook
         self.since = since
-        self.sought: Sought = Sought(as_of, tuple(lanes))
+        self.scope: ReportScope = ReportScope(as_of, tuple(lanes))
         self.stored = Ran(store.database)
         self.rules: Rules = Rules(rulebook.rules.digest, VERSION)
         self._items: dict[str, Item] = {}
@@ -133,7 +133,7 @@ class ReportReader:
     @cached_property
     def placed(self) -> tuple[NumberedEntry, ...]:
         """Rows of the interval with their configurations."""
-        return tuple(sorted(self.stored.since(self.since, self.sought), key=lambda item: order(item.entry)))
+        return tuple(sorted(self.stored.since(self.since, self.scope), key=lambda item: order(item.entry)))
 
     @property
     def rows(self) -> tuple[Entry, ...]:
@@ -143,7 +143,7 @@ class ReportReader:
     @cached_property
     def comparisons(self) -> Comparisons:
         """Comparisons by what had run, with verdicts that are known already."""
-        return Comparisons(self.store, self.rulebook, until=self.sought.until, judged=self._known)
+        return Comparisons(self.store, self.rulebook, until=self.scope.until, judged=self._known)
 
     def _known(self, group: Sequence[Parsed]) -> JudgedLaunches:
         """Facts, findings and launches of some receipts; of what is superseded nothing, as `facts` has it."""
@@ -172,7 +172,7 @@ class ReportReader:
         decided = {item.receipt: item.decision for item in self.store.published.decisions()}
         dropped = [name for name, decision in decided.items() if decision == "drop"]
         numbers = set(self.stored.place(dropped).values()) if dropped else ()
-        alike = (row for number in numbers for row in self.stored.launches(number, "training", self.sought.until, KEPT))
+        alike = (row for number in numbers for row in self.stored.launches(number, "training", self.scope.until, KEPT))
         return {*dropped, *(row.id for row in alike if row.id not in decided)}
 
     @property
@@ -245,7 +245,7 @@ class ReportReader:
                 self._witness_links[row.id] = WitnessLinks(witnessed=others[:MOST_WITNESSES])
 
     def _had_run(self, row: Entry) -> bool:
-        return ran(row) <= self.sought.until
+        return ran(row) <= self.scope.until
 
     # Documents and facts
 
@@ -283,7 +283,7 @@ class ReportReader:
 
     def rates(self, row: Entry, until: datetime | None = None) -> tuple[float, ...]:
         """Tokens a second a chip of each valid launch of its configuration with steps, until a moment (the end)."""
-        key = (row.id, until or self.sought.until)
+        key = (row.id, until or self.scope.until)
         if key not in self._rates:
             place = self.stored.place([row.id]).get(row.id)
             others = [] if place is None else self.stored.launches(place, row.kind, key[1], MOST_LAUNCHES)

@@ -23,7 +23,7 @@ class StatusVerdict(NamedTuple):
     at: datetime
 
 
-class Chronicle(NamedTuple):
+class IntervalEvents(NamedTuple):
     """What was said from one moment to another, the latter left out, in the order in which it was said.
 
     ``before`` is the last status that each claim had when the stretch began. Of the receipts that were superseded, the
@@ -39,7 +39,7 @@ class Chronicle(NamedTuple):
     superseded_count: int
 
 
-def chronicle(connection: Connection, since: datetime, until: datetime) -> Chronicle:
+def events_between(connection: Connection, since: datetime, until: datetime) -> IntervalEvents:
     """Decisions, claims that were added, judged or replaced, and receipts that were superseded, within a stretch."""
 
     def within(table: Any, *names: str) -> Any:
@@ -53,7 +53,7 @@ def chronicle(connection: Connection, since: datetime, until: datetime) -> Chron
     replaced = connection.execute(within(claim_supersessions, "claim", *Replaced._fields[1:]))
     superseded = connection.execute(within(supersessions, "receipt", *Replaced._fields[1:]).limit(MOST))
     count = select(func.count()).where(supersessions.c.at >= since, supersessions.c.at < until)
-    return Chronicle(
+    return IntervalEvents(
         decisions=tuple(map(Decision._make, connection.execute(within(decisions, *Decision._fields)))),
         added=tuple(connection.execute(within(claims, "id")).scalars()),
         before={item.claim: item for item in before},

@@ -24,4 +24,4 @@ class Published(Part):
     quotes = reads(decided.quotes)
     record_incidents = writes(incidents.record)
     incidents = reads(incidents.incidents)
-    chronicle = reads(events.chronicle)
+    events_between = reads(events.events_between)

@@ -24,7 +24,7 @@ _VALUES: Final = Lookup(
 _AXES: Final = Lookup([axes.c.value, axes.c.configuration], [axes.c.value, axes.c.configuration, axes.c.leave_one_out])
 
 
-class Amiss(NamedTuple):
+class IndexFaults(NamedTuple):
     """Numbers of receipts that the index does not hold, has placed elsewhere, or under other signatures; and of
     configurations that say what none of their receipts ran."""
 
@@ -46,7 +46,7 @@ class IndexAudit:
     def __repr__(self) -> str:
         return f"IndexAudit({len(self._seen)} of {len(self._counts)} looked at)"
 
-    def amiss(self, batch: Sequence[IndexedReceipt]) -> Amiss:
+    def faults(self, batch: Sequence[IndexedReceipt]) -> IndexFaults:
         """What the index says otherwise of receipts than their documents; what another catalogue read is passed by."""
         columns = [configurations.c[name] for name in ("digest", "whole", *CONFIGURED)]
         query = (
@@ -61,7 +61,7 @@ class IndexAudit:
         own = {item.seq: rows[item.seq].at for item in whole}
         # What lies in a configuration that it did not run has been moved, and says nothing of that one's rows.
         ran = {rows[item.seq].seq: (rows[item.seq], item.configuration) for item in reversed(whole)}
-        return Amiss(
+        return IndexFaults(
             tuple(item.seq for item in batch if item.seq not in rows),
             tuple(item.seq for item in held if own.get(item.seq) != index.instant(item.started)),
             tuple(_signed_otherwise(self._connection, held)),

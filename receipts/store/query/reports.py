@@ -63,7 +63,7 @@ class NumberedEntry(NamedTuple):
     configuration: int | None
 
 
-class Sought(NamedTuple):
+class ReportScope(NamedTuple):
     """Which receipts are looked at: those that ran until a moment, of some lanes or, where none is named, of all."""
 
     until: datetime
@@ -76,7 +76,7 @@ class Sought(NamedTuple):
         ran = (self.until >= RAN, receipts.c.started <= self.until)
         return (*ran, receipts.c.lane.in_(self.lanes)) if self.lanes else ran
 
-    def before(self, moment: datetime) -> Sought:
+    def before(self, moment: datetime) -> ReportScope:
         """The same before a moment."""
         return self._replace(until=min(self.until, moment - timedelta(microseconds=1)))
 
@@ -100,12 +100,12 @@ RESULT: Final = (  # what a frontier may hold: training that ended well, with it
 )
 
 
-def _of_shapes(sought: Sought, rules: Rules, most: int) -> Select[Any]:
+def _of_shapes(scope: ReportScope, rules: Rules, most: int) -> Select[Any]:
     """The first launches of each shape by rate."""
     place = func.row_number().over(
         partition_by=[receipts.c[name] for name in SHAPE], order_by=[_RATE.desc(), receipts.c.seq]
     )
-    ranked = select(receipts.c.seq, place.label("place")).where(*sought.clauses, *_valid(rules)).subquery("ranked")
+    ranked = select(receipts.c.seq, place.label("place")).where(*scope.clauses, *_valid(rules)).subquery("ranked")
     return entries().join(ranked, ranked.c.seq == receipts.c.seq).where(ranked.c.place <= most)
 
 
@@ -142,13 +142,13 @@ def _by_name(
     return {name: sorted(held.values(), reverse=True) for name, held in by_name.items()}
 
 
-def _since(connection: Connection, since: datetime | None, sought: Sought) -> list[NumberedEntry]:
+def _since(connection: Connection, since: datetime | None, scope: ReportScope) -> list[NumberedEntry]:
     """What ran from a moment on, or ever, superseded receipts among it; in no order."""
     query = (
         entries()
         .add_columns(placements.c.configuration)
         .outerjoin_from(receipts, placements, placements.c.receipt == receipts.c.seq)
-        .where(*sought.clauses)
+        .where(*scope.clauses)
     )
     if since is not None:
         query = query.where(since <= RAN)
@@ -156,9 +156,9 @@ def _since(connection: Connection, since: datetime | None, sought: Sought) -> li
     return [NumberedEntry(entry_of(row[:-1]), row[-1]) for row in rows]
 
 
-def _newest(connection: Connection, sought: Sought) -> datetime | None:
+def _newest(connection: Connection, scope: ReportScope) -> datetime | None:
     """When the last of them ran."""
-    last: datetime | None = connection.scalar(select(func.max(RAN)).where(*sought.clauses))
+    last: datetime | None = connection.scalar(select(func.max(RAN)).where(*scope.clauses))
     return last
 
 
@@ -167,9 +167,9 @@ def _lanes(connection: Connection) -> list[str]:
     return list(connection.execute(distinct_texts(receipts.c.lane)).scalars())
 
 
-def _best(connection: Connection, sought: Sought, rules: Rules, most: int) -> list[Entry]:
+def _best(connection: Connection, scope: ReportScope, rules: Rules, most: int) -> list[Entry]:
     """Of every shape the launches with the highest rate, so many, that may be a valid result; see `_valid`."""
-    return [entry_of(row) for row in connection.execute(_of_shapes(sought, rules, most))]
+    return [entry_of(row) for row in connection.execute(_of_shapes(scope, rules, most))]
 
 
 def _verdicts(connection: Connection, numbers: Sequence[int], rules: Rules | None = None) -> dict[int, bytes]:
@@ -210,15 +210,15 @@ def _launches(connection: Connection, configuration: int, kind: str, until: date
     return [entry_of(row) for row in _LAUNCHES.all(connection, given)]
 
 
-def _recent(connection: Connection, sought: Sought, kinds: Sequence[str], most: int) -> list[Entry]:
+def _recent(connection: Connection, scope: ReportScope, kinds: Sequence[str], most: int) -> list[Entry]:
     """The launches of one lane that started last, stand and ended well; at most so many."""
     conditions = (
-        Condition("lane", "=", sought.lanes[0]),
+        Condition("lane", "=", scope.lanes[0]),
         Condition("outcome", "=", "ok"),
-        Condition("started", "<=", sought.until.isoformat()),
+        Condition("started", "<=", scope.until.isoformat()),
     )
     rows = find(connection, Filters(conditions))
-    wanted = (row for row in rows if row.kind in kinds and (row.finished or row.started) <= sought.until)
+    wanted = (row for row in rows if row.kind in kinds and (row.finished or row.started) <= scope.until)
     return list(islice(wanted, most))
 
 

@@ -56,7 +56,7 @@ class Indexed:
             self._look()
 
     def _look(self) -> None:
-        unsound = self._index.amiss(self._waiting)
+        unsound = self._index.faults(self._waiting)
         for name in ("missing", "elsewhere", "signed"):
             self._unsound[name] += [self._names[number] for number in getattr(unsound, name)]
         self._unsound["configurations"] += map(str, unsound.configurations)

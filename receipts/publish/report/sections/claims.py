@@ -18,7 +18,7 @@ from receipts.questions.claims.judge import waits
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook, RuleSet
     from receipts.store import Store, StoredClaim
-    from receipts.store.history.events import Chronicle, StatusVerdict
+    from receipts.store.history.events import IntervalEvents, StatusVerdict
 
 MOST_JUDGED = 200
 MOST = 40
@@ -93,13 +93,13 @@ class JudgedClaims:
 
 
 def judge_all(
-    store: Store, rulebook: Rulebook, chronicle: Chronicle, until: datetime, lanes: Sequence[str] = ()
+    store: Store, rulebook: Rulebook, events: IntervalEvents, until: datetime, lanes: Sequence[str] = ()
 ) -> JudgedClaims:
     """Every claim that stands or was replaced in the stretch, judged under the present rules, the newest first."""
     from receipts.questions.claims.gather import verdict_on
     from receipts.questions.claims.load import from_json
 
-    replaced = {item.id: item for item in chronicle.replaced}
+    replaced = {item.id: item for item in events.replaced}
     kept = [item for item in store.published.claims(standing=False) if item.superseded is None or item.id in replaced]
     kept = [item for item in kept if item.at < until]
     recent = kept[::-1][:MOST_JUDGED]
@@ -114,7 +114,7 @@ def judge_all(
     quoting: dict[str, list[str]] = {}
     for quote in store.published.quotes(*ids, until=until):
         quoting.setdefault(quote.receipt, []).append(quote.document)
-    about = _About(chronicle, {item.claim: item for item in chronicle.verdicts}, quoting, refs, rulebook.rules)
+    about = _About(events, {item.claim: item for item in events.verdicts}, quoting, refs, rulebook.rules)
     claims = tuple(_now(item, quoted_in, verdict, about) for item, quoted_in, verdict in judged)
     return JudgedClaims(claims, {verdict.claim: verdict for _, _, verdict in judged}, len(kept) - len(recent))
 
@@ -123,7 +123,7 @@ def judge_all(
 class _About:
     """What a store says beside the claims: what was told in the stretch, and who quotes their receipts."""
 
-    chronicle: Chronicle
+    events: IntervalEvents
     latest: Mapping[str, StatusVerdict]
     quoting: Mapping[str, Sequence[str]]
     refs: Mapping[str, Ref]
@@ -131,7 +131,7 @@ class _About:
 
     def replaced(self, claim: str) -> str | None:
         """What became of a claim in the stretch."""
-        item = next((item for item in self.chronicle.replaced if item.id == claim), None)
+        item = next((item for item in self.events.replaced if item.id == claim), None)
         if item is None:
             return None
         how = f"superseded by {item.successor}" if item.successor else "withdrawn"
@@ -150,7 +150,7 @@ def known(store: Store, ids: Iterable[str]) -> dict[str, Ref]:
 
 
 def _now(kept: StoredClaim, quoted_in: Sequence[str], verdict: ClaimVerdict, about: _About) -> ClaimNow:
-    before = about.chronicle.before.get(kept.id)
+    before = about.events.before.get(kept.id)
     recorded = about.latest.get(kept.id) or before
     ids = list(dict.fromkeys((*verdict.candidate, *verdict.baseline)))
     documents = list(dict.fromkeys([*quoted_in, *(place for name in ids for place in about.quoting.get(name, ()))]))
@@ -158,7 +158,7 @@ def _now(kept: StoredClaim, quoted_in: Sequence[str], verdict: ClaimVerdict, abo
         id=kept.id,
         text=verdict.text,
         kind=kept.kind,
-        added=kept.id in about.chronicle.added,
+        added=kept.id in about.events.added,
         before=before.status if before else None,
         recorded=recorded.status if recorded else None,
         status=verdict.status,

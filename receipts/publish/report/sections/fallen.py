@@ -11,7 +11,7 @@ from receipts.publish.report.ref import Ref
 
 if TYPE_CHECKING:
     from receipts.store import Store
-    from receipts.store.history.events import Chronicle
+    from receipts.store.history.events import IntervalEvents
 
 MOST = 20
 
@@ -27,16 +27,16 @@ class Fallen:
     reason: str
 
 
-def fallen(store: Store, chronicle: Chronicle, lanes: Sequence[str] = ()) -> Cut[Fallen]:
+def fallen(store: Store, events: IntervalEvents, lanes: Sequence[str] = ()) -> Cut[Fallen]:
     """The receipts of some lanes, or of all, that fell in a stretch, in the order in which they did."""
     from receipts.publish.report.sections.claims import known
 
-    ids = [name for item in chronicle.superseded for name in (item.id, item.successor) if name is not None]
+    ids = [name for item in events.superseded for name in (item.id, item.successor) if name is not None]
     refs = known(store, ids)
     rows = [
         Fallen(item.id, refs.get(item.id), item.successor, refs.get(item.successor or ""), item.reason)
-        for item in chronicle.superseded
+        for item in events.superseded
         if not lanes or (item.id in refs and store.entry(item.id).lane in lanes)
     ]
-    unread = 0 if lanes else chronicle.superseded_count - len(chronicle.superseded)
+    unread = 0 if lanes else events.superseded_count - len(events.superseded)
     return Cut(tuple(rows[:MOST]), max(0, len(rows) - MOST) + unread)

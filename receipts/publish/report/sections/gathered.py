@@ -60,17 +60,17 @@ def gather(
     """
     store, rulebook = reader.store, reader.rulebook
     since, until = span
-    chronicle = store.published.chronicle(since, until)
-    judged = judge_all(store, rulebook, chronicle, until, only)
+    events = store.published.events_between(since, until)
+    judged = judge_all(store, rulebook, events, until, only)
     return Gathered(
         survival=survival(reader, lanes, judged, Retests(reader, until)),
-        decisions=decisions(store, chronicle.decisions, only),
+        decisions=decisions(store, events.decisions, only),
         claims=claims(judged),
         regressions=regressions(store, until, only),
         offenses=offenses(items),
         failures=failures(items),
         repeats=repeats(store, (item.entry for item in items if item.entry.outcome in FAILED), until),
-        fallen=fallen(store, chronicle, only),
+        fallen=fallen(store, events, only),
         ceilings={lane.name: ceilings(store, lane.name, until=until, most=MOST) for lane in lanes},
     )
 

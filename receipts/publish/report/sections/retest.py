@@ -152,7 +152,7 @@ class Retests:
         return self._reader.comparisons.compare([base], [candidate], metric, named=(), beside=())
 
     def _had_run(self, row: Entry) -> bool:
-        return ran(row) <= self._reader.sought.until
+        return ran(row) <= self._reader.scope.until
 
     def _partners(
         self, candidate: Parsed, change: Change, lane: Lane, conditions: Sequence[Condition]
