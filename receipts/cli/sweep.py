@@ -51,7 +51,7 @@ def command(
     stored = session.asks_store or not all(map(is_file, receipts))
     comparisons = Comparisons(session.store if stored else None, session.rulebook)
     options = {"waivers": waivers(waive), "study": study}
-    grid = sweep(unique, names, comparisons, session.rulebook, metric, head, **options)
+    grid = sweep(unique, names, comparisons, metric, head, **options)
     return Answer(lambda: _as_data(grid, metric), lambda: page(grid, metric))
 
 

@@ -80,7 +80,7 @@ class Comparisons:
         floors: Floors | None = None,
     ) -> None:
         self._store = store
-        self._rulebook = rulebook
+        self.rulebook = rulebook
         self._until = until
         self._witnesses = witnesses
         self._grade = grade
@@ -123,20 +123,20 @@ class Comparisons:
         """
         named = _ids(a, b) if named is None else named
         measured = None if of_shape else metrics.get(metric)
-        known, rules = self._judged([*a, *b]), self._rulebook.rules
-        side_a = judge_side(a, "a", self._rulebook, known).samples(measured, rules, named)
-        side_b = judge_side(b, "b", self._rulebook, known).samples(measured, rules, named)
+        known, rules = self._judged([*a, *b]), self.rulebook.rules
+        side_a = judge_side(a, "a", self.rulebook, known).samples(measured, rules, named)
+        side_b = judge_side(b, "b", self.rulebook, known).samples(measured, rules, named)
         facts = self._with_floor(known.facts or Facts(), [side for side in (side_a, side_b) if side.judged], metric)
         return JudgedSides(side_a, side_b, Request(metric, facts=facts, named=named))
 
     def verdict(self, sides: JudgedSides, **options: Any) -> Comparison:
         """The verdict on two sides. Raises as `compare_sides` does."""
-        return compare_sides(sides.side_a, sides.side_b, self._rulebook, replace(sides.request, **options))
+        return compare_sides(sides.side_a, sides.side_b, self.rulebook, replace(sides.request, **options))
 
     def samples(self, pool: Group, metric: str, named: Collection[str] = ()) -> tuple[Parsed, ...]:
         """The launches of one pool that count for a metric."""
-        side = judge_side(pool, "a", self._rulebook, self._judged(pool))
-        return side.samples(metrics.get(metric), self._rulebook.rules, named).receipts
+        side = judge_side(pool, "a", self.rulebook, self._judged(pool))
+        return side.samples(metrics.get(metric), self.rulebook.rules, named).receipts
 
     def floor(self, like: Parsed) -> Floor:
         """The noise floor of a receipt's lane and shape class, each read once. Needs a store."""
@@ -166,11 +166,11 @@ class Comparisons:
         for item in group:
             if item.id not in self._findings:
                 launch = self._launches[item.id] = Launch(item, self._lane(item))
-                self._findings[item.id] = judge_case(Case(launch, launch.lane, facts), self._rulebook.rules)
+                self._findings[item.id] = judge_case(Case(launch, launch.lane, facts), self.rulebook.rules)
         return JudgedLaunches(facts, self._findings, self._launches)
 
     def _lane(self, parsed: Parsed) -> Lane:
-        return self._rulebook.lanes.of(parsed.receipt.run.lane)
+        return self.rulebook.lanes.of(parsed.receipt.run.lane)
 
 
 def _ids(a: Group, b: Group) -> frozenset[str]:

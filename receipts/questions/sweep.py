@@ -73,7 +73,6 @@ def sweep(
     receipts: Sequence[Parsed],
     vary: Sequence[str],
     comparisons: Comparisons,
-    rulebook: Rulebook,
     metric: str = metrics.DEFAULT,
     base: Parsed | None = None,
     **options: Any,
@@ -83,7 +82,7 @@ def sweep(
     A cell gets the verdict that `receipts.questions.comparisons` gives its launches; ``options`` are further fields of
     a `Request`.
     """
-    paths = tuple(leaf_path(name, receipts) for name in vary)
+    rulebook, paths = comparisons.rulebook, tuple(leaf_path(name, receipts) for name in vary)
     groups: dict[tuple[str, ...], list[Parsed]] = {}
     # A launch that ended well represents its cell before one that failed, and the earlier before the later.
     for item in sorted(receipts, key=_precedence):

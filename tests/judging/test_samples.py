@@ -132,10 +132,10 @@ def test_a_shape_that_such_launches_held_is_in_the_envelope(mfu_alone: Store) ->
 
 def test_a_sweep_leaves_out_what_is_no_sample_and_counts_it() -> None:
     base, slow = section.side("base", 0, 2.0), section.side("slow", 1, 2.2, section.changed())
-    rules = cases.rulebook()
+    comparisons = Comparisons(None, cases.rulebook())
 
     def grid(*more: Parsed) -> Sweep:
-        return sweep([*base, *slow, *more], ["bucket_bytes"], Comparisons(None, rules), rules, base=base[0])
+        return sweep([*base, *slow, *more], ["bucket_bytes"], comparisons, base=base[0])
 
     clean = grid().cells
     assert [len(cell.launches) for cell in clean] == [3, 3]

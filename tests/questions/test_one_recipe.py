@@ -203,12 +203,12 @@ def test_all_surfaces_give_one_verdict_for_one_pair(lab: Lab) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("read_once")
 def test_a_cell_of_a_sweep_has_the_verdict_of_its_comparison(lab: Lab) -> None:
-    comparisons, rules = Comparisons(lab.store, cases.rulebook()), cases.rulebook()
+    comparisons = Comparisons(lab.store, cases.rulebook())
     # A sweep names its base alone: an invalid launch of another cell is counted, and does not reject.
     pairs = [(a, b) for a, b in lab.pairs() if not b.name.startswith("spoilt")][:: unless_thorough(2, 1)]
     statuses = Counter[str]()
     for a, b in pairs:
-        verdict = sweep([a, b], ["learning_rate"], comparisons, rules, METRIC, a).cells[1].against_base
+        verdict = sweep([a, b], ["learning_rate"], comparisons, METRIC, a).cells[1].against_base
         assert verdict is not None
         statuses[verdict.status] += 1
         assert said(verdict) == said(command(lab.store, a, b)), f"{a.name} and {b.name}"
