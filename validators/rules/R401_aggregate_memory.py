@@ -5,14 +5,15 @@ and an average mesh figure can look healthy while one chip is already over the e
 
 *Rejected.* 118 GiB "peak" for eight chips, without a row a chip.
 
-*Accepted.* A row by chip and phase; a single chip's one figure.
+*Accepted.* A row by chip and phase; a single chip's one figure. Where the launch did not end well, its chips cannot be
+asked again: the question is then left open.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, Offense, rule
+from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, I, Offense, rule
 
 _ROWS, _ONE = "memory.chips", "memory.aggregate"
 
@@ -36,4 +37,5 @@ def aggregate_memory(case: Case) -> Iterator[Offense]:
         found=f"one figure ({memory.aggregate.over}) for {chips} chips",
         expected=f"a row for each of {chips} chips, by phase",
         do="record bytes_used, bytes_limit and peak_bytes on every chip",
+        level=E if case.get("run.outcome") == "ok" else I,
     )

@@ -7,14 +7,15 @@ reads it later must not pay for the same compile again.
 failure that does not say on which chip. Where neither a pattern of blocks nor family `dense` is stated, this is shown
 (W): attention, Mamba, expert and recurrent blocks press memory in different ways.
 
-*Accepted.* All of it is stated. A compile-time plan has no chip; a host that ran out of memory has none either.
+*Accepted.* All of it is stated. A compile-time plan has no chip; a host that ran out of memory has none either. Few
+messages name their phase: where it is stated as `unknown`, the question is left open.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, Case, E, Offense, W, rule
+from receipts.judging.rule import COMPARABLE, Case, E, I, Offense, W, rule
 from receipts.judging.verdict import Level
 
 _ABOUT = {
@@ -39,8 +40,10 @@ def _out_of_memory(case: Case) -> bool:
 def vague_failure(case: Case) -> Iterator[Offense]:
     """What a reader of the frontier would miss."""
     for path, expected in _ABOUT.items():
-        if case.get(path) is None or case.get(path) == "unknown":
-            yield _offense(path, "unknown" if path in case.stated else "not stated", expected)
+        if case.get(path) is None:
+            yield _offense(path, "not stated", expected)
+        elif case.get(path) == "unknown":
+            yield _offense(path, "unknown", expected, I)
     if case.get("model.pattern") is None and case.get("model.family") != "dense":
         yield _offense("model.pattern", "not stated", "the pattern of blocks, or family dense", W)
     if not any(path.startswith("wheels.") and path != "wheels.complete" for path in case.stated):
