@@ -14,6 +14,7 @@ from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import AllocationFailure, FileEvidence, Reading
 from receipts.ingest.evidence.stream import Source
 from receipts.ingest.log_end import log_end, prints_steps
+from receipts.ingest.planned import stops_short
 from receipts.ingest.series import StepSeries
 
 SOURCE: Final = "ending"
@@ -59,6 +60,9 @@ def state_ending(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: Step
     elif (broken := next((file for file in files if file.cut and _may_hold_the_end(file, steps)), None)) is not None:
         what = "it breaks off, so that how the launch ended is not known"
         draft.tell("missing", f"run.outcome: {what}; state it: --set run.outcome=ok", Where(broken.name))
+    elif steps is not None and draft.get("run.exit_code") != 0 and (short := stops_short(files, steps)):
+        what = f"the log stops at step {short[0]:,} of {short[1]:,}, and nothing shows why"
+        draft.tell("missing", f"run.outcome: {what}; state it: --set run.outcome=ok, or crash", steps.where)
     else:
         where = Where(steps.track.file.name if steps is not None else "ingest")
         draft.put("run.outcome", "ok", where, SOURCE, "nothing shows a failure")

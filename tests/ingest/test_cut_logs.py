@@ -38,3 +38,48 @@ def test_a_damaged_log_has_no_outcome_unless_a_person_states_it(damage: str, tmp
     path.write_bytes(raw if damage == "flipped" else raw[:-40])
     assert _outcome(path) == (None, ["run.outcome"])
     assert _outcome(path, outcome="ok") == ("ok", [])
+
+
+_SILENT = {
+    "megatron": (
+        " [2026-03-02 09:00:{step:02d}] iteration {step:8d}/    5000 | consumed samples: {step:12d} | "
+        "elapsed time per iteration (ms): 801.2 | global batch size: 64 | lm loss: 9.1E+00 |\n"
+    ),
+    "llm.c": (
+        "step {step:4d}/5000 | loss 9.1 (+nanz)| norm 1.0 (+nanz)| lr 1.0e-04 | "
+        "801.2 ms | 31.0% bf16 MFU | 81920 tok/s\n"
+    ),
+    "torchtitan": LOG.splitlines(keepends=True)[0].replace("step:  1", "step: {step:2d}"),
+}
+_HEADS = {
+    "torchtitan": "[titan] 2026-03-02 08:59:59,000 - root - INFO - Trainer is initialized with total steps 5000\n"
+}
+
+
+@pytest.mark.parametrize("framework", _SILENT)
+def test_a_log_that_stops_far_before_its_plan_in_silence_has_no_outcome(framework: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_text(_HEADS.get(framework, "") + "".join(_SILENT[framework].format(step=step) for step in range(1, 41)))
+    assert _outcome(path) == (None, ["run.outcome"])
+    assert _outcome(path, exit_code=0)[0] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("last", "end"),
+    [
+        (4990, ""),
+        (40, "[exiting program at iteration 40] datetime: 2026-03-02 09:00:41\n"),
+        (40, "Training completed\n"),
+    ],
+)
+def test_a_log_that_reaches_its_plan_or_says_that_it_stops_ends_well(last: int, end: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    line = _SILENT["megatron"].replace("{step:02d}", "00")
+    path.write_text("".join(line.format(step=step) for step in range(last - 30, last + 1)) + end)
+    assert _outcome(path) == ("ok", [])
+
+
+def test_a_finished_bar_of_a_data_set_is_no_plan(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_text(LOG + "Map:  90%|#########| 900/1000 [00:01<00:00, 900.00 examples/s]\n")
+    assert _outcome(path) == ("ok", [])

@@ -190,7 +190,7 @@ def test_no_file_is_named_for_an_end_that_none_shows(tmp_path: Path) -> None:
 
 
 _STEP = (
-    " [2026-09-01 10:00:0{0}] iteration        {0}/      9 | consumed samples:           32 | elapsed time per "
+    " [2026-09-01 10:00:0{0}] iteration        {0}/      3 | consumed samples:           32 | elapsed time per "
     "iteration (ms): 2210.0 | global batch size:    32 | lm loss: 9.0E+00 | grad norm: 1.2 |\n"
 )
 _STEPS = _STEP.format(1) + _STEP.format(2)
