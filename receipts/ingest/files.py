@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from receipts.base.errors import InputError, Problem, UsageError
+from receipts.ingest.archives import is_archive, members
 from receipts.ingest.base import receipt_file
 from receipts.ingest.clock import STDIN as STDIN_NAME
 from receipts.ingest.evidence import FileEvidence, read
@@ -37,11 +38,14 @@ class InputFile:
 
 
 @contextmanager
-def given(words: Iterable[str], stdin: BinaryIO | None = None) -> Iterator[tuple[list[InputFile], list[str]]]:
+def given(
+    words: Iterable[str], stdin: BinaryIO | None = None, *, unpack: bool = True
+) -> Iterator[tuple[list[InputFile], list[str]]]:
     """The files that the words name, each once, and remarks on what was passed over.
 
-    ``-`` is standard input, kept in a temporary file as long as the context is open. Raises UsageError for what is
-    not there, may not be read, or is no file (a pipe, a device); also where a folder holds too many files.
+    ``-`` is standard input. It and the files of archives (``unpack``) are kept as long as the context is open. Raises
+    UsageError for what is not there, may not be read, or is no file (a pipe, a device); also where a folder holds too
+    many files, and for an archive that cannot be unpacked.
     """
     with tempfile.TemporaryDirectory(prefix="receipts-ingest-") as folder:
         batch: list[InputFile] = []
@@ -55,7 +59,20 @@ def given(words: Iterable[str], stdin: BinaryIO | None = None) -> Iterator[tuple
         for item in batch:
             info = item.path.stat()
             unique.setdefault((info.st_dev, info.st_ino), item)
-        yield _told_apart(list(unique.values())), remarks
+        files = list(unique.values())
+        if unpack:
+            files = [file for item in files for file in _unpacked(item, Path(folder), remarks)]
+        yield _told_apart(files), remarks
+
+
+def _unpacked(item: InputFile, folder: Path, remarks: list[str]) -> Iterator[InputFile]:
+    """The file itself, or those of an archive."""
+    if not is_archive(item.path):
+        yield item
+        return
+    place = Path(tempfile.mkdtemp(dir=folder))
+    for member in members(item.path, item.name, place, remarks):
+        yield InputFile(member.path, f"{item.name}/{member.name.removeprefix('./')}")
 
 
 def _told_apart(files: list[InputFile]) -> list[InputFile]:

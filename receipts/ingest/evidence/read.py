@@ -18,6 +18,7 @@ from receipts.ingest.evidence.unread import steps_unread
 from receipts.ingest.evidence.unwrap import MAX_SIZE, placed, unwrapped
 
 Progress = Callable[[int], None]
+_UNKNOWN: Final = "neither text nor a binary form that a reader knows"
 _FEWEST: Final = 4
 # Of a run that restarts, some steps do ascend.
 _SHARE: Final = 0.9
@@ -49,9 +50,10 @@ def read(path: Path, name: str | None = None, progress: Progress | None = None) 
     kind = next((item for item in file_readers() if item.claims(source.head)), None)
     if kind is not None:
         readings = kind().read(source)
-    elif _binary(source.head):
+    elif source.foreign or _binary(source.head):
         readings = []
-        remarks.append(Remark("broken", "neither text nor a binary form that a reader knows", Place()))
+        what = f"packed as {source.foreign}: unpack it first" if source.foreign else _UNKNOWN
+        remarks.append(Remark("broken", what, Place()))
     else:
         readings, unread = _log(source, progress)
         remarks.extend(unread)

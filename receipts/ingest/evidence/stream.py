@@ -1,4 +1,4 @@
-"""A file as bounded chunks of whole lines: plain, UTF-16, gzip, xz or bzip2 by its first bytes, never by its name."""
+"""A file as bounded chunks of whole lines: plain, UTF-16, or packed, by its first bytes and never by its name."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from receipts.base.errors import UsageError
 
 CHUNK: Final = 1 << 20
 MAX_LINE: Final = 1 << 20
+_PIECE: Final = 1 << 9
 HEAD: Final = 1 << 16
 # A document that is read whole: parsed JSON takes up to ten times its bytes.
 MAX_DOCUMENT: Final = 8 << 20
@@ -26,9 +27,22 @@ BROKEN: Final = (EOFError, OSError, zlib.error, lzma.LZMAError)
 Stream = io.BufferedReader | gzip.GzipFile | lzma.LZMAFile | bz2.BZ2File
 # What a Windows shell redirects is UTF-16.
 _WIDE: Final = "UTF-16"
-_MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2"} | dict.fromkeys(
-    (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), _WIDE
-)
+_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"\xfd7zXZ\x00": "xz",
+    b"BZh": "bzip2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+} | dict.fromkeys((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), _WIDE)
+# What only other programs unpack.
+_FOREIGN: Final = {
+    b"7z\xbc\xaf\x27\x1c": "7z",
+    b"Rar!\x1a\x07": "RAR",
+    b"\x1f\x9d": "compress",
+    b"PK\x03\x04": "zip",
+    b"\x89LZO\x00": "lzop",
+    b"LZIP": "lzip",
+}
 
 
 @dataclass
@@ -80,10 +94,18 @@ class Source:
 
     @cached_property
     def packing(self) -> str:
-        """`gzip`, `xz`, `bzip2`, `UTF-16`, or empty for a plain file."""
+        """`gzip`, `xz`, `bzip2`, `zstd`, `lz4`, `UTF-16`, or empty for a plain file."""
+        return self._known_by(_MAGIC)
+
+    @cached_property
+    def foreign(self) -> str:
+        """The form of a file that this program does not unpack, or empty."""
+        return self._known_by(_FOREIGN)
+
+    def _known_by(self, magic: dict[bytes, str]) -> str:
         with self._raw() as stream:
             first = stream.read(6)
-        return next((name for magic, name in _MAGIC.items() if first.startswith(magic)), "")
+        return next((name for begin, name in magic.items() if first.startswith(begin)), "")
 
     def open(self) -> Stream:
         """A stream of the decompressed bytes; reading it may raise `BROKEN`."""
@@ -96,6 +118,8 @@ class Source:
                 return lzma.LZMAFile(self.path)
             if packing == "bzip2":
                 return bz2.BZ2File(self.path)
+            if packing in ("zstd", "lz4"):
+                return io.BufferedReader(_Unpacked(self.path, packing), CHUNK)
         except OSError as error:
             raise UsageError(f"{self.name}: {error.strerror}; name a file that can be read") from None
         return io.BufferedReader(_Narrowed(self._raw())) if packing == _WIDE else self._raw()
@@ -184,6 +208,42 @@ class _Narrowed(io.RawIOBase):
             self._rest = self._decoder.decode(block).encode()
         size = min(len(buffer), len(self._rest))
         buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
+
+    def close(self) -> None:
+        """Close the file below, too."""
+        self._stream.close()
+        super().close()
+
+
+class _Unpacked(io.RawIOBase):
+    """A file packed with zstd or lz4, frame after frame."""
+
+    def __init__(self, path: Path, packing: str) -> None:
+        import pyarrow  # only for such a file: it costs 150 ms
+
+        self._stream: Any = pyarrow.CompressedInputStream(pyarrow.OSFile(str(path)), packing)
+        self._error: OSError | None = None
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        """Fill a buffer in small pieces: the one in which the file breaks off is lost."""
+        size = 0
+        while size < len(buffer) and self._error is None:
+            try:
+                piece = self._stream.read(min(_PIECE, len(buffer) - size))
+            except OSError as error:
+                self._error = error
+                break
+            if not piece:
+                break
+            buffer[size : size + len(piece)] = piece
+            size += len(piece)
+        if not size and self._error is not None:
+            raise self._error
         return size
 
     def close(self) -> None:

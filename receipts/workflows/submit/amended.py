@@ -46,7 +46,8 @@ def amended(
     nothing in the evidence is known, or where the receipt names itself what it replaces; InputError for a broken one,
     and for one that the journal of its recorder contradicts.
     """
-    with given([word, *evidence], stdin) as (items, _passed_by):
+    # The files are kept after this; what was unpacked would be gone.
+    with given([word, *evidence], stdin, unpack=False) as (items, _passed_by):
         journals = [item.path for item in items if is_journal(item.path)]
         files = gather(item for item in items if item.path not in journals)
         base = base_of(files[:1])
