@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from receipts import metrics
 from receipts.base.actor import same_principal
 from receipts.base.errors import UsageError
-from receipts.store.query.reports import Ran
+from receipts.store.query.reports import ReportQueries
 
 if TYPE_CHECKING:
     from receipts.questions.comparisons import Comparisons
@@ -39,7 +39,7 @@ class Reproduced(NamedTuple):
 def reproduced(comparisons: Comparisons, store: Store, one: Parsed, metric: str = metrics.DEFAULT) -> Reproduced | None:
     """Who reproduced a stored receipt's value of a metric, by comparisons in its store; None where nobody did."""
     pool = comparisons.pool([one], ())
-    rows = {row.id: row for row in Ran(store.database).entries([item.id for item in pool])}
+    rows = {row.id: row for row in ReportQueries(store.database).entries([item.id for item in pool])}
     head = rows[one.id]
     others = [item for item in pool if _elsewhere(rows[item.id], head)][:MOST]
     if not others:

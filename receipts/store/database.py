@@ -124,7 +124,7 @@ class Database:
             return write(self.engine, locked)
 
 
-class Part:
+class Repository:
     """Methods of a store on one subject; each method is one transaction."""
 
     def __init__(self, database: Database) -> None:
@@ -134,22 +134,22 @@ class Part:
         return f"{type(self).__name__}({self.database!r})"
 
 
-def reads(work: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Part, P], T]:
+def reads(work: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Repository, P], T]:
     """Turn a function of a connection into a method that reads, in one transaction."""
 
     @wraps(work)
-    def method(part: Part, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def method(part: Repository, /, *args: P.args, **kwargs: P.kwargs) -> T:
         with part.database.reading() as connection:
             return work(connection, *args, **kwargs)
 
     return method
 
 
-def writes(work: Callable[Concatenate[Connection, By, P], T]) -> Callable[Concatenate[Part, P], T]:
+def writes(work: Callable[Concatenate[Connection, By, P], T]) -> Callable[Concatenate[Repository, P], T]:
     """Turn a function of a connection and an actor into a method that writes, in one transaction."""
 
     @wraps(work)
-    def method(part: Part, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def method(part: Repository, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return part.database.change(lambda connection, by: work(connection, by, *args, **kwargs))
 
     return method

@@ -145,8 +145,8 @@ class VerdictColumns(NamedTuple):
     def of(cls, status: str, document: Mapping[str, Any]) -> VerdictColumns:
         """Of a verdict's status and its document, as it was stored."""
         findings = [item for item in document.get("findings") or () if isinstance(item, dict)]
-        asked = ((item.get("level", ""), item.get("question", ""), item.get("taints") or ()) for item in findings)
-        return cls(status, str(document.get("path")), document.get("tainted") or (), undecided_by(asked))
+        named = ((item.get("level", ""), item.get("question", ""), item.get("taints") or ()) for item in findings)
+        return cls(status, str(document.get("path")), document.get("tainted") or (), undecided_by(named))
 
     @classmethod
     def by(cls, verdict: ReceiptVerdict) -> VerdictColumns:

@@ -13,7 +13,7 @@ from receipts.base.errors import ConflictError, NotFound
 from receipts.signing.envelope import RECEIPT, Envelope, Signature
 from receipts.signing.private import refuse_other_name
 from receipts.signing.public import PublicKey, read_public
-from receipts.store.database import By, Part, reads, writes
+from receipts.store.database import By, Repository, reads, writes
 from receipts.store.tables.signing import envelopes, trusted_keys
 
 
@@ -127,7 +127,7 @@ def _kept(connection: Connection, receipts: Sequence[str]) -> list[Kept]:
     ]
 
 
-class Signing(Part):
+class Signing(Repository):
     """The keys and envelopes of a store."""
 
     trust = writes(_trust)

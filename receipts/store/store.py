@@ -17,9 +17,10 @@ from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.store import schema
 from receipts.store.address import address
-from receipts.store.database import Database, Part, reads, writes
+from receipts.store.database import Database, Repository, reads, writes
 from receipts.store.entries import Entry, entries_with_ids, entry_with_id, every_id
-from receipts.store.history import standing, verdicts
+from receipts.store.history import pins as pin_rows
+from receipts.store.history import verdicts, withdrawals
 from receipts.store.history.published import Published
 from receipts.store.packing import document
 from receipts.store.query import lists, names
@@ -44,7 +45,7 @@ _DOCUMENT: Final = SqlStatement(
 )
 
 
-class Store(Part):
+class Store(Repository):
     """An open store. Every method is one transaction: what it says was written is on the disk, whole.
 
     Every method raises StoreError where the store cannot be reached, read or written. `query` asks of launches,
@@ -154,11 +155,11 @@ class Store(Part):
 
     record = writes(verdicts.record)
     verdicts = reads(verdicts.of)
-    retract = writes(standing.retract)
-    supersessions = reads(standing.all_supersessions)
-    pin = writes(standing.pin)
-    pins = reads(standing.current_pins)
-    pin_history = reads(standing.pin_history)
+    retract = writes(withdrawals.retract)
+    supersessions = reads(withdrawals.all_supersessions)
+    pin = writes(pin_rows.pin)
+    pins = reads(pin_rows.current_pins)
+    pin_history = reads(pin_rows.pin_history)
 
     def purge(self, receipt_id: str, reason: str) -> None:
         """Erase a receipt for good, with every verdict that speaks of it; id, reason and time stay. Raises NotFound.
@@ -169,7 +170,9 @@ class Store(Part):
         self._parsed.pop(receipt_id, None)
         with driver_errors(self.database.address):
             engine_of(self.database.engine).overwrite_deleted(self.database.engine)
-            write(self.database.engine, lambda item: standing.purge(item, receipt_id, reason, self.database.by(item)))
+            write(
+                self.database.engine, lambda item: withdrawals.purge(item, receipt_id, reason, self.database.by(item))
+            )
             schema.erase(self.database.engine)
 
     @property

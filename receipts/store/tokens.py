@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, insert, select
 
 from receipts.base.errors import ConflictError, NotFound, UsageError
-from receipts.store.database import By, Part, writes
+from receipts.store.database import By, Repository, writes
 from receipts.store.tables.tokens import tokens
 
 SCOPES: Final = ("submit", "read", "decide", "admin")
@@ -56,7 +56,7 @@ def _revoke(connection: Connection, by: By, name: str) -> Token:
     return held
 
 
-class Tokens(Part):
+class Tokens(Repository):
     """The tokens of a store."""
 
     def add(self, name: str, scopes: Iterable[str], expires: datetime | None) -> tuple[Token, str]:

@@ -22,7 +22,7 @@ from receipts.judging.witness import RECOMPUTE, lend
 from receipts.publish.report.reader import ReportReader
 from receipts.receipt import Document, Parsed
 from receipts.store import Filters, Store, condition, open_store
-from receipts.store.query import related as kin
+from receipts.store.query import related
 from receipts.store.sql.statement import run
 from receipts.store.sql.transactions import reading
 from receipts.workflows.submit import submit
@@ -259,19 +259,19 @@ def test_a_launch_and_its_witness_find_each_other_in_whatever_order_they_come(st
 
 def test_of_many_witnesses_the_newest_are_read(store: Store) -> None:
     one = measured()
-    put(store, one, *(profiled(**{"run.launch": f"profile {at:02}"}) for at in range(kin.MOST_KIN + 3)))
+    put(store, one, *(profiled(**{"run.launch": f"profile {at:02}"}) for at in range(related.MOST_RELATED + 3)))
     names = {"id": parsed(one).id, "launch": "measured"}
     with store.database.reading() as connection:
-        rows = kin.WITNESSES.all(connection, names)
+        rows = related.WITNESSES.all(connection, names)
     launches = [store.entry(row[0]).launch for row in rows]
-    assert launches == [f"profile {at:02}" for at in reversed(range(3, kin.MOST_KIN + 3))]
-    assert len(store.query.facts(parsed(one)).witnesses) == kin.MOST_KIN
+    assert launches == [f"profile {at:02}" for at in reversed(range(3, related.MOST_RELATED + 3))]
+    assert len(store.query.facts(parsed(one)).witnesses) == related.MOST_RELATED
 
 
 def test_witnesses_are_looked_up_by_index_on_both_engines(store: Store) -> None:
     looked_up = (
-        (kin.WITNESSES, {"id": "a", "launch": "b"}, ("receipts_witness_for",)),
-        (kin.WITNESSED, {"target": "a", "id": "a"}, ("receipts_launch_generation_key", "receipts_id_key")),
+        (related.WITNESSES, {"id": "a", "launch": "b"}, ("receipts_witness_for",)),
+        (related.WITNESSED, {"target": "a", "id": "a"}, ("receipts_launch_generation_key", "receipts_id_key")),
     )
     with reading(store.database.engine) as connection:
         sqlite = connection.dialect.name == "sqlite"

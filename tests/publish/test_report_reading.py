@@ -12,7 +12,7 @@ import rule_cases as cases
 from receipts.judging.judge import VERSION
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
-from receipts.store.query.reports import Ran, ReportScope, Rules
+from receipts.store.query.reports import ReportQueries, ReportScope, Rules
 from receipts.workflows.submit import submit
 
 BOOK = cases.rulebook()
@@ -31,7 +31,7 @@ def put(store: Store, *receipts: Parsed) -> None:
 
 
 def best(store: Store, most: int) -> Sequence[str]:
-    return sorted(str(row.label) for row in Ran(store.database).best(EVER, RULES, most))
+    return sorted(str(row.label) for row in ReportQueries(store.database).best(EVER, RULES, most))
 
 
 def test_what_is_written_meanwhile_is_not_read_within_one_state(tmp_path: Path) -> None:

@@ -113,13 +113,13 @@ class ReportReader:
         lanes: Sequence[str] = (),
         since: datetime | None = None,
     ) -> None:
-        from receipts.store.query.reports import Ran, ReportScope, Rules
+        from receipts.store.query.reports import ReportQueries, ReportScope, Rules
 
         self.store = store
         self.rulebook = rulebook
         self.since = since
         self.scope: ReportScope = ReportScope(as_of, tuple(lanes))
-        self.stored = Ran(store.database)
+        self.stored = ReportQueries(store.database)
         self.rules: Rules = Rules(rulebook.rules.digest, VERSION)
         self._items: dict[str, Item] = {}
         self._witness_links: dict[str, WitnessLinks] = {}

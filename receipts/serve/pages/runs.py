@@ -60,9 +60,9 @@ def _with(chosen: Sequence[tuple[str, str]], name: str, value: str) -> list[tupl
 
 def _folds(call: Call, rows: Sequence[Stored]) -> Iterator[dict[str, Any]]:
     """Rows by configuration, in the order of the newest launch of each."""
-    from receipts.store.query.reports import Ran
+    from receipts.store.query.reports import ReportQueries
 
-    places = Ran(call.store.opened.database).place([item.id for item in rows])
+    places = ReportQueries(call.store.opened.database).place([item.id for item in rows])
     groups: dict[object, list[Stored]] = {}
     for item in rows:
         groups.setdefault(places.get(item.id, item.id), []).append(item)

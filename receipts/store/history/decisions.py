@@ -1,4 +1,4 @@
-"""What people decided on receipts, and documents that quote them; each is a row that is added, as in `standing`."""
+"""What people decided on receipts, and documents that quote them; each is a row that is added, as in `withdrawals`."""
 
 from __future__ import annotations
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from receipts.store.database import Part, reads, writes
+from receipts.store.database import Repository, reads, writes
 from receipts.store.history import claim_rows, events, incidents
 from receipts.store.history import decisions as decided
 
 
-class Published(Part):
+class Published(Repository):
     """What people published and decided. Claims are kept as JSON and read by `receipts.questions.claims`, higher up."""
 
     add_claims = writes(claim_rows.add_claims)

@@ -112,8 +112,8 @@ def _json(row: Any) -> dict[str, Any]:
 
 
 def _asked(document: dict[str, Any]) -> bytes:
-    asked = [document[name] for name in ("a", "b", "metric", "waivers", "study")]
-    return sha256(json.dumps(asked).encode()).digest()
+    sides = [document[name] for name in ("a", "b", "metric", "waivers", "study")]
+    return sha256(json.dumps(sides).encode()).digest()
 
 
 class Stale:

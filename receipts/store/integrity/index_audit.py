@@ -60,34 +60,34 @@ class IndexAudit:
         whole = [item for item in held if bytes(rows[item.seq].whole) == item.configuration.whole]
         own = {item.seq: rows[item.seq].at for item in whole}
         # What lies in a configuration that it did not run has been moved, and says nothing of that one's rows.
-        ran = {rows[item.seq].seq: (rows[item.seq], item.configuration) for item in reversed(whole)}
+        read = {rows[item.seq].seq: (rows[item.seq], item.configuration) for item in reversed(whole)}
         return IndexFaults(
             tuple(item.seq for item in batch if item.seq not in rows),
             tuple(item.seq for item in held if own.get(item.seq) != index.instant(item.started)),
             tuple(_signed_otherwise(self._connection, held)),
-            tuple(self._unsound({number: ran[number] for number in ran.keys() - self._seen})),
+            tuple(self._unsound({number: read[number] for number in read.keys() - self._seen})),
         )
 
     def _unsound(self, new: Mapping[int, tuple[Any, Configuration]]) -> list[int]:
         """Numbers of configurations whose rows are not what was run in them."""
         self._seen.update(new)
-        values = _values(self._connection, {part for _, ran in new.values() for part in ran.parts.values()})
+        values = _values(self._connection, {part for _, read in new.values() for part in read.parts.values()})
         # What a value that is lost would have is not known.
-        whole = {number for number, (_, ran) in new.items() if values.keys() >= set(ran.parts.values())}
+        whole = {number for number, (_, read) in new.items() if values.keys() >= set(read.parts.values())}
         wanted = {number: set(index.axes_of(number, new[number][1], values)) for number in whole}
         there = set(_AXES.read(self._connection, sorted(row[:2] for rows in wanted.values() for row in rows)))
 
-        def holds(number: int, row: Any, ran: Configuration) -> bool:
+        def holds(number: int, row: Any, read: Configuration) -> bool:
             written = tuple(getattr(row, name) for name in CONFIGURED)
             return (
                 number in whole
-                and row.digest == ran.digest
-                and written == index.columns_of(ran, values)
+                and row.digest == read.digest
+                and written == index.columns_of(read, values)
                 and self._counts.get(number, 0) == len(wanted[number])
                 and wanted[number] <= there
             )
 
-        return [number for number, (row, ran) in sorted(new.items()) if not holds(number, row, ran)]
+        return [number for number, (row, read) in sorted(new.items()) if not holds(number, row, read)]
 
 
 def _values(connection: Connection, parts: Iterable[AxisPart]) -> dict[AxisPart, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,20 +25,31 @@ from receipts.axes.shape import ShapeKey
 from receipts.base.actor import same_principal
 from receipts.judging.facts import Facts, ReachedShape
 from receipts.receipt import Parsed, parse_again
+from receipts.store.entries import safe
 from receipts.store.packing import document
-from receipts.store.query import related as kin
-from receipts.store.query.contexts import varied
+from receipts.store.query import related
 from receipts.store.query.shapes import SIZE, counted, given, of_kind, spread
 from receipts.store.query.signatures import earlier
 from receipts.store.sql import engine_of
+from receipts.store.sql.lookup import Lookup
 from receipts.store.sql.statement import Ask, Row, SqlStatement
-from receipts.store.tables import receipts, supersessions
+from receipts.store.tables import axis_values, placements, receipts, supersessions
+from receipts.store.write.index import members_of
 
 FAILED: Final = ("oom", "crash", "hang", "nan")
 SettingsOf = Callable[[Parsed], LaunchSettings]
 Once = Callable[[object, Callable[[], Any]], Any]  # what `Database.once` is
 # A few launches make a ceiling; how many more had its shape changes nothing, and counting them takes time.
 MOST_COUNTED: Final = 10
+# The newest launches of a context that are looked at: configurations repeat, and two values of a leaf are enough.
+MOST_OF_CONTEXT: Final = 1000
+_OF_CONTEXT: Final = Lookup(
+    [receipts.c.context],
+    [placements.c.configuration],
+    joined=(placements, placements.c.receipt == receipts.c.seq),
+    newest=[receipts.c.started],
+)
+_VALUES: Final = Lookup([axis_values.c.seq], [axis_values.c.value])
 
 
 def facts_of_new(
@@ -51,14 +63,14 @@ def facts_of_new(
     """
     decided = {item.id: settings(item) for item in group}
     kinds = {item.id: (item.receipt.run.lane, decided[item.id].shape) for item in group}
-    asked = list(dict.fromkeys(kinds.values()))
-    known, answers = _asked(connection, group, decided, [(_SHAPES, given(*kind)) for kind in asked], end=True)
-    shapes = {kind: _sustained(kind, rows) for kind, rows in zip(asked, answers, strict=True)}
+    wanted = list(dict.fromkeys(kinds.values()))
+    known, answers = _asked(connection, group, decided, [(_SHAPES, given(*kind)) for kind in wanted], end=True)
+    shapes = {kind: _sustained(kind, rows) for kind, rows in zip(wanted, answers, strict=True)}
     within = Facts.among(group)
     now = datetime.now(UTC)
     return [
         replace(
-            _with_kin([item], within, known, actor),
+            _with_related([item], within, known, actor),
             now=now,
             shapes=shapes[kinds[item.id]],
             failures=tuple(earlier(known.get((item.id, "failures"), ()))),
@@ -88,11 +100,11 @@ def facts(connection: Connection, group: Sequence[Parsed], once: Once) -> Facts:
             for name in sorted({item.receipt.run.context or "" for item in group} - {""})
         },
     )
-    return _with_kin(group, known_facts.beside(group), known)
+    return _with_related(group, known_facts.beside(group), known)
 
 
 Kind = tuple[str, ShapeKey]  # a lane, with a geometry and a layout: what shapes are asked for by
-Known = Mapping[tuple[str, kin.About], Sequence[Row]]  # what is stored around receipts, by id and what was asked
+Known = Mapping[tuple[str, related.About], Sequence[Row]]  # what is stored around receipts, by id and what was asked
 
 
 def _asked(
@@ -104,12 +116,12 @@ def _asked(
     end: bool = False,
 ) -> tuple[Known, list[list[Row]]]:
     """What is stored around receipts, and the rows of further questions, in one round trip."""
-    asks = {(item.id, about): ask for item in group for about, ask in kin.questions(item, settings[item.id])}
+    asks = {(item.id, about): ask for item in group for about, ask in related.questions(item, settings[item.id])}
     rows = engine_of(connection).together(connection, [*further, *asks.values()], end=end)
     return dict(zip(asks, rows[len(further) :], strict=True)), rows[: len(further)]
 
 
-def _with_kin(group: Sequence[Parsed], known_facts: Facts, known: Known, actor: str | None = None) -> Facts:
+def _with_related(group: Sequence[Parsed], known_facts: Facts, known: Known, actor: str | None = None) -> Facts:
     """Facts with the stored witnesses of these receipts, newest first, and the launches that they witness.
 
     ``actor`` submits those of them that are not stored.
@@ -119,10 +131,10 @@ def _with_kin(group: Sequence[Parsed], known_facts: Facts, known: Known, actor: 
     strangers = set[str]()
     for item in group:
         named = item.receipt.run.witness_for
-        related = witnesses if named is None else witnessed
+        others = witnesses if named is None else witnessed
         for row in known.get((item.id, "witnesses"), ()):
             other, (its, own) = _parsed(row), row[3:]
-            related[other.id] = other
+            others[other.id] = other
             if not same_principal(its, own or actor):
                 strangers.add(other.id if named is None else item.id)
     # Receipts that come in together have not seen one another in the store.
@@ -209,3 +221,17 @@ def _sustained(kind: Kind, rows: Iterable[Row]) -> tuple[ReachedShape, ...]:
 
 def _shapes(connection: Connection, kind: Kind) -> tuple[ReachedShape, ...]:
     return spread(connection, *kind, _sustained(kind, _SHAPES.all(connection, given(*kind))))
+
+
+def varied(connection: Connection, context: str) -> frozenset[str]:
+    """Axis leaves that the newest launches of a context state with two values."""
+    numbers = set(_OF_CONTEXT.read(connection, [(safe(context),)], MOST_OF_CONTEXT))
+    members = list(members_of(connection, (number for (number,) in sorted(numbers))).values())
+    none = frozenset[int]()
+    # What every configuration has does not vary.
+    apart = none.union(*members) - (members[0].intersection(*members) if members else none)
+    seen: dict[str, set[str]] = {}
+    for (text,) in _VALUES.read(connection, ((number,) for number in sorted(apart))):
+        for path, value in json.loads(text).items():
+            seen.setdefault(path, set()).add(json.dumps(value))
+    return frozenset(path for path, values in seen.items() if len(values) > 1)

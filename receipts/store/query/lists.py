@@ -7,17 +7,17 @@ the order of the list and an index of one condition.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Select, func, or_, select
 
 from receipts.store.entries import Entry, entries_of
-from receipts.store.query.axis_conditions import AxisTerm
 from receipts.store.query.conditions import Condition, condition
 from receipts.store.query.documents import meeting_leaves
-from receipts.store.query.plan import AXES, COUNTED, ListPlan, Order, plan_list
-from receipts.store.query.terms import Terms, resolve
+from receipts.store.query.plan import AXES, COUNTED, FIRST, ListPlan, Order, plan_list
+from receipts.store.query.terms import AxisTerm, Terms, resolve
 from receipts.store.sql import engine_of
 from receipts.store.tables import axes, placements, receipts
 from receipts.store.write.index import instant, members_of
@@ -25,8 +25,6 @@ from receipts.store.write.index import instant, members_of
 __all__ = ["Condition", "Filters", "ListPlan", "Order", "Progress", "condition", "find", "plan"]
 
 Progress = Callable[[int, int], None]
-FIRST: Final = 500  # receipts of the first page: a common condition is met by so many of the newest, in 2 ms
-PAGE: Final = 20_000  # receipts of a later page: 20 ms
 _ENTRIES: Final = 100  # rows of receipts that are read together
 
 
@@ -104,27 +102,25 @@ def _pages(
     order: Order,
     progress: Progress | None,
 ) -> Iterator[_Page]:
-    """Receipts that may meet the terms, in order: for a common lead the first ones of all, then those of the lead."""
-    after, seen = None, 0
+    """Receipts that may meet the terms, in order, in the pages of the plan."""
     columns = dict.fromkeys(["started", "seq", *(test.column for test in terms.columns)])
     rows = select(*(receipts.c[name] for name in columns))
-    if planned.lead is None or planned.common:
-        within = rows.where(*(test.clause(receipts) for test in terms.columns if test.column == "started"))
-        size = FIRST
-        while planned.lead is None or seen < PAGE:
-            page = _in_order(within, order, after)
-            yield _Page(page.limit(size), terms.axes)
+    every = rows.where(*(test.clause(receipts) for test in terms.columns if test.column == "started"))
+    left = tuple(term for term in terms.axes if not (term.has and planned.lead == AXES))
+    after, seen = None, 0
+    for of_lead, size in planned.pages():
+        ordered = _in_order(leads[planned.lead or ""] if of_lead else every, order, after)
+        if of_lead:
+            lead = ordered.limit(size).subquery("lead")
+            yield _Page(rows.join_from(lead, receipts, receipts.c.seq == list(lead.c)[1]).limit(size), left)
+        else:
+            yield _Page(ordered.limit(size), terms.axes)
             seen += size
             if progress is not None:
                 progress(min(seen, planned.most), planned.most)
-            after = connection.execute(page.offset(size - 1).limit(1)).first()
-            if after is None:
-                return
-            size = min(4 * size, PAGE)
-    if planned.lead is not None:
-        left = tuple(term for term in terms.axes if not (term.has and planned.lead == AXES))
-        lead = _in_order(leads[planned.lead], order, after).limit(planned.most).subquery("lead")
-        yield _Page(rows.join_from(lead, receipts, receipts.c.seq == list(lead.c)[1]).limit(planned.most), left)
+        after = connection.execute(ordered.offset(size - 1).limit(1)).first() if size < planned.most else None
+        if after is None:
+            return
 
 
 def _in_order(query: Select[Any], order: Order, after: Any) -> Select[Any]:
@@ -133,7 +129,7 @@ def _in_order(query: Select[Any], order: Order, after: Any) -> Select[Any]:
     if after is not None and order == "stored":
         query = query.where(number > after[1])
     elif after is not None:
-        last = after[0] if at.table is receipts else instant(after[0])
+        last = instant(after[0]) if at.table is placements and isinstance(after[0], datetime) else after[0]
         # The first condition follows from the second, and is one that an index answers.
         query = query.where(at <= last if order == "newest" else at >= last)
         behind = (at < last, number < after[1]) if order == "newest" else (at > last, number > after[1])
@@ -179,7 +175,7 @@ class _Configurations:
         """Those of some receipts whose configurations meet every term."""
         query = select(placements.c.receipt, placements.c.configuration)
         among = engine_of(self._connection).among(placements.c.receipt, numbers)
-        ran = {row.receipt: row.configuration for row in self._connection.execute(query.where(among))}
-        for number, values in members_of(self._connection, sorted(set(ran.values()) - self._met.keys())).items():
+        configured = {row.receipt: row.configuration for row in self._connection.execute(query.where(among))}
+        for number, values in members_of(self._connection, sorted(set(configured.values()) - self._met.keys())).items():
             self._met[number] = all(term.has != values.isdisjoint(term.values) for term in terms)
-        return [number for number in numbers if self._met.get(ran.get(number, 0), False)]
+        return [number for number in numbers if self._met.get(configured.get(number, 0), False)]

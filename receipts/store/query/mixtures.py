@@ -21,7 +21,7 @@ from receipts.store.tables import axis_values, configurations
 from receipts.store.write.index import MEMBERS, unpacked
 
 MOST_AT_ONCE: Final = 12  # axes up to which every mixture is asked for
-MOST_ASKED: Final = 20_000  # mixtures that are asked for beyond that, layer by layer from both ends
+MOST_MIXTURES: Final = 20_000  # mixtures that are asked for beyond that, layer by layer from both ends
 MOST_VALUES: Final = 8  # configurations that have an axis as neither side has it, the newest
 
 
@@ -84,11 +84,11 @@ def _subsets(ordered: Sequence[str]) -> Iterator[frozenset[str]]:
 
 
 def _held(
-    connection: Connection, a: Configuration, b: Configuration, asked: Iterable[frozenset[str]]
+    connection: Connection, a: Configuration, b: Configuration, wanted: Iterable[frozenset[str]]
 ) -> dict[int, Configuration]:
     """Those of some mixtures that are stored, by their numbers: a digest finds them, and the whole is compared."""
     by_digest: dict[int, list[frozenset[str]]] = {}
-    for one in asked:
+    for one in wanted:
         by_digest.setdefault(a.mixture(b, one), []).append(one)
     configurations = {}
     for seq, digest, whole in _OF_DIGEST.read(connection, ((digest,) for digest in by_digest)):
@@ -106,14 +106,14 @@ def _layered(
     every, configurations = frozenset(ordered), dict[int, Configuration]()
     seen: set[frozenset[str]] = {frozenset(), every}
     layers = {True: {frozenset[str]()}, False: {every}}
-    while any(layers.values()) and len(seen) < MOST_ASKED:
+    while any(layers.values()) and len(seen) < MOST_MIXTURES:
         for forward, layer in layers.items():
-            around = {further for one in layer for further in _further(a, one, every, forward=forward)} - seen
-            seen |= around
-            held = _held(connection, a, b, around)
+            further = {item for one in layer for item in _further(a, one, every, forward=forward)} - seen
+            seen |= further
+            held = _held(connection, a, b, further)
             configurations |= held
             wholes = {item.whole for item in held.values()}
-            layers[forward] = {one for one in around if a.mixed(b, one).whole in wholes} if held else set()
+            layers[forward] = {one for one in further if a.mixed(b, one).whole in wholes} if held else set()
     return configurations
 
 

@@ -103,25 +103,25 @@ def _newest(by_configuration: Mapping[int, str], limit: int) -> dict[int, str]:
 
 def _candidates(connection: Connection, of: Configuration, axis: str | None, limit: int) -> set[int]:
     """Numbers of configurations that share a digest without an axis, this one's own among them."""
-    asked = [axis] if axis is not None else [*of.parts, *(name for name in of.follow if name not in of.parts)]
-    numbers = {number for number, _ in sharing(connection, [(of, name) for name in asked], limit)}
+    axes_left_out = [axis] if axis is not None else [*of.parts, *(name for name in of.follow if name not in of.parts)]
+    numbers = {number for number, _ in sharing(connection, [(of, name) for name in axes_left_out], limit)}
     if axis is None:
         # Another may have a key that this one does not: then leaving it out leaves this one.
         numbers |= {row[0] for row in _SHARED.read(connection, [(of.digest,)], limit + 1)}
     # And this one may have a key that another does not.
-    lacking = {of.without(name) for name in asked if name.partition(".")[0] in OPEN_MAPS}
+    lacking = {of.without(name) for name in axes_left_out if name.partition(".")[0] in OPEN_MAPS}
     keys = [(digest,) for digest in lacking if digest is not None]
     return numbers | {row[0] for row in _OF_DIGEST.read(connection, keys, limit + 1)}
 
 
 def sharing(
-    connection: Connection, asked: Sequence[tuple[Configuration, str]], limit: int
+    connection: Connection, axes_left_out: Sequence[tuple[Configuration, str]], limit: int
 ) -> list[tuple[int, Configuration]]:
     """Numbers of configurations that share one's digest without an axis, each with the one that it is like.
 
     The newest ``limit`` of each digest.
     """
-    left = {digest: of for of, axis in asked if (digest := of.without(axis)) is not None}
+    left = {digest: of for of, axis in axes_left_out if (digest := of.without(axis)) is not None}
     rows = _SHARED.read(connection, [(digest,) for digest in left], limit + 1)
     return [(number, left[digest]) for number, digest in rows]
 

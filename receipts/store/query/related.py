@@ -1,5 +1,5 @@
-"""What the store holds of a receipt's kin: its witnesses, whom it witnesses, what it resumed, launches that started on
-its host at its instant, and earlier failures of its signature.
+"""Receipts related to one: its witnesses, those it witnesses, the launch it resumed, launches that started on its host
+at its instant, and earlier failures of its signature.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from receipts.store.sql.statement import Ask, SqlStatement
 from receipts.store.tables import documents, receipts
 
 About = Literal["witnesses", "failures", "resumed", "at_once"]
-# Documents of one receipt's kin that are read, the newest: each is parsed.
-MOST_KIN: Final = 20
+# Related documents that are read for one receipt, the newest: each is parsed.
+MOST_RELATED: Final = 20
 _OWN: Final = receipts.alias("own")
 
 
 def _documents(*conditions: ColumnElement[bool]) -> SqlStatement:
-    """Ids, packed documents and submitters of a receipt's kin, and its own submitter if it is stored; newest first.
+    """Id, packed document and submitter of each related receipt, newest first, and the receipt's own submitter.
 
     The newest are chosen before any document is read. They are numbered and not limited: with a limit PostgreSQL may
     walk all receipts from the newest.
     """
     place = func.row_number().over(order_by=receipts.c.seq.desc()).label("place")
-    kin = select(receipts.c.seq, place).where(*conditions).subquery("kin")
+    newest = select(receipts.c.seq, place).where(*conditions).subquery("newest")
     return SqlStatement(
         select(receipts.c.id, documents.c.codec, documents.c.body, receipts.c.actor, _own(_OWN.c.actor).label("own"))
-        .select_from(kin)
-        .join(receipts, receipts.c.seq == kin.c.seq)
-        .join(documents, documents.c.receipt == kin.c.seq)
-        .where(kin.c.place <= MOST_KIN)
-        .order_by(kin.c.seq.desc())
+        .select_from(newest)
+        .join(receipts, receipts.c.seq == newest.c.seq)
+        .join(documents, documents.c.receipt == newest.c.seq)
+        .where(newest.c.place <= MOST_RELATED)
+        .order_by(newest.c.seq.desc())
     )
 
 
@@ -59,7 +59,7 @@ AT_ONCE: Final = _documents(
 
 
 def questions(item: Parsed, settings: LaunchSettings) -> Iterator[tuple[About, Ask]]:
-    """What to ask of the kin of a receipt with these settings; `signatures.earlier` reads the rows of failures.
+    """What to ask about a receipt with these settings; `signatures.earlier` reads the rows of failures.
 
     One look-up of witnesses: a witness shows its own path, and no other is asked to witness it.
     """

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 from receipts.metrics.reading import Taint
-from receipts.store.database import Part, reads
+from receipts.store.database import Repository, reads
 from receipts.store.entries import Entry, entries, entries_with_ids, entry_of, standing
 from receipts.store.packing import unpack
 from receipts.store.query import samples
@@ -39,7 +39,7 @@ from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import placements, receipts, subjects, verdicts
 
 _AT_ONCE: Final = 500  # documents that are held at once
-RAN: Final = func.coalesce(receipts.c.finished, receipts.c.started)
+ENDED: Final = func.coalesce(receipts.c.finished, receipts.c.started)
 _LAUNCHES: Final = SqlStatement(
     entries()
     .join(placements, placements.c.receipt == receipts.c.seq)
@@ -47,7 +47,7 @@ _LAUNCHES: Final = SqlStatement(
         placements.c.configuration == bindparam("configuration"),
         receipts.c.kind == bindparam("kind"),
         receipts.c.outcome == literal("ok"),
-        bindparam("until", type_=receipts.c.started.type) >= RAN,
+        bindparam("until", type_=receipts.c.started.type) >= ENDED,
         standing(),
     )
     # Spoilt ones last: however many and new, they keep no good one from being seen.
@@ -73,8 +73,8 @@ class ReportScope(NamedTuple):
     def clauses(self) -> tuple[ColumnElement[bool], ...]:
         """It in SQL."""
         # Who had not started had not ended, and that is looked up.
-        ran = (self.until >= RAN, receipts.c.started <= self.until)
-        return (*ran, receipts.c.lane.in_(self.lanes)) if self.lanes else ran
+        ended = (self.until >= ENDED, receipts.c.started <= self.until)
+        return (*ended, receipts.c.lane.in_(self.lanes)) if self.lanes else ended
 
     def before(self, moment: datetime) -> ReportScope:
         """The same before a moment."""
@@ -151,14 +151,14 @@ def _since(connection: Connection, since: datetime | None, scope: ReportScope) -
         .where(*scope.clauses)
     )
     if since is not None:
-        query = query.where(since <= RAN)
+        query = query.where(since <= ENDED)
     rows = connection.execute(query.execution_options(yield_per=1000))
     return [NumberedEntry(entry_of(row[:-1]), row[-1]) for row in rows]
 
 
 def _newest(connection: Connection, scope: ReportScope) -> datetime | None:
     """When the last of them ran."""
-    last: datetime | None = connection.scalar(select(func.max(RAN)).where(*scope.clauses))
+    last: datetime | None = connection.scalar(select(func.max(ENDED)).where(*scope.clauses))
     return last
 
 
@@ -222,7 +222,7 @@ def _recent(connection: Connection, scope: ReportScope, kinds: Sequence[str], mo
     return list(islice(wanted, most))
 
 
-class Ran(Part):
+class ReportQueries(Repository):
     """A store as a report reads it. Every method is one transaction. Raises StoreError."""
 
     since = reads(_since)

@@ -129,8 +129,8 @@ def spread(
 
 
 def _spread(connection: Connection, lane: str, key: ShapeKey, shape: ReachedShape) -> ReachedShape:
-    asked = {**given(lane, key), **{name: getattr(shape, name) for name in SIZE}}
-    good = [*_FIRST.all(connection, asked), *_LAST.all(connection, asked)]
+    wanted = {**given(lane, key), **{name: getattr(shape, name) for name in SIZE}}
+    good = [*_FIRST.all(connection, wanted), *_LAST.all(connection, wanted)]
     return shape._replace(
         days=len({started.date() for started, _ in good}),
         hosts=len({host for _, host in good if host is not None}),

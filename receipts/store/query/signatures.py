@@ -138,8 +138,8 @@ def failed_alike(connection: Connection, ids: Sequence[str]) -> list[tuple[str, 
 
 def failed_before(connection: Connection, parsed: Parsed) -> list[EarlierFailure]:
     """Launches of this signature that failed before it started, the newest first; none where `signed` gives none."""
-    asked = ask_earlier(parsed, LaunchSettings(parsed))
-    return earlier(asked[0].all(connection, asked[1])) if asked is not None else []
+    ask = ask_earlier(parsed, LaunchSettings(parsed))
+    return earlier(ask[0].all(connection, ask[1])) if ask is not None else []
 
 
 def ask_earlier(parsed: Parsed, settings: LaunchSettings) -> Ask | None:

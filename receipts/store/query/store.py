@@ -8,7 +8,7 @@ from dataclasses import replace
 from receipts.axes.settings import LaunchSettings
 from receipts.judging.facts import Facts
 from receipts.receipt import Parsed
-from receipts.store.database import Part, reads
+from receipts.store.database import Repository, reads
 from receipts.store.kept import kept_files
 from receipts.store.query import facts as facts_module
 from receipts.store.query import lines, mixtures, replicates, shapes, signatures
@@ -16,7 +16,7 @@ from receipts.store.query import neighbours as near
 from receipts.store.query.facts import SettingsOf
 
 
-class Queries(Part):
+class Queries(Repository):
     """What rules, comparisons and preflights ask of a store."""
 
     failed_before = reads(signatures.failed_before)

@@ -51,8 +51,8 @@ class Lookup:
 
     def read(self, connection: Connection, keys: Iterable[Sequence[Any]], limit: int | None = None) -> list[Row]:
         """Rows of all these keys; with ``newest``, at most ``limit`` of each. No key may occur twice."""
-        asked = list(keys)
-        return engine_of(connection).look_up(connection, self, asked, limit) if asked else []
+        wanted = list(keys)
+        return engine_of(connection).look_up(connection, self, wanted, limit) if wanted else []
 
 
 class Insertion:

@@ -116,9 +116,9 @@ class Postgres:
             kinds = {f"key{at}": _plain(column) for at, column in enumerate(lookup.key)}
             arrays = (bindparam(name, type_=ARRAY(kind)) for name, kind in kinds.items())
             columns = (Column(name, kind) for name, kind in kinds.items())
-            asked = func.unnest(*arrays).table_valued(*columns, name="asked").render_derived()
-            each = lookup.of(list(asked.c)).correlate(asked).lateral("found")
-            lookup.prepared["postgresql"] = SqlStatement(select(*each.c).select_from(asked.join(each, true())))
+            keyed = func.unnest(*arrays).table_valued(*columns, name="asked").render_derived()
+            each = lookup.of(list(keyed.c)).correlate(keyed).lateral("found")
+            lookup.prepared["postgresql"] = SqlStatement(select(*each.c).select_from(keyed.join(each, true())))
         given: dict[str, Any] = {f"key{at}": column for at, column in enumerate(zip(*keys, strict=True))}
         if lookup.limited:
             given["most"] = limit

@@ -14,7 +14,7 @@ T = TypeVar("T")
 Row = Mapping[str, Any]
 
 
-class Came(NamedTuple):
+class TakenRows(NamedTuple):
     """What became of rows: how many are new, sentences for people, and conflicts, which left their rows out.
 
     `left` counts rows that were left out because they speak of a receipt that is neither here nor purged.
@@ -57,7 +57,7 @@ def insert_rows(connection: Connection, table: Any, rows: Sequence[Mapping[str, 
     return list(inserted.scalars())
 
 
-def come_from(connection: Connection, store: str, what: str, numbers: Mapping[int, int]) -> None:
+def record_origins(connection: Connection, store: str, what: str, numbers: Mapping[int, int]) -> None:
     """Write down which rows here are rows of another store: numbers there to numbers here. Its own are no others'."""
     if not numbers or store == own_id(connection):
         return

@@ -19,11 +19,11 @@ from receipts.store.entries import VerdictColumns, promoted
 from receipts.store.packing import CODEC, pack
 from receipts.store.sql import engine_of
 from receipts.store.tables import documents, purges, receipts, supersessions
-from receipts.store.transfer.origins import Row, come_from
+from receipts.store.transfer.origins import Row, record_origins
 from receipts.store.transfer.rows import append, rows_here
 from receipts.store.transfer.verdicts import VerdictRow, take_verdicts
 from receipts.store.write import index
-from receipts.store.write.existing import RelatedReceipt, World, ask_around, replaced_by, replacing, rival
+from receipts.store.write.existing import RelatedReceipt, World, ask_related, replaced_by, replacing, rival
 from receipts.store.write.index import IndexedReceipt
 
 ERASED: Final = "superseded by a receipt that was purged"
@@ -45,7 +45,7 @@ class Arrival(NamedTuple):
         return self.launch.parsed
 
 
-class Fate(NamedTuple):
+class Outcome(NamedTuple):
     """What became of a receipt: `new`, `known`, `purged` here before, or `refused` because of `why`."""
 
     id: str
@@ -56,9 +56,9 @@ class Fate(NamedTuple):
 class IntakeResult(NamedTuple):
     """What became of a batch: of each receipt, and how many verdicts and supersessions are new."""
 
-    fates: tuple[Fate, ...]
+    fates: tuple[Outcome, ...]
     verdicts: int
-    sayings: int
+    supersessions_added: int
 
 
 def arrival(
@@ -90,7 +90,7 @@ def take(
     A receipt whose launch has another valid one here is refused, and nothing of it is written. Of a store that
     is not exported ``whole`` some successor may never come: what it replaced is then withdrawn.
     """
-    here = _Here(connection, batch, statements, whole=whole)
+    here = _Admission(connection, batch, statements, whole=whole)
     fates = [here.admit(item) for item in batch]
     admitted = [item for item, fate in zip(batch, fates, strict=True) if fate.what == "new"]
     if admitted:
@@ -106,14 +106,14 @@ def take(
         index.add(
             connection, [IndexedReceipt.of(numbers[one], here.rows[one]["started"], launch) for one, launch in ids]
         )
-    come_from(connection, store, "receipts", {item.number: numbers[item.parsed.id] for item in held})
-    sayings = here.say(store, [item.parsed.id for item in held])
+    record_origins(connection, store, "receipts", {item.number: numbers[item.parsed.id] for item in held})
+    supersessions_added = here.write_supersessions(store, [item.parsed.id for item in held])
     judged = [verdict for item in held for verdict in item.verdicts]
     known = [numbers[item.parsed.id] for item, fate in zip(batch, fates, strict=True) if fate.what == "known"]
-    return IntakeResult(tuple(fates), take_verdicts(connection, store, judged, numbers, known), sayings)
+    return IntakeResult(tuple(fates), take_verdicts(connection, store, judged, numbers, known), supersessions_added)
 
 
-class _Here:
+class _Admission:
     """What is here of a batch's receipts, launches and successors, kept up to date while the batch is admitted."""
 
     def __init__(
@@ -129,40 +129,42 @@ class _Here:
         self._coming = statements
         self.rows: dict[str, dict[str, Any]] = {}
         self._extra: list[Row] = []
-        asks = ask_around(connection, [item.row for item in batch])
+        asks = ask_related(connection, [item.row for item in batch])
         existing, purged = engine_of(connection).together(connection, asks)
-        around = [RelatedReceipt(*row) for row in existing]
-        self._about = [one.id for one in around if statements.get(one.id)]
-        fallen = (one._replace(superseded=0) if statements.get(one.id) else one for one in around)
+        related = [RelatedReceipt(*row) for row in existing]
+        self._about = [one.id for one in related if statements.get(one.id)]
+        fallen = (one._replace(superseded=0) if statements.get(one.id) else one for one in related)
         self._world = World(fallen, purged)
         ids = {item.parsed.id for item in batch}
-        self._fallen = {*self._those(supersessions.c.receipt, ids), *(item for item in ids if statements.get(item))}
+        self._fallen = {*self._present(supersessions.c.receipt, ids), *(item for item in ids if statements.get(item))}
 
-    def admit(self, item: Arrival) -> Fate:
+    def admit(self, item: Arrival) -> Outcome:
         """Decide what becomes of one receipt, and if it is taken, remember it for those that follow."""
         own = item.parsed.id
         if self._world.get(own) is not None:
-            return Fate(own, "known")
+            return Outcome(own, "known")
         gone = self._world.purged.get(own)
         if gone is not None:
-            return Fate(own, "purged", f"{gone.reason}, {gone.at:%Y-%m-%d}")
-        around = self._world.around(item.row)
-        replaced, later = replaced_by(item.row, around), replacing(item.row, around)
-        other = rival(item.row, around, replaced)
+            return Outcome(own, "purged", f"{gone.reason}, {gone.at:%Y-%m-%d}")
+        related = self._world.related(item.row)
+        replaced, later = replaced_by(item.row, related), replacing(item.row, related)
+        other = rival(item.row, related, replaced)
         if other is not None and own not in self._fallen and not later:
-            return Fate(own, "refused", f"launch {other.launch} has a receipt with other bytes here, {other.id[:12]}")
-        self._let_in(item, around, replaced, later)
-        return Fate(own, "new")
+            return Outcome(
+                own, "refused", f"launch {other.launch} has a receipt with other bytes here, {other.id[:12]}"
+            )
+        self._admitted(item, related, replaced, later)
+        return Outcome(own, "new")
 
-    def _let_in(
+    def _admitted(
         self,
         item: Arrival,
-        around: Sequence[RelatedReceipt],
+        related: Sequence[RelatedReceipt],
         replaced: Sequence[RelatedReceipt],
         later: Sequence[RelatedReceipt],
     ) -> None:
         row, own = item.row, item.parsed.id
-        taken = {other.generation for other in around if other.launch == row["launch"]}
+        taken = {other.generation for other in related if other.launch == row["launch"]}
         generation = item.generation if item.generation not in taken else max(taken) + 1
         self.rows[own] = {**row, "generation": generation}
         at, actor = datetime.now(UTC), row["actor"]
@@ -173,7 +175,7 @@ class _Here:
         self._extra += [{**dict(zip(names, pair, strict=True)), "at": at, "actor": actor} for pair in pairs]
         self._world.take(row, actor, generation, replaced, stands=not later and own not in self._fallen)
 
-    def say(self, store: str, held: Sequence[str]) -> int:
+    def write_supersessions(self, store: str, held: Sequence[str]) -> int:
         """Write what both sides say of standing: of receipts that came, and of those here that they replace."""
         about = sorted({*held, *(item["receipt"] for item in self._extra), *self._about})
         here = rows_here(self._connection, "supersessions", about)
@@ -190,8 +192,8 @@ class _Here:
         """What the other store says of standing, without what a purge took from here, and without loose ends."""
         coming = {receipt: self._coming.get(receipt, ()) for receipt in about}
         successors = {item["successor"] for rows in coming.values() for item in rows if item["successor"]}
-        erased = self._those(purges.c.receipt, successors)
-        there = erased | self._those(receipts.c.id, successors)
+        erased = self._present(purges.c.receipt, successors)
+        there = erased | self._present(receipts.c.id, successors)
         return {receipt: [self._one(item, erased, there) for item in rows] for receipt, rows in coming.items()}
 
     def _one(self, item: Row, erased: set[str], there: set[str]) -> Row:
@@ -202,7 +204,7 @@ class _Here:
             return item
         return {**item, "successor": None, "reason": ELSEWHERE.format(successor=successor[:12], reason=item["reason"])}
 
-    def _those(self, column: Any, wanted: set[str]) -> set[str]:
+    def _present(self, column: Any, wanted: set[str]) -> set[str]:
         return set(self._connection.execute(select(column).where(column.in_(wanted))).scalars())
 
 

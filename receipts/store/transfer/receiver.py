@@ -11,14 +11,14 @@ from receipts.store.store import Store
 from receipts.store.transfer import receipts as intake
 from receipts.store.transfer import rows as intake_rows
 from receipts.store.transfer import sealed, verdicts
-from receipts.store.transfer.origins import Came, Row
+from receipts.store.transfer.origins import Row, TakenRows
 from receipts.store.transfer.receipts import Arrival, IntakeResult
 from receipts.store.transfer.verdicts import VerdictRow
 
 T = TypeVar("T")
 
 
-class Taking:
+class Receiver:
     """A store that takes in what another store exported, all of it or a part; ``other`` is that store's id.
 
     Every method is one transaction, and doing it again changes nothing. Raises StoreError.
@@ -39,7 +39,7 @@ class Taking:
         """Verdicts on several receipts: how many are new, and how many were left out."""
         return self._write(lambda connection: verdicts.take_comparisons(connection, self._other, batch))
 
-    def rows(self, name: str, rows: Sequence[Row]) -> Came:
+    def rows(self, name: str, rows: Sequence[Row]) -> TakenRows:
         """Rows of any other dataset."""
         special = {
             "claims": intake_rows.take_claims,
@@ -51,7 +51,7 @@ class Taking:
         }
         take = special.get(name)
         if not rows:
-            return Came(0)
+            return TakenRows(0)
         if take is not None:
             return self._write(lambda connection: take(connection, self._other, rows))
         return self._write(lambda connection: intake_rows.take_plain(connection, self._other, name, rows))

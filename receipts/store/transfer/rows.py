@@ -11,10 +11,10 @@ from typing import Any, Final
 from sqlalchemy import Connection, insert, select
 
 from receipts.store.tables import claims, content_columns, metadata, purges, receipts
-from receipts.store.transfer.origins import Came, Row, come_from, insert_rows, to_add
+from receipts.store.transfer.origins import Row, TakenRows, insert_rows, record_origins, to_add
 
 
-def take_purges(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
+def take_purges(connection: Connection, store: str, rows: Sequence[Row]) -> TakenRows:
     """Tombstones. What is here and was purged there is not erased by an import, which is said instead."""
     ids = [row["receipt"] for row in rows]
     here = set(connection.execute(select(receipts.c.id).where(receipts.c.id.in_(ids))).scalars())
@@ -28,7 +28,7 @@ def take_purges(connection: Connection, store: str, rows: Sequence[Row]) -> Came
         for row in rows
         if row["receipt"] in here
     ]
-    return Came(len(new), tuple(notes))
+    return TakenRows(len(new), tuple(notes))
 
 
 def _at(row: Row) -> datetime:
@@ -41,7 +41,7 @@ def _at(row: Row) -> datetime:
 _RANKS: Final[Mapping[str, Callable[[Row], Any] | None]] = {"pins": None, "quotes": lambda row: 0}
 
 
-def take_plain(connection: Connection, store: str, name: str, rows: Sequence[Row]) -> Came:
+def take_plain(connection: Connection, store: str, name: str, rows: Sequence[Row]) -> TakenRows:
     """Pins, decisions, quotes, incidents, or what superseded claims, in the order in which they were said there.
 
     A name that is pinned here keeps what it points at, and of decisions on a receipt the later one counts.
@@ -58,7 +58,7 @@ def take_plain(connection: Connection, store: str, name: str, rows: Sequence[Row
         taken, conflicts = _one_successor(coming, here)
     new = append(connection, store, name, here, taken, rows)
     notes = tuple(_pinned_otherwise(coming, here)) if name == "pins" else ()
-    return Came(new, notes, conflicts, len(every) - len(rows))
+    return TakenRows(new, notes, conflicts, len(every) - len(rows))
 
 
 def rows_here(connection: Connection, name: str, groups: Sequence[str]) -> Mapping[str, list[Row]]:
@@ -88,7 +88,9 @@ def append(
     inserted = insert_rows(connection, table, [{key: row.get(key) for key in columns} for row in new])
     numbers = {same(row): row["number"] for group in here.values() for row in group}
     numbers |= {same(row): seq for row, seq in zip(new, inserted, strict=True)}
-    come_from(connection, store, name, {row["number"]: numbers[same(row)] for row in origin if same(row) in numbers})
+    record_origins(
+        connection, store, name, {row["number"]: numbers[same(row)] for row in origin if same(row) in numbers}
+    )
     return len(new)
 
 
@@ -142,7 +144,7 @@ def _replaced(successor: str | None) -> str:
     return f"superseded by {successor}" if successor else "withdrawn"
 
 
-def take_claims(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
+def take_claims(connection: Connection, store: str, rows: Sequence[Row]) -> TakenRows:
     """Claims. One of the same name that says something else is a conflict, and stays as it is here."""
     query = select(claims).where(claims.c.id.in_([row["id"] for row in rows]))
     here = {row.id: row for row in connection.execute(query)}
@@ -156,11 +158,11 @@ def take_claims(connection: Connection, store: str, rows: Sequence[Row]) -> Came
     for row in rows:
         if row["id"] in here and exact(row) == exact(here[row["id"]]._asdict()):
             numbers[row["number"]] = here[row["id"]].seq
-    come_from(connection, store, "claims", numbers)
+    record_origins(connection, store, "claims", numbers)
     verdicts = (
         f"claim {name}: one of this name is here and says something else; claims are never edited" for name in other
     )
-    return Came(len(new), (), tuple(verdicts))
+    return TakenRows(len(new), (), tuple(verdicts))
 
 
 def _same_claim(here: str, there: str) -> bool:

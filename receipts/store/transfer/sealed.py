@@ -10,13 +10,13 @@ from sqlalchemy import Connection, func, insert, select
 
 from receipts.store.schema import own_id
 from receipts.store.tables import content_columns, erased, origins, purges, seals
-from receipts.store.transfer.origins import Came, Row, come_from
+from receipts.store.transfer.origins import Row, TakenRows, record_origins
 
 if TYPE_CHECKING:
     from receipts.store.integrity.seals import Seal
 
 
-def take_erased(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
+def take_erased(connection: Connection, store: str, rows: Sequence[Row]) -> TakenRows:
     """Digests that purges left there, so that seals over what they erased still hold."""
     columns = content_columns(erased)
     query = select(erased).where(erased.c.receipt.in_({row["receipt"] for row in rows}))
@@ -26,10 +26,10 @@ def take_erased(connection: Connection, store: str, rows: Sequence[Row]) -> Came
     new = [row for row in rows if row["receipt"] in gone and tuple(row[key] for key in columns) not in known]
     if new:
         connection.execute(insert(erased), [{key: row[key] for key in columns} for row in new])
-    return Came(len(new))
+    return TakenRows(len(new))
 
 
-def take_origins(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
+def take_origins(connection: Connection, store: str, rows: Sequence[Row]) -> TakenRows:
     """Where rows of the other store came from: rows that came here with it are rows of a third store as well."""
     own = own_id(connection)
     by_kind: dict[tuple[str, str], list[Row]] = defaultdict(list)
@@ -42,11 +42,13 @@ def take_origins(connection: Connection, store: str, rows: Sequence[Row]) -> Cam
             origins.c.store == store, origins.c.what == what, origins.c.number.in_([row["here"] for row in group])
         )
         here = {row.number: row.here for row in connection.execute(query)}
-        come_from(connection, third, what, {row["number"]: here[row["here"]] for row in group if row["here"] in here})
-    return Came(connection.execute(select(func.count()).select_from(origins)).scalar_one() - count)
+        record_origins(
+            connection, third, what, {row["number"]: here[row["here"]] for row in group if row["here"] in here}
+        )
+    return TakenRows(connection.execute(select(func.count()).select_from(origins)).scalar_one() - count)
 
 
-def take_seals(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
+def take_seals(connection: Connection, store: str, rows: Sequence[Row]) -> TakenRows:
     """Seals of other stores whose every row is here, for `receipts audit` to hold against them.
 
     A seal over rows that were left out could hold no more; it is left out as well, until they have come. One that does
@@ -69,7 +71,7 @@ def take_seals(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
     notes = (f"{left} seals hold rows that were not taken in, and were left out with them",) if left else ()
     arrived = [Seal(0, *(row[name] for name in Seal._fields[1:])) for row in new]
     broken = [item for item in arrived if not held(connection, item, own).whole]
-    return Came(len(new), notes, tuple(map(_broken, broken)))
+    return TakenRows(len(new), notes, tuple(map(_broken, broken)))
 
 
 def _broken(one: Seal) -> str:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Table, insert, select
 from receipts.store.history.sides import sides_of, sides_of_claims
 from receipts.store.packing import CODEC, pack, unpack
 from receipts.store.tables import claim_subjects, claim_verdicts, claims, purges, receipts, subjects, verdicts
-from receipts.store.transfer.origins import Came, Row, come_from, insert_rows, to_add
+from receipts.store.transfer.origins import Row, TakenRows, insert_rows, record_origins, to_add
 
 
 class VerdictRow(NamedTuple):
@@ -84,11 +84,11 @@ def take_verdicts(
     new = list({item.key: item for item in batch if item.key not in there}.values())
     rows = [{"kind": item.kind, "metric": item.metric, "judged_at": item.at} for item in new]
     there |= _written(connection, verdicts, subjects, new, rows, numbers)
-    come_from(connection, store, "verdicts", {item.number: there[item.key] for item in batch})
+    record_origins(connection, store, "verdicts", {item.number: there[item.key] for item in batch})
     return len(new)
 
 
-def take_claim_verdicts(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
+def take_claim_verdicts(connection: Connection, store: str, rows: Sequence[Row]) -> TakenRows:
     """Verdicts on claims that are here, but for those that stood on a receipt that was purged here."""
     batch = [_on_claim(row) for row in rows]
     known = set(
@@ -114,8 +114,8 @@ def take_claim_verdicts(connection: Connection, store: str, rows: Sequence[Row])
         connection, claim_verdicts, claim_subjects, new, [{"claim": item.about, "at": item.at} for item in new]
     )
     taken = [item for group in coming.values() for item in group]
-    come_from(connection, store, "claim_verdicts", {item.number: there[item.key] for item in taken})
-    return Came(len(new))
+    record_origins(connection, store, "claim_verdicts", {item.number: there[item.key] for item in taken})
+    return TakenRows(len(new))
 
 
 def _on_claim(row: Row) -> VerdictRow:

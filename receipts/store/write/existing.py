@@ -39,7 +39,7 @@ class PurgedReceipt(NamedTuple):
 _superseded = select(supersessions.c.seq).where(supersessions.c.receipt == receipts.c.id).limit(1).scalar_subquery()
 # All that can decide what becomes of receipts: themselves, their launches, whom they replace, and the actor who said
 # they replace them before they came; and the tombstones of receipts.
-_AROUND: Final = SqlStatement(
+_RELATED: Final = SqlStatement(
     lambda engine: select(
         *(receipts.c[name] for name in RelatedReceipt._fields[:-1]), _superseded.label("superseded")
     ).where(
@@ -103,7 +103,7 @@ class World:
         """The receipt of an id; None where it is not stored."""
         return self._by_id.get(receipt_id)
 
-    def around(self, row: Mapping[str, Any]) -> list[RelatedReceipt]:
+    def related(self, row: Mapping[str, Any]) -> list[RelatedReceipt]:
         """Receipts of this launch or of the one that it names, the one whose id it names, and who names this one."""
         launch, target = row["launch"], row["supersedes"]
         ids = dict.fromkeys(self._by_launch.get(launch, ()))
@@ -113,28 +113,28 @@ class World:
         return [self._by_id[name] for name in ids if name in self._by_id]
 
 
-def replaced_by(row: Mapping[str, Any], around: Sequence[RelatedReceipt]) -> list[RelatedReceipt]:
+def replaced_by(row: Mapping[str, Any], related: Sequence[RelatedReceipt]) -> list[RelatedReceipt]:
     """Those around a receipt that it replaces: of its launch, the one of the id that it names, or those that stand."""
     target, launch = row["supersedes"], row["launch"]
-    own = (other for other in around if other.launch == launch)
+    own = (other for other in related if other.launch == launch)
     return [other for other in own if target == other.id or (target == launch and other.superseded is None)]
 
 
-def replacing(row: Mapping[str, Any], around: Sequence[RelatedReceipt]) -> list[RelatedReceipt]:
+def replacing(row: Mapping[str, Any], related: Sequence[RelatedReceipt]) -> list[RelatedReceipt]:
     """Receipts of its launch that came earlier and said that they replace this one by its id."""
-    return [other for other in around if other.supersedes == row["id"] and other.launch == row["launch"]]
+    return [other for other in related if other.supersedes == row["id"] and other.launch == row["launch"]]
 
 
 def rival(
-    row: Mapping[str, Any], around: Sequence[RelatedReceipt], replaced: Sequence[RelatedReceipt]
+    row: Mapping[str, Any], related: Sequence[RelatedReceipt], replaced: Sequence[RelatedReceipt]
 ) -> RelatedReceipt | None:
     """The receipt of its launch that would stand beside this one: a launch has at most one that stands."""
     gone = {other.id for other in replaced}
-    stand = (other for other in around if other.launch == row["launch"] and other.superseded is None)
+    stand = (other for other in related if other.launch == row["launch"] and other.superseded is None)
     return next((other for other in stand if other.id not in gone), None)
 
 
-class Around(NamedTuple):
+class Existing(NamedTuple):
     """The world of some receipts, numbers of their configurations where they are known, and numbers for new rows.
 
     ``numbers`` gives, for each receipt that is new, that of its row and that of its verdict.
@@ -145,11 +145,11 @@ class Around(NamedTuple):
     numbers: Iterator[Sequence[int]]
 
 
-def around(connection: Connection, rows: Sequence[Mapping[str, Any]], configured: Iterable[Configuration]) -> Around:
+def related(connection: Connection, rows: Sequence[Mapping[str, Any]], configured: Iterable[Configuration]) -> Existing:
     """Ask for what is stored around the rows of receipts; takes the lock, and of PostgreSQL one round trip."""
     engine = engine_of(connection)
     asks: list[Ask] = [
-        *ask_around(connection, rows),
+        *ask_related(connection, rows),
         (_CONFIGURED, {"digests": engine.values(sorted({one.digest for one in configured}))}),
         engine.numbers((receipts, verdicts), len(rows)),
     ]
@@ -157,13 +157,13 @@ def around(connection: Connection, rows: Sequence[Mapping[str, Any]], configured
     # Numbers are given out before anything is written, so that every row can be written at once.
     *_, existing, purged, placed, numbers = engine.together(connection, [*engine.asks_locked(alone=replaces), *asks])
     world = World((RelatedReceipt(*row) for row in existing), purged)
-    return Around(world, {bytes(whole): seq for whole, seq in placed}, iter(numbers))
+    return Existing(world, {bytes(whole): seq for whole, seq in placed}, iter(numbers))
 
 
-def ask_around(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[Ask]:
+def ask_related(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[Ask]:
     """What to ask for the neighbours of the rows of receipts, those that are stored among them, and for tombstones."""
     ids, launches = [row["id"] for row in rows], [row["launch"] for row in rows]
     targets = [row["supersedes"] for row in rows if row["supersedes"] is not None]
     values = engine_of(connection).values
-    around = {"ids": values(ids + targets), "launches": values(launches + targets), "named": values(ids + launches)}
-    return [(_AROUND, around), (_PURGED, {"new": values(ids)})]
+    related = {"ids": values(ids + targets), "launches": values(launches + targets), "named": values(ids + launches)}
+    return [(_RELATED, related), (_PURGED, {"new": values(ids)})]

@@ -60,8 +60,8 @@ class IndexedReceipt(NamedTuple):
     def of(cls, seq: int, started: datetime, launch: Launch) -> IndexedReceipt:
         """As its document is read now."""
         run = launch.parsed.receipt.run
-        ran = launch.settings.configuration(launch.parsed, launch.lane)
-        return cls(seq, started, run.outcome, ran, signatures.signed(launch))
+        configuration = launch.settings.configuration(launch.parsed, launch.lane)
+        return cls(seq, started, run.outcome, configuration, signatures.signed(launch))
 
 
 def instant(moment: datetime) -> int:

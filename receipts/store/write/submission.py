@@ -25,7 +25,7 @@ from receipts.store.sql import engine_of
 from receipts.store.sql.statement import Rows, SqlStatement
 from receipts.store.tables import documents, receipts, subjects, supersessions, verdicts
 from receipts.store.write import index
-from receipts.store.write.existing import RelatedReceipt, World, around, replaced_by, replacing, rival
+from receipts.store.write.existing import RelatedReceipt, World, related, replaced_by, replacing, rival
 from receipts.store.write.index import IndexedReceipt
 
 __all__ = ["Prepared", "Submitted", "prepare", "take"]
@@ -95,7 +95,7 @@ def take(
     """
     if not items:
         return []
-    world, placed, numbers = around(connection, [item.row for item in items], [item.configuration for item in items])
+    world, placed, numbers = related(connection, [item.row for item in items], [item.configuration for item in items])
     new: list[_New] = []
     outcomes: list[Submitted | ConflictError] = []
     for item in items:
@@ -130,14 +130,14 @@ def _decide(
     known = world.get(row["id"])
     if known is not None:
         return Submitted(known.id, False, known.submitted_at, known.status, stands=known.superseded is None)
-    around = world.around(row)
-    replaced = replaced_by(row, around)
-    later = [other for other in replacing(row, around) if same_principal(other.actor, actor)]
+    related = world.related(row)
+    replaced = replaced_by(row, related)
+    later = [other for other in replacing(row, related) if same_principal(other.actor, actor)]
     if not decides:
         _refuse_anothers(replaced, item, actor)
     if not later:
-        _refuse_second(around, item, replaced)
-    generation = 1 + max((other.generation for other in around if other.launch == row["launch"]), default=-1)
+        _refuse_second(related, item, replaced)
+    generation = 1 + max((other.generation for other in related if other.launch == row["launch"]), default=-1)
     statements = [
         {"receipt": other.id, "successor": row["id"], "reason": row["supersedes_reason"], "at": row["submitted_at"]}
         for other in replaced
@@ -156,7 +156,7 @@ def _decide(
         status=row["status"],
         superseded=tuple(other.id for other in replaced),
         stands=not later,
-        undecided=_of_others(around, item),
+        undecided=_of_others(related, item),
     )
 
 

@@ -18,7 +18,7 @@ from receipts.workflows.export.lines import Row, stored
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.store import Store
-    from receipts.store.transfer.origins import Came
+    from receipts.store.transfer.origins import TakenRows
     from receipts.store.transfer.receipts import Arrival
     from receipts.store.transfer.verdicts import VerdictRow
     from receipts.workflows.export.source import ExportSource
@@ -67,12 +67,12 @@ def import_store(
 
 class _StoreImport:
     def __init__(self, source: ExportSource, store: Store, rulebook: Rulebook) -> None:
-        from receipts.store.transfer.receiver import Taking
+        from receipts.store.transfer.receiver import Receiver
 
         self._source = source
         self._rulebook = rulebook
         self._store = store
-        self._taking = Taking(store, source.store, whole=source.whole)
+        self._taking = Receiver(store, source.store, whole=source.whole)
         self._done = ImportedStore(source.place, source.store)
         self._statements: dict[str, list[Row]] = {}
 
@@ -133,7 +133,7 @@ class _StoreImport:
         )
         self._done.new["verdicts"] += taken.verdicts
         self._done.known["verdicts"] += held - taken.verdicts
-        self._done.new["supersessions"] += taken.sayings
+        self._done.new["supersessions"] += taken.supersessions_added
 
     def _arrival(self, row: Row, judgements: Sequence[VerdictRow]) -> Arrival | None:
         """A row as a receipt on its way in; None where it is refused, which is remembered."""
@@ -201,7 +201,7 @@ class _StoreImport:
         self._done.known["comparisons"] += len(batch) - new - left
 
     def _rows(self, name: str, rows: Sequence[Row]) -> None:
-        came: Came = self._taking.rows(name, [stored(row) for row in rows])
+        came: TakenRows = self._taking.rows(name, [stored(row) for row in rows])
         self._done.new[name] += came.new
         self._done.known[name] += max(0, len(rows) - came.new - came.left - len(came.conflicts))
         self._done.left_out += came.left

@@ -1,10 +1,9 @@
-"""What happens to receipts after they are stored: retracted, purged, pinned. Each is a row that is added."""
+"""Receipts that are retracted or purged after they were stored. Each is a row that is added."""
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select
 
@@ -16,7 +15,6 @@ from receipts.store.tables import (
     claim_subjects,
     claim_verdicts,
     documents,
-    pins,
     purges,
     receipts,
     subjects,
@@ -25,8 +23,6 @@ from receipts.store.tables import (
 )
 from receipts.store.write import index
 
-_PIN: Final = re.compile(r"^[A-Za-z][A-Za-z0-9._-]{0,99}$")
-
 
 class Supersession(NamedTuple):
     """A receipt that no longer stands; `successor` is None where it was retracted. Ids, and time in UTC."""
@@ -34,16 +30,6 @@ class Supersession(NamedTuple):
     receipt: str
     successor: str | None
     reason: str
-    at: datetime
-    actor: str | None = None
-
-
-class Pin(NamedTuple):
-    """A named reference at some time; `receipt` is None where the name was taken away."""
-
-    name: str
-    receipt: str | None
-    note: str | None
     at: datetime
     actor: str | None = None
 
@@ -100,29 +86,3 @@ def all_supersessions(connection: Connection) -> list[Supersession]:
     """Every supersession and retraction, in the order in which they were said."""
     query = select(*(supersessions.c[name] for name in Supersession._fields)).order_by(supersessions.c.seq)
     return [Supersession._make(row) for row in connection.execute(query)]
-
-
-def pin(connection: Connection, by: By, name: str, receipt_id: str | None, note: str | None = None) -> Pin:
-    """Point ``@name`` at a receipt, or, with None, take the name away. Raises NotFound, UsageError."""
-    if receipt_id is not None:
-        entry_with_id(connection, receipt_id)
-    bare = name.removeprefix("@")
-    if not _PIN.match(bare):
-        raise UsageError(f"{name!r} is no name for a pin; write @ and a letter, then letters, digits, . _ or -")
-    placed = Pin(bare, receipt_id, note, by.at, by.actor)
-    connection.execute(insert(pins).values(name=bare, receipt=receipt_id, note=note, **by._asdict()))
-    return placed
-
-
-def pin_history(connection: Connection, name: str | None = None) -> list[Pin]:
-    """What one pin, or every pin, has pointed at, oldest first."""
-    query = select(*(pins.c[name] for name in Pin._fields)).order_by(pins.c.seq)
-    if name is not None:
-        query = query.where(pins.c.name == name.removeprefix("@"))
-    return [Pin._make(row) for row in connection.execute(query)]
-
-
-def current_pins(connection: Connection) -> dict[str, Pin]:
-    """Each pin that is set, by its name without the @."""
-    last = {item.name: item for item in pin_history(connection)}
-    return {name: item for name, item in sorted(last.items()) if item.receipt is not None}
