@@ -17,7 +17,7 @@ from receipts.store.tables import origins, receipts, seals
 from receipts.workflows.audit import audit
 from receipts.workflows.export.store_import import ImportedStore
 from receipts.workflows.submit import submit
-from store_receipts import RULEBOOK, claim_verdict, new_claim
+from store_receipts import RULEBOOK, claim_verdict, new_claim, sign
 from tampering import tamper
 
 pytestmark = pytest.mark.slow
@@ -290,18 +290,22 @@ def _parsed(store: Store) -> Iterator[Parsed]:
     return (store.parsed(item.id) for item in store.find())
 
 
+@pytest.mark.parametrize(
+    ("table", "change"), [("decisions", "decision = 'ship'"), ("envelopes", "fingerprint = 'SHA256:another'")]
+)
 def test_an_export_that_was_changed_after_it_was_sealed_is_found_by_an_audit(
-    here: Store, there: Store, tmp_path: Path
+    here: Store, there: Store, tmp_path: Path, table: str, change: str
 ) -> None:
     name, _ = put(there, [launch("one"), launch("two")])
     there.published.decide(name, "hold", "the peak is too high")
+    sign(there, name)
     there.seal()
-    tamper(there.url, "UPDATE decisions SET decision = 'ship'")
+    tamper(there.url, f"UPDATE {table} SET {change}")
     done = merge(there, here, tmp_path)
     assert done.exit_code == 2
-    (told,) = done.refused
-    assert told.startswith("seal over decisions 1 to 1 of store")
-    assert any(item.kind == "seal" and "decisions" in item.where for item in audit(here, cases.rulebook()).faults)
+    (refused,) = done.refused
+    assert refused.startswith(f"seal over {table} 1 to 1 of store")
+    assert any(item.kind == "seal" and table in item.where for item in audit(here, cases.rulebook()).faults)
 
 
 def test_a_seal_over_a_row_that_was_refused_is_left_out_until_it_comes(

@@ -34,7 +34,7 @@ envelopes = Table(
     moment("at", "When it came"),
     actor(),
     comment="Signatures on receipts: with a receipt's bytes each is a DSSE envelope",
-    info=TableRules("submitter", sealed="here").info,
+    info=TableRules("submitter", sealed="everywhere").info,
 )
 
 Index("envelopes_receipt", envelopes.c.receipt)
