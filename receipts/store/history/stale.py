@@ -11,20 +11,18 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
 from receipts.base.errors import StoreError
 from receipts.store.history.verdicts import Verdict, add
 from receipts.store.integrity.seals import last_sealed
-from receipts.store.packing import unpack
+from receipts.store.packing import AT_ONCE, unpack
 from receipts.store.query.documents import documents_of
 from receipts.store.schema import own_id
 from receipts.store.store import Store
 from receipts.store.tables import claim_verdicts, receipts, subjects, verdicts
-
-AT_ONCE: Final = 200
 
 
 class Scope(NamedTuple):

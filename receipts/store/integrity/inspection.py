@@ -16,7 +16,7 @@ from receipts.store.integrity import merkle
 from receipts.store.integrity.index_audit import IndexAudit
 from receipts.store.integrity.leaves import KINDS, content
 from receipts.store.integrity.seals import Gap, Seal, SealRows, all_seals, gaps, held, last_sealed
-from receipts.store.packing import as_json, readable
+from receipts.store.packing import AT_ONCE, as_json, readable
 from receipts.store.sql import engine_of
 from receipts.store.tables import (
     claim_verdicts,
@@ -37,7 +37,6 @@ _IDS: Final = {
     "claims": (claims.c.id,),
     "purges": (purges.c.receipt,),
 }
-_AT_ONCE: Final = 200  # rows with their bodies
 # What reading a damaged row raises: the driver, a type that holds something else, or the unpacking.
 _DAMAGE: Final = (DBAPIError, StoreError, ValueError, TypeError, OverflowError)
 
@@ -232,7 +231,7 @@ class Inspection:
             after = numbers[-1]
 
     def _numbers(self, number: Column[int], after: int) -> list[int]:
-        query = select(number).where(number > after).order_by(number).limit(_AT_ONCE)
+        query = select(number).where(number > after).order_by(number).limit(AT_ONCE)
         return list(self._connection.execute(query).scalars())
 
     def _one_by_one(

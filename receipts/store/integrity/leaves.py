@@ -19,10 +19,8 @@ from sqlalchemy import Column, Connection, Select, Table, select
 from receipts.base.errors import StoreError
 from receipts.store.history.sides import SIDES, SidesOf
 from receipts.store.integrity import merkle
-from receipts.store.packing import unpack
+from receipts.store.packing import AT_ONCE, unpack
 from receipts.store.tables import content_columns, erased, metadata, purges, receipts, rules_of, seals
-
-_AT_ONCE: Final = 500  # rows, with their bodies, that are held at a time
 
 
 class Kind(NamedTuple):
@@ -69,7 +67,7 @@ def between(connection: Connection, what: str, first: int, last: int, most: int 
     """Leaves of the rows from a number to another, both taken in, ascending; at most so many."""
     kind = KINDS[what]
     while first <= last and most != 0:
-        limit = _AT_ONCE if most is None else min(most, _AT_ONCE)
+        limit = AT_ONCE if most is None else min(most, AT_ONCE)
         query = kind.query.where(kind.number >= first, kind.number <= last).order_by(kind.number).limit(limit)
         rows = connection.execute(query).all()
         yield from _leaves(connection, kind, rows)
@@ -81,8 +79,8 @@ def between(connection: Connection, what: str, first: int, last: int, most: int 
 def of(connection: Connection, what: str, numbers: Sequence[int]) -> Iterator[SealedRow]:
     """Leaves of the rows of these numbers that are there, ascending."""
     kind, ordered = KINDS[what], sorted(numbers)
-    for start in range(0, len(ordered), _AT_ONCE):
-        chosen = kind.number.in_(ordered[start : start + _AT_ONCE])
+    for start in range(0, len(ordered), AT_ONCE):
+        chosen = kind.number.in_(ordered[start : start + AT_ONCE])
         yield from _leaves(connection, kind, connection.execute(kind.query.where(chosen).order_by(kind.number)).all())
 
 

@@ -14,12 +14,11 @@ from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.leaf import Role
 from receipts.store.entries import Entry
-from receipts.store.packing import unpack
+from receipts.store.packing import AT_ONCE, unpack
 from receipts.store.query.conditions import NOT_STATED, Condition, meets, number
 from receipts.store.sql import engine_of
 from receipts.store.tables import documents
 
-_AT_ONCE: Final = 100
 _PLAIN: Final = re.compile(r"[\w .:@-]{3,}", re.ASCII)  # as it is in any JSON that does not escape it
 
 
@@ -28,7 +27,7 @@ def meeting_leaves(
 ) -> Iterator[Entry]:
     """Those of some receipts whose documents meet conditions on leaves; some are read at a time."""
     needles = [needle for path, item in conditions for needle in _needles(path, item)]
-    while chunk := list(islice(rows, _AT_ONCE)):
+    while chunk := list(islice(rows, AT_ONCE)):
         stored = documents_of(connection, [row.seq for row in chunk])
         for row in chunk:
             raw = stored[row.seq]

@@ -27,7 +27,7 @@ from sqlalchemy import (
 from receipts.metrics.reading import Taint
 from receipts.store.database import Repository, reads
 from receipts.store.entries import Entry, entries, entries_with_ids, entry_of, standing
-from receipts.store.packing import unpack
+from receipts.store.packing import AT_ONCE, unpack
 from receipts.store.query import samples
 from receipts.store.query.conditions import Condition
 from receipts.store.query.documents import documents_of
@@ -38,7 +38,6 @@ from receipts.store.sql.lookup import distinct_texts
 from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import placements, receipts, subjects, verdicts
 
-_AT_ONCE: Final = 500  # documents that are held at once
 ENDED: Final = func.coalesce(receipts.c.finished, receipts.c.started)
 _LAUNCHES: Final = SqlStatement(
     entries()
@@ -240,7 +239,7 @@ class ReportQueries(Repository):
 
     def documents(self, numbers: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """Documents of receipts by their numbers, some at a time."""
-        for at in range(0, len(numbers), _AT_ONCE):
+        for at in range(0, len(numbers), AT_ONCE):
             with self.database.reading() as connection:
-                raw = documents_of(connection, numbers[at : at + _AT_ONCE])
+                raw = documents_of(connection, numbers[at : at + AT_ONCE])
             yield from raw.items()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, Table, func, insert, inspect, select
 
@@ -19,13 +19,11 @@ from receipts.base import files
 from receipts.base.errors import StoreError, UsageError
 from receipts.store import schema
 from receipts.store.address import Address, address
-from receipts.store.packing import unpack
+from receipts.store.packing import AT_ONCE, unpack
 from receipts.store.sql import engine_of
 from receipts.store.sql.copies import copy_in, copy_pages, write_ahead
 from receipts.store.sql.transactions import connect, opened, snapshot, writing
 from receipts.store.tables import HEAD, documents, erased, metadata, receipts, version
-
-_AT_ONCE: Final = 1000  # rows
 
 
 class Copied(NamedTuple):
@@ -110,7 +108,7 @@ def _finish(connection: Connection) -> None:
 
 def _rows(connection: Connection, table: Table) -> Iterator[list[dict[str, Any]]]:
     query = select(table).order_by(*table.primary_key.columns)
-    streamed = connection.execution_options(yield_per=_AT_ONCE).execute(query)
+    streamed = connection.execution_options(yield_per=AT_ONCE).execute(query)
     for part in streamed.mappings().partitions():
         yield [dict(row) for row in part]
 
@@ -143,7 +141,7 @@ def _verify(connection: Connection, name: object) -> None:
     query = select(receipts.c.id, documents.c.codec, documents.c.body).join(
         documents, documents.c.receipt == receipts.c.seq
     )
-    for row in connection.execution_options(yield_per=_AT_ONCE).execute(query):
+    for row in connection.execution_options(yield_per=AT_ONCE).execute(query):
         raw = unpack(row.codec, row.body, f"{name}: it was not made: receipt {row.id[:12]}")
         if sha256(raw).hexdigest() != row.id:
             what = f"receipt {row.id[:12]} is damaged in the store"

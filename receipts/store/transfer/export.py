@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Result, Select, Table, select
 
 from receipts.store.entries import Entry, entries, entry_of
+from receipts.store.packing import AT_ONCE
 from receipts.store.query.documents import documents_of
 from receipts.store.query.lists import Filters
 from receipts.store.query.lists import find as find_rows
@@ -29,8 +30,6 @@ from receipts.store.tables import (
     verdicts,
 )
 from receipts.store.transfer.verdicts import VerdictRow, on_claims, on_receipts
-
-CHUNK: Final = 500
 
 
 class Identity(NamedTuple):
@@ -118,7 +117,7 @@ class Snapshot:
             yield dict(zip(names, row, strict=True))
 
     def _stream(self, query: Select[Any]) -> Result[Any]:
-        return self._connection.execution_options(yield_per=CHUNK).execute(query)
+        return self._connection.execution_options(yield_per=AT_ONCE).execute(query)
 
 
 @contextmanager
