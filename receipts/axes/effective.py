@@ -28,6 +28,7 @@ _NOTHING = frozenset({"none", "off"})
 _DIGEST: Final = 64  # signs of a SHA-256 in hexadecimal
 _SEPARATORS: Final = re.compile(r"[-_.]+")
 _ONE_KIND: Final = re.compile(r"\d+\s*[×x]?\s*([A-Za-z][\w -]*)")
+_MTP: Final = "features.mtp"
 # What evidence shows of a launch, and a plan cannot say.
 _APPLIED: Final = "numerics.recompute_applied"
 CHECKPOINT: Final = "checkpoint"
@@ -191,7 +192,17 @@ def effective_values(of: DecidedLeaves) -> Mapping[str, Value]:
     if isinstance(machine, str) and (known := find_accelerator(machine)) is not None:
         values["hardware.accelerator"] = known.key
     values.update(_open(of.maps))
+    if _restated(values.get(_MTP), values.get("model.mtp_depth")):
+        del values[_MTP]
     return values
+
+
+def _restated(switch: Value, depth: Value) -> bool:
+    """Whether a switch for MTP says what the depth of the model says already: one fact counts once."""
+    if switch is None or depth is None:
+        return False
+    # Without a depth the switch does nothing, whatever was typed.
+    return depth == 0 or str(switch).lower() in ("true", "on", "yes", "1", str(depth))
 
 
 def _open(maps: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Value]:

@@ -9,7 +9,6 @@ from receipts.receipt.accelerators import find
 from receipts.receipt.dtypes import DTYPES, dtype_of
 
 _RECIPE = "numerics.fp8_recipe"
-_ONE_LAYOUT = ("b200", "gb10")  # Blackwell multiplies FP8 matrices as they lie; Hopper needs a transpose as well
 _MX = 2 * (1 + 1 / 32)  # data in rows and in columns, each with a scale for 32 elements
 
 
@@ -63,7 +62,7 @@ def _fp8(facts: EstimateInputs, framework: FrameworkMemory, compute: str | None)
         facts.assume(_RECIPE, "operands of 16 bits", f"scope {scope!r} names no matmul that is counted")
         return 0.0, ""
     chip = find(facts.stated.get("hardware.accelerator"))
-    size = _MX if "mx" in recipe else 1.0 if chip is not None and chip.key in _ONE_LAYOUT else 2.0
+    size = _MX if "mx" in recipe else 1.0 if chip is not None and chip.fp8_any_layout else 2.0
     if facts.word("features.fp8_param_gather") not in OFF:
         size = 0.0
     kept = f"{size:g} bytes more a weight, inputs of 1 byte"

@@ -18,6 +18,7 @@ from receipts.estimate.unpriced import assume_unpriced, served_in
 from receipts.receipt.accelerators import find
 from receipts.receipt.dtypes import DTYPES, dtype_of
 
+_GPUS = ("NVIDIA", "AMD")
 _UNFUSED = ("math", "unfused", "dot_product", "eager", "naive")
 _RECOMPUTE = ("numerics.recompute_applied", "numerics.recompute")
 # Features by which lanes and readers say that a state lies in host memory.
@@ -97,8 +98,8 @@ def _framework(facts: EstimateInputs, circumstances: Circumstances) -> Framework
     elif not named:
         facts.assume("path.intended.framework", memory.name, "as the lane's frameworks keep their tensors")
     chip = find(facts.stated.get("hardware.accelerator"))
-    # The reserve is that of CUDA's context and NCCL's channels.
-    return memory if chip is None or chip.vendor == "NVIDIA" else replace(memory, reserve_bytes=0)
+    # The reserve is that of a GPU's context and its collectives' channels.
+    return memory if chip is None or chip.vendor in _GPUS else replace(memory, reserve_bytes=0)
 
 
 def _optimizers(facts: EstimateInputs, types: Types, *, serving: bool) -> tuple[OptimizerKind, OptimizerKind]:

@@ -455,3 +455,20 @@ def test_mtp_heads_that_were_there_before_do_not_bring_their_cross_entropy() -> 
     a = receipt({"model.mtp_depth": 1, "path.intended.mtp_cross_entropy": "none"}, drop=WITNESSED_MTP)
     b = receipt({"model.mtp_depth": 2, "path.intended.mtp_cross_entropy": "liger"}, drop=WITNESSED_MTP)
     assert set(difference(a, b).axes) == {"model.mtp_depth", "path.mtp_cross_entropy"}
+
+
+@pytest.mark.parametrize(("switches", "axes"), [
+    ((True, False), ("model.mtp_depth",)),
+    (("on", "off"), ("model.mtp_depth",)),
+    ((1, 0), ("model.mtp_depth",)),
+    ((True, True), ("model.mtp_depth",)),
+    ((False, True), ("features.mtp", "model.mtp_depth")),
+])  # fmt: skip
+def test_a_switch_for_mtp_that_restates_its_depth_counts_once(switches: tuple[Any, Any], axes: tuple[str, ...]) -> None:
+    a, b = (
+        receipt({"features.mtp": switch, "model.mtp_depth": depth})
+        for switch, depth in zip(switches, (1, 0), strict=True)
+    )
+    found = difference(a, b)
+    assert set(found.axes) | set(found.unknown) >= set(axes)
+    assert ("features.mtp" in {*found.axes, *found.unknown}) == ("features.mtp" in axes)

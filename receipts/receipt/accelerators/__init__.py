@@ -9,14 +9,16 @@ import re
 from functools import lru_cache
 
 from receipts.receipt.accelerators.accelerator import Accelerator, MemoryLimit
+from receipts.receipt.accelerators.amd import AMD
 from receipts.receipt.accelerators.google import GOOGLE
 from receipts.receipt.accelerators.host import HOST
+from receipts.receipt.accelerators.intel import INTEL
 from receipts.receipt.accelerators.nvidia import NVIDIA
 from receipts.receipt.dtypes import dtype_of
 
 __all__ = ["ACCELERATORS", "Accelerator", "MemoryLimit", "dtype_of", "find"]
 
-ACCELERATORS: tuple[Accelerator, ...] = (*NVIDIA, *GOOGLE, *HOST)
+ACCELERATORS: tuple[Accelerator, ...] = (*NVIDIA, *AMD, *INTEL, *GOOGLE, *HOST)
 
 
 @lru_cache(maxsize=256)

@@ -33,6 +33,16 @@ def limit_gib(low: float, high: float, reporter: str) -> MemoryLimit:
     return MemoryLimit(int(low * GIB), int(high * GIB), reporter)
 
 
+def pool_limits(low: float, high: float, reporter: str = "torch or nvidia-smi") -> tuple[MemoryLimit, ...]:
+    """What the tools of a GPU give, in GiB, and JAX's pool of it: XLA_PYTHON_CLIENT_MEM_FRACTION is 0.75."""
+    return limit_gib(low, high, reporter), limit_gib(0.75 * low, 0.75 * high, "JAX, its pool at the default 0.75")
+
+
+def with_sparsity(dense: Mapping[str, float], *types: str) -> dict[str, float]:
+    """Peaks of 2:4 structured sparsity, twice the dense ones."""
+    return {name: 2 * dense[name] for name in types}
+
+
 # eq=False: entries are compared by identity, so that they can be members of sets although they hold mappings.
 @dataclass(frozen=True, slots=True, eq=False)
 class Accelerator:
@@ -43,7 +53,8 @@ class Accelerator:
     `best_matmul_fraction` is the share of the dense peak that the chip's own best dense matmul reaches, by
     type, where it was measured. `joined` is the most chips that its fast fabric joins where that ends at the
     host; None where it joins hosts (ICI), or nobody declares it. An empty `memory_limits` means not known,
-    never "anything else is wrong". `no_peak` says why bf16 has no peak.
+    never "anything else is wrong". `fp8_any_layout`: FP8 matrices multiply as they lie, and none is kept transposed
+    as well, as on Hopper. `no_peak` says why bf16 has no peak.
     """
 
     key: str
@@ -58,7 +69,7 @@ class Accelerator:
     bandwidth_bytes_per_second: float | None = None
     fabric: str = ""
     joined: int | None = None
-    native_fp8: bool = False
+    fp8_any_layout: bool = False
     devices_per_chip: int = 1
     not_with: tuple[str, ...] = ()
     no_peak: str = ""

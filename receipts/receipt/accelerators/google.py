@@ -1,6 +1,6 @@
 """Google's TPUs. Peaks are a chip's, whatever number of devices the runtime shows for it.
 
-PJRT calls v5e "TPU v5 lite", v5p "TPU v5" and v6e "TPU v6 lite". Slice names count cores on v5p (v5p-8 is
+PJRT calls v5e "TPU v5 lite", v5p "TPU v5" and v6e "TPU v6 lite". Slice names count cores on v4 and v5p (v5p-8 is
 four chips) and chips on v5e and v6e. Where a chip has no FP8 unit the published FP8 figure is the bf16 one.
 """
 
@@ -10,6 +10,19 @@ from receipts.base.units import GIB
 from receipts.receipt.accelerators.accelerator import Accelerator, limit_gib
 
 _DOCUMENTATION = "Google Cloud TPU documentation, page"
+
+TPU_V4 = Accelerator(
+    key="tpu-v4",
+    names=("v4", "tpu v4", "ct4p"),
+    not_with=("lite", "v4i"),
+    vendor="Google",
+    source=f"{_DOCUMENTATION} TPU v4; limit: the compiler of libtpu (30.75 GiB), and its allocator",
+    dense_peak_flops_per_second={"bf16": 275e12, "int8": 275e12},
+    hbm_bytes=32 * GIB,
+    memory_limits=(limit_gib(30.7, 31.3, "libtpu"),),
+    bandwidth_bytes_per_second=1200e9,
+    fabric="ICI, 3D torus, 600 GB/s a chip both ways",
+)
 
 TPU_V5E = Accelerator(
     key="tpu-v5e",
@@ -66,8 +79,7 @@ TPU_V7 = Accelerator(
     ),
     bandwidth_bytes_per_second=7380e9,
     fabric="ICI, 3D torus, 1200 GB/s a chip both ways",
-    native_fp8=True,
     devices_per_chip=2,
 )
 
-GOOGLE = (TPU_V5E, TPU_V5P, TPU_V6E, TPU_V7)
+GOOGLE = (TPU_V4, TPU_V5E, TPU_V5P, TPU_V6E, TPU_V7)
