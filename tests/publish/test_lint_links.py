@@ -140,6 +140,50 @@ def test_two_readings_in_a_link_are_those_of_its_two_receipts(world: World, caps
     assert [item["state"] for item in results] == ["refuted", "refuted"]
 
 
+def test_of_two_readings_the_second_may_be_the_earlier(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    _, results = world.lint("Steps take [640 ms/step, down from 800 ms/step](receipt:<a0>..<b0>).", capsys=capsys)
+    assert [item["state"] for item in results] == ["holds", "holds"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<a href="receipt:<a0>">800 ms/step</a>',
+        "`800 ms/step <receipt:<a0>>`__",
+        r"\href{receipt:<a0>}{800 ms/step}",
+        "[800[^1] ms/step](receipt:<a0>)",
+    ],
+)
+def test_a_link_is_read_in_other_forms_as_well(world: World, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, (right,) = world.lint(f"It takes {text}.", capsys=capsys)
+    assert (right["state"], right["link"]) == ("holds", f"receipt:{world.ids['a0'][:12]}")
+    _, (wrong,) = world.lint(f"It takes {text}.".replace("800", "900"), capsys=capsys)
+    assert wrong["state"] == "refuted"
+
+
+def test_a_share_of_one_launch_is_no_difference(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    for text in ("[12 % of the step](receipt:<a0>)", "[45 GiB (57 %)](receipt:<a0>)", "[80 % of HBM](receipt:<a0>)"):
+        _, results = world.lint(f"It takes {text}.", capsys=capsys)
+        assert results[-1]["state"] == "unproven", results
+
+
+def test_a_printed_tps_is_that_of_a_chip_or_of_all(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    value = rate(world, "a0")
+    _, (result,) = world.lint(f"It prints [tps: {value:,.0f}](receipt:<a0>).", capsys=capsys)
+    assert result["state"] == "holds"
+
+
+def test_a_shape_in_thousands_is_of_1024_or_of_1000(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    _, (result,) = world.lint("It [fits at 4K context](receipt:<a0>).", capsys=capsys)
+    assert (result["state"], "ran with sequence_length" in result["found"]) == ("refuted", True)
+
+
+def test_a_row_has_columns_of_their_own_metrics(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    head = "| Run | Time per Global Step (s) | HFU | Throughput (S/s) | Goodput |\n| - | - | - | - | - |\n"
+    _, results = world.lint(head + "| [compile](receipt:<a0>) | 0.80 | 55.0 | 251 | 97 % |", capsys=capsys)
+    assert [item["state"] for item in results] == ["holds", "unproven", "unproven", "unproven"]
+
+
 def test_a_difference_needs_two_receipts(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     code, (result,) = world.lint("It is [1.25× faster](receipt:<a0>).", capsys=capsys)
     assert (code, result["code"]) == (1, "K101")

@@ -32,6 +32,8 @@ _USED = re.compile(
 _TIMED = re.compile(
     r"\b(?:took|takes|median|mean|average|cost\w*|sav\w+|shav\w+|los\w+|cache|warm|cold|was|before|after|down|from|per|by)\b"
 )
+# What a time can be of; of a rate it is the time that it takes.
+_TIMES = ("step_seconds", "latency_seconds", "compile_seconds", "tokens_per_second")
 _SPAN = re.compile(r"\b(?:every|each|after|within|last|first|past|for)\s(?:the\s|about\s)?\Z", re.IGNORECASE)
 _STALLS = re.compile(r"\b(?:stall|block|paus|hang|wait|idl)\w*", re.IGNORECASE)
 
@@ -116,14 +118,14 @@ def duration(
     ``drafts`` are the statements before it in the sentence: a time beside one of them is of the same metric.
     """
     text, start, end = sentence.text, quantity.start, quantity.end
-    metric_away, metric = metric_near(sentence, before, quantity)
+    metric_away, metric = metric_near(sentence, before, quantity, _TIMES)
     other_away, _ = nearest(sentence, start, end, cues.OTHER_TIME)
     compiles = metric == "compile_seconds" and metric_away < CARRIED
     if _SPAN.search(text, 0, start) and not compiles and not _STALLS.search(text, max(0, start - 40), start):
         return None
     small = (si(quantity.unit) or 1.0) < 1.0
     sibling = any(item.metric in ("step_seconds", "latency_seconds", "compile_seconds") for item in drafts)
-    if metric in ("", "peak_bytes", "mfu", "utilisation") or metric_away > REACH:
+    if metric not in _TIMES or metric_away > REACH:
         if not (sibling or small):
             return None
         metric = drafts[-1].metric if sibling else "latency_seconds"

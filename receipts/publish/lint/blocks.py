@@ -20,7 +20,7 @@ _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(?:\d+(?:\.\d+)*[.)]?\s+(?=\D))?")
 _ITEM = re.compile(r"^(?P<lead>[\s>]*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)")
 _QUOTE = re.compile(r"^\s{0,3}(?:>\s?)+")
 _DELIMITER = re.compile(r"^[\s>]*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
-_UNDERLINE = re.compile(r"^\s{0,3}(?:=+|-+|\*\s*\*\s*\*[\s*]*|_{3,})\s*$")
+_UNDERLINE = re.compile(r"^\s{0,3}(?:=+|-+|~{4,}|\*\s*\*\s*\*[\s*]*|_{3,})\s*$")
 _DEFINITION = re.compile(r"^\s{0,3}\[(?P<name>[^\]]+)\]:\s+<?(?P<target>\S+?)>?(?:\s|$)")
 _RAW_OPEN = re.compile(r"^\s*<(?P<tag>pre|script|style|code|svg|textarea)\b", re.IGNORECASE)
 _CELL = re.compile(r"(?:\\\||`[^`|]*`|[^|])*")
@@ -170,7 +170,7 @@ def _skipped(reader: _Reader, line: str) -> bool:
     if reader.comment:
         reader.comment = "-->" not in line
         return True
-    if fence:
+    if fence and not _underlines(reader, line):
         reader.fence = fence["fence"]
         return True
     raw = _RAW_OPEN.match(line)
@@ -183,6 +183,12 @@ def _skipped(reader: _Reader, line: str) -> bool:
     if _INDENTED.match(line) and reader.blank and not reader.in_list and line.strip():
         return True
     return bool(_DEFINITION.match(line))
+
+
+def _underlines(reader: _Reader, line: str) -> bool:
+    """Whether tildes are the line below a title, as reStructuredText has it, and begin no code."""
+    title = reader.block.raw.rpartition("\n")[2] if reader.block is not None else ""
+    return bool(title) and set(line.strip()) == {"~"} and len(line.strip()) >= max(len(title.strip()), 4)
 
 
 def _prose(reader: _Reader, line: str, number: int, column: int = 0) -> Iterator[TextBlock]:

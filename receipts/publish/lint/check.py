@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from receipts.store import Store
 
 State = Literal["holds", "refuted", "unproven", "stale", "unreceipted", "ignored", "remark"]
+_OF_CHIPS_OR_ALL = ("tps", "wps")  # torchtitan prints that of one chip, and others that of all
+_SHARE = re.compile(r"(?:%|per\s?cent)\s?of\s", re.IGNORECASE)
 SHAPES = (
     ("batch", "batch.micro_batch"),
     ("mbs", "batch.micro_batch"),
@@ -141,10 +144,16 @@ class Checker:
         return self._receipts[word]
 
     def _single(self, item: Statement, parsed: Parsed) -> LintResult:
+        if (unread := self._unread(item)) is not None:
+            return unread
+        if item.kind == "ratio" and _SHARE.search(item.text):
+            return LintResult(
+                "unproven", "a share is stated, and no receipt carries it", "name both receipts if it compares two"
+            )
         if item.kind in ("ratio", "change"):
             do = "write receipt:BASELINE..CANDIDATE"
             return LintResult("refuted", "a difference is stated, and one receipt is named", do, "no_receipt")
-        return self._unread(item) or self._reading(item, parsed)
+        return self._reading(item, parsed)
 
     def _unread(self, item: Statement) -> LintResult | None:
         if item.metric not in UNREAD:
@@ -152,14 +161,16 @@ class Checker:
         return LintResult("unproven", f"no receipt carries {item.metric.replace('_seconds', '')} to hold it against")
 
     def _reading(self, item: Statement, parsed: Parsed) -> LintResult:
+        launch, expected = self._rulebook.launch(parsed), readings(item)
+        stated = Interval(min(one.low for one in expected), max(one.high for one in expected))
         metric = metrics.get(item.metric)
-        reading = self._rulebook.launch(parsed).read(metric)
-        name, expected = parsed.id[:12], readings(item)
+        if item.unit.lower() in _OF_CHIPS_OR_ALL and not _contains(stated, launch.read(metric).value):
+            metric = metrics.get("tokens_per_second_per_chip")
+        reading, name = launch.read(metric), parsed.id[:12]
         if reading.value is None:
             return LintResult("unproven", f"{name} states no {metric.title}", "link a receipt that carries it")
-        low, high = min(one.low for one in expected), max(one.high for one in expected)
         shown = metrics.shown(metric, reading.value)
-        if not Interval(low, high).contains(reading.value):
+        if not _contains(stated, reading.value):
             return LintResult("refuted", f"{name} reads {shown}", "write what the receipt reads", "overstated")
         return self._trusted(parsed, metric, reading.source, f"{name} reads {shown}")
 
@@ -200,7 +211,7 @@ class Checker:
             (path for word, path in SHAPES if item.unit.lower().replace("micro", "").strip(" -").startswith(word)), ""
         )
         stated = parsed.stated.get(path)
-        if item.values and path and stated is not None and stated != item.values[0]:
+        if item.values and path and stated is not None and abs(stated - item.values[0]) > item.halves[0]:
             shape = f"{path.rpartition('.')[2]} {stated}"
             return LintResult("refuted", f"{name} ran with {shape}", "link that shape", "overstated")
         if item.metric == "peak_bytes" and wanted == "ok":
@@ -279,3 +290,7 @@ class Checker:
                 return verdict_on(claim, self._rulebook, None if from_files else self._store, group.folder)
         claim_of = next((one for one in stored(self._store).claims if one.id == name), None)
         return verdict_on(claim_of, self._rulebook, self._store) if claim_of is not None else None
+
+
+def _contains(stated: Interval, value: float | None) -> bool:
+    return value is not None and stated.contains(value)

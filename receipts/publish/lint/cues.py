@@ -11,12 +11,12 @@ from receipts.publish.lint import change
 _METRICS = (
     (
         "mfu",
-        r"\b(?:MFU|HFU|model[- ]flops?[- ]utili[sz]ation)\b|\bof (?:the |its )?(?:dense |"
+        r"\b(?:MFU|(?:model[- ])?flops?[- ]utili[sz]ation)\b|\bof (?:the |its )?(?:dense |"
         r"theoretical )?(?:peak|roofline)\b(?! (?:memory|lr|learning))",
     ),
     (
         "utilisation",
-        r"\bgoodput\b|\butili[sz]ation\b|\bscal(?:es|ed|ing)\b|\b(?:parallel|weak|"
+        r"\bHFU\b|\bgoodput\b|\butili[sz]ation\b|\bscal(?:es|ed|ing)\b|\b(?:parallel|weak|"
         r"strong) efficiency\b|\bbusy\b|\bof (?:the )?time\b|\boccupancy\b",
     ),
     (
@@ -30,13 +30,14 @@ _METRICS = (
         r"\blatenc(?:y|ies)\b|\bkernels?\b|\bforward\b|\bbackward\b|\ball[- ]?(?:reduce|gather|"
         r"to[- ]all)\b|\breduce[- ]scatter\b|\bper call\b|\ba call\b|\bp\d\d\b|\bTTFT\b|\bstalls?\b|"
         r"\bstalled\b|\blaunch overhead\b|\bexposed\b|\bcommunication\b|\bdata load(?:ing|er)\b|"
-        r"\bloading\b|\bcheckpoint(?:ing| writing| save)\b|\boptimi[sz]er step\b|\bgemms?\b|"
+        r"\bloading\b|(?<!activation )(?<!gradient )\bcheckpoint(?:ing| writing| save)\b|"
+        r"\boptimi[sz]er step\b|\bgemms?\b|"
         r"\bmatmuls?\b|\bsynchroni[sz]ation\b|\bbubble\b|\bper checkpoint\b|\brouter\b|\bprofiled\b|"
         r"\bidle\b",
     ),
     (
         "step_seconds",
-        r"\b(?:step|iteration|iter|training|epoch|batch)[- ]times?\b|\b(?:per|a|each|every|of the|"
+        r"\b(?:step|iteration|iter|training|epoch|batch)[-_ ]times?\b|\b(?:per|a|each|every|of the|"
         r"the (?!first)\w+|off every|hot|profiled) (?:step|iteration|iter|epoch)s?\b|\bsteps\b|\biterations?\b|"
         r"\bwall[- ]?(?:clock|time)\b|\btime to\b|\bs/(?:it|step)\b|\bms/(?:it|step)\b",
     ),
@@ -45,7 +46,8 @@ _METRICS = (
         r"\b\w*memory\w*\b|\bnvidia-smi\b|\ballocat\w*|\b[HV]RAM\b|\bHBM\b|\b(?:peaks?|"
         r"peaked)\b(?! (?:flop|bandwidth|learning|lr|rate|compute|throughput|tflop|perf))|"
         r"\ballocat\w*|\breserved\b|\bfootprint\b|\bresident\b|\bOOM\w*|\bfits?\b|\bactivations?\b|"
-        r"\boptimi[sz]er states?\b|\bprivate pool\b|\bgradients?\b|\bper (?:rank|chip|GPU|device|"
+        r"\boptimi[sz]er states?\b|\bprivate pool\b|\bgradients?\b(?! (?:accumulat|norm|clip|checkpoint))|"
+        r"\bper (?:rank|chip|GPU|device|"
         r"card)\b|\bheadroom\b|\bfree[ds]?\b|\boffload\w*|\ballocator\b",
     ),
     (
@@ -56,7 +58,7 @@ _METRICS = (
         r"(?<!\bat )\bthe cost of\b|\b(?:its?|iters?|samples|steps|sequences|images)/s(?:ec)?\b|\b[GTP]FLOPS?\b|"
         r"\b[GTP]FLOPs?(?:/s)?\b|\bperformance\b|\bperf\b|\bregress\w*|\boverhead\b|"
         r"\bend[- ]to[- ]end\b|\be2e\b|\befficien\w+|\boutperform\w*|\btokens per second\b|"
-        r"\bscaling\b|\bgains?\b|\brate\b(?! schedule)",
+        r"\bscaling\b|\bgains?\b|\baccelerat(?:es?|ed|ing|ion)\b|(?<!acceptance )\brate\b(?! schedule)",
     ),
 )
 # Every cue begins a word. Saying so first spares the alternatives at all other characters.
@@ -83,7 +85,7 @@ _QUANTITIES = (
     r"seeds?|crash\w*|fail(?:ed|s|ure|ures)?|tests?|power|watts?|energy|temperature|humidity|battery|"
     r"validation|evaluation|eval|split|questions?|answers?|tokens? (?:dropped|routed)|"
     r"(?:is|are|were|share) dropped|dropped (?:tokens?|share)|"
-    r"of tokens|by tokens|of (?:all |the )?(?:tokens|documents|runs|steps|users|layers|weights|"
+    r"of tokens|by tokens|of (?:all |the |total )*(?:tokens|documents|runs|steps|iterations|users|layers|weights|"
     r"cases|code)|"
     r"agrees?|agreement|curves?|gradient norm|grad norm|norm|imbalance|margin|done|finished|"
     r"complete[d]?|discount|quota|sample rate|hit rate|acceptance|"

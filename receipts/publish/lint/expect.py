@@ -64,7 +64,10 @@ def ratios(statement: Statement, *, lower_is_better: bool) -> tuple[Interval, ..
         bound = MIRRORED.get(statement.bound, statement.bound) if stated.high <= 0.0 else statement.bound
         size = _opened(magnitude(stated), bound, 0.0) * 0.01
         candidates = _percentages(
-            Interval(max(size.low, _LEAST), size.high), statement.direction, by_speed, lower_is_better
+            Interval(max(size.low, _LEAST if statement.direction != "none" else 0.0), size.high),
+            statement.direction,
+            by_speed,
+            lower_is_better,
         )
     else:
         opened = _opened(stated, statement.bound, min(1.0, stated.low))

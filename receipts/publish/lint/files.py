@@ -11,7 +11,7 @@ from typing import TextIO
 
 from receipts.base.errors import NotFound, UsageError
 
-SUFFIXES = (".md", ".markdown", ".mdx", ".mkd")
+SUFFIXES = (".md", ".markdown", ".mdx", ".mkd", ".rst")
 SKIPPED = ("node_modules", "__pycache__", "site-packages")
 
 

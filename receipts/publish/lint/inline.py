@@ -12,9 +12,16 @@ from receipts.publish.lint.statement import NamedReceipt
 CODE = "\ufffc"
 IGNORE = re.compile(r"<!--\s*receipts:\s*ignore\b[:\s]*(?P<reason>.*?)\s*-->", re.DOTALL)
 _LINKED = r"(?P<text>(?:[^\[\]]|\[[^\[\]]*\])*)\]"
+_TARGET = r"(?i:receipt|claim):"
 # The look-ahead is for speed: most characters begin no token.
 _TOKEN = re.compile(
-    r"(?=[`<!\[\\*_~$&hw])(?:(?P<code>(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`))"
+    r"(?=[`<!\[\\*_~$&hw])(?:"
+    # A link in HTML, in reStructuredText and in LaTeX.
+    rf"<a\s[^<>]*?href=[\"']?(?P<href>{_TARGET}[^\s\"'<>]+)[\"']?[^<>]*>(?P<html>.*?)</a>"
+    rf"|`(?P<rst>[^`<>]+?)\s<(?P<role>{_TARGET}[^<>`\s]+)>`_{{1,2}}"
+    rf"|\\href\{{(?P<url_of>{_TARGET}[^{{}}]+)\}}\{{(?P<tex>[^{{}}]*)\}}"
+    r"|(?P<note>\[\^[^\]\s]+\])"
+    r"|(?P<code>(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`))"
     r"|(?P<comment><!--.*?-->)"
     r"|(?P<image>!\[[^\]]*\]\([^)]*\))"
     rf"|\[{_LINKED}(?:\((?P<target>[^()\s]*(?:\([^()]*\)[^()\s]*)*)(?:\s+\"[^\"]*\")?\)|\[(?P<name>[^\[\]]*)\])"
@@ -26,6 +33,8 @@ _TOKEN = re.compile(
     r"|(?P<mark>\*{1,3}|~~|(?<!\w)_{1,2}(?=\S)|(?<=\S)_{1,2}(?!\w)|\$(?=[\d\\+−-])|(?<=[\d%])\$))",
     re.DOTALL,
 )
+# Groups of a link's text and target outside Markdown.
+_FOREIGN = {"html": "href", "rst": "role", "tex": "url_of"}
 _ENTITY = {
     "\\times": "×",
     "&times;": "×",
@@ -95,10 +104,13 @@ def _token(token: re.Match[str], base: int, definitions: dict[str, str], text: T
         reason = IGNORE.fullmatch(token["comment"])
         if reason:
             text.ignores.append((at, reason["reason"]))
-    elif token["text"] is not None:
+    elif label := next((name for name in ("text", *_FOREIGN) if token[name] is not None), ""):
         start = text.length
-        _read(token["text"], base + token.start("text"), definitions, text)
-        target = token["target"] or definitions.get((token["name"] or token["text"]).strip().lower(), "")
+        _read(token[label], base + token.start(label), definitions, text)
+        if label == "text":
+            target = token["target"] or definitions.get((token["name"] or token["text"]).strip().lower(), "")
+        else:
+            target = token[_FOREIGN[label]]
         link = read_target(target)
         if link is not None:
             text.links.append((start, text.length, link))

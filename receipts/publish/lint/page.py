@@ -23,6 +23,10 @@ from receipts.publish.lint.worded import in_order
 _METRIC_OF = {"bytes": "peak_bytes", "time": "step_seconds", "bandwidth": "bandwidth"}
 _UNIT_OF = {"percent": "%", "ratio": "×", "points": "points"}
 
+# Between two numbers, of which the second is then the earlier one: `412 TFLOP/s, up from 390`.
+_BEFORE = re.compile(
+    r"\b(?:from|instead of|rather than|against|compared (?:to|with)|over|vs\.?|versus)\b", re.IGNORECASE
+)
 _DRAFTED = tuple(one.name for one in fields(StatementDraft))
 
 
@@ -123,7 +127,9 @@ def _own(item: _Found, inside: list[_Found], link: NamedReceipt) -> NamedReceipt
     candidate's."""
     pair = len(inside) == len(link.receipts) == 2
     if pair and all(one.draft.kind == "reading" and one.draft.metric == item.draft.metric for one in inside):
-        return replace(link, receipts=(link.receipts[inside.index(item)],))
+        first, second = inside
+        after = _BEFORE.search(item.text.text, first.draft.end, second.draft.start) is not None
+        return replace(link, receipts=(link.receipts[inside.index(item) ^ after],))
     return link
 
 

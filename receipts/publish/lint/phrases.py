@@ -21,7 +21,8 @@ _FACTOR = re.compile(
 _QUALIFIED = re.compile(
     r"(?<![\w-])(?:MBS|micro[-_ ]?batch(?:es)?(?:[_ ]size)?|batch(?:es)?(?:[_ ]size)?|bs|GBS|"
     r"seq(?:uence)?(?:[-_ ]?len(?:gth)?)?|context|depth|EP|TP|PP)"
-    r"\s?(?:=|of|at|is)?\s?(\d[\d,]*)(?!\w|\.\d)",
+    r"\s?(?:=|of|at|is)?\s?(\d[\d,]*[kK]?)(?!\w|\.\d)|"
+    r"(?<![\w.,])(\d[\d,]*[kK]?)[\s-](?:context|sequence(?: length)?)\b",
     re.IGNORECASE,
 )
 _OOM = re.compile(
@@ -140,6 +141,11 @@ def _fit(sentence: Sentence, match: re.Match[str], direction: Direction) -> Stat
     if after:
         end = after.end()
     away, shape = nearest(sentence, match.start(), match.end(), _QUALIFIED)
-    values = (float(shape[1].replace(",", "")),) if shape is not None and away < 60 else ()
-    unit = re.split(r"[\s=]?\s?(?:=|of|at|is)?\s?\d", shape[0])[0].strip() if shape is not None and values else ""
-    return StatementDraft(match.start(), end, "fit", "outcome", values, unit, direction, (0.0,) * len(values))
+    if shape is None or away >= 60:
+        return StatementDraft(match.start(), end, "fit", "outcome", (), "", direction)
+    number = (shape[1] or shape[2]).replace(",", "").lower()
+    # `32K` tokens are 32,768, and may be 32,000.
+    value = float(number.rstrip("k")) * (1012.0 if number.endswith("k") else 1.0)
+    half = value * 12.0 / 1012.0 if number.endswith("k") else 0.0
+    unit = re.split(r"[\s=]?\s?(?:=|of|at|is)?\s?\d", shape[0])[0].strip() if shape[1] else "seq"
+    return StatementDraft(match.start(), end, "fit", "outcome", (value,), unit, direction, (half,))

@@ -19,7 +19,7 @@ from receipts.publish.lint.statement import StatementDraft
 from receipts.publish.lint.worded import in_order
 
 _TRIGGER = re.compile(
-    r"\d|fold\b|\b(?:twice|thrice|doubl|tripl|quadrupl|hal[fv]|third|quarter|fifth|sixth|eighth|tenth|order|times|factor|OOM|memory|fit)",
+    r"\d|fold\b|\bper\s?cent|\b(?:twice|thrice|doubl|tripl|quadrupl|hal[fv]|third|quarter|fifth|sixth|eighth|tenth|order|times|factor|OOM|memory|fit)",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(
@@ -32,11 +32,17 @@ _TAIL = re.compile(
     r"(?:throughput|memory|step time)|faster|slower|quicker|speed-?ups?|slow-?downs?|(?:more|less|higher|"
     r"lower|better|additional)?\s?"
     r"(?:throughput|memory|MFU|HFU|step time|TFLOP/s|tok/s|latency|utili[sz]ation|overhead|"
-    r"regression)|improvement|of peak)\b",
+    r"regression)|improvement|of peak|of (?:the|each|every|an?) (?:step|iteration)(?! time))\b",
     re.IGNORECASE,
 )
 _WOULD_AFTER = re.compile(
     r"[^.;,]{0,24}?\b(?:would|should|is (?:our|the) (?:goal|target)|or better|is enough)\b", re.IGNORECASE
+)
+# A threshold is no fact: `if MFU drops below 30 %`, `an alert when a step exceeds 3 s`.
+_CONDITION = re.compile(
+    r"\b(?:if|(?:when(?:ever)?|once|until|unless)\b[^,;]*"
+    r"\b(?:exceeds?|below|above|over|under|beyond|more than|less than))\b[^,;]*$",
+    re.IGNORECASE,
 )
 _KEEPS = re.compile(r"\b(?:keep|leave|reserve)s?\b", re.IGNORECASE)
 _HEADROOM = re.compile(r"[^a-z]{0,8}(?:GB|GiB)?(?: of)? (?:headroom|margin|slack)\b", re.IGNORECASE)
@@ -116,6 +122,8 @@ def hypothetical(text: str, at: int) -> bool:
     part = text[start:at]
     last = last_of(cues.HYPOTHETICAL.finditer(part))
     if last is not None and not cues.ENDS_HYPOTHESIS.search(part, last.end()):
+        return True
+    if _CONDITION.search(part):
         return True
     if _KEEPS.search(part) and _HEADROOM.match(text, at):
         return True

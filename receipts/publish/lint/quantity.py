@@ -18,7 +18,7 @@ _STEP = r"(?:steps?|iterations?|iters?|its?|batch(?:es)?|call|microbatch|optimiz
 _UNITS = (
     (
         "rate",
-        rf"(?:(?:tokens?|toks?|tk){_EACH}{_PER}{_SECOND}{_EACH}|tps\b|"
+        rf"(?:(?:tokens?|toks?|tk){_EACH}{_PER}{_SECOND}{_EACH}|(?:tps|wps|tgs)\b{_EACH}|"
         rf"(?:samples?|sequences?|seqs?|images?|imgs?|examples?|iterations?|iters?|its?|"
         rf"steps?){_PER}{_SECOND}{_EACH})",
     ),
@@ -39,8 +39,17 @@ _UNITS = (
     ("points", r"(?:%\s?points?|percentage\spoints?|points?|pp)\b"),
     ("ratio", r"(?:×|[xX](?![\w])|-?fold\b|times\b)"),
 )
-_UNIT = "|".join(f"(?P<{{side}}{name}>{text})" for name, text in _UNITS)
-_NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:[\u00a0\u202f]\d{3})+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)"
+_UNIT = (
+    r"(?:(?:model|training|total|overall|aggregate|achieved|effective)\s)?(?:"
+    + "|".join(f"(?P<{{side}}{name}>{text})" for name, text in _UNITS)
+    + ")"
+)
+_ANY = "|".join(text for _, text in _UNITS)
+# `12,5 %` is twelve and a half where a unit follows, `16 789` one number, and `4 096` may be two.
+_NUMBER = (
+    r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:[\u00a0\u2009\u202f]\d{3})+|[1-9]\d{1,2}(?: \d{3})+(?![\d.,])"
+    rf"|\d+,\d{{1,2}}(?=[kM]?[\s\u00a0\u202f]?-?(?:{_ANY}))|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)"
+)
 _SCALE = r"(?:[kKM](?![A-Za-z])|\s(?:thousand|million|billion)\b|\s[kM](?=\s?tok))"
 _SOFT = r"(?:(?:under|about|roughly|around|only|just|over|nearly|almost|some|below|above)\s|~\s?|≈\s?)?"
 _CHANGE = (
@@ -69,11 +78,15 @@ _SIMPLE = re.compile(
     re.IGNORECASE,
 )
 _NAMES = tuple(name for name, _ in _UNITS)
+_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d{1,2}$)")
+# A unit that stands before its number: `step time (ms): 812`.
+_HEADED = re.compile(rf"\((?:in\s)?{_UNIT.replace('{side}', 'a_')}\)[*_]*\s?[:=][*_]*\s?$", re.IGNORECASE)
+
 QUALIFIED = ("±", "+/-", "+-", "+/−")
 
 
 _BOUNDS = re.compile(
-    r"(?:(?P<least>at\sleast|(?:no|not)\s(?:less|fewer)\sthan|more\sthan|above|exceed(?:s|ed|ing)|upwards\sof|>=?|≥|"
+    r"(?:(?P<least>at\sleast|(?:no|not)\s(?:less|fewer)\sthan|more\sthan|above|exceed(?:s|ed|ing)|upwards\sof|(?<![-=])>=?|≥|"
     r"(?<![%×x\d]\s)(?<!\w(?:nt|up|in|on)\s)over)"
     r"|(?P<most>at\smost|(?:no|not)\smore\sthan|(?:never|not|n['’]t)\s(?:\w+\s){1,2}(?:more\sthan|above|over|exceed\w*)|(?:less|fewer)\sthan|under|below|<=?|≤)"
     r"|(?P<reach>up\sto|as\s(?:much|high|low|many)\sas)"
@@ -235,7 +248,7 @@ def _value(number: str, scale: str, sign: str | None, *, approximate: bool = Fal
 
     Somebody who says `about 15` counts in fives.
     """
-    digits, word = plain(number), scale.strip()
+    digits, word = plain(_DECIMAL_COMMA.sub(".", number)), scale.strip()
     factor = SCALES[word.upper() if len(word) == 1 else word.lower()]
     value, half = float(digits) * factor, half_place(digits) * factor
     if approximate:
@@ -248,7 +261,11 @@ def _one(match: re.Match[str], text: str) -> Quantity:
     alone = _SIMPLE.match(text, match.start()) or match
     name, unit = _unit(alone, "a")
     scale = alone["scale_a"] or ""
+    head = _HEADED.search(text, max(0, alone.start() - 40), alone.start()) if name == "none" else None
+    if head is not None:
+        name, unit = _unit(head, "a")
     bound: Bound = "least" if alone["plus"] else bound_before(text, alone.start())
     value, half = _value(alone["a"], scale, alone["sign"], approximate=bound == "about")
     end = alone.end() if alone is not match else match.end("a")
-    return Quantity(alone.start(), end, (value,), (half,), name, unit, "", bool(alone["sign"]), bool(scale), bound)
+    start = head.start() if head is not None else alone.start()
+    return Quantity(start, end, (value,), (half,), name, unit, "", bool(alone["sign"]), bool(scale), bound)

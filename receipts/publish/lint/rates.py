@@ -29,11 +29,12 @@ _EACH_CHIP = re.compile(
     re.IGNORECASE,
 )
 _FRACTION = re.compile(r"(?<![\w.])(?P<numbers>0?\.\d+)\s(?:MFU|HFU)\b")
-_LABEL = re.compile(r"/s|MFU|HFU|FLOP", re.IGNORECASE)
+_LABEL = re.compile(r"/s|MFU|HFU|FLOP|[twps]{2}s\s?[:=]|tgs", re.IGNORECASE)
 _LABELLED = re.compile(
-    r"\b(?P<unit>tok(?:en)?s?\s?(?:/|per )\s?s(?:ec(?:ond)?)?(?:/(?:GPU|chip))?|(?:samples|steps|"
-    r"its?|iters?|images)/s(?:ec)?|[TP]FLOPS?/s(?:/GPU)?|MFU|HFU|flops utili[sz]ation)\b"
-    r"\W?\s?(?:(?:goes|went|go|rose|fell|dropped|rises|drops|improve[sd]|climb(?:s|ed)|grew|reache[sd]|is|was|are|of|at|"
+    r"\b(?P<unit>tok(?:en)?s?\s?(?:/|per )\s?s(?:ec(?:ond)?)?(?:/(?:GPU|chip|device|core))?|(?:samples|steps|"
+    r"its?|iters?|images)/s(?:ec)?|(?:tps|wps|tgs|tflops)(?=\s?[:=])|[TP]FLOPS?/s(?:ec)?(?:/(?:GPU|chip|device))?|MFU|HFU|"
+    r"flops utili[sz]ation)\b\s?\W?\s?"
+    r"(?:(?:goes|went|go|rose|fell|dropped|rises|drops|improve[sd]|climb(?:s|ed)|grew|reache[sd]|is|was|are|of|at|"
     r"up|down|by|now|stays|from|about|roughly|only|to)\s){0,4}"
     r"(?P<numbers>~?\d[\d.,]*\d?[kM]?(?:\s?(?:→|->|to|vs\.?)\s?~?\d[\d.,]*\d?[kM]?)?)(?=[\s,;.)]|"
     r"$)(?!\s?(?:%|percent|GPUs?|chips?|x\b|×))",
@@ -73,8 +74,8 @@ def rate_metric(quantity: Quantity) -> str:
         return "tflops_per_second_per_chip"
     if quantity.dimension == "period":
         return "step_seconds" if re.search(r"step|it|batch", unit) else "latency_seconds"
-    if re.match(r"tok|tk|tps", unit):
-        each = re.search(r"gpu|chip|device|card|rank|accelerator|core|node|die", unit)
+    if re.match(r"tok|tk|[tw]ps|tgs", unit):
+        each = re.search(r"gpu|chip|device|card|rank|accelerator|core|node|die|tgs", unit)
         return "tokens_per_second_per_chip" if each else "tokens_per_second"
     return "steps_per_second" if re.match(r"it|step", unit) else "samples_per_second"
 
@@ -121,7 +122,7 @@ def labelled(sentence: Sentence) -> Iterator[StatementDraft]:
     for match in (*_LABELLED.finditer(sentence.text), *_FRACTION.finditer(sentence.text)):
         first = next(quantities(f"1 {match.groupdict().get('unit', 'MFU')}"), None)
         if first is None or first.dimension not in ("rate", "flops"):
-            metric, unit = "mfu", "%"
+            metric, unit = "utilisation" if "HFU" in match[0].upper() else "mfu", "%"
         else:
             metric, unit = rate_metric(first), first.unit
         numbers = list(quantities(match["numbers"]))
@@ -132,6 +133,6 @@ def labelled(sentence: Sentence) -> Iterator[StatementDraft]:
         values = tuple(value for item in numbers for value in item.values)
         halves = tuple(half for item in numbers for half in item.halves)
         kind: Kind = "change" if len(values) > 1 else "reading"
-        if metric == "mfu" and max(values) <= 1.0:  # a fraction
+        if unit == "%" and max(values) <= 1.0:  # a fraction
             unit = ""
         yield StatementDraft(start, match.end("numbers"), kind, metric, values, unit, direction_of(match[0]), halves)

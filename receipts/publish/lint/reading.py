@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from receipts.publish.lint import cues
-from receipts.publish.lint.change import AMOUNTS, FASTER, SLOWER
-from receipts.publish.lint.cues import Sentence, nearest
+from receipts.publish.lint.change import AMOUNTS, BETTER, FASTER, SLOWER, WORSE
+from receipts.publish.lint.cues import Sentence
 from receipts.publish.lint.quantity import QUALIFIED, Quantity
 from receipts.publish.lint.sense import SOFT, sense_of
 from receipts.publish.lint.statement import Direction, Kind, StatementDraft
@@ -25,7 +25,8 @@ _CHANGED = re.compile(
     re.IGNORECASE,
 )
 _COMPARED = re.compile(
-    rf"\s(?:(?P<better>{FASTER.comparatives})|(?P<worse>{SLOWER.comparatives})|{AMOUNTS})\b(?!\sthan\s\d)",
+    rf"\s(?:(?P<better>{FASTER.comparatives}|{BETTER.nouns})|(?P<worse>{SLOWER.comparatives}|{WORSE.nouns})|{AMOUNTS}"
+    r"|reduction|savings?|increase|decrease)\b(?!\sthan\s\d)",
     re.IGNORECASE,
 )
 
@@ -78,11 +79,17 @@ def direction_of(text: str) -> Direction:
     return "up" if up else "none"
 
 
-def metric_near(sentence: Sentence, before: Sentence, quantity: Quantity) -> tuple[int, str]:
-    """Distance to the nearest word of a metric, and the metric; a word of the sentence before counts as far away."""
-    away, match = nearest(sentence, quantity.start, quantity.end, cues.METRIC_CUE)
-    if match is not None:
-        return away, match.lastgroup or ""
+def metric_near(
+    sentence: Sentence, before: Sentence, quantity: Quantity, among: tuple[str, ...] = ()
+) -> tuple[int, str]:
+    """Distance to the nearest word of a metric (``among`` some), and the metric; the sentence before is far away."""
+    best = (10_000, "")
+    for match in sentence.matches(cues.METRIC_CUE):
+        away = sentence.distance(quantity.start, quantity.end, match.span())
+        if away < best[0] and (not among or match.lastgroup in among):
+            best = (away, match.lastgroup or "")
+    if best[1]:
+        return best
     last = last_of(before.matches(cues.METRIC_CUE))
     return (CARRIED, last.lastgroup or "") if last is not None else (10_000, "")
 

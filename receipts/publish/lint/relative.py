@@ -18,7 +18,7 @@ _NOUN_OF = re.compile(
 )
 _OF_GOOD = re.compile(
     r"(?:same |old |new )?(?:(?:peak|roofline|step|time|wall|iteration|throughput|speed|memory|"
-    r"HBM|VRAM|bandwidth|runtime|training|device|GPU|"
+    r"HBM|VRAM|bandwidth|runtime|training(?=\s(?:time|throughput|speed|memory|step))|device|GPU|"
     r"forward|backward|kernel|compile|dense|theoretical|total|whole|end|performance|compute|baseline|reference|original|"
     r"default|other|previous)\b|utili)",
     re.IGNORECASE,
@@ -47,15 +47,31 @@ _NOUN = re.compile(
 )
 _CLOSED = re.compile(
     rf"(?:\s(?:{_MORE}|{NOUNS}))?(?:\s?(?:$|[,.;:)\]!])|\s(?:than|at|with|on|for|in|and|but|when|while|after|from|over|"
-    r"against|of\s(?:what|the\s(?:baseline|original|reference)|its\s(?:former|previous|original)))\b)",
+    r"against|that\sof|of\s(?:what|the\s(?:baseline|original|reference)|its\s(?:former|previous|original)))\b)",
     re.IGNORECASE,
 )
-_TAKES = re.compile(r"\b(?:takes?|took|needs?|needed|spends?|in)\s(?:\w+\s){0,2}$", re.IGNORECASE)
+_TAKES = re.compile(r"\b(?:takes?|took|needs?|needed|spends?|in|costs?|saves?d?)\s(?:\w+\s){0,2}$", re.IGNORECASE)
 _LONGER = re.compile(r"\W?\s?(?:longer|shorter)\b", re.IGNORECASE)
+_TIME = re.compile(r"\s?(?:(?:more|less|extra|additional)\s)?time\b", re.IGNORECASE)
 _AS_LONG = re.compile(r"\s?as long\b(?! as)", re.IGNORECASE)
 _STEPS = re.compile(r"\b(?:steps?|iterations?|epochs?)\s(?:\w+\s){0,3}(?:[~≈]|\W)?$", re.IGNORECASE)
 _BY = re.compile(r"\b(?:by|higher|lower|more|less)\W*$|^\s?(?:higher|lower|more|less|better|improvement)")
 _METRIC_NOUN = re.compile(rf"\b(?:{PERFORMANCE}|sped\sup|speeds\sup|slow(?:s|ed)\sdown)\b", re.IGNORECASE)
+_WITHIN = re.compile(r"\bwithin\s(?:(?:about|roughly|less than)\s|[~≈±<]\s?)?$", re.IGNORECASE)
+_SCHEDULE = re.compile(r"\b(?:learning[- ]rates?|LR|warm-?up|anneal\w*|cosine)\b", re.IGNORECASE)
+# A share of what a device has: no receipt is held against it.
+_OF_DEVICE = re.compile(
+    r"\s?of\s(?:(?:the|its|all|available|total|each)\s)*(?:GPU|device|card|chip|HBM|VRAM)(?:'s)?(?:\s(?:memory|HBM|VRAM|capacity))?\b(?!\sof)",
+    re.IGNORECASE,
+)
+# Whose speed it is, where that is only a part of a step: `the optimizer step is 3x faster`.
+_FASTER = re.compile(r"\s?-?(?:faster|slower|quicker)\b", re.IGNORECASE)
+_PART = re.compile(
+    r"(?:^|[,;:(—–]\s?|\b(?:and|but|while|so|that)\s)(?:(?!\b(?:with|of|by|using|from|for|in|on|at|when|without)\b)[^,;:()])*?"
+    r"(?P<part>\b[\w-]+(?:\s(?:time|pass|phase|step|kernels?))?)\s(?:is|are|was|were|becomes?|became|gets?|got)\s"
+    r"(?:(?:now|about|also|up to|roughly|nearly|almost|around|over|only)\s)*[~≈]?$",
+    re.IGNORECASE,
+)
 _SUBJECT = 45  # characters before it
 
 
@@ -68,6 +84,8 @@ def relative(
     """
     if _COUNTED.match(sentence.text, quantity.end):
         return None
+    if _of_capacity(sentence.text, quantity, drafts):
+        return stated(quantity, "reading", "utilisation", "%")
     lasting = _lasting(sentence.text, quantity)
     if quantity.dimension == "ratio" and not (quantity.worded or lasting or _is_factor(sentence.text, quantity)):
         return None
@@ -105,9 +123,23 @@ def of_ratio(
     return stated(quantity, kind, metric, unit, sense, offset)
 
 
+def _of_capacity(text: str, quantity: Quantity, drafts: list[StatementDraft]) -> bool:
+    """Whether a percentage is a share of a device's memory: `45.6 GiB (57 %)`, `80 % of GPU memory`."""
+    if quantity.dimension != "percent" or quantity.signed or quantity.worded:
+        return False
+    if drafts and drafts[-1].kind == "reading" and drafts[-1].metric in ("peak_bytes", "peak_reserved_bytes"):
+        between, after = text[drafts[-1].end : quantity.start], text[quantity.end : quantity.end + 1]
+        if between.strip() == "(" and after == ")":
+            return True
+    return bool(_OF_DEVICE.match(text, quantity.end)) and not _BY.search(
+        text[max(0, quantity.start - 8) : quantity.start]
+    )
+
+
 def _lasting(text: str, quantity: Quantity) -> bool:
     """Whether a step is longer or shorter by it, or takes so many times as long; a context may be longer, too."""
-    words = _STEPS if _LONGER.match(text, quantity.end) else _TAKES if _AS_LONG.match(text, quantity.end) else None
+    takes = _AS_LONG.match(text, quantity.end) or _TIME.match(text, quantity.end)
+    words = _STEPS if _LONGER.match(text, quantity.end) else _TAKES if takes else None
     return words is not None and words.search(text, 0, quantity.start) is not None
 
 
@@ -141,12 +173,23 @@ def _metric(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: li
     """The metric that a percentage or factor is about; None where another quantity is nearer, or none at all."""
     text, percent = sentence.text, quantity.dimension == "percent"
     metric_away, metric = metric_near(sentence, before, quantity)
+    if quantity.joined == "change" and percent:  # from 41 % to 47 %: a metric that is itself a share
+        share_away, share = metric_near(sentence, before, quantity, ("mfu", "utilisation"))
+        metric_away, metric = (share_away, share) if share_away < REACH else (metric_away, metric)
+    if metric == "mfu" and _SCHEDULE.search(text, max(0, quantity.start - 80), quantity.start):
+        return None
+    part = (
+        _PART.search(text, max(0, quantity.start - 80), quantity.start) if _FASTER.match(text, quantity.end) else None
+    )
+    cue = cues.METRIC_CUE.match(part["part"]) if part else None
+    if cue and cue.lastgroup in ("compile_seconds", "latency_seconds") and not cue[0].endswith("ed"):
+        return cue.lastgroup
     # A signed percentage is a difference; shapes and degrees beside it are what was changed.
     about = cues.OTHER_QUANTITY if quantity.signed else cues.OTHER
     other_away, _ = nearest(sentence, quantity.start, quantity.end, about)
     of = _NOUN_OF.match(text, quantity.end) if percent else None
     if of and not _OF_GOOD.match(of[1]):
-        return None
+        return _subject(sentence, quantity) if _WITHIN.search(text, 0, quantity.start) else None
     if of and metric_away > REACH:
         metric_away, metric = 0, "step_seconds"
     if percent and quantity.signed and metric_away > REACH and other_away > REACH:

@@ -62,6 +62,10 @@ _TAKEN = re.compile(
 _DIRECT = re.compile(rf"(?<![\w-])(?:{_EVERY})\s{SOFT}$", re.IGNORECASE)
 _CLAUSE = re.compile(r"[;:]|,\s(?:and|but|while)\b|\s[—–]\s")
 _FAR = 60
+_LOSS = re.compile(rf"\)?\s{ARTICLE}{PERFORMANCE}\sloss\b", re.IGNORECASE)
+_GONE = re.compile(
+    r"[^.;,]{0,30}?\b(?:is|are|was|were)\s(?:gone|saved|lost|eliminated|removed|shaved)\b", re.IGNORECASE
+)
 _SMALL = 10.0  # 3 % of the throughput is a part of it, and not what is left
 
 
@@ -69,16 +73,19 @@ def sense_of(text: str, quantity: Quantity) -> Sense | None:
     """The sense of a share or a factor by the words around it; None where they do not say."""
     if text.startswith(QUALIFIED, quantity.start):
         return "equal"
+    after = _AFTER.match(text, quantity.end)
+    behind = next((sense for index, (sense, _) in enumerate(_ADJECTIVES) if after and after[f"s{index}"]), None)
     if quantity.signed:
+        if behind in ("better", "worse") and quantity.values[0] > 0:  # `+4 % improvement` of a time
+            return behind
         return "down" if quantity.values[0] < 0 else "up"
     before = _clause(text, quantity.start)
     if _WITHIN.search(before):
         return "equal"
-    after = _AFTER.match(text, quantity.end)
     if after and after["slow"]:
         return "down" if quantity.dimension == "ratio" else None
-    if after:
-        return next(sense for index, (sense, _) in enumerate(_ADJECTIVES) if after[f"s{index}"])
+    if behind is not None:
+        return behind
     taken = _TAKEN.search(before)
     if taken:
         return taken.lastgroup  # type: ignore[return-value]  # the groups are senses
@@ -92,6 +99,8 @@ def sense_of(text: str, quantity: Quantity) -> Sense | None:
     direct = _DIRECT.search(before)
     if direct:
         return direct.lastgroup  # type: ignore[return-value]  # the groups are senses
+    if _LOSS.match(text, quantity.end) or (_OF.match(text, quantity.end) and _GONE.match(text, quantity.end)):
+        return "down"
     small = quantity.dimension == "percent" and quantity.values[0] < _SMALL
     return "level" if not small and _OF.match(text, quantity.end) else None
 

@@ -40,7 +40,8 @@ _RELATIVE_HEAD = re.compile(
     re.IGNORECASE,
 )
 _METRIC_HEAD = (
-    ("mfu", r"\b(?:MFU|HFU|utili[sz]ation|of peak|goodput|efficiency)\b"),
+    ("mfu", r"\b(?:MFU|flops? utili[sz]ation|of peak)\b"),
+    ("utilisation", r"\b(?:HFU|utili[sz]ation|goodput|efficiency)\b"),
     ("tflops_per_second_per_chip", r"\b[TGP]FLOPS?\b|\b[TGP]FLOPs?/s"),
     (
         "tokens_per_second",
@@ -67,8 +68,8 @@ _METRIC_HEAD = (
 )
 _HEAD_METRIC = re.compile("|".join(f"(?P<{name}>{text})" for name, text in _METRIC_HEAD), re.IGNORECASE)
 _NUMERIC_CELL = re.compile(
-    r"^[\s*_~≈<>+±≤≥]*[+\-−–]?[\d.,]+\s?(?:[kKM])?(?:\s?[%×x])?[\s*_†‡¹²³]*(?:\([^()]*\))?(?:\s?(?:±|"
-    r"\+/-)\s?[\d.,]+)?[\s*_†‡]*$"
+    r"^[\s*_~≈<>+±≤≥]*[+\-−–]?[\d.,]+(?:[ \u00a0\u2009\u202f]\d{3})*\s?(?:[kKM])?(?:\s?[%×x])?"
+    r"[\s*_†‡¹²³]*(?:\([^()]*\))?(?:\s?(?:±|\+/-)\s?[\d.,]+)?[\s*_†‡]*$"
 )
 _OUTCOME_CELL = re.compile(
     r"^[\s*_~❌✅💥✗✓]*(?P<what>OOM\w*|out of memory|fits|does not fit|doesn't fit|no fit)\b", re.IGNORECASE
@@ -87,11 +88,11 @@ _ROW_PART = re.compile(
 )
 # Rates of something else than tokens, which no receipt reads.
 _COUNTED = re.compile(
-    r"\b(?:(?P<samples_per_second>samples?|seqs?|sequences?|images?|examples?)|(?P<steps_per_second>steps?|its?|iters?|iterations?))"
+    r"\b(?:(?P<samples_per_second>samples?|(?-i:S)|seqs?|sequences?|images?|examples?)|(?P<steps_per_second>steps?|its?|iters?|iterations?))"
     r"\s?(?:/|per\s)\s?s",
     re.IGNORECASE,
 )
-_PER_STEP = re.compile(r"\bs/(?:it|step|iter)\b|\bper (?:step|iteration|iter)\b", re.IGNORECASE)
+_PER_STEP = re.compile(r"\bs/(?:it|step|iter)\b|\bper (?:\w+ )?(?:step|iteration|iter)\b", re.IGNORECASE)
 # The second of such a head's unit is no unit of its numbers.
 _RATES = ("tokens_per_second", "tflops_per_second", "samples_per_second", "steps_per_second")
 _FLOPS = re.compile(r"[GTP]FLOP", re.IGNORECASE)
@@ -241,7 +242,8 @@ def _number(
     if head.settings or label_other:
         return None
     if column.relative and quantity.dimension in ("percent", "ratio", "none"):
-        metric = column.metric or label_metric or _compared(head, column)
+        named = any(item.metric for item in head.columns)  # a row's name is a technique, and no metric
+        metric = column.metric or ("" if named else label_metric) or _compared(head, column)
         if quantity.dimension == "none" and not (
             column.metric or re.search(r"speed|ratio|×", column.head, re.IGNORECASE)
         ):
@@ -265,9 +267,12 @@ def _number(
         unit = column.unit or _column(label).unit
         if metric == "latency_seconds" and not unit:
             return None
-        unit = unit or {"mfu": "%", "tokens_per_second": "tokens/s", "tflops_per_second_per_chip": "TFLOP/s"}.get(
-            metric, ""
-        )
+        unit = unit or {
+            "mfu": "%",
+            "utilisation": "%",
+            "tokens_per_second": "tokens/s",
+            "tflops_per_second_per_chip": "TFLOP/s",
+        }.get(metric, "")
         return _draft(quantity, metric, unit, column.scale)
     return _draft(quantity, metric, quantity.unit, 1.0)
 
