@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from receipts.axes.difference import Change, Difference, Member, Unknown, difference, same_context
-from receipts.axes.effective import OFF, UNSET, axis_leaves, axis_named, axis_of, effective, in_words
+from receipts.axes.effective import OFF, UNSET, axis_leaves, axis_named, axis_of, effective, in_words, leaf_named
 
 __all__ = [
     "OFF",
@@ -18,5 +18,6 @@ __all__ = [
     "difference",
     "effective",
     "in_words",
+    "leaf_named",
     "same_context",
 ]

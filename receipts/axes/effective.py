@@ -242,18 +242,27 @@ def axis_of(path: str) -> str:
 
 def axis_named(name: str) -> str:
     """The axis that a name means: an axis, a leaf of one, or the last part of a leaf. Raises NotFound."""
+    return axis_of(leaf_named(name))
+
+
+def leaf_named(name: str) -> str:
+    """The axis that a name is, or else the path of the leaf that it means; see `axis_named`. Raises NotFound."""
     from receipts.base.errors import NotFound, near
 
     head, _, rest = name.partition(".")
     if head == "wheels" or (head in OPEN_MAPS and rest):
-        return axis_of(name)
+        return name
     leaves = axis_leaves()
-    exact = {leaf.axis for leaf in leaves if name in (leaf.axis, leaf.path, *leaf.stated_at)}
-    ending = exact or {leaf.axis for leaf in leaves if leaf.path.rpartition(".")[2] == name}
-    if len(ending) == 1:
-        return ending.pop()
-    if ending:
-        raise NotFound(f"{name} is the end of {', '.join(sorted(ending))}; write one of them")
+    if any(leaf.axis == name for leaf in leaves):
+        return name
+    exact = [leaf for leaf in leaves if name in (leaf.path, *leaf.stated_at)]
+    ending = exact or [leaf for leaf in leaves if leaf.path.rpartition(".")[2] == name]
+    axes = sorted({leaf.axis for leaf in ending})
+    if len(axes) == 1:
+        alone = sum(leaf.axis == axes[0] for leaf in leaves) == 1
+        return axes[0] if alone or len(ending) > 1 else ending[0].path
+    if axes:
+        raise NotFound(f"{name} is the end of {', '.join(axes)}; write one of them")
     hint = near(name, sorted({item for leaf in leaves for item in (leaf.axis, leaf.path)}))
     raise NotFound(f"there is no axis {name!r}; see: receipts axes{hint}")
 

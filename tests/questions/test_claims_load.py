@@ -130,9 +130,15 @@ def test_slower_is_said_of_the_metric(metric: str, effect: str, low: float, high
 
 @pytest.mark.parametrize(
     ("name", "axis"),
-    [("numerics.recompute", "recompute"), ("batch.micro_batch", "batch.micro_batch"), ("mtp_depth", "model.mtp_depth")],
+    [
+        ("numerics.recompute", "recompute"),
+        ("batch.micro_batch", "batch.micro_batch"),
+        ("mtp_depth", "model.mtp_depth"),
+        ("driver", "platform.driver"),
+        ("platform", "platform"),
+    ],
 )
-def test_a_leaf_of_an_axis_names_it(name: str, axis: str) -> None:
+def test_a_leaf_names_its_axis_or_one_of_its_members(name: str, axis: str) -> None:
     (claim,) = parse(_one(axis=name), "claims.toml")
     assert claim.axis == axis
 

@@ -4,9 +4,9 @@
 a host's, with five other axes beside it. The number was right each time, and the sentence was not.
 
 *Rejected.* The claim credits `precision`, and `batch.micro_batch` changed; it credits one axis, and two changed; it
-says that another kernel did it, and both sides compiled the same program; it says that a rank holds fewer weights, and
-the peak rose; that the sequence is divided otherwise, and tensor parallelism grew without sequence parallelism; that
-the topology became feasible, and the baseline ran the same work.
+credits the driver, and only CUDA changed; it says that another kernel did it, and both sides compiled the same program;
+it says that a rank holds fewer weights, and the peak rose; that the sequence is divided otherwise, and tensor
+parallelism grew without sequence parallelism; that the topology became feasible, and the baseline ran the same work.
 
 *Accepted.* The axis that it credits is the one that changed, alone; a change that follows from it, was waived, or is
 the study's, does not count. The mechanism is one that this axis can carry, and no observation contradicts it. Weight
@@ -53,7 +53,8 @@ def _axis(case: ClaimCase) -> Iterator[Offense]:
     unknown = {item.axis for item in comparison.difference.unknown}
     axis = axis_of(credited)
     others = [other for other in counted if other != axis]
-    if axis not in changed and axis in unknown:
+    moved = axis == credited or _moved(credited, comparison)
+    if (axis not in changed and axis in unknown) or (axis in changed and not moved and _silent(credited, case)):
         yield Offense(
             at="axis",
             found=f"it credits {credited}, and whether that changed is not stated on both sides",
@@ -61,7 +62,7 @@ def _axis(case: ClaimCase) -> Iterator[Offense]:
             do=f"state {credited}",
             level=I,
         )
-    elif axis not in changed or (axis != credited and not _moved(credited, comparison)):
+    elif axis not in changed or not moved:
         changes = ", ".join(counted if axis not in changed else _members(axis, comparison)) or "nothing"
         yield Offense(
             "axis", f"it credits {credited}, and what changed is {changes}", "the axis that changed", "credit that axis"
@@ -75,9 +76,15 @@ def _axis(case: ClaimCase) -> Iterator[Offense]:
         )
 
 
-def _moved(wheel: str, comparison: Comparison) -> bool:
-    name = wheel_name(wheel.partition(".")[2])
-    return f"wheels.{name}" in _members("wheels", comparison)
+def _moved(leaf: str, comparison: Comparison) -> bool:
+    """Whether a member of an axis is among those that changed."""
+    head, _, name = leaf.partition(".")
+    return (f"wheels.{wheel_name(name)}" if head == "wheels" else leaf) in _members(axis_of(leaf), comparison)
+
+
+def _silent(leaf: str, case: ClaimCase) -> bool:
+    """Whether a launch does not state a leaf. Which wheels there are is stated as a whole."""
+    return not leaf.startswith("wheels.") and any(leaf not in launch.stated for launch in case.launches)
 
 
 def _members(axis: str, comparison: Comparison) -> list[str]:

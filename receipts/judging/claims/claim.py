@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
-from receipts.axes import axis_named
+from receipts.axes import leaf_named
 from receipts.base.errors import NotFound
 from receipts.judging.claims import arithmetic
 from receipts.judging.claims import bound as bounds
@@ -117,8 +117,7 @@ class Claim(ClaimModel):
     @classmethod
     def _known_axis(cls, name: str | None) -> str | None:
         try:
-            axis = None if name is None else axis_named(name)
-            return name if axis == "wheels" else axis  # one of many wheels, which change one by one
+            return None if name is None else leaf_named(name)  # one of the members of an axis, which change one by one
         except NotFound as error:
             raise ValueError(str(error)) from None
 
