@@ -161,6 +161,19 @@ def test_a_table_may_stand_below_its_system_and_precision(tmp_path: Path) -> Non
     assert (one["measurement.stated.step_seconds"], "batch.accumulation" in one) == (2.0, False)
 
 
+def test_a_container_and_a_precision_hold_for_every_table_of_their_section(tmp_path: Path) -> None:
+    """NeMo's pages from 25.04 on: one container, a table for each system, and a second run in brackets."""
+    text = "## Pre-Training\n\nPerformance of various models using FP8 precision.\n\n- Container: NeMo 25.07\n"
+    for system, degree in (("DGX-GB200", "1 (0)"), ("DGX-H100", "1")):
+        text += f"- System: {system}\n\n| Model | #-GPUs | FSDP | Tokens / sec / GPU |\n" + "| --- " * 4 + "|\n"
+        text += f"| LLAMA3-8B | 8 | {degree} | 31737 (30341) |\n\n"
+    for receipt, accelerator in zip(recipe(tmp_path, text, "megatron-bridge").receipts, ("GB200", "H100"), strict=True):
+        stated = receipt.parsed.stated
+        assert (stated["hardware.accelerator"], stated["numerics.compute_dtype"]) == (accelerator, "fp8")
+        assert (stated["path.intended.framework"], stated["wheels.nvidia-release"]) == ("nemo", "25.07")
+        assert stated["features.FSDP"] == "1"
+
+
 def test_a_degree_that_is_zero_is_none(tmp_path: Path) -> None:
     """DFM's pages write 0 for a model without virtual stages or experts."""
     text = "#### System: DGX-H100, Precision: BF16\n\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -10,6 +11,9 @@ from receipts.workflows.tables.mapping import Rest
 from receipts.workflows.tables.row_draft import RowDraft
 from receipts.workflows.tables.table import TableRow
 
+# Behind a number, that of another run of the row: `1 (0)`.
+_ANOTHER = re.compile(r"(?<=\d)\s\(\d+\)$")
+
 
 def spill(draft: RowDraft, row: TableRow, named: Collection[str], rest: Rest | None) -> list[str]:
     """State what no entry names as keys of an open map, where the mapping asks for it; the paths that nothing reads."""
@@ -17,7 +21,7 @@ def spill(draft: RowDraft, row: TableRow, named: Collection[str], rest: Rest | N
     for path, value in _columns(row):
         if _within(path, named):
             continue
-        text = " + ".join(map(as_text, value)) if isinstance(value, list) else as_text(value)
+        text = _ANOTHER.sub("", " + ".join(map(as_text, value)) if isinstance(value, list) else as_text(value))
         fits = len(path) <= MAX_KEY and len(text) <= MAX_KEY
         if rest is None or not _within(path, rest.from_) or not fits:
             unnamed.append(path)

@@ -32,7 +32,7 @@ _EMPHASIS = re.compile(r"(\*\*|__|`)([^*_`]+)\1")
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 # How people leave a cell blank.
 _BLANK = frozenset({"", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "\N{MINUS SIGN}", "n/a", "n.a.", "na", "tbd", "?"})
-PLACE = ("section", "sections", "caption", "lead")  # cells that tell where a table of a page is
+PLACE = ("section", "sections", "caption", "lead", "text")  # cells that tell where a table of a page is
 
 
 class PrintedCell(float):
@@ -181,11 +181,12 @@ def _read_rows(reader: csv.DictReader[str], source: str) -> Iterator[TableRow]:
 def _markdown(text: str) -> Iterator[TableRow]:
     """Rows of every table: with the heading above it as `section`, all of them as `sections`, its caption.
 
-    `lead` is the whole block of text whose last line is the caption.
+    `lead` is the whole block of text whose last line is the caption, and `text` all that stands below the heading.
     """
     lines = text.splitlines()
     headings: list[tuple[int, str]] = []
     lead: list[str] = []
+    below: list[str] = []
     header, start, fenced, blank = None, 0, False, True
     for number, line in enumerate(lines, 1):
         if line.lstrip().startswith("```"):
@@ -198,9 +199,10 @@ def _markdown(text: str) -> Iterator[TableRow]:
                     *(item for item in headings if item[0] < level),
                     (level, _FOOTNOTE.sub("", line.lstrip("#")).strip()),
                 ]
-                lead = []
+                lead, below = [], []
             elif not fenced and line.strip():
                 lead = [*([] if blank else lead), _plain(line)]
+                below.append(lead[-1])
             blank = not line.strip()
             continue
         following = lines[number] if number < len(lines) else ""
@@ -209,8 +211,9 @@ def _markdown(text: str) -> Iterator[TableRow]:
         elif not _DIVIDER.match(line):
             row = _cells(line)
             above = [heading for _, heading in headings]
-            texts = (above[-1] if above else "", " / ".join(above), lead[-1] if lead else "", " ".join(lead))
-            place = {**dict(zip(PLACE, texts, strict=True)), "lead": _LINK.sub(r"\1", texts[-1])}
+            texts = (above[-1] if above else "", " / ".join(above), lead[-1] if lead else "")
+            blocks = (_LINK.sub(r"\1", " ".join(block)) for block in (lead, below))
+            place = dict(zip(PLACE, (*texts, *blocks), strict=True))
             cells: dict[str, Any] = {**place, **dict(zip(header, row, strict=False))}
             yield TableRow(f"line {number}", cells, _misplaced(header, row), start)
 
