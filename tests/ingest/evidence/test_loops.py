@@ -47,6 +47,10 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         "Epoch 2 | iter 28 step 7 | loss train:  2.500, val: n/a | iter time: 350.25 ms (step) remaining time: 2:03:04",
         {"loss": 2.5},
     ),
+    "lightning": (
+        "Epoch 0:  35%|███▌      | 7/20 [00:01<00:00, 17.20it/s, v_num=0, train_loss_step=2.500, val_loss=3.100]",
+        {"loss": 2.5},
+    ),
     "olmo": (
         "2026-03-02 10:00:00\tnode:0\tolmo.train:816\tINFO\t[step=7/1000,epoch=1,eta=1 day, 2:03:04]\n"
         "    train/CrossEntropyLoss=2.5\n    throughput/total_tokens=4,194,304\n"
@@ -199,6 +203,18 @@ def test_litgpt_tells_its_peak_of_memory_below_its_steps(memory: str) -> None:
     (reading,) = readings(f"{line}\nTraining time: 44.52s\n{memory}\n")
     assert [(row.peak_bytes, row.place.line) for row in reading.memory] == [(20_250_000_000, 3)]
     assert scan([f"{memory}\n".encode()], READERS) == []
+
+
+def test_bars_of_later_epochs_count_on_and_lightning_ones_are_none() -> None:
+    _, loss = LINES["lightning"]
+    bars = (
+        "Epoch 0:   0%|          | 0/20 [00:00<?, ?it/s, v_num=x1y, train_loss=9.900]\r"
+        "Epoch 1:  35%|###5      | 7/20 [00:01<00:00, 17.20it/s, v_num=x1y, train_loss=2.500]\r"
+        "Epoch 1: 100%|##########| 20/20 [00:01<00:00, 17.20it/s, v_num=x1y, train_loss=2.400, train_loss_epoch=2.6]\n"
+        "Epoch 1:  69%|######8   | 498/726 [3:55:49<1:48:08,  3.52it/s, loss=0.532, v_num=1, train_loss=0.255]\n"
+    )
+    (reading,) = readings(bars)
+    assert (reading.steps.numbers(), reading.steps.column("loss")) == ([27, 40], [loss["loss"], 2.4])
 
 
 def test_llama_cookbook_tells_both_peaks_in_whole_gib() -> None:

@@ -47,6 +47,9 @@ class LoopLog(RecordReader):
         for pattern, text in self.remarks.items():
             if re.search(pattern, rows.text):
                 self.reading.remark("contradiction", text, rows.lines[0])
+        if "of" in rows.counts:  # a bar of an epoch
+            counts = zip(rows.steps, rows.counts["epoch"], rows.counts["of"], strict=True)
+            rows.steps = [epoch * of + step for step, epoch, of in counts]
         self.put(rows)
 
     def other(self, text: str, number: int) -> None:
