@@ -145,6 +145,29 @@ def test_of_two_readings_the_second_may_be_the_earlier(world: World, capsys: pyt
     assert [item["state"] for item in results] == ["holds", "holds"]
 
 
+def test_a_link_holds_the_number_that_it_encloses(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = rate(world, "a0"), rate(world, "b0")
+    for text in (
+        "Step time fell from 0.80 s to [0.64 s](receipt:<b0>).",
+        f"Tokens/s: {a:,.0f} → [{b:,.0f}](receipt:<b0>)",
+    ):
+        _, results = world.lint(text, capsys=capsys)
+        assert results[-1]["state"] == "holds", results
+        _, results = world.lint(text.replace("[0.64", "[0.70").replace(f"[{b:,.0f}", f"[{b * 0.9:,.0f}"), capsys=capsys)
+        assert results[-1]["state"] == "refuted", results
+
+
+def test_a_label_says_what_its_number_is_of(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    _, (result,) = world.lint("Throughput: [+25 %](receipt:<a0>..<b0>), peak memory is the same.", capsys=capsys)
+    assert (result["state"], result["metric"]) == ("holds", "tokens_per_second")
+
+
+@pytest.mark.parametrize("text", ["We never saw more than a [30 %]", "It is never more than [30 %]"])
+def test_what_is_never_more_is_a_bound(world: World, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, (result,) = world.lint(f"{text}(receipt:<a0>..<b0>) faster.", capsys=capsys)
+    assert result["state"] == "holds", result
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -87,6 +87,11 @@ def remarks(text: str) -> list[PageRemark]:
         ("It improves throughput by ten percent.", "ratio", "tokens_per_second", (10.0,), "%", "better"),
         ("Throughput stays within 1 % of BF16.", "ratio", "tokens_per_second", (1.0,), "%", "equal"),
         ("Throughput\n~~~~~~~~~~\nWe got 98k tok/s.", "reading", "tokens_per_second", (98_000.0,), "tok/s", "none"),
+        ("It leaves 18 GiB free.", "reading", "free_bytes", (18.0,), "GiB", "down"),
+        ("Training time was 41.8 min.", "reading", "wall_seconds", (41.8,), "min", "none"),
+        ("It sustains 3.3 PFLOP/s across 8 GPUs.", "reading", "aggregate_flops", (3.3,), "PFLOP/s", "none"),
+        ("FP8 delivers 137% of BF16 throughput.", "ratio", "tokens_per_second", (1.37,), "×", "up"),
+        ("It keeps 96 % of the per-GPU throughput.", "ratio", "tokens_per_second_per_chip", (0.96,), "×", "down"),
         ("It ran at 475[^note] tok/s.", "reading", "tokens_per_second", (475.0,), "tok/s", "none"),
     ],
 )
@@ -164,7 +169,7 @@ def test_a_number_in_a_table_is_of_the_metric_that_it_stands_under(head: str, ro
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("Throughput per chip falls 6% from 64 to 256 chips.", [("tokens_per_second", (6.0,), "%")]),
+        ("Throughput per chip falls 6% from 64 to 256 chips.", [("tokens_per_second_per_chip", (6.0,), "%")]),
         ("We see between 20% and 40% higher throughput.", [("tokens_per_second", (20.0, 40.0), "%")]),
         ("It reaches an MFU of 0.45.", [("mfu", (0.45,), "")]),
         ("It trains with 2x fewer steps and 30% fewer parameters.", []),

@@ -34,6 +34,11 @@ _TIMED = re.compile(
 )
 # What a time can be of; of a rate it is the time that it takes.
 _TIMES = ("step_seconds", "latency_seconds", "compile_seconds", "tokens_per_second")
+# The time of a whole run, which no receipt is held to.
+_WHOLE = re.compile(r"\b(?:training|epoch)[- ]times?\b|\btime[- ]to[- ]\w+|\bwall[- ]?(?:clock|time)\b", re.IGNORECASE)
+_FREE_BEFORE = re.compile(r"\b(?:leav(?:es?|ing)|left)\s(?:\w+\s){0,2}$", re.IGNORECASE)
+_FREE_AFTER = re.compile(r"\s(?:of\s)?(?:free|headroom|spare|available|left|to spare)\b", re.IGNORECASE)
+OUT_OF = re.compile(r"\d\s?(?:[GM]i?B)?\s?(?:out of|/)\s?$")
 _SPAN = re.compile(r"\b(?:every|each|after|within|last|first|past|for)\s(?:the\s|about\s)?\Z", re.IGNORECASE)
 _STALLS = re.compile(r"\b(?:stall|block|paus|hang|wait|idl)\w*", re.IGNORECASE)
 
@@ -65,6 +70,8 @@ def _capacity(quantity: Quantity) -> bool:
 def size(sentence: Sentence, before: Sentence, quantity: Quantity) -> StatementDraft | None:
     """A size in bytes as a statement on peak memory; None where it is a device's capacity, a file, or about nothing."""
     text, start, end = sentence.text, quantity.start, quantity.end
+    if OUT_OF.search(text, 0, start):
+        return None
     if _TRAFFIC.match(text, end):
         return reading(quantity, "bytes_per_step", text)
     used_away, _ = nearest(sentence, start, end, _USED)
@@ -101,6 +108,8 @@ def size(sentence: Sentence, before: Sentence, quantity: Quantity) -> StatementD
         return None
     if used_away > 60 and metric_away > 30:
         return None
+    if _FREE_BEFORE.search(text, 0, start) or _FREE_AFTER.match(text, end):
+        return reading(quantity, "free_bytes", text)
     return reading(
         quantity,
         "peak_reserved_bytes"
@@ -132,6 +141,10 @@ def duration(
         metric_away = min(metric_away, 60)
     if metric == "tokens_per_second":
         metric = "step_seconds"
+    if metric == "step_seconds" and (
+        (si(quantity.unit) or 1.0) >= 60.0 or nearest(sentence, start, end, _WHOLE)[0] <= metric_away
+    ):
+        metric = "wall_seconds"
     if other_away < metric_away:
         return None
     vague = metric_away >= CARRIED and not sibling and not small

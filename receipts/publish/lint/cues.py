@@ -77,7 +77,7 @@ _QUANTITIES = (
     r"languages?|web|share of|samples? of|duplicates?|"
     r"warm-?up(?! (?:step|iter))|dropout|learning[- ]rates?|LR|weight decay|decay|betas?|momentum|"
     r"sparsity|sparse ratio|mask(?:ed|ing)?|clip\w*|"
-    r"confidence|intervals?|coverage|quantiles?|percentiles?|significan\w+|probabilit\w+|chance|"
+    r"confidence|intervals?|CI|coverage|quantiles?|percentiles?|significan\w+|probabilit\w+|chance|"
     r"odds|tolerances?|thresholds?|p-value|"
     r"users?|people|readers?|reviewers?|prices?|dollars?|euros?|cheaper|tickets?|budget|market|"
     r"salary|rent\w*|bill|invoice|"

@@ -8,10 +8,12 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 from receipts.publish.lint import cues
+from receipts.publish.lint.amounts import OUT_OF
 from receipts.publish.lint.blocks import TextBlock, blocks, definitions
 from receipts.publish.lint.cues import Sentence, nearest
 from receipts.publish.lint.inline import Text, read
 from receipts.publish.lint.prose import statements
+from receipts.publish.lint.quantity import quantities
 from receipts.publish.lint.ranking import UNRANKED, NumberOrder, RankedOrder
 from receipts.publish.lint.rates import rate_metric
 from receipts.publish.lint.reading import reading, stated
@@ -106,11 +108,16 @@ def _linked(
     whole row. A linked number that nothing marks as performance is taken for one: the link says so."""
     inside = [item for item in drafts if item.text is text and item.draft.start < end and item.draft.end > start]
     if inside:
-        return [replace(item, link=_own(item, inside, link)) if item in inside else item for item in drafts], None
-    forced = _forced(text.text, start, end)
+        own = {id(item): _own(item, inside, link) for item in inside}
+        return [_held(item, own[id(item)], start, end) if id(item) in own else item for item in drafts], None
+    forced = _forced(text.text, start, end) or _beside(
+        [item.draft for item in drafts if item.text is text], text, start, end
+    )
     if forced is not None:
         return sorted([*drafts, _Found(forced, text, link)], key=lambda item: item.text.source(item.draft.start)), None
-    if block.kind == "row":
+    if re.search(r"\d", text.text[start:end]):
+        free = []
+    elif block.kind == "row":
         free = [item for item in drafts if item.link is None]
     else:
         free = [item for item in drafts if item.link is None and item.draft.end <= start][-1:]
@@ -133,10 +140,35 @@ def _own(item: _Found, inside: list[_Found], link: NamedReceipt) -> NamedReceipt
     return link
 
 
+def _held(item: _Found, link: NamedReceipt, start: int, end: int) -> _Found:
+    """A statement with its link. Of two numbers of which the link of one receipt holds one, that one is held to it."""
+    draft = item.draft
+    if len(link.receipts) == 1 and len(draft.values) == 2 and not start <= draft.start <= draft.end <= end:
+        at = 1 if draft.start < start else 0
+        values, halves = (draft.values[at],), (draft.halves[at],)
+        narrow = (max(draft.start, start), min(draft.end, end))
+        draft = replace(draft, start=narrow[0], end=narrow[1], kind="reading", values=values, halves=halves)
+    return replace(item, draft=draft, link=link)
+
+
+def _beside(drafts: list[StatementDraft], text: Text, start: int, end: int) -> StatementDraft | None:
+    """A linked number without a unit as a statement of the metric of the number before it: `98.2k → [112.4k](…)`."""
+    last = next((draft for draft in reversed(drafts) if draft.end <= start and draft.kind == "reading"), None)
+    for quantity in quantities(text.text[start:end]):
+        if last is None or quantity.dimension != "none" or not 0.2 < quantity.values[0] / (last.values[0] or 1.0) < 5:
+            return None
+        return stated(quantity, "reading", last.metric, last.unit, offset=start)
+    return None
+
+
 def _forced(text: str, start: int, end: int) -> StatementDraft | None:
     """The statement that a link makes of the number in its text; the words around the link say which way it goes."""
     for quantity in in_order(text):
-        if quantity.dimension == "none" or not (start <= quantity.start and quantity.end <= end):
+        if (
+            quantity.dimension == "none"
+            or OUT_OF.search(text, start, quantity.start)
+            or not (start <= quantity.start and quantity.end <= end)
+        ):
             continue
         near = cues.METRIC_CUE.search(text, start, end) or nearest(Sentence(text), start, end, cues.METRIC_CUE)[1]
         if quantity.dimension not in _UNIT_OF:

@@ -88,10 +88,10 @@ QUALIFIED = ("±", "+/-", "+-", "+/−")
 _BOUNDS = re.compile(
     r"(?:(?P<least>at\sleast|(?:no|not)\s(?:less|fewer)\sthan|more\sthan|above|exceed(?:s|ed|ing)|upwards\sof|(?<![-=])>=?|≥|"
     r"(?<![%×x\d]\s)(?<!\w(?:nt|up|in|on)\s)over)"
-    r"|(?P<most>at\smost|(?:no|not)\smore\sthan|(?:never|not|n['’]t)\s(?:\w+\s){1,2}(?:more\sthan|above|over|exceed\w*)|(?:less|fewer)\sthan|under|below|<=?|≤)"
+    r"|(?P<most>at\smost|(?:no|not)\smore\sthan|(?:never|not|n['’]t)\s(?:\w+\s){0,2}(?:more\sthan|above|over|exceed\w*)|(?:less|fewer)\sthan|under|below|<=?|≤)"
     r"|(?P<reach>up\sto|as\s(?:much|high|low|many)\sas)"
     r"|(?P<about>about|around|roughly|approximately|approx\.|circa|ca\.|some|nearly|almost|close\sto|"
-    r"(?:just|slightly|a\slittle)\s(?:over|under|above|below|more\sthan|less\sthan)|[~≈∼≃]))\s?$",
+    r"(?:just|slightly|a\slittle)\s(?:over|under|above|below|more\sthan|less\sthan)|[~≈∼≃]))\s?(?:an?\s)?$",
     re.IGNORECASE,
 )
 _SOFTENED = re.compile(r"[~≈]|\b(?:about|around|roughly|nearly|almost|some)\b", re.IGNORECASE)

@@ -29,6 +29,12 @@ _EACH_CHIP = re.compile(
     re.IGNORECASE,
 )
 _FRACTION = re.compile(r"(?<![\w.])(?P<numbers>0?\.\d+)\s(?:MFU|HFU)\b")
+# FLOP/s of all chips together, which no receipt states.
+_ALL_CHIPS = re.compile(
+    r"\b(?:aggregate|cluster|in total|combined)\b|\bE(?:xa)?FLOP"
+    r"|FLOPS?(?:/s(?:ec)?)?\s(?:across|over|on all)\s(?:\d+\s|all\s)",
+    re.IGNORECASE,
+)
 _LABEL = re.compile(r"/s|MFU|HFU|FLOP|[twps]{2}s\s?[:=]|tgs", re.IGNORECASE)
 _LABELLED = re.compile(
     r"\b(?P<unit>tok(?:en)?s?\s?(?:/|per )\s?s(?:ec(?:ond)?)?(?:/(?:GPU|chip|device|core))?|(?:samples|steps|"
@@ -62,6 +68,10 @@ def rate(sentence: Sentence, quantity: Quantity) -> StatementDraft | None:
         if amount or _PEAK.match(sentence.text, quantity.end) or _specified(sentence, quantity):
             return None
     metric = rate_metric(quantity)
+    if quantity.dimension == "flops" and _ALL_CHIPS.search(
+        sentence.text[max(0, quantity.start - 30) : quantity.end + 30]
+    ):
+        metric = "aggregate_flops"
     if metric == "tokens_per_second" and _EACH_CHIP.search(sentence.text, 0, quantity.start):
         metric = "tokens_per_second_per_chip"
     return reading(quantity, metric, sentence.text)

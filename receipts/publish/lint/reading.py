@@ -24,6 +24,8 @@ _CHANGED = re.compile(
     rf"another )*|\b(?:by|up|down) {SOFT})[~≈]?$",
     re.IGNORECASE,
 )
+# What a colon says the number is of: `Throughput: +8.8 %`.
+_LABEL = re.compile(r"([^,;:.|()]{1,50}):[*_\s]*[+−~≈-]?$")
 _COMPARED = re.compile(
     rf"\s(?:(?P<better>{FASTER.comparatives}|{BETTER.nouns})|(?P<worse>{SLOWER.comparatives}|{WORSE.nouns})|{AMOUNTS}"
     r"|reduction|savings?|increase|decrease)\b(?!\sthan\s\d)",
@@ -84,6 +86,10 @@ def metric_near(
 ) -> tuple[int, str]:
     """Distance to the nearest word of a metric (``among`` some), and the metric; the sentence before is far away."""
     best = (10_000, "")
+    label = _LABEL.search(sentence.text, max(0, quantity.start - 60), quantity.start)
+    named = last_of(cues.METRIC_CUE.finditer(label[1])) if label else None
+    if named is not None and (not among or named.lastgroup in among):
+        return 0, named.lastgroup or ""
     for match in sentence.matches(cues.METRIC_CUE):
         away = sentence.distance(quantity.start, quantity.end, match.span())
         if away < best[0] and (not among or match.lastgroup in among):

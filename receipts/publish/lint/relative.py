@@ -17,12 +17,14 @@ _NOUN_OF = re.compile(
     r"\s*of\s+(?:the\s+|its\s+|our\s+|all\s+|a\s+|that\s+|each\s+|every\s+)?([\w-]+(?:\s[\w-]+)?)", re.IGNORECASE
 )
 _OF_GOOD = re.compile(
-    r"(?:same |old |new )?(?:(?:peak|roofline|step|time|wall|iteration|throughput|speed|memory|"
+    r"(?:same |old |new |per[- ](?:GPU|chip|device) )?"
+    r"(?:(?:peak|roofline|step|time|wall|iteration|throughput|speed|memory|"
     r"HBM|VRAM|bandwidth|runtime|training(?=\s(?:time|throughput|speed|memory|step))|device|GPU|"
     r"forward|backward|kernel|compile|dense|theoretical|total|whole|end|performance|compute|baseline|reference|original|"
     r"default|other|previous)\b|utili)",
     re.IGNORECASE,
 )
+_OF_RATE = re.compile(rf"\s{PERFORMANCE}\b", re.IGNORECASE)  # of one side's: `of BF16 throughput`
 _AFTER_RATIO = re.compile(
     rf"\s?-?(?:\d|{cues.HARDWARE_NAME}|(?:larger|bigger|deeper|wider|longer|as (?:many|long as|"
     rf"large|wide|deep)|the (?:size|number|data|batch|parameters|params|length|depth|width|price|"
@@ -72,6 +74,11 @@ _PART = re.compile(
     r"(?:(?:now|about|also|up to|roughly|nearly|almost|around|over|only)\s)*[~≈]?$",
     re.IGNORECASE,
 )
+_EACH = re.compile(
+    r"\bper[- ](?:GPU|chip|device|rank|card)[- ]throughput|\bthroughput per (?:GPU|chip|device|rank|card)\b"
+    r"|\btok(?:en)?s?/s(?:ec)?/(?:GPU|chip|device)\b",
+    re.IGNORECASE,
+)
 _SUBJECT = 45  # characters before it
 
 
@@ -94,6 +101,8 @@ def relative(
     if metric is None:
         return None
     text = sentence.text
+    if metric == "tokens_per_second" and _EACH.search(text, max(0, quantity.start - 60), quantity.end + 40):
+        metric = "tokens_per_second_per_chip"
     unit = {"percent": "%", "points": "points"}.get(quantity.dimension, "×")
     level = unit == "%" and metric in ("mfu", "utilisation") and not quantity.worded and _is_level(text, quantity)
     kind: Kind = "reading" if level else "change" if unit == "points" else "ratio"
@@ -188,7 +197,7 @@ def _metric(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: li
     about = cues.OTHER_QUANTITY if quantity.signed else cues.OTHER
     other_away, _ = nearest(sentence, quantity.start, quantity.end, about)
     of = _NOUN_OF.match(text, quantity.end) if percent else None
-    if of and not _OF_GOOD.match(of[1]):
+    if of and not (_OF_GOOD.match(of[1]) or _OF_RATE.search(of[1])):
         return _subject(sentence, quantity) if _WITHIN.search(text, 0, quantity.start) else None
     if of and metric_away > REACH:
         metric_away, metric = 0, "step_seconds"

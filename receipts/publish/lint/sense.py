@@ -38,7 +38,7 @@ _AFTER = re.compile(
     re.IGNORECASE,
 )
 _OF = re.compile(
-    rf"\s(?:of\s(?!peak\b)|the\s|its\s|our\s){ARTICLE}(?:{PERFORMANCE}|time|baseline|original|reference|"
+    rf"\s(?:of\s(?!peak\b)|the\s|its\s|our\s){ARTICLE}(?:(?:[\w'’-]+\s)?{PERFORMANCE}|time|baseline|original|reference|"
     r"(?:that|those|what)(?=\s(?:of|with|without|before|on|in|at|it|we)))\b",
     re.IGNORECASE,
 )

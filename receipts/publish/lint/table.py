@@ -133,9 +133,15 @@ def read_head(cells: Sequence[str], heading: str = "") -> Head:
     """What each column is about. ``heading`` is the title above the table."""
     text = " | ".join(cells)
     spec = sum(bool(_SPEC_HEAD.search(cell)) for cell in cells)
-    specification = spec >= 2 or (bool(cells) and bool(_MACHINE_HEAD.match(cells[0])) and spec >= 1)
+    columns = tuple(_column(cell) for cell in cells)
+    measured = any(item.metric.startswith(("tokens_per_second", "step_seconds", "mfu")) for item in columns)
+    specification = (
+        not measured
+        and spec >= 2
+        or (bool(cells) and bool(_MACHINE_HEAD.match(cells[0])) and spec >= 1 and not measured)
+    )
     settings = bool(cells) and bool(_SETTING_HEAD.search(cells[0]))
-    return Head(tuple(_column(cell) for cell in cells), settings, specification, f"{heading} {text}")
+    return Head(columns, settings, specification, f"{heading} {text}")
 
 
 @lru_cache(maxsize=1024)
