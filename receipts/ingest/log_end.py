@@ -17,7 +17,11 @@ from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.stream import Source
 
 _ENDS: Final = (
-    ("hang", rb"watchdog caught collective operation timeout|timed out (?:after )?waiting \d+ ?ms for (?:recv|send)"),
+    (
+        "hang",
+        rb"watchdog caught collective operation timeout|timed out (?:after )?waiting \d+ ?ms for (?:recv|send)"
+        rb"|due to processgroupnccl watchdog hang|watchdog got stuck for \d{1,9} ?(?:seconds|milliseconds) without",
+    ),
     (
         "preempted",
         rb"\*\*\* (?:job|step) [^\n*]{1,80} cancelled at (?![^\n]{0,60}node failure)|\*\*\* sigterm received (?:at|by) "
@@ -34,6 +38,7 @@ _ENDS: Final = (
         rb"|srun: error: node failure on |\*\*\* (?:job|step) [^\n*]{1,80} due to node failure"
         rb"|\[(?:cuda|cudnn|nccl) error\] at file [^\n]{1,300}:\n[^\n]{1,200}|\[cublas error\]: \d"
         rb"|mpirun (?:detected|noticed) that [^\n]{1,80}(?:non-zero status|exited on signal)"
+        rb"|mpi_abort was invoked on rank "
         rb"|\bnccl error in: |\*\*\* sig(?:segv|abrt|bus|fpe|ill) received (?:at|by) |fatal python error: "
         rb"|terminating process because the (?:coordinator|jax distributed service) detected [^\n]{1,200}"
         rb"|\*\*\* check failure stack trace: \*\*\*"

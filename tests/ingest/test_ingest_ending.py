@@ -240,6 +240,7 @@ def test_the_last_words_of_a_log_tell_how_it_ended_without_an_error(tmp_path: Pa
         "[cuBLAS ERROR]: 14 llmc/matmul.cuh 230",
         "mpirun detected that one or more processes exited with non-zero status, thus causing",
         "Segmentation fault (core dumped)",
+        "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD",
         "[1]    12345 segmentation fault  python train.py",
         "make: *** [Makefile:12: train] Error 1",
         "NCCL error in: ProcessGroupNCCL.cpp:1269, unhandled cuda error, NCCL version 2.14.3",
@@ -259,6 +260,19 @@ def test_a_process_that_a_launcher_reports_as_failed_crashed(tmp_path: Path, wor
     log.write_text(f"{_STEPS} 20%|██  | 2/10\r{words}\n")
     found = assemble([read(log)], Options())
     assert (at(found, "run.outcome"), at(found, "failure.message").split()) == ("crash", words.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "[Rank 0] Terminating the process after attempting to dump debug info, due to ProcessGroupNCCL watchdog hang.",
+        "ProcessGroupNCCL's watchdog got stuck for 480 seconds without making progress in monitoring collectives.",
+    ],
+)
+def test_a_watchdog_that_is_stuck_is_a_hang(tmp_path: Path, words: str) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(f"{_STEPS}{words}\n")
+    assert at(assemble([read(log)], Options()), "run.outcome") == "hang"
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lambda raw: raw.decode().encode("utf-16")], ids=["gzip", "UTF-16"])

@@ -47,6 +47,22 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         "Epoch 2 | iter 28 step 7 | loss train:  2.500, val: n/a | iter time: 350.25 ms (step) remaining time: 2:03:04",
         {"loss": 2.5},
     ),
+    "lingua": (
+        "0: INFO    26-03-02 10:00:00.123456 - 0:01:23 - step: 7  acc: 0  loss:  2.5000  grad: 1.50e+00  flops: "
+        "4.01e+14  wps: 1.25e+04  iter:  0.5231  data: 0.0012  lr: 3.00e-04  mem: 60%  pow: 612.3 W",
+        {"loss": 2.5, "grad_norm": 1.5, "tflops_per_second_per_chip": 401.0, "tokens_per_second_per_chip": 12500.0},
+    ),
+    "picotron": (
+        "[rank 0] Step: 7     | Loss: 2.5000 | Global batch size:   1.05M | Tokens/s: 812.50K | Tokens/s/GPU:  "
+        "12.50K | Tokens:   7.34M/10.00B | MFU: 40.25% | Memory usage:  30.25GB",
+        {
+            "loss": 2.5,
+            "tokens_per_second": 812500.0,
+            "tokens_per_second_per_chip": 12500.0,
+            "mfu": 0.4025,
+            "peak_reserved_bytes": 30_250_000_000,
+        },
+    ),
     "lightning": (
         "Epoch 0:  35%|███▌      | 7/20 [00:01<00:00, 17.20it/s, v_num=0, train_loss_step=2.500, val_loss=3.100]",
         {"loss": 2.5},

@@ -45,10 +45,10 @@ class Torchtitan(RecordReader, table="torchtitan"):
     any_of = frozenset({"loss", _RATE})
     forms = (
         Form(
-            # Forks add the last step and the share: `step: 640/644 = 99.3789%`.
+            # Forks add the last step and the share: `step: 640/644 = 99.3789%`. `acc` is Lingua's.
             re.compile(
                 r"(?<!\w)step(?::\s*|=)(?P<step>\d{1,12})(?!\w)"
-                r"(?:\s?/\s?\d{1,12}(?:\s?=\s?[\d.]{1,9}%)?)?\s*(?=[A-Za-z]|$)",
+                r"(?:\s?/\s?\d{1,12}(?:\s?=\s?[\d.]{1,9}%)?)?\s*(?=[A-Za-z]|$)(?!acc:)",
                 re.IGNORECASE,
             ),
             (
