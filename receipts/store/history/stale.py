@@ -109,9 +109,9 @@ def _json(row: Any) -> dict[str, Any]:
     return document
 
 
-def _asked(document: dict[str, Any]) -> bytes:
-    sides = [document[name] for name in ("a", "b", "metric", "waivers", "study")]
-    return sha256(json.dumps(sides).encode()).digest()
+def _identity(document: dict[str, Any]) -> bytes:
+    parts = [document[name] for name in ("a", "b", "metric", "waivers", "study")]
+    return sha256(json.dumps(parts).encode()).digest()
 
 
 class Stale:
@@ -149,7 +149,7 @@ class Stale:
             sealed = last_sealed(connection, own_id(connection), "verdicts")
             rows = connection.execute(query.execution_options(yield_per=AT_ONCE))
             given = (
-                (_asked(_json(row)), _Row(row.seq, row.status, row.rules, row.judge, row.judged_at)) for row in rows
+                (_identity(_json(row)), _Row(row.seq, row.status, row.rules, row.judge, row.judged_at)) for row in rows
             )
             numbers = sorted(row.seq for _, row in self._unsettled(given, sealed))
         for number in numbers:

@@ -64,7 +64,7 @@ def facts_of_new(
     decided = {item.id: settings(item) for item in group}
     kinds = {item.id: (item.receipt.run.lane, decided[item.id].shape) for item in group}
     wanted = list(dict.fromkeys(kinds.values()))
-    known, answers = _asked(connection, group, decided, [(_SHAPES, given(*kind)) for kind in wanted], end=True)
+    known, answers = _related_rows(connection, group, decided, [(_SHAPES, given(*kind)) for kind in wanted], end=True)
     shapes = {kind: _sustained(kind, rows) for kind, rows in zip(wanted, answers, strict=True)}
     within = Facts.among(group)
     now = datetime.now(UTC)
@@ -86,7 +86,7 @@ def facts(connection: Connection, group: Sequence[Parsed], once: Once) -> Facts:
     none. ``once`` may keep what many groups share.
     """
     decided = {item.id: LaunchSettings(item) for item in group}
-    known, _ = _asked(connection, group, decided)
+    known, _ = _related_rows(connection, group, decided)
     lanes = {item.receipt.run.lane for item in group}
     kinds = dict.fromkeys((lane, decided[item.id].shape) for lane in lanes for item in group if len(lanes) == 1)
     failures = (failure for item in group for failure in earlier(known.get((item.id, "failures"), ())))
@@ -107,7 +107,7 @@ Kind = tuple[str, ShapeKey]  # a lane, with a geometry and a layout: what shapes
 Known = Mapping[tuple[str, related.About], Sequence[Row]]  # what is stored around receipts, by id and what was asked
 
 
-def _asked(
+def _related_rows(
     connection: Connection,
     group: Sequence[Parsed],
     settings: Mapping[str, LaunchSettings],

@@ -47,7 +47,7 @@ class ExportPlace(NamedTuple):
     seq: int
     id: str
     lane: str
-    ran: datetime
+    ended: datetime
 
 
 class Whole(NamedTuple):

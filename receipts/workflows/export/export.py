@@ -190,9 +190,9 @@ class _Work:
         everything = Partition("", "")
         options = self.options
         for place in self._state.places(options.filters):
-            if (options.since and place.ran < options.since) or (options.until and place.ran >= options.until):
+            if (options.since and place.ended < options.since) or (options.until and place.ended >= options.until):
                 continue
-            key = Partition(week(place.ran), place.lane) if by_folder else everything
+            key = Partition(week(place.ended), place.lane) if by_folder else everything
             places.setdefault(key, array("q")).append(place.seq)
             if not options.whole:
                 self._chosen.add(bytes.fromhex(place.id))
