@@ -126,7 +126,7 @@ class Writer:
             axes += index.axes_of(seq, item, self._values)
         driver: Any = connection.connection.driver_connection
         driver.executemany(
-            "INSERT INTO configurations (seq, digest, whole, catalogue, lane, anchor, line, members) "
+            "INSERT INTO configurations (seq, digest, whole, catalogue, lane, anchor, line, value_numbers) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )

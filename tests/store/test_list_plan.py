@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations, product
+from itertools import combinations, islice, product
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from receipts.store.query import plan as plan_module
 from receipts.store.query.columns import ColumnTest, column_of, path_of
 from receipts.store.query.conditions import Condition, meets
 from receipts.store.query.documents import value_of
-from receipts.store.query.plan import AXES, COUNTED, SCANNED, ListPlan, Order, plan_list
+from receipts.store.query.plan import AXES, COUNTED, FIRST, PAGE, SCANNED, ListPlan, Order, counted, plan_list
 from receipts.store.query.terms import resolve
 from receipts.store.sql.transactions import reading
 from store_receipts import judged, parsed
@@ -40,6 +40,25 @@ MILLION = 1_000_000
 )
 def test_the_rarest_condition_leads(counts: Mapping[str, int], plan: ListPlan) -> None:
     assert plan_list(counts, MILLION) == plan
+
+
+def test_what_a_large_share_has_leads_no_list_that_tests_columns() -> None:
+    share = counted(MILLION, beside_columns=True)
+    scan, lead = ListPlan("scan", None, MILLION), ListPlan("index", AXES, MILLION, common=True)
+    assert counted(MILLION, beside_columns=False) == counted(10, beside_columns=True) == COUNTED
+    assert plan_list({AXES: share}, MILLION, beside_columns=True) == scan
+    assert plan_list({AXES: share - 1}, MILLION, beside_columns=True) == lead
+    assert plan_list({AXES: COUNTED}, MILLION) == lead
+
+
+def test_a_scan_ends_with_its_receipts_and_a_common_lead_is_asked_after_the_newest() -> None:
+    assert list(ListPlan("key", "label", 3).pages()) == [(True, 3)]
+    assert list(ListPlan("index", AXES, MILLION, common=True).pages()) == [
+        *((False, FIRST), (False, 4 * FIRST)),
+        *((True, FIRST), (True, MILLION)),
+    ]
+    scan = list(islice(ListPlan("scan", None, MILLION).pages(), 6))
+    assert scan == [(False, size) for size in (FIRST, 4 * FIRST, 16 * FIRST, PAGE, PAGE, PAGE)]
 
 
 def test_what_scans_many_receipts_or_reads_many_documents_is_slow() -> None:
@@ -132,7 +151,7 @@ def test_a_scan_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_what_is_common_is_looked_for_among_the_newest_and_then_in_its_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"FIRST": 5, "PAGE": 10, "COUNTED": 8}.items():
+    for name, value in {"FIRST": 3, "COUNTED": 8}.items():
         for module in (plan_module, lists):
             monkeypatch.setattr(module, name, value, raising=False)
     pages: list[int] = []
@@ -159,8 +178,8 @@ def test_what_is_common_is_looked_for_among_the_newest_and_then_in_its_index(
     with open_store(str(tmp_path / "receipts.db")) as store:
         store.write([prepare(*judged(item)) for item in many])
         for text, labels, read in (
-            ("flags.OLD=1", (19, 18, 17, 16, 15), [5, 10, 5]),  # none among the first pages: the index is asked
-            ("flags.OLD=0", (39, 38, 37, 36, 35), [5]),
+            ("flags.OLD=1", (19, 18, 17, 16, 15), [3, 12, 3, 17]),  # none among the newest: the index is asked
+            ("flags.OLD=0", (39, 38, 37, 36, 35), [3, 12]),
         ):
             pages.clear()
             entries = list(store.find(Filters((condition(text),), limit=5)))

@@ -152,7 +152,7 @@ def test_every_look_up_is_one_in_an_index(store: Store) -> None:
         postgres = connection.dialect.name == "postgresql"
         if postgres:
             connection.execute(text("SET enable_seqscan = off"))
-        for lookup in (between._OF_DIGEST, neighbours._LAUNCHES, index.MEMBERS, between._VALUES):
+        for lookup in (between._OF_DIGEST, neighbours._LAUNCHES, index.NUMBERS, between._VALUES):
             query = lookup.of([literal(1) for _ in lookup.key]).params(most=1)
             sql = query.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
             rows = connection.execute(text(f"EXPLAIN {'' if postgres else 'QUERY PLAN '}{sql}")).all()

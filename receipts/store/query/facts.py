@@ -34,7 +34,7 @@ from receipts.store.sql import engine_of
 from receipts.store.sql.lookup import Lookup
 from receipts.store.sql.statement import Ask, Row, SqlStatement
 from receipts.store.tables import axis_values, placements, receipts, supersessions
-from receipts.store.write.index import members_of
+from receipts.store.write.index import values_of
 
 FAILED: Final = ("oom", "crash", "hang", "nan")
 SettingsOf = Callable[[Parsed], LaunchSettings]
@@ -226,10 +226,10 @@ def _shapes(connection: Connection, kind: Kind) -> tuple[ReachedShape, ...]:
 def varied(connection: Connection, context: str) -> frozenset[str]:
     """Axis leaves that the newest launches of a context state with two values."""
     numbers = set(_OF_CONTEXT.read(connection, [(safe(context),)], MOST_OF_CONTEXT))
-    members = list(members_of(connection, (number for (number,) in sorted(numbers))).values())
+    held = list(values_of(connection, (number for (number,) in sorted(numbers))).values())
     none = frozenset[int]()
     # What every configuration has does not vary.
-    apart = none.union(*members) - (members[0].intersection(*members) if members else none)
+    apart = none.union(*held) - (held[0].intersection(*held) if held else none)
     seen: dict[str, set[str]] = {}
     for (text,) in _VALUES.read(connection, ((number,) for number in sorted(apart))):
         for path, value in json.loads(text).items():

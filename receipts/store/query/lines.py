@@ -84,11 +84,11 @@ def _configurations(connection: Connection, of: Configuration) -> list[int]:
     """Numbers of the configurations of a line: equal digests are a hint, and the values themselves are compared."""
     if of.line is None:
         return []
-    query = select(configurations.c.seq, configurations.c.members).where(configurations.c.line == of.line)
-    members = {seq: set(unpacked(bytes(body))) for seq, body in connection.execute(query)}
-    values = {value for some in members.values() for value in some}
+    query = select(configurations.c.seq, configurations.c.value_numbers).where(configurations.c.line == of.line)
+    numbers = {seq: set(unpacked(bytes(body))) for seq, body in connection.execute(query)}
+    values = {value for some in numbers.values() for value in some}
     lineage = {seq for seq, axis in AXIS.read(connection, ((value,) for value in values)) if axis in LINEAGE}
     wanted = {seq for seq, part in own_values(connection, of) if part.axis not in LINEAGE}
     if len(wanted) != sum(axis not in LINEAGE for axis in of.parts):
         return []  # it has a value that no stored configuration has
-    return sorted(seq for seq, some in members.items() if some - lineage == wanted)
+    return sorted(seq for seq, some in numbers.items() if some - lineage == wanted)

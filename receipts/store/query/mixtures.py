@@ -18,7 +18,7 @@ from receipts.store.entries import Entry, entries_of
 from receipts.store.query.neighbours import launches, sharing
 from receipts.store.sql.lookup import Lookup
 from receipts.store.tables import axis_values, configurations
-from receipts.store.write.index import MEMBERS, unpacked
+from receipts.store.write.index import NUMBERS, unpacked
 
 MOST_AT_ONCE: Final = 12  # axes up to which every mixture is asked for
 MOST_MIXTURES: Final = 20_000  # mixtures that are asked for beyond that, layer by layer from both ends
@@ -130,7 +130,7 @@ def _read(connection: Connection, like: Mapping[int, Configuration]) -> dict[int
     """Configurations by their numbers, each under the lane and anchor of one that it is like; others are left out."""
     rows = [
         (number, bytes(whole), list(unpacked(bytes(body))))
-        for number, whole, body in MEMBERS.read(connection, ((number,) for number in like))
+        for number, whole, body in NUMBERS.read(connection, ((number,) for number in like))
     ]
     wanted = {value for _, _, values in rows for value in values}
     parts = {

@@ -15,7 +15,7 @@ from receipts.store.entries import Entry, cut, entries_of, safe, standing
 from receipts.store.sql.lookup import Lookup
 from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import axes, axis_values, configurations, placements, receipts
-from receipts.store.write.index import OF_VALUE, key_of, members_of
+from receipts.store.write.index import OF_VALUE, key_of, values_of
 
 # Configurations of one axis, and launches of one configuration, that are looked at, the newest.
 MOST_VALUES: Final = 20
@@ -134,7 +134,7 @@ def _apart(connection: Connection, of: Configuration, candidates: Iterable[int],
     own = {number: part.axis for number, part in own_values(connection, of)}
     unheld = set(of.parts) - set(own.values())
     differing: dict[int, tuple[frozenset[int], set[str]]] = {}
-    for number, held in members_of(connection, candidates).items():
+    for number, held in values_of(connection, candidates).items():
         differing[number] = held - own.keys(), {own[value] for value in own.keys() - held} | unheld
     foreign = {value for values, _ in differing.values() for value in values}
     names: dict[int, str] = dict(AXIS.read(connection, ((value,) for value in foreign)))

@@ -17,6 +17,9 @@ AXES: Final = "axes"  # the lead that is all conditions on axes together; any ot
 # Receipts of a lead that are counted, at 1 µs each. A lead with more is common: the newest receipts are likely to have
 # enough of it for one screen.
 COUNTED: Final = 5000
+# Of a lead on axes beside conditions on columns: with more than so large a share of all receipts, one index over both
+# the order and the columns is read, which is quicker than the rows of every receipt of the lead.
+SHARE: Final = 0.1
 SCANNED: Final = 100_000  # receipts that a scan passes in 40 ms, or in half a second where it tests a pattern
 FIRST: Final = 500  # receipts of the first page: a common condition is met by so many of the newest, in 2 ms
 PAGE: Final = 20_000  # receipts of a later page: 20 ms
@@ -45,23 +48,29 @@ class ListPlan(NamedTuple):
 
         The first receipts of a common lead have a page of their own: to find them costs a third of sorting them all.
         """
-        if self.lead is None or self.common:
-            size = FIRST
-            while size < PAGE:
-                yield False, size
-                size *= 4
-            yield False, PAGE
-        while self.lead is None:
-            yield False, PAGE
         if self.common:
-            yield True, FIRST
+            yield from ((False, FIRST), (False, 4 * FIRST), (True, FIRST))
+        size = FIRST
+        while self.lead is None:
+            yield False, size
+            size = min(4 * size, PAGE)
         yield True, self.most
 
 
-def plan_list(counts: Mapping[str, int], total: int, documents: tuple[str, ...] = ()) -> ListPlan:
-    """The plan of a list. ``counts`` are receipts by lead, none counted beyond `COUNTED`; ``total`` is all receipts."""
-    if not counts:
+def counted(total: int, *, beside_columns: bool) -> int:
+    """How many receipts of a lead are counted."""
+    return max(COUNTED, int(SHARE * total)) if beside_columns else COUNTED
+
+
+def plan_list(
+    counts: Mapping[str, int], total: int, documents: tuple[str, ...] = (), *, beside_columns: bool = False
+) -> ListPlan:
+    """The plan of a list. ``counts`` are receipts by lead, as far as `counted`; ``total`` is all receipts.
+
+    ``beside_columns`` says that conditions on columns are tested, too.
+    """
+    lead, count = min(counts.items(), key=itemgetter(1), default=(None, 0))
+    if lead is None or (lead == AXES and beside_columns and count >= counted(total, beside_columns=True)):
         return ListPlan("scan", None, total, documents=documents)
-    lead, count = min(counts.items(), key=itemgetter(1))
     common = count >= COUNTED
     return ListPlan("index" if lead == AXES else "key", lead, total if common else count, common, documents)

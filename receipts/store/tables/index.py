@@ -37,9 +37,7 @@ configurations = Table(
     words("anchor", "What fills all that is unstated: the context, else the receipt's own id; null if all is stated"),
     number("line", "Digest without code, wheels, image and driver; null where what else is unstated is one receipt's"),
     Column("whole", LargeBinary, nullable=False, comment="16 bytes of SHA-256 over all of it, compared on every hit"),
-    Column(
-        "members", LargeBinary, nullable=False, comment="Numbers of its axis values, ascending, as varints of the gaps"
-    ),
+    Column("value_numbers", LargeBinary, nullable=False, comment="Numbers of its axis values, ascending, 4 bytes each"),
     UniqueConstraint("digest", "whole"),
     comment="Every combination of axis values, once",
     info=TableRules("submitter", rebuilt=True).info,

@@ -6,6 +6,7 @@ two writers never wait for one another in a circle, and the second reads what th
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -37,8 +38,8 @@ _OLDEST: Final = SqlStatement(
     .order_by(receipts.c.seq)
     .limit(2)
 )
-MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c[name] for name in ("seq", "whole", "members")])
-CONFIGURED: Final = ("catalogue", "lane", "anchor", "line", "members")
+NUMBERS: Final = Lookup([configurations.c.seq], [configurations.c[name] for name in ("seq", "whole", "value_numbers")])
+CONFIGURED: Final = ("catalogue", "lane", "anchor", "line", "value_numbers")
 _NEW_CONFIGURATIONS: Final = Insertion([configurations.c[name] for name in ("digest", "whole", *CONFIGURED)])
 _NEW_VALUES: Final = Insertion([axis_values.c[name] for name in ("axis", "digest", "value")])
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -142,7 +143,7 @@ def key_of(part: AxisPart) -> tuple[str, bytes]:
 
 def columns_of(item: Configuration, values: Mapping[AxisPart, int]) -> tuple[Any, ...]:
     """The columns `CONFIGURED` of a configuration; ``values`` are numbers of its parts."""
-    return item.catalogue, cut(safe(item.lane)), safe(item.anchor), item.line, members(item, values)
+    return item.catalogue, cut(safe(item.lane)), safe(item.anchor), item.line, packed(item, values)
 
 
 def axes_of(seq: int, item: Configuration, values: Mapping[AxisPart, int]) -> Iterator[tuple[int, int, int | None]]:
@@ -171,7 +172,7 @@ def forget(connection: Connection, seqs: Sequence[int]) -> None:
         connection.execute(delete(table).where(among(table.c.receipt, list(seqs))))
     inhabited = exists().where(placements.c.configuration == configurations.c.seq)
     had = among(configurations.c.seq, left)
-    gone = members_of(connection, connection.execute(select(configurations.c.seq).where(had, ~inhabited)).scalars())
+    gone = values_of(connection, connection.execute(select(configurations.c.seq).where(had, ~inhabited)).scalars())
     values, empty = sorted(frozenset[int]().union(*gone.values())), list(gone)
     # What another row still has stays.
     held = exists().where(axes.c.value == axis_values.c.seq)
@@ -183,31 +184,19 @@ def forget(connection: Connection, seqs: Sequence[int]) -> None:
         connection.execute(drop)
 
 
-def members(item: Configuration, values: Mapping[AxisPart, int]) -> bytes:
-    """The numbers of a configuration's values, ascending, as varints of the gaps between them."""
-    packed, last = bytearray(), 0
-    for number in sorted(values[part] for part in item.parts.values()):
-        gap, last = number - last, number
-        while gap > 0x7F:
-            packed.append(gap & 0x7F | 0x80)
-            gap >>= 7
-        packed.append(gap)
-    return bytes(packed)
+def packed(item: Configuration, values: Mapping[AxisPart, int]) -> bytes:
+    """The numbers of a configuration's values, ascending, as the column `value_numbers` has them."""
+    numbers = sorted(values[part] for part in item.parts.values())
+    return struct.pack(f"<{len(numbers)}I", *numbers)
 
 
-def unpacked(body: bytes) -> Iterator[int]:
-    """The numbers that `members` packed."""
-    number = shift = gap = 0
-    for byte in body:
-        gap |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            number += gap
-            yield number
-            shift = gap = 0
+def unpacked(body: bytes) -> tuple[int, ...]:
+    """The numbers that `packed` packed."""
+    count = len(body) // 4
+    return struct.unpack(f"<{count}I", body[: 4 * count])  # an audit says where the row is damaged
 
 
-def members_of(connection: Connection, numbers: Iterable[int]) -> dict[int, frozenset[int]]:
+def values_of(connection: Connection, numbers: Iterable[int]) -> dict[int, frozenset[int]]:
     """Numbers of the values of some configurations."""
-    rows = MEMBERS.read(connection, ((number,) for number in numbers))
+    rows = NUMBERS.read(connection, ((number,) for number in numbers))
     return {number: frozenset(unpacked(bytes(body))) for number, _whole, body in rows}
