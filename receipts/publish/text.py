@@ -13,6 +13,7 @@ CELL = 1200
 UNKNOWN = "~"
 _MARKUP = "\\`*[]<>#|$"
 _EDGE = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|~(?=~|\S)")  # what Markdown reads as a mark of its own
+_HELD = re.compile(r"\d \+ \d+(?: launches)?|\d %")  # what no line is broken within
 _MEANS_MORE = re.compile(r"[\\`*\[\]<>#|$_~&@]|://|www\.")  # all that `cell` changes
 
 
@@ -26,6 +27,11 @@ def plain(text: object, most: int = LONGEST) -> str:
 def short(text: str, most: int) -> str:
     """Text cut at ``most``, as it is."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def held(text: str) -> str:
+    """Text whose numbers stay with their sign and unit: no-break spaces, which `plain` never leaves in a text."""
+    return _HELD.sub(lambda found: found[0].replace(" ", "\u00a0"), text)
 
 
 def _escaped(char: str) -> str:

@@ -6,6 +6,7 @@ import re
 
 from receipts.publish.page import Badge, Code, Column, Entry, Link, Mark, Page, Section, Table, row
 from receipts.publish.render.html import document, html
+from receipts.publish.render.terminal import Terminal
 
 ATTACK = "<script>alert(1)</script>'\"&\u202e"
 PAGE = Page(
@@ -47,11 +48,23 @@ def _attacked() -> Page:
 
 
 def test_a_fragment_holds_every_part_of_the_page() -> None:
-    shown = re.sub(r"<[^>]+>", "", html(PAGE))
+    shown = re.sub(r"<[^>]+>", "", html(PAGE)).replace("\u00a0", " ")
     for text in ("REJECTED", "16.0 %", "3f9c", "lane cpu", "One sentence.", "receipts bridge a b", "GiB", "1.50"):
         assert text in shown
     assert "record them" in shown
     assert "✗" in shown, "the state is read without colors"
+
+
+def test_no_line_is_broken_within_a_number_its_sign_and_its_unit() -> None:
+    text = "tokens/s +16.01 %, 5 + 5 launches"
+    page = Page("p", headline=(text, Code(text, command=True)))
+    shown = html(page)
+    assert shown.count("+16.01\u00a0%, 5\u00a0+\u00a05\u00a0launches") == 1, "but a command is copied as it is"
+    for width in range(20, 40):
+        lines = list(Terminal(width=width).page(Page("p", headline=(text,))))
+        assert " ".join(line.strip() for line in lines) == text
+        assert any("+16.01 %" in line for line in lines)
+        assert any("5 + 5 launches" in line for line in lines)
 
 
 def test_the_style_of_a_fragment_reaches_nothing_outside_it() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from receipts.publish.page import Cell, Link
 from receipts.publish.page import text as as_text
 from receipts.publish.report.cut import cut
 from receipts.publish.report.data import WeekData
+from receipts.publish.report.functions import days
 from receipts.publish.report.render import render
 from receipts.publish.report.template import environment
 from receipts.publish.report.weekly import first_screen, page
@@ -280,8 +281,17 @@ def test_undecided_comparisons_count_in_full_and_not_those_that_are_shown(store:
     waiting = {item.code: item.pairs for item in lane.waiting}
     assert waiting["R205"] == total
     assert any(f"missing in {total} of {total} undecided comparisons" in line for line in said(data, "next"))
-    assert said(data, "undecided")[0].startswith(f"{total}; ")
-    assert ": all of them lack it)" in said(data, "undecided")[0]
+    first = said(data, "undecided")[0]
+    assert first.startswith(f"{total}, open on R")
+    assert "R205 summary only (all)" in first
+
+
+def test_an_interval_of_whole_days_is_read_with_its_last_day(store: Store) -> None:
+    week.put(store, week.local_gain())
+    since, until = datetime(2026, 3, 2, tzinfo=UTC), datetime(2026, 3, 9, tzinfo=UTC)
+    data = replace(week.report(store), week="2026-03-02/2026-03-09", since=since, until=until)
+    assert days(data) == "2026-03-02 to 2026-03-08, UTC"
+    assert days(replace(data, until=until.replace(hour=9))) == "2026-03-02 00:00 to 2026-03-09 09:00, UTC"
 
 
 def test_undecided_comparisons_come_by_size(store: Store) -> None:

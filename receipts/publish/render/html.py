@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.base.resources import folder
 from receipts.publish.page import Code, Figure, Link, Mark, Page, Section
-from receipts.publish.text import CELL, plain
+from receipts.publish.text import CELL, held, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -74,6 +74,7 @@ def environment(folders: tuple[Path, ...] = ()) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        optimized=False,  # a page is rendered once, and looking for constants costs more than they do
         finalize=printable,
     )
     jinja.filters.update(
@@ -103,11 +104,15 @@ def _address(context: Context, link: Link) -> str | None:
     return f"#{link.anchor}" if lead is None else lead(link.anchor)
 
 
-def _broken(item: str) -> Markup:
-    """Text whose long words, such as a leaf's path, may go on in the next line after a dot or the like."""
+def _broken(item: str, code: bool = False) -> Markup:
+    """Text whose long words, such as a leaf's path, may go on in the next line after a dot or the like.
+
+    A number stays with its unit, but in code, which is copied as it is.
+    """
     from markupsafe import Markup
 
     text = plain(item, CELL)  # which shows a NUL as words
+    text = text if code else held(text)
     return Markup("<wbr>").join(_LONG_WORD.sub(lambda word: _JOINT.sub("\0", word[0]), text).split("\0"))
 
 

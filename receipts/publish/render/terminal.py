@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from receipts.publish.page import STATES, Cell, Column, Entry, Mark, Page, Section, Table, text
 from receipts.publish.render import layout
+from receipts.publish.text import held
 
 _ANSI = {"yes": "32", "no": "31", "open": "33", "shown": "36", "head": "1", "dim": "2"}
 
@@ -156,11 +157,12 @@ class Terminal:
 
     def wrapped(self, sentence: str, indent: int = 2, hanging: int | None = None) -> Iterator[str]:
         """A sentence folded to the width, indented."""
-        yield from textwrap.wrap(
-            clean(sentence),
+        for line in textwrap.wrap(
+            held(clean(sentence)),
             self.width,
             initial_indent=" " * indent,
             subsequent_indent=" " * (indent if hanging is None else hanging),
             break_long_words=False,
             break_on_hyphens=False,
-        )
+        ):
+            yield line.replace("\u00a0", " ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts import metrics
@@ -31,6 +31,8 @@ def days(data: WeekData) -> str:
     """The days of the report, in UTC."""
     if "/" not in data.week:
         return f"Monday {data.since:%Y-%m-%d} to Sunday {data.until - timedelta(days=1):%Y-%m-%d}, UTC"
+    if data.since.time() == data.until.time() == time():  # whole days, the last of them included
+        return f"{data.since:%Y-%m-%d} to {data.until - timedelta(days=1):%Y-%m-%d}, UTC"
     return f"{data.since:%Y-%m-%d %H:%M} to {data.until:%Y-%m-%d %H:%M}, UTC"
 
 
@@ -41,7 +43,7 @@ def at(lane: LaneWeek, part: str) -> Link:
 
 def machine(item: BestResult) -> str:
     """The chips of a result."""
-    return f"{number(item.chips)} × {plain(item.accelerator or '~', NAME)}"
+    return f"{number(item.chips)} × {plain(item.accelerator or 'unknown chip', NAME)}"
 
 
 def shape(item: BestResult, lane: LaneWeek) -> str:

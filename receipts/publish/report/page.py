@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from receipts.publish.page import Cell, Link, Part, Points, Row, Table
+from receipts.publish.page import Cell, Link, Part, Points, Row, Table, text
 from receipts.publish.report.cut import Cut
 from receipts.publish.report.ref import Ref
 from receipts.publish.text import plain
@@ -80,6 +80,10 @@ def _only(table: Table, kept: Sequence[int]) -> Table:
     return replace(table, columns=tuple(table.columns[at] for at in kept), rows=rows)
 
 
+def _is_number(cell: Cell) -> bool:
+    return text(cell)[-1:].isdigit()
+
+
 def without_repeated(table: Table) -> tuple[Table, Points]:
     """The table without columns that say the same in each of its rows, and what they say; the first and last stay."""
     repeated = [
@@ -90,6 +94,9 @@ def without_repeated(table: Table) -> tuple[Table, Points]:
     if not repeated:
         return table, ()
     every = ((table.columns[at], table.rows[0].cells[at]) for at in repeated)
-    facts = tuple((f"{item.name.rstrip('?')}: ", *cell, f" {item.unit}".rstrip()) for item, cell in every)
+    facts = tuple(
+        (f"{item.name.rstrip('?')}: ", *cell, f" {item.unit}" if item.unit and _is_number(cell) else "")
+        for item, cell in every
+    )
     kept = [at for at in range(len(table.columns)) if at not in repeated]
     return _only(table, kept), (("in every row", facts),)

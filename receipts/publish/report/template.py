@@ -94,6 +94,7 @@ def environment(folders: tuple[Path, ...] = ()) -> Environment:
         lstrip_blocks=True,
         trim_blocks=True,
         keep_trailing_newline=True,
+        optimized=False,  # a page is rendered once, and looking for constants costs more than they do
         finalize=pass_eval_context(lambda _, value: encoded(value)),  # so that no constant is escaped before
     )
     jinja.filters.update(FILTERS, joined=_joined)

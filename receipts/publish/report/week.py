@@ -118,7 +118,7 @@ def _begun(stretch: _Stretch, text: str, as_of: datetime) -> _Stretch:
     """The stretch, unless it begins after the moment that is looked at: then nothing can have run in it."""
     if stretch.since > as_of:
         raise UsageError(
-            f"{text}: it begins after {as_of:%Y-%m-%d %H:%M} UTC, until which is looked; name an earlier one, "
+            f"{text}: it begins after {as_of:%Y-%m-%d %H:%M} UTC, where this report ends; name an earlier one, "
             "or a later --as-of"
         )
     return stretch
