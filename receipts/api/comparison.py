@@ -174,10 +174,12 @@ def compared(
     """
     from dataclasses import replace
 
+    from receipts.base.errors import every
     from receipts.questions.comparisons import Comparisons, names_one
 
-    shown_by = [item for word in witnesses for item in receipts_of(store, word)]
-    matches = [[(word, receipts_of(store, word)) for word in side] for side in (a, b)]
+    read = iter(every(partial(receipts_of, store), (*witnesses, *a, *b)))
+    shown_by = [item for _ in witnesses for item in next(read)]
+    matches = [[(word, next(read)) for word in side] for side in (a, b)]
     groups = [[item for _, group in side for item in group] for side in matches]
     pairs = [pair for side in matches for pair in side]
     own = {item.id for word, group in pairs if not isinstance(word, str) or names_one(word, group) for item in group}

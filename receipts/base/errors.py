@@ -4,6 +4,7 @@
     ├── UsageError               2  the call is wrong: an option, a combination, a missing argument
     ├── InputError               2  a document is wrong: every problem, each with its path
     ├── NotFound                 2  no receipt, label, lane, rule … of that name
+    ├── Several                  2  several of these at once
     ├── ConflictError            2  it contradicts what is stored, which is never overwritten
     ├── StoreError               4  the store cannot be opened, read or written
     │   ├── NoStore              4  there is no store at that place yet
@@ -18,8 +19,8 @@ Anything else that escapes is a defect of the program and shows its traceback.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import ClassVar, NamedTuple, TypeVar
 
 
 class ReceiptsError(Exception):
@@ -74,6 +75,19 @@ class NotFound(ReceiptsError):
     exit_code = 2
 
 
+class Several(ReceiptsError):
+    """Several inputs are wrong, each with an error of its own."""
+
+    exit_code = 2
+
+    def __init__(self, errors: Iterable[ReceiptsError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__(self.errors)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.errors))
+
+
 class ConflictError(ReceiptsError):
     """The new document contradicts a stored one; the message names the way to supersede it."""
 
@@ -98,6 +112,25 @@ class DiskError(ReceiptsError):
 
 class RuleError(ReceiptsError):
     """A rule, lane or study that people edit cannot be loaded, or a rule raised while it ran."""
+
+
+_Word = TypeVar("_Word")
+_Read = TypeVar("_Read")
+
+
+def every(read: Callable[[_Word], _Read], words: Iterable[_Word]) -> list[_Read]:
+    """What is read for each word. Raises the error of the one that is wrong, or `Several` with those of all."""
+    items: list[_Read] = []
+    wrong: list[ReceiptsError] = []
+    for word in words:
+        try:
+            items.append(read(word))
+        except (InputError, NotFound, UsageError) as error:
+            if str(error) not in map(str, wrong):
+                wrong.append(error)
+    if wrong:
+        raise wrong[0] if len(wrong) == 1 else Several(wrong)
+    return items
 
 
 def near(word: str, known: Iterable[str]) -> str:

@@ -102,8 +102,8 @@ def bundle(
       receipts bundle mtp-off --sign ana --output mtp-off.tar
       receipts bundle report/weekly --sign ana --output week.tar --checkpoints checkpoints.txt
 
-    Whoever has it checks it with: python verify.py gain.tar ana.pub
-    verify.py is one file, receipts/signing/verify.py, that needs Python and openssl and nothing of this project.
+    Whoever has the bundle checks it with ``python verify.py gain.tar ana.pub``. verify.py is one file,
+    receipts/signing/verify.py; it needs Python and openssl, and nothing else of this project.
     """
     from receipts.signing.private import read_private
     from receipts.workflows.bundle import bundle

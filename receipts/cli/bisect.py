@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from receipts.cli.session import Session, one
+from receipts.cli.session import Session, two
 from receipts.cli.sides import METRIC
 from receipts.cli.verb import Answer, verb
 
@@ -40,7 +40,7 @@ def command(session: Session, good: str, bad: str, metric: str, folder: str | No
     from receipts.questions.bisect.bisect import bisect
 
     store = session.store
-    seen = bisect(store, one(store, good), one(store, bad), session.rulebook, metric)
+    seen = bisect(store, *two(store, good, bad), session.rulebook, metric)
     written = _write(Path(folder), seen) if folder is not None else None
     data = {
         "axes": seen.axes,

@@ -11,7 +11,7 @@ from receipts.base import files
 from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.neighbours import NOT_INDEXED
-from receipts.cli.session import Session, one
+from receipts.cli.session import Session, two
 from receipts.cli.sides import METRIC
 from receipts.cli.verb import Answer, verb
 
@@ -38,7 +38,7 @@ def command(
 ) -> Answer:
     """Show the shortest chain of accepted receipts from A to B, each one axis from the next.
 
-    A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; a label may name launches of one
+    A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; a label may name launches of two
     configuration. If the store has no chain, prints the fewest configurations that would complete one.
 
     Examples:
@@ -59,7 +59,7 @@ def command(
 
     if as_dot and session.as_json:
         raise UsageError("--dot and --json are two forms of one answer; ask for one of them")
-    sides = one(session.store, a), one(session.store, b)
+    sides = two(session.store, a, b)
     bridged = bridge(session.store, *sides, session.rulebook, metric=metric, most=most, progress=session.progress.at)
     written = _write(Path(folder), bridged) if folder is not None else []
     if svg is not None:

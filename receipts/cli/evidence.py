@@ -72,7 +72,9 @@ def get(session: Session, digest: str, path: Path) -> Answer:
 
 
 @verb("gc", of=command)
-@click.option("--older", type=click.IntRange(1, 36_500), metavar="DAYS", help="Those of launches older than that too.")
+@click.option(
+    "--older", type=click.IntRange(1, 36_500), metavar="DAYS", help="Also remove those of launches older than this."
+)
 @click.option("--dry-run", is_flag=True, help="Remove nothing.")
 def gc(session: Session, older: int | None, dry_run: bool) -> Answer:
     """Remove the kept files that no receipt lists. Receipts whose files go are evidenced, and no longer kept.

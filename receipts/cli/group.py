@@ -54,7 +54,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Serve a team": {
         "serve": ("serve", "Serve the store over HTTP, with pages."),
-        "token": ("token", "Give, list and revoke tokens for the server."),
+        "token": ("token", "Create, list and revoke tokens for the server."),
         "mcp": ("serve", "Serve the store's questions to an agent, read-only."),
     },
     "Sign and prove": {

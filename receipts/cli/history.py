@@ -56,6 +56,7 @@ def command(
     from receipts.base.moments import moment
     from receipts.publish.history import page, picture
     from receipts.questions.history.line import history_of
+    from receipts.store.query.columns import path_of
 
     if (receipt is None) == (lane is None):
         raise UsageError("name a receipt, or a lane with --lane")
@@ -64,6 +65,7 @@ def command(
     extra("ruptures", "history")
     last = moment("--until", until) if until else None
     store = session.store
+    axis = path_of(axis) if axis is not None else None
     if lane is not None:
         chosen = _lines(session, store, lane, shape)
         if len(chosen) > 1:
@@ -94,7 +96,7 @@ def _lines(session: Session, store: Store, lane: str, shape: str | None) -> list
     wanted = dict(part.partition("=")[::2] for part in (shape or "").split(",") if part.strip())
     strange = [name for name in wanted if name.strip() not in SHAPES]
     if strange:
-        raise UsageError(f"--shape: {strange[0]!r} is no part of a shape; it is one of {', '.join(SHAPES)}")
+        raise UsageError(f"--shape: {strange[0]!r} is not part of a shape; it is one of {', '.join(SHAPES)}")
     lines = [
         line
         for line in store.query.recent_lines(datetime(1970, 1, 1, tzinfo=UTC), lane)

@@ -59,7 +59,7 @@ def new(session: Session, name: str, out: Path | None) -> Answer:
     "--until", metavar="DATE", help="The day on which it ends, or a moment with its offset.  [default: never]"
 )
 def trust(session: Session, name: str, file: str, lanes: tuple[str, ...], until: str | None) -> Answer:
-    """Let the signatures of a public key count. FILE is in OpenSSH's form or PEM.
+    """Trust a public key: its signatures count. FILE is in OpenSSH's form or PEM.
 
     Examples:
       receipts key trust ana ana.pub
@@ -101,7 +101,7 @@ def list_(session: Session) -> Answer:
 @click.argument("name", metavar="NAME|FINGERPRINT")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; kept in the store.")
 def revoke(session: Session, name: str, reason: str) -> Answer:
-    """Let a key count no more, from now on.
+    """Revoke a key: from now on, what it signs does not count.
 
     Examples:
       receipts key revoke ana --reason "the laptop was lost"

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from receipts.base.errors import InputError, ReceiptsError
+from receipts.base.errors import InputError, ReceiptsError, Several
 from receipts.publish.page import Page, Table
 from receipts.publish.render.terminal import Terminal
 from receipts.publish.render.terminal import clean as clean
@@ -130,8 +130,9 @@ def picture(path: str, svg: str | None, without: str = "") -> None:
 
 def refuse(error: ReceiptsError) -> None:
     """An error on standard error. One of a document begins with the document's name, as compilers print it."""
-    lead = "" if isinstance(error, InputError) else "receipts: "
-    note(f"{lead}{error}")
+    for item in error.errors if isinstance(error, Several) else (error,):
+        lead = "" if isinstance(item, InputError) else "receipts: "
+        note(f"{lead}{item}")
 
 
 def as_json(document: Any) -> None:

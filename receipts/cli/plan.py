@@ -67,6 +67,7 @@ def command(
     from receipts.questions.experiment.arms import read_claims, read_screen
     from receipts.questions.experiment.design import design
 
+    hours, least, spread = _budget(budget), _share("--effect", effect), _share("--sigma", sigma)
     store = session.store
     if claims is not None:
         wanted = read_claims(Path(claims), store, session.rulebook)
@@ -79,9 +80,9 @@ def command(
         session.rulebook,
         wanted,
         metric=metric,
-        budget=_budget(budget),
-        effect=_share("--effect", effect),
-        sigma=_share("--sigma", sigma),
+        budget=hours,
+        effect=least,
+        sigma=spread,
     )
     return _planned(designed, folder, hosts)
 

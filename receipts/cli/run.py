@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -127,7 +128,7 @@ def _begun(
     if plan is None:
         raise UsageError("name what to launch: --plan PLAN -- COMMAND…, or --resume DIR")
     if not words:
-        raise UsageError(f"name the command after --: receipts run --plan {plan} -- python train.py …")
+        raise UsageError(f"name the command after --: receipts run --plan {quote(plan)} -- python train.py …")
     if nodes > 1 and place is None:
         raise UsageError("--nodes needs --dir, a folder that every node sees")
     wanted = named_plan(session, plan)

@@ -48,7 +48,7 @@ def mcp(session: Session, listen: str | None) -> int:
       receipts --store https://receipts.example.org mcp
       receipts mcp --listen 127.0.0.1:8701
 
-    Over standard input and output unless --listen names an address of this machine. Every tool reads, and none writes.
+    It speaks over standard input and output unless --listen names an address of this machine. No tool writes.
     """
     from receipts.base.extras import extra
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from receipts.base.errors import NoStore, NotFound, ReceiptsError, UsageError
+from receipts.base.errors import NoStore, NotFound, UsageError, every
 
 if TYPE_CHECKING:
     from receipts.base.config import Config
@@ -182,32 +182,13 @@ def parsed_file(word: str) -> Parsed:
     return parse(from_stdin() if word == "-" else read(word))
 
 
-def parsed_files(words: Iterable[str]) -> list[Parsed]:
-    """The receipts in several files. What is wrong with each is printed, and the last error raised."""
-    from receipts.cli import output
-
-    receipts, last = [], None
-    for word in words:
-        try:
-            receipts.append(parsed_file(word))
-        except ReceiptsError as error:
-            if last is not None:
-                output.refuse(last)
-            last = error
-    if last is not None:
-        raise last
-    return receipts
-
-
 def fetch(session: Session, words: Sequence[str]) -> list[list[Parsed]]:
     """The receipts that each word names: a file, an id or unique prefix, a label, ``label=glob``, or ``@pin``.
 
     The store is opened only where some word is no file.
     """
-    if all(is_file(word) for word in words):
-        return [[item] for item in parsed_files(words)]
-    store = session.opened(looked_up=words)
-    return [[parsed_file(word)] if is_file(word) else named(store, word) for word in words]
+    store = None if all(is_file(word) for word in words) else session.opened(looked_up=words)
+    return every(lambda word: [parsed_file(word)] if store is None or is_file(word) else named(store, word), words)
 
 
 def named(store: Store, word: str) -> list[Parsed]:
@@ -221,6 +202,12 @@ def named(store: Store, word: str) -> list[Parsed]:
 def one(store: Store, word: str) -> Parsed:
     """The receipt in a file, or the one that represents those that a word names in the store, of one configuration."""
     return parsed_file(word) if is_file(word) else store.get(word, repeated=True)
+
+
+def two(store: Store, a: str, b: str) -> tuple[Parsed, Parsed]:
+    """Two receipts as `one` reads them. Raises with what is wrong with both."""
+    left, right = every(lambda word: one(store, word), (a, b))
+    return left, right
 
 
 def worst(statuses: Iterable[str]) -> int:

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from receipts.base.errors import StoreError, UsageError
-from receipts.cli.session import Session, is_file, parsed_files, several
+from receipts.base.errors import StoreError, UsageError, every
+from receipts.cli.session import Session, is_file, parsed_file, several
 
 if TYPE_CHECKING:
     from receipts.api.comparison import Comparison
     from receipts.axes.lane import Grade
     from receipts.store import Store
 
-METRIC = click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="The metric to compare.")
+METRIC = click.option(
+    "--metric", "-m", default="tokens_per_second", show_default=True, help="The metric to compare, such as mfu."
+)
 WAIVE = click.option(
     "--waive", "-w", multiple=True, metavar='AXIS="REASON"', help="Do not count an axis that the lane allows to waive."
 )
@@ -111,7 +113,7 @@ def gather(session: Session, options: ComparisonOptions, *, stored: bool) -> Com
     """
     from receipts.api.comparison import compared
 
-    read = iter(parsed_files(word for side in options.words for word in side if is_file(word)))
+    read = iter(every(parsed_file, (word for side in options.words for word in side if is_file(word))))
     a, b, witnesses = ([next(read) if is_file(word) else word for word in side] for side in options.words)
     looked_up = [word for side in options.sides for word in side]
     return compared(

@@ -60,15 +60,15 @@ def command(
     refused, with all its errors. Submitting the same bytes again changes nothing.
 
     A folder means the .json and .jsonl files in it. A .jsonl file or stream holds one receipt per line. Receipts are
-    written a hundred at a time; the last line is their sum, the only line for more than a hundred. After an
-    interruption, run the same command again:
-    it skips what is already stored. After more than one new receipt it writes a seal (receipts audit).
+    written a hundred at a time; the last line sums them up, and is the only line for more than a hundred.
+    After an interruption, run the same command again: it skips what is already stored. After more than one new receipt
+    it writes a seal (receipts audit).
 
-    With --evidence the logs, profiles and reports of the same launch are read as receipts ingest reads them, and the
-    receipt is stored with what they show and it does not state: one receipt with one id. The store keeps the files
-    (receipts evidence). Of one receipt, evidence is named from here or from its folder; of several, from the folder of
-    each. With --supersede the receipt takes the place of the one that the store holds of its launch; the reason is kept
-    in it, and shown with both.
+    With --evidence, submit reads the logs, profiles and reports of the same launch as receipts ingest does, and adds to
+    the receipt what they show and it does not state: one receipt with one id. The store keeps the files (receipts
+    evidence). With one receipt, the path of evidence begins in this folder or in that of the receipt; with several, in
+    the folder of each. With --supersede the receipt replaces the one that the store holds of its launch; the reason is
+    kept in it, and shown with both.
 
     With --sign the store keeps a DSSE envelope beside each receipt. It must trust the key (receipts key trust).
 

@@ -18,7 +18,7 @@ _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 
 @group("token")
 def command() -> None:
-    """Give, list and revoke tokens for the server. Only their SHA-256 is stored.
+    """Create, list and revoke tokens for the server. Only their SHA-256 is stored.
 
     Examples:
       receipts token add cluster --scope submit:nvidia-megatron --expires 90d
@@ -33,7 +33,7 @@ def command() -> None:
 @click.option("--scope", "scopes", multiple=True, metavar="SCOPE", help="What it may do; may be repeated.")
 @click.option("--expires", default="90d", show_default=True, metavar="90d|12h|never", help="How long it is valid.")
 def add(session: Session, name: str, scopes: tuple[str, ...], expires: str) -> Answer:
-    """Give a token, and print it.
+    """Create a token, and print it.
 
     Examples:
       receipts token add cluster --scope submit --expires 90d

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 @click.argument("receipts", nargs=-1, metavar="ID|FILE…")
 @click.option("--evidence", metavar="FILE|FOLDER", type=click.Path(exists=True, path_type=Path), help="Files to read.")
 @click.option("--all", "every", is_flag=True, help="Every receipt of the store.")
-@click.option("--jobs", type=click.IntRange(1, 256), metavar="N", help="Processes, with --all; of many, one a core.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    metavar="N",
+    help="With --all: how many processes; of many receipts, one a core.",
+)
 @click.option("--verbose", "-v", "opened", is_flag=True, help="Print also what is the same.")
 def command(
     session: Session, receipts: tuple[str, ...], evidence: Path | None, every: bool, jobs: int | None, opened: bool
@@ -34,9 +39,9 @@ def command(
       receipts verify 3f9c
       receipts verify --all
 
-    same: as the receipt says; other: not so; missing: no file with that digest is given or kept; more: today's readers
-    read a leaf that the receipt does not state.
-    Exit codes: 0 all same, 1 something is other, 2 wrong call, 3 a file is missing.
+    same: as the receipt says; other: a file or reader shows something else; missing: no file with that digest is given
+    or kept; more: today's readers read a leaf that the receipt does not state. Exit codes: 0 all same, 1 something is
+    other, 2 wrong call, 3 a file is missing.
     """
     from receipts.publish.integrity import verified
     from receipts.workflows.verify import by_digest, code

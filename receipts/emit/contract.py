@@ -205,7 +205,7 @@ def _time(text: str) -> str:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidValue(f"{text!r:.60} is no time; write it like 2026-03-02T09:00:00Z") from None
+        raise InvalidValue(f"{text!r:.60} is not a time; write it like 2026-03-02T09:00:00Z") from None
     if time.tzinfo is None:
         raise InvalidValue("the time has no zone; write it like 2026-03-02T09:00:00Z")
     return text

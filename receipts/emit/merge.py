@@ -197,7 +197,7 @@ def _time(text: str) -> float:
     try:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
-        raise UnmergeableParts([f"{text!r:.60} is no time: a part was changed by hand"]) from None
+        raise UnmergeableParts([f"{text!r:.60} is not a time: a part was changed by hand"]) from None
 
 
 def _chips(ranked: list[RankPart]) -> list[dict[str, Any]]:

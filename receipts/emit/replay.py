@@ -48,7 +48,7 @@ def read(path: str) -> Replay:
     with open(path, "rb") as stream:
         data = stream.read(len(journal.MARK))
         if data != journal.MARK:
-            raise NotAJournal("this is no journal of the recorder; name the file that ends in .journal")
+            raise NotAJournal("this is not a journal of the recorder; name the file that ends in .journal")
         data += stream.read(MAX_BYTES)
     replayed: Replay | None = None
     torn: list[str] = []

@@ -95,7 +95,7 @@ def _claims(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> dict[str, lis
                 continue
             value = fitting(path, claim.value)
             if value is None:
-                draft.tell("note", f"{path} reads {claim.text[:80]!r}, which is no value for it", where)
+                draft.tell("note", f"{path} reads {claim.text[:80]!r}, which is not a value for it", where)
                 continue
             if path in reading.disputed and path not in _OWN:
                 draft.contradict(path, f"{file.name}: {_dispute(reading, path)}")

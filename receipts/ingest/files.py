@@ -163,7 +163,7 @@ def _folder(root: Path, word: str, remarks: list[str]) -> Iterator[InputFile]:
         for name in sorted(names):
             path = Path(place) / name
             if not _readable(path):
-                remarks.append(f"{path.relative_to(root)} of {word} is no file that can be read; passed over")
+                remarks.append(f"{path.relative_to(root)} of {word} cannot be read; passed over")
                 continue
             count += 1
             if count > MAX_FILES:

@@ -31,7 +31,7 @@ def short(text: str, most: int) -> str:
 
 def held(text: str) -> str:
     """Text whose numbers stay with their sign and unit: no-break spaces, which `plain` never leaves in a text."""
-    return _HELD.sub(lambda found: found[0].replace(" ", "\u00a0"), text)
+    return _HELD.sub(lambda match: match[0].replace(" ", "\u00a0"), text)
 
 
 def _escaped(char: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from receipts import metrics
 from receipts.axes import difference, effective
-from receipts.base.errors import NotFound, UsageError, near
+from receipts.base.errors import NotFound, UsageError, every, near
 from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Level, Lost, Question
@@ -82,7 +82,7 @@ def sweep(
     A cell gets the verdict that `receipts.questions.comparisons` gives its launches; ``options`` are further fields of
     a `Request`.
     """
-    rulebook, paths = comparisons.rulebook, tuple(leaf_path(name, receipts) for name in vary)
+    rulebook, paths = comparisons.rulebook, tuple(every(lambda name: leaf_path(name, receipts), vary))
     groups: dict[tuple[str, ...], list[Parsed]] = {}
     # A launch that ended well represents its cell before one that failed, and the earlier before the later.
     for item in sorted(receipts, key=_precedence):

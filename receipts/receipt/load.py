@@ -29,6 +29,7 @@ _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _NO_BRACKETS = re.compile(rb"[^\[\]{}]+")
 _SAME_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _BLANKS = b" \t\r\n"
+_AS_LOGS = "a receipt is one JSON object; receipts ingest makes one from logs"
 _AS_FILES = "keep long lists as files, and name them under evidence"
 
 
@@ -212,7 +213,7 @@ def _exact(source: str, raw: bytes, text: str) -> dict[str, Any]:
         if _LAST_COMMA.match(text, len(before) - 1 if before.endswith(",") else error.pos):
             what, do = "a comma before a closing bracket", "take the comma out"
         else:
-            what, do = error.msg, "check the file was written whole"
+            what, do = error.msg, "check the file was written whole" if text.lstrip()[:1] in "{[" else _AS_LOGS
         raise refusal(source, f"this is not JSON: {what}", do, where) from None
     if reader.refused:
         raise InputError(source, capped(list(islice(_refusals(value), MAX_REFUSALS))))

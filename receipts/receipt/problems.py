@@ -171,7 +171,7 @@ def _what(item: Any, value: Any) -> str:
     if kind in sentences:
         return sentences[kind]
     if kind.startswith("datetime"):
-        return f"it is no time: {context.get('error', item['msg'])}"
+        return f"it is not a time: {context.get('error', item['msg'])}"
     message: str = item["msg"]
     return message[0].lower() + message[1:]
 

@@ -47,7 +47,7 @@ def place_of(word: str) -> Path:
 def refuse_other_name(name: str) -> None:
     """Raise UsageError for what cannot be the name of a key."""
     if not NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name of a key; write a letter or digit, then letters, digits, . _ @ or -")
+        raise UsageError(f"{name!r} cannot name a key; write a letter or digit, then letters, digits, . _ @ or -")
 
 
 def new_key(name: str, target: Path) -> PrivateKey:

@@ -59,5 +59,5 @@ def as_json(codec: str, body: bytes) -> tuple[Mapping[str, Any] | None, str]:
     try:
         tree = parse_json(raw)
     except ValueError as error:
-        return None, f"it is no JSON: {error}"
-    return (tree, "") if isinstance(tree, dict) else (None, "it is no JSON object")
+        return None, f"it is not JSON: {error}"
+    return (tree, "") if isinstance(tree, dict) else (None, "it is not a JSON object")

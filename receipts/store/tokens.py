@@ -102,7 +102,7 @@ def checked(name: str, scopes: Iterable[str]) -> tuple[str, ...]:
     """The scopes of a new token. Raises UsageError for a name or a scope that cannot be one."""
     named = tuple(dict.fromkeys(scopes))
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name of a token; write a letter or digit, then letters, digits, . _ @ or -")
+        raise UsageError(f"{name!r} cannot name a token; write a letter or digit, then letters, digits, . _ @ or -")
     for scope in named:
         kind, colon, lane = scope.partition(":")
         if kind not in SCOPES or (colon and (kind != "submit" or not lane or not lane.isprintable() or " " in lane)):

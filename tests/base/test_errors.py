@@ -7,13 +7,14 @@ import pickle
 import pytest
 
 from receipts.base import errors
-from receipts.base.errors import InputError, NoStore, Problem, ReceiptsError
+from receipts.base.errors import InputError, NoStore, NotFound, Problem, ReceiptsError
 
 CODES = {
     errors.ReceiptsError: 4,
     errors.UsageError: 2,
     errors.InputError: 2,
     errors.NotFound: 2,
+    errors.Several: 2,
     errors.ConflictError: 2,
     errors.StoreError: 4,
     errors.NoStore: 4,
@@ -63,7 +64,11 @@ def test_a_refused_document_shows_each_problem_on_a_line_with_its_path() -> None
 
 @pytest.mark.parametrize(
     "error",
-    [InputError("a.json", [Problem("run", "is missing", "add it")]), NoStore("sqlite:///a: there is no store yet")],
+    [
+        InputError("a.json", [Problem("run", "is missing", "add it")]),
+        NoStore("sqlite:///a: there is no store yet"),
+        errors.Several([NotFound("no lane"), InputError("a.json", [Problem("run", "is missing")])]),
+    ],
 )
 def test_an_error_survives_its_way_between_processes(error: ReceiptsError) -> None:
     again = pickle.loads(pickle.dumps(error))

@@ -56,7 +56,7 @@ def test_watch_exits_1_once_and_incidents_are_closed_with_a_reason(shell: Shell)
 def test_wrong_calls_say_what_to_do(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     name = fill(shell)
     assert "name a receipt, or a lane" in shell("history").err
-    assert "no part of a shape" in shell("history", "--lane", "cpu-torch", "--shape", "color=red").err
+    assert "not part of a shape" in shell("history", "--lane", "cpu-torch", "--shape", "color=red").err
     monkeypatch.setitem(sys.modules, "ruptures", None)
     said = shell("history", name)
     assert said.code == 2

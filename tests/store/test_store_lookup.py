@@ -369,5 +369,5 @@ def test_a_moment_that_utc_does_not_have_is_no_moment(store: Store, moment: str)
 
 def test_an_argument_that_is_no_text_is_a_wrong_call(store: Store) -> None:
     for call in (lambda: store.resolve("label\udcff"), lambda: found(store, "host=\udcff")):
-        with pytest.raises(UsageError, match="is no text"):
+        with pytest.raises(UsageError, match="is not text"):
             call()

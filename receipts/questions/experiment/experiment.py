@@ -99,6 +99,9 @@ def read_experiment(folder: Path) -> Experiment:
         if tree.pop("version") != VERSION:
             raise ValueError("another version")
         return TypeAdapter(Experiment).validate_python(tree)
+    except FileNotFoundError:
+        problem = Problem("", f"there is no {FILE} in this folder", "receipts plan … -o DIR writes one")
+        raise InputError(str(folder), [problem]) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         problem = Problem(
             "",

@@ -32,7 +32,7 @@ def pin(connection: Connection, by: By, name: str, receipt_id: str | None, note:
         entry_with_id(connection, receipt_id)
     bare = name.removeprefix("@")
     if not _PIN.match(bare):
-        raise UsageError(f"{name!r} is no name for a pin; write @ and a letter, then letters, digits, . _ or -")
+        raise UsageError(f"{name!r} cannot name a pin; write @ and a letter, then letters, digits, . _ or -")
     placed = Pin(bare, receipt_id, note, by.at, by.actor)
     connection.execute(insert(pins).values(name=bare, receipt=receipt_id, note=note, **by._asdict()))
     return placed

@@ -120,8 +120,8 @@ def typed(column: str, item: Condition) -> Any:
         return safe(_accelerator(item.value) if column == "accelerator" else item.value)
     value = number(item.value)
     if value is None or isnan(value) or (kind is int and not value.is_integer()):
-        what = "whole number" if kind is int else "number"
-        raise UsageError(f"{item}: {item.name} is a {what}; write {item.name}{item.operator}8")
+        what, such = ("fraction", "0.3") if column == "mfu" else ("whole number" if kind is int else "number", "8")
+        raise UsageError(f"{item}: {item.name} is a {what}; write {item.name}{item.operator}{such}")
     return max(-_LARGEST, min(int(value), _LARGEST)) if kind is int else value
 
 

@@ -175,7 +175,7 @@ def driver_errors(address: Address) -> Iterator[None]:
     try:
         yield
     except UnicodeEncodeError as error:
-        raise UsageError(f"{error.object!r} is no text, and so no name of anything; write it in UTF-8") from None
+        raise UsageError(f"{error.object!r} is not text, so it cannot name anything; write it in UTF-8") from None
     except DBAPIError as error:
         kind = Unreachable if _is_away(error, address) else StoreError
         raise kind(f"{address}: {_sentence(error, address)}") from error

@@ -60,6 +60,8 @@ def backup(source: Address, file: Path, *, force: bool = False) -> Copied:
 @contextmanager
 def _beside(file: Path, *, force: bool) -> Iterator[Path]:
     """A file to be written beside another, which takes its name when all is on the disk."""
+    if not file.parent.is_dir():
+        raise UsageError(f"{file} cannot be written: there is no folder {file.parent}")
     try:
         with files.staged(file, over=force) as staged:
             try:

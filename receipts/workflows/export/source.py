@@ -193,9 +193,9 @@ def _json(place: Path, number: int, text: bytes) -> dict[str, Any]:
     try:
         tree = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise _wrong(place, at, f"it is no JSON: {error}", _MADE) from None
+        raise _wrong(place, at, f"this is not JSON: {error}", _MADE) from None
     if not isinstance(tree, dict):
-        raise _wrong(place, at, "it is no JSON object", _MADE)
+        raise _wrong(place, at, "this is not a JSON object", _MADE)
     return tree
 
 

@@ -163,7 +163,8 @@ def _ask(url: str, body: bytes | None = None) -> dict[str, Any]:
     except urllib.error.HTTPError as error:
         raise UsageError(f"{place}: it answers {error.code} {error.reason} to {parts.path}") from None
     except (OSError, urllib.error.URLError) as error:
-        raise Unreachable(f"{place}: it does not answer: {error}") from None
+        reason = getattr(error, "reason", error)  # of a URLError, which quotes it
+        raise Unreachable(f"{place}: it does not answer: {getattr(reason, 'strerror', None) or reason}") from None
     if not isinstance(document, dict):
         raise TypeError(document)
     return document

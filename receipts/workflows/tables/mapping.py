@@ -43,13 +43,13 @@ def _lower_keys(value: Any) -> Any:
 
 def _leaf(path: str) -> str:
     if find(path) is None:
-        raise _refused(f"{path!r} is no leaf of the receipt; see: receipts axes")
+        raise _refused(f"{path!r} is not a leaf of the receipt; see: receipts axes")
     return path
 
 
 def _unit(unit: str) -> str:
     if unit not in UNITS:
-        raise _refused(f"{unit!r} is no unit; known: {', '.join(filter(None, UNITS))}")
+        raise _refused(f"{unit!r} is not a unit; known: {', '.join(filter(None, UNITS))}")
     return unit
 
 
@@ -57,7 +57,7 @@ def _pattern(text: Any, *, ignore_case: bool = False) -> LinearPattern:
     try:
         return compile_linear(str(text), ignore_case=ignore_case)
     except ValueError as error:
-        raise _refused(f"{text!r} is no pattern: {error}") from None
+        raise _refused(f"{text!r} is not a pattern: {error}") from None
 
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]

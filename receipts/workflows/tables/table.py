@@ -95,7 +95,7 @@ def read_table(path: Path, *, rows: str = "") -> list[TableRow]:
     if suffix in MARKDOWN:
         return list(_markdown(text))
     do = "name a .json, .jsonl, .csv, .tsv or .md file"
-    raise InputError(str(path), [Problem("$", f"{suffix or 'no suffix'} is no table that is known", do)])
+    raise InputError(str(path), [Problem("$", f"{suffix or 'no suffix'} is not a known kind of table", do)])
 
 
 def read_text(path: Path) -> str:
@@ -131,13 +131,13 @@ def _json_list(text: str, source: str, rows: str) -> list[TableRow]:
         node = node.get(part) if isinstance(node, dict) else None
     if not isinstance(node, list):
         do = 'say where the list is: rows = "path.to.list" under [notebook] of the mapping'
-        raise InputError(source, [Problem(rows or "$", "there is no list here", do)])
+        raise InputError(source, [Problem(rows or "$", "there must be a list here", do)])
     return [_row(item, f"row {number}", source) for number, item in enumerate(node, 1)]
 
 
 def _row(item: Any, where: str, source: str) -> TableRow:
     if not isinstance(item, dict):
-        raise InputError(source, [Problem(where, "this is no object", "give every row its columns' names")])
+        raise InputError(source, [Problem(where, "this is not an object", "give every row its columns' names")])
     return TableRow(where, item)
 
 

@@ -129,7 +129,7 @@ class ConfigFile(FileReader):
                 reading.remark("broken", f"no YAML: {str(error)[:200]}")
                 return [reading]
         if not isinstance(document, dict):
-            reading.remark("broken", "the configuration is no mapping, or larger than 256 KiB")
+            reading.remark("broken", "the configuration is not a mapping, or larger than 256 KiB")
             return [reading]
         values = {
             str(name): item.get("value") if isinstance(item, dict) and "value" in item else item
