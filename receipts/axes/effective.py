@@ -13,13 +13,14 @@ from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
 from receipts.axes.switches import OFF as OFF  # rules import it from here
-from receipts.axes.switches import SWITCHES, Stated
+from receipts.axes.switches import SWITCHES, Stated, mesh_of
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
 from receipts.receipt.catalogue import Leaf, leaves
 from receipts.receipt.leaf import Role
 from receipts.receipt.maps import COMPLETE
 from receipts.receipt.path import Witnessed
+from receipts.receipt.route import parts, spelled
 
 UNSET = "unset"
 OPEN_MAPS = ("wheels", "flags", "patches", "features")
@@ -27,8 +28,9 @@ Value = Any
 _NOTHING = frozenset({"none", "off"})
 _DIGEST: Final = 64  # signs of a SHA-256 in hexadecimal
 _SEPARATORS: Final = re.compile(r"[-_.]+")
-_ONE_KIND: Final = re.compile(r"\d+\s*[×x]?\s*([A-Za-z][\w -]*)")
 _MTP: Final = "features.mtp"
+_NAMES: Final = re.compile(r"[\w.+,; -]+")
+_KIND: Final = re.compile(r"\s*(\d+)\s*[×x]?\s*([A-Za-z][\w -]*?)\s*")
 # What evidence shows of a launch, and a plan cannot say.
 _APPLIED: Final = "numerics.recompute_applied"
 CHECKPOINT: Final = "checkpoint"
@@ -80,9 +82,9 @@ def _stack(stated: Stated) -> Mapping[str, Value]:
     if pattern is None or depth is None:
         return {}
     values = {"model.pattern": shortest_tile(pattern, depth)}
-    kinds = _ONE_KIND.fullmatch(stated.get("model.attention_kinds") or "")
+    kinds = _KIND.fullmatch(stated.get("model.attention_kinds") or "")
     if kinds is not None:  # how many the pattern has is its own to say, and R109 holds the count against it
-        values["model.attention_kinds"] = kinds[1]
+        values["model.attention_kinds"] = kinds[2]
     return values
 
 
@@ -101,6 +103,22 @@ def canonical(value: Value) -> Value:
         # What is captured, or compiled, is a set: nobody orders it.
         return tuple(sorted((canonical(item) for item in value), key=str))
     return value
+
+
+def _one_form(path: str, value: Value) -> Value:
+    """`canonical`, and one form for names that sources spell or order in several ways."""
+    value = canonical(value)
+    if not isinstance(value, str):
+        return value
+    if path == "parallelism.mesh_axes" and (mesh := mesh_of(value)):
+        return ",".join(f"{name}:{size}" for name, size in mesh.items() if size > 1) or OFF
+    if path == "model.attention_kinds":
+        counts = [_KIND.fullmatch(part) for part in re.split("[+,]", value)]
+        kinds = sorted((count[2], count[1]) for count in counts if count)
+        return " + ".join(f"{number} {kind}" for kind, number in kinds) if all(counts) else value
+    if path.startswith("path.") and path != "path.sharding" and _NAMES.fullmatch(value):  # and no sentence
+        return "+".join(sorted(parts(value))) or value
+    return spelled(path, value)
 
 
 def in_words(value: Value) -> str:
@@ -170,7 +188,7 @@ def effective_values(of: DecidedLeaves) -> Mapping[str, Value]:
         for place in leaf.stated_at:
             value = stated.get(place)
             if value is not None:
-                values[leaf.path] = canonical(value)
+                values[leaf.path] = _one_form(leaf.path, value)
                 break
     applied = stated.get(_APPLIED)
     # A profile shows that checkpoints ran, not by which policy: of two launches, only one may have been profiled.
@@ -181,7 +199,7 @@ def effective_values(of: DecidedLeaves) -> Mapping[str, Value]:
         values["compile.posture"] = canonical(seen)
     dtype = stated.get("path.witnessed.compute_dtype")
     if dtype is not None:
-        values["numerics.compute_dtype"] = dtype
+        values["numerics.compute_dtype"] = _one_form("numerics.compute_dtype", dtype)
     merged = {**stated, **values}
     for switch in SWITCHES:
         if switch.holds(merged):
@@ -209,7 +227,7 @@ def _open(maps: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Value]:
     values: dict[str, Value] = {}
     for name, entries in maps.items():
         for key, entry in entries.items():
-            if key == COMPLETE and entry is True:
+            if key == COMPLETE:
                 continue
             if name == "wheels":
                 wheel = f"wheels.{wheel_name(key)}"

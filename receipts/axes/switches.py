@@ -51,7 +51,14 @@ LOADED: Mapping[str, tuple[str, ...]] = {
     "platform.cudnn": ("nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
     "platform.nccl": ("nvidia-nccl-cu12", "nvidia-nccl-cu13"),
 }
+_MESH_AXIS = re.compile(r"\s*([A-Za-z_]\w*)\s*[:=]\s*(\d{1,9})\s*")
 _CUDA_OF_TORCH = re.compile(r"\+cu(\d+)(\d)\b")
+
+
+def mesh_of(text: str) -> dict[str, int]:
+    """Sizes of mesh axes by name: `data:2,fsdp:4`; empty where a part names none. An axis of 1 divides nothing."""
+    axes = [_MESH_AXIS.fullmatch(part) for part in text.split(",")]
+    return {axis[1]: int(axis[2]) for axis in axes if axis is not None} if all(axes) else {}
 
 
 def same_version(loaded: Any, installed: Any) -> bool | None:

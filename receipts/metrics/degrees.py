@@ -6,7 +6,6 @@ a degree of its own. A lane without a convention may mean either, and then only 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -26,7 +25,6 @@ MESH_AXES: Final[Mapping[str, frozenset[str]]] = {
     SHARD: frozenset({"fsdp", "fsdp_transpose", "dp_shard"}),
     REPLICATE: frozenset({"dp_replicate"}),
 }
-_MESH_AXIS: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*[:=]\s*(\d{1,9})\s*")
 
 
 def degree(stated: Mapping[str, Any], lane: Lane, path: str) -> int | None:
@@ -35,12 +33,6 @@ def degree(stated: Mapping[str, Any], lane: Lane, path: str) -> int | None:
     if value is not None:
         return int(value)
     return None if lane.applies(path) else 1
-
-
-def mesh_of(text: str) -> dict[str, int]:
-    """Sizes of mesh axes by name: `data:2,fsdp:4`; empty where a part names none."""
-    axes = [_MESH_AXIS.fullmatch(part) for part in text.split(",")]
-    return {axis[1]: int(axis[2]) for axis in axes if axis is not None} if all(axes) else {}
 
 
 def wanted(lane: Lane) -> tuple[str, ...]:

@@ -167,6 +167,37 @@ def test_one_kind_of_attention_follows_the_pattern_that_counts_it() -> None:
     assert value("model.attention_kinds", {"model.attention_kinds": "9 full"}, ("model.pattern",)) == "9 full"
 
 
+@pytest.mark.parametrize(
+    ("path", "spellings"),
+    [
+        ("model.attention_kinds", ("9 DSA + 4 MLA", "4 MLA + 9 DSA", "9×DSA, 4×MLA")),
+        ("numerics.reduction_dtype", ("fp32", "float32")),
+        ("path.intended.gemm", ("te_bf16", "te bf16")),
+        ("path.intended.attention", ("sdpa_flash", "sdpa_flash_attention")),
+        ("path.intended.overlap", ("grad_reduce+param_gather", "param_gather + grad_reduce")),
+        ("parallelism.mesh_axes", ("data:4,model:2", "data=4, model=2", "data:4,expert:1,model:2")),
+    ],
+)
+def test_names_are_one_value_however_a_source_spells_or_orders_them(path: str, spellings: tuple[str, ...]) -> None:
+    unseen = (path.replace("intended", "witnessed"),) if path.startswith("path.") else ()
+    first, *others = (receipt({path: spelling}, unseen) for spelling in spellings)
+    assert [difference(first, other).axes for other in others] == [()] * len(others)
+
+
+def test_the_order_of_mesh_axes_and_the_words_of_a_specification_are_kept() -> None:
+    for path, a, b in (
+        ("parallelism.mesh_axes", "data:4,model:2", "model:2,data:4"),
+        ("path.intended.sharding", "zero3 over data, model on hidden", "model on hidden, zero3 over data"),
+    ):
+        assert len(difference(*(receipt({path: text}, ("path.witnessed.sharding",)) for text in (a, b))).axes) == 1
+
+
+def test_a_map_that_was_not_captured_whole_is_unknown_and_no_change() -> None:
+    found = difference(receipt(), receipt({"wheels.complete": False}))
+    assert found.axes == ()
+    assert [gap.axis for gap in found.unknown] == ["wheels"]
+
+
 def test_what_is_captured_has_no_order() -> None:
     a, b = (
         receipt({

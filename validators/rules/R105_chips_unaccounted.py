@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import prod
 
+from receipts.axes.switches import mesh_of
 from receipts.base.units import counted
 from receipts.judging.rule import ALL, COMPARABLE, Case, E, I, Offense, Topic, rule, runs_model
 from receipts.metrics.degrees import (
@@ -33,7 +34,6 @@ from receipts.metrics.degrees import (
     TENSOR,
     data_ways,
     degree,
-    mesh_of,
     model_ways,
     wanted,
 )
