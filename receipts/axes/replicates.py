@@ -12,11 +12,13 @@ from typing import NamedTuple
 from receipts.axes.difference import difference
 from receipts.axes.lane import Lane
 from receipts.receipt import Parsed
+from receipts.stats.order_statistics import median
 
 # One launch recorded twice has the same steps: cut, told with other digits, or in another order.
 COPIED_STEPS = 60
 QUICKEST_STEPS, DISTINCT = 20, 10  # launches whose clock tells steps apart share no such tail
 COPIED, ENOUGH = 0.9, 10  # correlation of noise: ten independent differences reach it once in 5,000 pairs
+FAR = 4.0  # times the median deviation: no difference weighs more
 COMPARED_STEPS = 400  # of each of two launches, when their steps are correlated
 
 
@@ -53,6 +55,10 @@ def rhythm(parsed: Parsed) -> Rhythm | None:
     apart = [math.log(y / x) for x, y in pairwise(steps[2:COMPARED_STEPS]) if x > 0 and y > 0]
     if len(steps) < ENOUGH + 3 or len(apart) < ENOUGH or len(set(apart)) == 1:
         return None
+    middle = median(apart)
+    reach = FAR * median([abs(item - middle) for item in apart])
+    if reach:  # all launches fall alike from their warm-up, and rise alike at a checkpoint
+        apart = [min(max(item, middle - reach), middle + reach) for item in apart]
     mean = math.fsum(apart) / len(apart)
     length = math.dist(apart, [mean] * len(apart))
     return Rhythm(len(steps), tuple((item - mean) / length for item in apart))
