@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from receipts.axes.lane import Lane
 from receipts.judging.rule import PairCase
 from receipts.metrics import Launch, Metric
 from receipts.metrics.reading import MetricReading
@@ -50,7 +51,7 @@ def _effect(pair: PairCase, metric: Metric, a: Sequence[MetricReading], b: Seque
         values_a,
         values_b,
         better=better,
-        sigma=_sigma(pair, metric),
+        sigma=noise_of(metric, pair.lane, pair.facts.noise if pair.facts is not None else None),
         delta=delta,
         delta_source=DEFAULT_DELTA if delta is None else f"set by lane {pair.lane.name}",
         times_a=_times(pair.group_a),
@@ -81,16 +82,14 @@ def _instead(pair: PairCase) -> str:
     return "run longer, or compare -m training_seconds" if totals else "run longer"
 
 
-def _sigma(pair: PairCase, metric: Metric) -> Sigma | None:
-    """The noise floor of step times: measured by the store's own repeats, else as the lane declares it."""
+def noise_of(metric: Metric, lane: Lane, measured: Sigma | None) -> Sigma | None:
+    """The noise floor of step times and rates: measured by the store's own repeats, else as the lane declares it."""
     from receipts.stats.estimate import Sigma
 
     if metric.summary not in ("step", "rate"):
         return None
-    if pair.facts is not None and pair.facts.sigma is not None:
-        return Sigma(pair.facts.sigma, pair.facts.sigma_df, "measured", pair.facts.sigma_of)
-    lane = pair.lane
-    return Sigma(lane.sigma, lane.sigma_df, "declared", lane.sigma_from) if lane.sigma is not None else None
+    declared = Sigma(lane.sigma, lane.sigma_df, "declared", lane.sigma_from) if lane.sigma is not None else None
+    return measured or declared
 
 
 def _largest_spread(pair: PairCase, metric: Metric) -> float | None:

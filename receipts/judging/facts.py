@@ -13,6 +13,7 @@ from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
     from receipts.axes.shape import ShapeKey
+    from receipts.stats.estimate import Sigma
 
 
 class EarlierFailure(NamedTuple):
@@ -79,6 +80,13 @@ class Facts:
     kept: frozenset[str] = frozenset()
     grade: Grade = "typed"
     strangers: frozenset[str] = frozenset()
+
+    @property
+    def noise(self) -> Sigma | None:
+        """The noise floor that the store's repeats show; None where they were not asked, or show none."""
+        from receipts.stats.estimate import Sigma
+
+        return Sigma(self.sigma, self.sigma_df, "measured", self.sigma_of) if self.sigma is not None else None
 
     @classmethod
     def among(cls, receipts: Iterable[Parsed]) -> Facts:

@@ -96,6 +96,13 @@ def welch(a: Sequence[float], b: Sequence[float]) -> RatioEstimate:
     return contrast((a, b), (-1.0, 1.0))
 
 
+def predicted(logs: Sequence[float]) -> RatioEstimate:
+    """One more of at least two logs: their mean, with the error of a single further one, s · sqrt(1 + 1/n)."""
+    mean, variance = _moments(logs)
+    count = len(logs)
+    return RatioEstimate(mean, math.sqrt(variance * (1.0 + 1.0 / count)), float(count - 1))
+
+
 def paired(differences: Sequence[float]) -> RatioEstimate:
     """B − A from the log differences of at least two pairs, by the paired t-test."""
     mean, variance = _moments(differences)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from receipts.axes.configuration import Configuration, configuration
+from receipts.judging.effect import noise_of
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import Comparison
 from receipts.metrics import Launch, Metric
@@ -109,8 +110,6 @@ class Judge:
         return None if own else self.sigma(a)
 
     def sigma(self, a: BridgePoint) -> Sigma | None:
-        """The noise floor of step times and rates, measured by the store's repeats, else as the lane declares it."""
-        if self._metric.summary not in ("step", "rate"):
-            return None
-        declared = Sigma(self.lane.sigma, None, "declared") if self.lane.sigma is not None else None
-        return self._comparisons.floor(a.parsed).measured or declared
+        """The noise floor; it is read for metrics that have one alone."""
+        has_floor = self._metric.summary in ("step", "rate")
+        return noise_of(self._metric, self.lane, self._comparisons.floor(a.parsed).measured if has_floor else None)

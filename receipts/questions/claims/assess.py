@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from receipts import metrics
 from receipts.judging.claim_verdict import Assessment
 from receipts.judging.claims.bound import Bound
+from receipts.judging.effect import noise_of
 from receipts.judging.metric_results import effect_is_open
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, PathAnswer, Question
 from receipts.metrics import Launch, Metric
@@ -180,7 +181,7 @@ def _interval(
     metric: Metric, values: Sequence[float], launch: Launch, facts: Facts | None
 ) -> tuple[float, float] | None:
     """The 95 % interval of one side's location; None where nothing tells its spread."""
-    from receipts.stats.estimate import Sigma, contrast
+    from receipts.stats.estimate import contrast
 
     logs = [math.log(value) for value in values if value > 0.0]
     if len(logs) < len(values):
@@ -189,11 +190,9 @@ def _interval(
         return min(values), max(values)
     floor = None
     if len(logs) < FEWEST_LAUNCHES:
-        sigma, freedom = (facts.sigma, facts.sigma_df) if facts is not None else (None, None)
-        sigma = launch.lane.sigma if sigma is None else sigma
-        if sigma is None or metric.summary not in ("rate", "step"):
+        floor = noise_of(metric, launch.lane, facts.noise if facts is not None else None)
+        if floor is None:
             return None
-        floor = Sigma(sigma, freedom, "measured")
     estimate = contrast([logs], [1.0], floor)
     half = estimate.half_width(CONFIDENCE)
     return math.exp(estimate.log_ratio - half), math.exp(estimate.log_ratio + half)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from receipts.stats.student import quantile
+from receipts.stats.estimate import predicted
 
 FEWEST = 3  # measured launches: with two, leaving one out leaves nothing to see spread in
 SHARE = 0.90
@@ -52,15 +52,14 @@ def calibrate(points: Sequence[CalibrationPoint]) -> Calibration | None:
     if len(ratios) < FEWEST:
         return None
     logs = list(ratios.values())
-    middle, count = _mean(logs), len(logs)
-    spread = math.sqrt(sum((value - middle) ** 2 for value in logs) / (count - 1))
-    reach = quantile(0.5 + SHARE / 2, count - 1) * spread * math.sqrt(1 + 1 / count)
+    one_more = predicted(logs)
+    middle, reach = one_more.log_ratio, one_more.half_width(SHARE)
     errors = sorted(left_out(points).values())
     return Calibration(
         factor=math.exp(middle),
         low=math.exp(middle - reach),
         high=math.exp(middle + reach),
-        groups=count,
+        groups=len(logs),
         launches=len(points),
         left_out=errors[-1],
         left_out_median=errors[len(errors) // 2],

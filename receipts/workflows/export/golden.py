@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from receipts import metrics
 from receipts.base import files
-from receipts.stats.estimate import RatioEstimate, pooled
+from receipts.stats.estimate import predicted
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
@@ -72,9 +72,4 @@ def _expected(history: History) -> dict[str, Any] | None:
 
 def _reach(logs: Sequence[float]) -> float | None:
     """Half the prediction interval of one more launch, in logs; None for fewer than three."""
-    if len(logs) < 3:
-        return None
-    sigma = pooled([logs])
-    if sigma is None:
-        return 0.0
-    return RatioEstimate(0.0, sigma.value * math.sqrt(1.0 + 1.0 / len(logs)), sigma.df).half_width(CONFIDENCE)
+    return predicted(logs).half_width(CONFIDENCE) if len(logs) >= 3 else None
