@@ -53,6 +53,14 @@ def status_for(kind: Taint, path: str, tainted: Collection[str], undecided: Coll
     return "open" if concerns(undecided, kind) else "valid"
 
 
+def takes_away(outcome: str, kind: Taint) -> bool:
+    """Whether a launch that ended so has no number of a kind: no rate if it failed, no peak if memory ran out.
+
+    The peak of a launch that asked for more than there was is what it had, and not what it needed.
+    """
+    return outcome != "ok" if kind in _FROM_STEPS else kind is Taint.MEMORY and outcome == "oom"
+
+
 def grade(
     launch: Launch, findings: Iterable[Finding], metric: Metric | None = None, sparing: Collection[str] = ()
 ) -> Grade:
@@ -62,7 +70,7 @@ def grade(
     """
     every, outcome = tuple(findings), launch.parsed.receipt.run.outcome
     errors = [item for item in every if item.level is Level.ERROR]
-    ended = [outcome] if outcome != "ok" and (metric is None or metric.taint in _FROM_STEPS) else []
+    ended = [outcome] if takes_away(outcome, _kind(metric)) else []
     spoilt = [item.code for item in errors if _spoils(item, metric, sparing)]
     if ended:
         return _grade(Rank.FAILED, [*spoilt, *ended])

@@ -6,7 +6,7 @@ Its step time is the median steady step, or the mean of logged intervals.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from receipts.stats.steady import Segment
 
 ENOUGH_STEPS = 100  # of interval means that are too few to judge whether they are steady
+LONG = 1.5  # times the level: a step that held other work beside its own
 NOT_STEADY = ("warmup", "compile", "recompile", "checkpoint", "eval", "profile", "data")
 
 
@@ -172,6 +173,15 @@ class Launch:
 
         return median(self.segment.of(self.durations))
 
+    def counting(self, positions: Iterable[int]) -> tuple[int, float]:
+        """Of steps that are left out: how many are of ordinary length, and by what share the level moves with them."""
+        assert self.segment is not None
+        assert self.level is not None
+        from receipts.stats.order_statistics import median
+
+        more = [seconds for at in positions if (seconds := self.durations[at]) < LONG * self.level]
+        return len(more), median([*self.segment.of(self.durations), *more]) / self.level - 1
+
     def median(self, start: int, stop: int) -> float:
         """The median step from one position to before another."""
         from receipts.stats.order_statistics import median
@@ -193,6 +203,13 @@ class Launch:
             return int(stated)
         batch, length = self.stated.get("batch.global_batch"), self.stated.get("batch.sequence_length")
         return int(batch * length) if batch is not None and length is not None else None
+
+    @cached_property
+    def steps_trained(self) -> int | None:
+        """Optimizer steps until the last loss, those before a resumed launch too; None where nobody counts them."""
+        counts = [self.stated.get("measurement.steps") or 0, sum(self.interval_steps) or len(self.durations)]
+        counts.append(max(self.stated.get("measurement.loss.steps") or (-1,)) + 1)
+        return max(counts) + (self.stated.get("run.start_step") or 0) if any(counts) else None
 
     @cached_property
     def peak(self) -> float | None:

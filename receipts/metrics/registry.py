@@ -53,7 +53,6 @@ _GLOBAL_BATCH = Indifference(
     "a chip holds one micro batch at a time, whatever the number of accumulation steps",
     unchanged=("batch.micro_batch",),
 )
-
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -134,6 +133,7 @@ METRICS: Mapping[str, Metric] = {
             Taint.GOODPUT,
             "total",
             regimes=("measurement.timer",),
+            equal_work=("measurement.loss.validation",),
             shown_unit="s",
         ),
         Metric(
@@ -150,9 +150,14 @@ METRICS: Mapping[str, Metric] = {
         Metric("outcome", "outcome", "", "neither", Taint.NONE, "outcome", True, indifferent=(_GLOBAL_BATCH,)),
         # No number: it asks only whether two launches are one experiment.
         Metric("experiment", "one experiment", "", "neither", Taint.NONE, "outcome", True),
-        Metric("loss_last", "last loss", "nats/token", "lower", Taint.LOSS, "loss"),
-        Metric("validation_loss", "validation loss", "nats/token", "lower", Taint.LOSS, "loss"),
-        Metric("bits_per_byte", "validation bits/byte", "bits/byte", "lower", Taint.LOSS, "loss"),
+        *(
+            Metric(name, label, unit, "lower", Taint.LOSS, "loss", equal_work=("measurement.steps",))
+            for name, label, unit in (
+                ("loss_last", "last loss", "nats/token"),
+                ("validation_loss", "validation loss", "nats/token"),
+                ("bits_per_byte", "validation bits/byte", "bits/byte"),
+            )
+        ),
         Metric("gradient_norm", "gradient norm", "", "neither", Taint.LOSS, "loss"),
     )
 }

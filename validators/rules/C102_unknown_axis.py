@@ -12,6 +12,9 @@ hold two geometries.
 Also rejected, where no micro batch is stated: a number of micro steps that only one side states, or that the global
 batches do not explain. The micro batch changed, or may have.
 
+Also rejected, where a batch or a length is not stated: tokens a step that differ although neither changed. A context
+holds no batch that the tokens contradict.
+
 *Accepted.* Neither states it and both name the same context (held by context, and shown); or the lane says that the
 axis does not exist on it; or the lane allows to waive the axis, and a reason is given. A parameter count that grew by
 one learned position for each token by which the sequence is longer.
@@ -28,6 +31,8 @@ from receipts.judging.rule import COMPARABLE, I, Offense, PairCase, Topic, rule
 _COUNTS = ("model.parameters_total", "model.parameters_active")
 _GEOMETRY = ("model.hidden", "model.depth")
 _WIDEST = 2**16  # no model's hidden width is near it
+_MAKE_TOKENS = ("batch.global_batch", "batch.sequence_length")
+_TARGETS = 0.01  # of the tokens: the last of each sequence has no target, and some loops leave it out
 _NOT_IN_NAMES = re.compile(r"[\W_]+")
 _MAKES_PARAMETERS = ("code", "pattern", "dimensions", "routing", "adapters", "wheels")
 
@@ -55,6 +60,7 @@ def unknown_axis(pair: PairCase) -> Iterator[Offense]:
             do=f"{_capture(gap)}state {paths}, or name the run.context that both launches share",
         )
     yield from _micro_batch(pair)
+    yield from _tokens(pair)
     if not any(_makes_parameters(axis) for axis in _open(pair)):
         yield from _parameters(pair)
         yield from _names(pair)
@@ -122,6 +128,20 @@ def _micro_batch(pair: PairCase) -> Iterator[Offense]:
         found=f"not stated, and {', '.join(counts)}",
         expected="one micro batch, or its value on both sides",
         do="state batch.micro_batch",
+    )
+
+
+def _tokens(pair: PairCase) -> Iterator[Offense]:
+    """Tokens a step that no stated batch explains: a context holds no batch that they contradict."""
+    a, b = pair.values("measurement.tokens_per_step")
+    silent = [path for path in _MAKE_TOKENS if pair.values(path) == (None, None)]
+    if None in (a, b) or abs(a - b) <= _TARGETS * max(a, b) or not silent or set(_MAKE_TOKENS) & set(_open(pair)):
+        return
+    yield Offense(
+        at=silent[0],
+        found=f"not stated, and {a:,} tokens a step on A, {b:,} on B",
+        expected="tokens that one batch of one length makes, or both on both sides",
+        do=f"state {' and '.join(silent)}",
     )
 
 

@@ -5,8 +5,8 @@ since the first iteration.
 
 *Rejected.* Tokens per second against a side whose stated rate follows from none of its own numbers (R101). Against a
 launch that ended in nan, crashed, hung or ran out of memory: of such a launch no rule has checked whether its steps
-trained or were steady. A launch that was preempted leaves the comparison open, and so does a side on which some rule
-lacks a fact.
+trained or were steady. Peak memory against a launch that ran out of it: it needed more than its peak shows. A launch
+that was preempted leaves the comparison open, and so does a side on which some rule lacks a fact.
 
 *Accepted.* A side with an offense that does not spoil this metric: one memory figure for eight chips does not spoil
 tokens per second. A setting that neither side states, where both name the same context: it is held equal, even if a
@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from receipts.judging.rule import COMPARABLE, PATH, E, I, Offense, PairCase, Topic, rule
+from receipts.judging.sample import takes_away
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.metrics import Launch
 from receipts.metrics.reading import Taint
@@ -28,9 +29,8 @@ from receipts.metrics.reading import Taint
 def bad_receipt(pair: PairCase) -> Iterator[Offense]:
     """Errors of either side that taint the metric, and questions of comparability that could not be judged."""
     both: tuple[tuple[Literal["a", "b"], tuple[Finding, ...]], ...] = (("a", pair.findings_a), ("b", pair.findings_b))
-    if pair.metric.taint in (Taint.RATE, Taint.MFU):
-        yield from _failed("a", pair.group_a)
-        yield from _failed("b", pair.group_b)
+    yield from _failed("a", pair.group_a, pair.metric.taint)
+    yield from _failed("b", pair.group_b, pair.metric.taint)
     for side, mine in both:
         for item in mine:
             if item.question is PATH or item.code in pair.sparing or not item.spoils(pair.metric.taint):
@@ -41,16 +41,17 @@ def bad_receipt(pair: PairCase) -> Iterator[Offense]:
                 yield _offense(item, side, I)
 
 
-def _failed(side: Literal["a", "b"], group: tuple[Launch, ...]) -> Iterator[Offense]:
+def _failed(side: Literal["a", "b"], group: tuple[Launch, ...], kind: Taint) -> Iterator[Offense]:
     """The launch of a side that did not end well: what R111, R201 and R202 ask of a rate was never asked of it."""
+    wanted = "peak is what it needed" if kind is Taint.MEMORY else "rate was judged"
     for launch in group:
         outcome = launch.parsed.receipt.run.outcome
-        if outcome != "ok":
+        if takes_away(outcome, kind):
             yield Offense(
                 at="run.outcome",
                 found=f"{launch.parsed.name} ended in {outcome}",
-                expected="a launch that ended well, whose rate was judged",
-                do="find out why it ended so, and read the speed of a launch that ended well",
+                expected=f"a launch that ended well, whose {wanted}",
+                do="find out why it ended so, and compare a launch that ended well",
                 level=I if outcome == "preempted" else E,
                 side=side,
             )

@@ -4,7 +4,8 @@
 speak of.
 
 *Rejected.* Peak memory where only one side measured it. Means over intervals of steps against every step: a mean holds
-the stalls, and a median does not. A launch whose steps never became steady leaves the question open: it has to run
+the stalls, and a median does not. As open: a stated warm-up of 200 steps on B and of ten on A, where the steps between
+them would make B 20 % slower. A launch whose steps never became steady leaves the question open: it has to run
 longer, and is not wrong.
 
 *Accepted.* The metric can be read from both sides, and their launches are summarized in the same way.
@@ -15,6 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.rule import COMPARABLE, E, I, Offense, PairCase, rule
+from receipts.metrics import Launch
+
+APART = ("compile", "recompile", "checkpoint", "eval", "profile", "data")  # what a step may hold beside its own work
+MOVED = 0.005  # of the level, as steadiness allows
 
 
 @rule("C107", "different_metric", E, on="pair", question=COMPARABLE)
@@ -25,6 +30,7 @@ def different_metric(pair: PairCase) -> Iterator[Offense]:
     missing, unsteady = [], []
     if pair.metric.summary in ("step", "rate"):
         yield from _summaries(pair)
+        yield from _starts(pair)
     for side, group in (("A", pair.group_a), ("B", pair.group_b)):
         without = [launch for launch in group if launch.read(pair.metric).value is None]
         # Steps without a steady segment (R203, R204) say "run longer", which is no verdict on the pair.
@@ -49,6 +55,34 @@ def different_metric(pair: PairCase) -> Iterator[Offense]:
             do="run longer, or compare without that launch",
             level=I,
         )
+
+
+def _starts(pair: PairCase) -> Iterator[Offense]:
+    """Steps that one launch leaves out as its warm-up and another counts, where they would change its number."""
+    launches = (*pair.group_a, *pair.group_b)
+    steady = [launch for launch in launches if launch.step_seconds and not launch.interval_steps]
+    first = min(map(_start, steady), default=0)
+    for launch in steady:
+        apart = {at for flag in APART for at in launch.flagged.get(flag, ())}
+        between = [at for at in range(first, _start(launch)) if at not in apart]
+        more, change = launch.counting(between)
+        if more and abs(change) > MOVED:
+            yield Offense(
+                at="measurement.window.start",
+                found=f"{launch.parsed.name} is counted from step {_start(launch)} on, another launch from {first} on: "
+                f"with the {more} steps between them its median is {change:+.1%}",
+                expected="one rule for all launches of both sides",
+                do="measure every launch from one step on, or flag the steps that held other work",
+                level=I,
+            )
+            return
+
+
+def _start(launch: Launch) -> int:
+    """The first step that counts."""
+    segment = launch.segment
+    assert segment is not None
+    return next(at for at in range(segment.start, segment.stop) if at not in segment.left_out)
 
 
 def _summaries(pair: PairCase) -> Iterator[Offense]:

@@ -14,7 +14,8 @@ on its own, whose tokens a second pass no model.
 *The bound.* Tokens a second × the least FLOPs a token ÷ (chips × peak), for the median step and for each stated rate.
 The least FLOPs are 2 a parameter, the forward pass alone: of the GEMMs that the widths give, or of a quarter of the
 stated active parameters. A step that trains every weight needs three times as many: where the run says that it has no
-adapters, or its lane has none, that is the bound. Where it does not say, a rate between the two is open (I).
+adapters, or its lane has none, that is the bound. Where it does not say, a rate between the two is open (I), and so it
+is where the run counts fewer FLOPs a token itself, as one with frozen weights does.
 Embeddings and sparse attention stay below it. The peak is that of the compute type where the run says that nothing is
 computed in a lower one, else the chip's highest dense peak.
 """
@@ -76,7 +77,8 @@ def impossible_mfu(case: Case) -> Iterator[Offense]:
     for at, rate in _rates(case) if chips else ():
         share, trained, sure = rate * least / (chips * highest), *_trained(case)
         if share > 1.0 or (sure and share * trained > 1.0):
-            yield from _above(at, share * trained, None, "at the least, ")
+            frozen = share <= 1.0 and work is not None and work.high < trained * least
+            yield from _above(at, share * trained, None, "at the least, ", I if frozen else E)
         elif work is not None:
             yield from _above(at, rate * work.low / (chips * dense), best if own is None and speed is None else None)
         elif share * trained > 1.0:

@@ -35,7 +35,7 @@ def needs(case: Case) -> tuple[str, ...]:
     """All of them to say that it trained; one sign that it did not is enough without the rest."""
     if any(sign.level is not W for sign in signs(case)):
         return ()
-    return (*NEEDED, f"{STEPS}|{DURATIONS}") if _guessing(case) and _steps(case) is None else NEEDED
+    return (*NEEDED, f"{STEPS}|{DURATIONS}") if _guessing(case) and case.launch.steps_trained is None else NEEDED
 
 
 def applies(case: Case) -> bool:
@@ -65,7 +65,7 @@ def signs(case: Case) -> Iterator[Offense]:
     norm = case.get(NORM)
     if norm is not None and norm <= 0:
         yield Offense(NORM, f"a gradient norm of {norm:g}", "a gradient norm above 0", DO)
-    steps, vocabulary = _steps(case), case.get(VOCABULARY)
+    steps, vocabulary = case.launch.steps_trained, case.get(VOCABULARY)
     if _guessing(case) and steps is not None:
         early = steps < max(LEARNT, _warmup(case)) or case.get("data.kind") == "synthetic"
         yield Offense(
@@ -84,13 +84,6 @@ def signs(case: Case) -> Iterator[Offense]:
 def _guessing(case: Case) -> bool:
     loss, vocabulary = case.get(LOSS), case.get(VOCABULARY)
     return loss is not None and vocabulary is not None and loss > math.log(vocabulary)
-
-
-def _steps(case: Case) -> int | None:
-    """Optimizer steps until the last loss, those before a resumed launch among them; None where nobody counts them."""
-    counts = [case.get(STEPS) or 0, len(case.launch.durations)]
-    counts += [max(case.get("measurement.loss.steps") or (-1,)) + 1]
-    return max(counts) + (case.get("run.start_step") or 0) if any(counts) else None
 
 
 def _warmup(case: Case) -> int:

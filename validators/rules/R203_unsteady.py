@@ -20,7 +20,6 @@ from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, Topic, W,
 from receipts.stats.order_statistics import median
 
 APART = ("checkpoint", "eval", "profile", "data", "warmup")  # what a step may hold beside its own work
-LONG = 1.5  # times the level: a step that held such work
 MANY, MOVED = 0.2, 0.005  # of the steps; of the level, as steadiness allows
 
 
@@ -48,15 +47,11 @@ def _flagged_away(case: Case) -> Iterator[Offense]:
         return
     first = next(index for index in range(segment.start, segment.stop) if index not in segment.left_out)
     marked = {index for flag in APART for index in launch.flagged.get(flag, ()) if first < index < segment.stop}
-    away = [launch.durations[index] for index in marked if launch.durations[index] < LONG * launch.level]
-    kept = segment.of(launch.durations)
-    if len(away) <= MANY * (len(away) + len(kept)):
-        return
-    change = median([*kept, *away]) / launch.level - 1
-    if abs(change) > MOVED:
+    away, change = launch.counting(marked)
+    if away > MANY * (away + segment.kept) and abs(change) > MOVED:
         yield Offense(
             at="measurement.step_flags",
-            found=f"{len(away)} of {len(away) + len(kept)} steps are left out by flags, and lasted no longer than a "
+            found=f"{away} of {away + segment.kept} steps are left out by flags, and lasted no longer than a "
             f"step; with them the median is {change:+.1%}",
             expected="flags on steps that held a checkpoint, an evaluation, a wait or a profile",
             do="submit the flags as the recorder wrote them, or time that work outside the steps",
