@@ -63,7 +63,7 @@ def launch(name: str, hours: float, seconds: float, leaves: dict[str, Any], drop
         "run.label": name.rpartition("-")[0],
         "run.started": start.isoformat(),
         "run.finished": (start + timedelta(minutes=14)).isoformat(),
-        "hardware.accelerator": "A100 [80GB]" if leaves.get("odd") else "TPU v6e",
+        "hardware.accelerator": "X100 [80GB]" if leaves.get("odd") else "TPU v6e",
         **{path: value for path, value in leaves.items() if path != "odd"},
     }
     table = {"set": values, "drop": ["measurement.stated", *drop], "steps": {"seconds": seconds, "seed": name}}
