@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from receipts.cli.sides import METRIC
 from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
-    from receipts.questions.history.line import History
+    from receipts.questions.history.line import History, Point
     from receipts.store import Store
     from receipts.store.query.lines import Line
 
@@ -126,19 +127,13 @@ def as_data(line: History) -> dict[str, Any]:
         "kind": line.kind,
         "metric": line.metric,
         "delta": line.delta,
-        "launches": [
-            {
-                "receipt": point.id,
-                "name": point.name,
-                "started": point.started.isoformat(),
-                "host": point.host,
-                "value": point.value,
-                "low": point.low,
-                "high": point.high,
-            }
-            for point in line.points
-        ],
+        "launches": [_launch(point) for point in line.points],
         "left_out": line.left_out,
         "hosts": line.hosts,
         "changes": [{**change_data(line, item), "incident": item.is_incident} for item in line.changes],
     }
+
+
+def _launch(point: Point) -> dict[str, Any]:
+    row = asdict(point)
+    return {"receipt": row.pop("id"), **row, "started": point.started.isoformat()}

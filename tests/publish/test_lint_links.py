@@ -157,6 +157,22 @@ def test_a_link_holds_the_number_that_it_encloses(world: World, capsys: pytest.C
         assert results[-1]["state"] == "refuted", results
 
 
+def test_every_figure_of_a_linked_list_is_held_to_its_receipt(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    _, results = world.lint("The run: [800 ms/step, 71.2 GiB](receipt:<a0>) on 141 GB cards.", capsys=capsys)
+    assert [(item["metric"], item["state"]) for item in results][0] == ("step_seconds", "holds")
+    assert results[1]["metric"] == "peak_bytes"
+    assert results[1]["state"] != "holds"
+    _, results = world.lint(
+        "It trades [3 % more memory for 25 % higher throughput](receipt:<a0>..<b0>).", capsys=capsys
+    )
+    assert results[1]["state"] == "holds", results
+
+
+def test_what_is_no_performance_is_held_to_nothing(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    _, (result,) = world.lint("It cuts training cost by [20 %](receipt:<a0>..<b0>).", capsys=capsys)
+    assert result["state"] == "unproven"
+
+
 def test_a_label_says_what_its_number_is_of(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     _, (result,) = world.lint("Throughput: [+25 %](receipt:<a0>..<b0>), peak memory is the same.", capsys=capsys)
     assert (result["state"], result["metric"]) == ("holds", "tokens_per_second")

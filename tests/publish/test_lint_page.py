@@ -92,6 +92,10 @@ def remarks(text: str) -> list[PageRemark]:
         ("It sustains 3.3 PFLOP/s across 8 GPUs.", "reading", "aggregate_flops", (3.3,), "PFLOP/s", "none"),
         ("FP8 delivers 137% of BF16 throughput.", "ratio", "tokens_per_second", (1.37,), "×", "up"),
         ("It keeps 96 % of the per-GPU throughput.", "ratio", "tokens_per_second_per_chip", (0.96,), "×", "down"),
+        ("It has a gain of 3~5 % in throughput.", "ratio", "tokens_per_second", (3.0, 5.0), "%", "better"),
+        ("It brings 10x faster compilation.", "ratio", "compile_seconds", (10.0,), "×", "up"),
+        ("Recompilation costs 12 s.", "reading", "compile_seconds", (12.0,), "s", "up"),
+        ("The median step took 1.05 s.", "reading", "step_seconds", (1.05,), "s", "none"),
         ("It ran at 475[^note] tok/s.", "reading", "tokens_per_second", (475.0,), "tok/s", "none"),
     ],
 )

@@ -38,7 +38,8 @@ _METRICS = (
     (
         "step_seconds",
         r"\b(?:step|iteration|iter|training|epoch|batch)[-_ ]times?\b|\b(?:per|a|each|every|of the|"
-        r"the (?!first)\w+|off every|hot|profiled) (?:step|iteration|iter|epoch)s?\b|\bsteps\b|\biterations?\b|"
+        r"the (?!first)\w+|off every|hot|profiled|median|mean|average) (?:step|iteration|iter|epoch)s?\b|"
+        r"\bsteps\b|\biterations?\b|"
         r"\bwall[- ]?(?:clock|time)\b|\btime to\b|\bs/(?:it|step)\b|\bms/(?:it|step)\b",
     ),
     (
@@ -79,7 +80,8 @@ _QUANTITIES = (
     r"sparsity|sparse ratio|mask(?:ed|ing)?|clip\w*|"
     r"confidence|intervals?|CI|coverage|quantiles?|percentiles?|significan\w+|probabilit\w+|chance|"
     r"odds|tolerances?|thresholds?|p-value|"
-    r"users?|people|readers?|reviewers?|prices?|dollars?|euros?|cheaper|tickets?|budget|market|"
+    r"users?|people|readers?|reviewers?|training costs?|"
+    r"(?:GPU|TPU|chip)[- ]?hours?|prices?|dollars?|euros?|cheaper|tickets?|budget|market|"
     r"salary|rent\w*|bill|invoice|"
     r"renam\w+|moved code|moved|lines of|commits?|pages?|diff|files? changed|pull requests?|issues|"
     r"seeds?|crash\w*|fail(?:ed|s|ure|ures)?|tests?|power|watts?|energy|temperature|humidity|battery|"

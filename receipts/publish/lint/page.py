@@ -25,6 +25,7 @@ from receipts.publish.lint.worded import in_order
 _METRIC_OF = {"bytes": "peak_bytes", "time": "step_seconds", "bandwidth": "bandwidth"}
 _UNIT_OF = {"percent": "%", "ratio": "×", "points": "points"}
 
+_ITEM = re.compile(r"(?:^|[,;|·]\s)(?P<item>[^,;|·]+)")
 # Between two numbers, of which the second is then the earlier one: `412 TFLOP/s, up from 390`.
 _BEFORE = re.compile(
     r"\b(?:from|instead of|rather than|against|compared (?:to|with)|over|vs\.?|versus)\b", re.IGNORECASE
@@ -109,12 +110,13 @@ def _linked(
     inside = [item for item in drafts if item.text is text and item.draft.start < end and item.draft.end > start]
     if inside:
         own = {id(item): _own(item, inside, link) for item in inside}
-        return [_held(item, own[id(item)], start, end) if id(item) in own else item for item in drafts], None
+        held = [_held(item, own[id(item)], start, end) if id(item) in own else item for item in drafts]
+        return _sorted([*held, *(_Found(draft, text, link) for draft in _listed(text.text, start, end, inside))]), None
     forced = _forced(text.text, start, end) or _beside(
         [item.draft for item in drafts if item.text is text], text, start, end
     )
     if forced is not None:
-        return sorted([*drafts, _Found(forced, text, link)], key=lambda item: item.text.source(item.draft.start)), None
+        return _sorted([*drafts, _Found(forced, text, link)]), None
     if re.search(r"\d", text.text[start:end]):
         free = []
     elif block.kind == "row":
@@ -140,10 +142,29 @@ def _own(item: _Found, inside: list[_Found], link: NamedReceipt) -> NamedReceipt
     return link
 
 
+def _sorted(drafts: list[_Found]) -> list[_Found]:
+    return sorted(drafts, key=lambda item: item.text.source(item.draft.start))
+
+
+def _listed(text: str, start: int, end: int, inside: list[_Found]) -> Iterator[StatementDraft]:
+    """Sizes that are items of their own in a linked list of figures: `[98k tok/s, 41 % MFU, 71 GiB](…)`."""
+    for item in _ITEM.finditer(text, start, end):
+        quantity = next(quantities(item["item"]), None)
+        free = all(one.draft.end <= item.start("item") or one.draft.start >= item.end("item") for one in inside)
+        if (
+            free
+            and quantity is not None
+            and quantity.dimension == "bytes"
+            and quantity.end == len(item["item"].strip())
+        ):
+            yield stated(quantity, "reading", "peak_bytes", quantity.unit, offset=item.start("item"))
+
+
 def _held(item: _Found, link: NamedReceipt, start: int, end: int) -> _Found:
     """A statement with its link. Of two numbers of which the link of one receipt holds one, that one is held to it."""
     draft = item.draft
-    if len(link.receipts) == 1 and len(draft.values) == 2 and not start <= draft.start <= draft.end <= end:
+    own = [value for one in quantities(item.text.text[start:end]) for value in one.values]
+    if len(link.receipts) == 1 and len(draft.values) == 2 and len(own) == 1:
         at = 1 if draft.start < start else 0
         values, halves = (draft.values[at],), (draft.halves[at],)
         narrow = (max(draft.start, start), min(draft.end, end))
@@ -170,11 +191,14 @@ def _forced(text: str, start: int, end: int) -> StatementDraft | None:
             or not (start <= quantity.start and quantity.end <= end)
         ):
             continue
-        near = cues.METRIC_CUE.search(text, start, end) or nearest(Sentence(text), start, end, cues.METRIC_CUE)[1]
+        away, closest = nearest(Sentence(text), start, end, cues.METRIC_CUE)
+        near = cues.METRIC_CUE.search(text, start, end) or closest
         if quantity.dimension not in _UNIT_OF:
             metric = _METRIC_OF.get(quantity.dimension) or rate_metric(quantity)
             return reading(quantity, metric, text)
         metric = (near.lastgroup if near is not None else None) or "tokens_per_second"
+        if nearest(Sentence(text), start, end, cues.OTHER_QUANTITY)[0] < away:
+            metric = "other_quantity"
         unit = _UNIT_OF[quantity.dimension]
         if unit == "%" and metric in ("mfu", "utilisation") and not quantity.worded:
             return stated(quantity, "change" if quantity.joined == "change" else "reading", metric, unit)

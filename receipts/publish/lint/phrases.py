@@ -52,6 +52,7 @@ _FITS = re.compile(
     re.IGNORECASE,
 )
 _ON_CHIP = re.compile(rf"\s(?:on|in|into|within)\s(?:an?\s|one\s|single\s|\d+\s?[x×]?\s?)*{cues.CHIP_NAME}(?:-\d+)?")
+_BEFORE = re.compile(r"\bbefore\s(?:(?:an?|it|hitting|the)\s)*$", re.IGNORECASE)
 # A limit is a fact only where somebody tried it: that of a context is the model's design.
 _CEILING = re.compile(
     r"\b(?:validated|measured|verified|tested|proven)\s(?:ceiling|limit|maximum)\s(?:is|was|of|at)\s"
@@ -95,7 +96,7 @@ def fits(sentence: Sentence) -> Iterator[StatementDraft]:
         if away > (25 if noun and not happened else 70) or generic < min(away, 30):
             continue
         good = re.match(r"no |does|did|never", match[0], re.IGNORECASE)
-        yield _fit(sentence, match, "up" if good else "down")
+        yield _fit(sentence, match, "up" if good or _BEFORE.search(text, 0, match.start()) else "down")
     for match in _FITS.finditer(text):
         chip = _ON_CHIP.match(text, match.end())
         if chip and _shape_away(sentence, match) > 60:

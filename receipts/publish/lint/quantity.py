@@ -56,7 +56,7 @@ _CHANGE = (
     r"\s?(?:→|->|-->|=>|⇒|➜)\s?|\s(?:down\sto|up\sto|to|vs\.?|versus|instead\sof|against|"
     r"compared\s(?:with|to)|over)\s"
 )
-_RANGE = r"\s?[–—]\s?|-|\sto\s|\sand\s"
+_RANGE = r"\s?[–—]\s?|-|~(?=\d)|\sto\s|\sand\s"
 
 
 def _units(side: str) -> str:
@@ -264,7 +264,8 @@ def _one(match: re.Match[str], text: str) -> Quantity:
     head = _HEADED.search(text, max(0, alone.start() - 40), alone.start()) if name == "none" else None
     if head is not None:
         name, unit = _unit(head, "a")
-    bound: Bound = "least" if alone["plus"] else bound_before(text, alone.start())
+    plus = alone["plus"] or (name != "none" and re.match(r"\+(?!\s?\d)", text[alone.end() :]))
+    bound: Bound = "least" if plus else bound_before(text, alone.start())
     value, half = _value(alone["a"], scale, alone["sign"], approximate=bound == "about")
     end = alone.end() if alone is not match else match.end("a")
     start = head.start() if head is not None else alone.start()

@@ -33,7 +33,8 @@ _AFTER_RATIO = re.compile(
 # What is more or fewer by it is a count, and no metric.
 _COUNTED = re.compile(
     r"\s?(?:more|fewer|less)\s(?:\w+\s)?(?:steps?|iterations?|updates?|param\w*|weights|layers|heads|experts|epochs?|data|"
-    r"kernels?|launch\w*|lines|GPUs?|chips?|nodes?|flops?(?!\s?/|\sper)|(?:tokens|samples|sequences)(?!\s?/|\sper))\b",
+    r"kernels?|launch\w*|lines|GPUs?|chips?|nodes?|"
+    r"(?:GPU|TPU|chip)[- ]?hours|flops?(?!\s?/|\sper)|(?:tokens|samples|sequences)(?!\s?/|\sper))\b",
     re.IGNORECASE,
 )
 _COMPARED = re.compile(rf"\s?(?:the|as|{COMPARATIVES})\b", re.IGNORECASE)

@@ -135,11 +135,8 @@ def read_head(cells: Sequence[str], heading: str = "") -> Head:
     spec = sum(bool(_SPEC_HEAD.search(cell)) for cell in cells)
     columns = tuple(_column(cell) for cell in cells)
     measured = any(item.metric.startswith(("tokens_per_second", "step_seconds", "mfu")) for item in columns)
-    specification = (
-        not measured
-        and spec >= 2
-        or (bool(cells) and bool(_MACHINE_HEAD.match(cells[0])) and spec >= 1 and not measured)
-    )
+    machines = bool(cells) and bool(_MACHINE_HEAD.match(cells[0]))
+    specification = not measured and spec >= (1 if machines else 2)
     settings = bool(cells) and bool(_SETTING_HEAD.search(cells[0]))
     return Head(columns, settings, specification, f"{heading} {text}")
 
