@@ -39,6 +39,10 @@ class Store(AbstractContextManager["Store"]):
     rulebook: Rulebook = field(default_factory=rulebook)
     floors: Floors | None = None
 
+    def __post_init__(self) -> None:
+        if not hasattr(self.opened, "database"):
+            raise TypeError(f"{self.opened!r} is not an open store; open one with receipts.open(path or URL)")
+
     def __repr__(self) -> str:
         return f"<receipts store {self.opened.url}>"
 

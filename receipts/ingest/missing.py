@@ -44,7 +44,7 @@ _GET: Final[Mapping[str, Mapping[str, str]]] = {
     "hardware.chips": {"": "--set hardware.chips=N, the world size"},
     "batch.": {"": "add the part of the log with the configuration, or --set {path}=N"},
     "numerics.compute_dtype": {"": "add the part of the log with the configuration, or --set {path}=bf16"},
-    "compile.posture": {"": "--set compile.posture=eager|regional|whole_graph|jit|xla_step"},
+    "compile.posture": {"": "--set compile.posture=eager, regional, whole_graph, jit or xla_step"},
     "measurement.step_durations_seconds": {
         "": "log every step with its time",
         "megatron-lm": "--log-interval 1",

@@ -12,6 +12,7 @@ from receipts.base.errors import (
     InputError,
     NotFound,
     ReceiptsError,
+    Several,
     StoreError,
     UsageError,
 )
@@ -42,6 +43,12 @@ STATUS: tuple[tuple[type[ReceiptsError], int], ...] = (
 )
 
 
+def status_of(error: ReceiptsError) -> int:
+    """The status of a deliberate error; of several, that of the first."""
+    first = error.errors[0] if isinstance(error, Several) else error
+    return next((status for kind, status in STATUS if isinstance(first, kind)), 500)
+
+
 def problem(status: int, detail: str = "", headers: dict[str, str] | None = None, **more: Any) -> Response:
     """A problem as a response."""
     document = {"type": "about:blank", "title": TITLES[status], "status": status, "detail": detail, **more}
@@ -50,7 +57,7 @@ def problem(status: int, detail: str = "", headers: dict[str, str] | None = None
 
 def of_error(error: ReceiptsError) -> Response:
     """A deliberate error as a response: where, what, what to do, for each problem of a document."""
-    status = next((status for kind, status in STATUS if isinstance(error, kind)), 500)
+    status = status_of(error)
     if isinstance(error, InputError):
         errors = [item._asdict() for item in error.problems]
         return problem(status, str(error), errors=errors)

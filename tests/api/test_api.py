@@ -149,3 +149,8 @@ def test_a_leaf_that_is_mistyped_or_unstated_is_told_apart(tmp_path: Path) -> No
         receipt["batch.micro_bath"]
     with pytest.raises(KeyError, match=r"data\.order_seed is not stated"):
         receipt["data.order_seed"]
+
+
+def test_a_path_is_not_an_open_store() -> None:
+    with pytest.raises(TypeError, match=r"open one with receipts\.open"):
+        receipts.Store("lab.sqlite")  # type: ignore[arg-type]  # as a notebook may say

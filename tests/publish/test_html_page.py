@@ -98,3 +98,11 @@ def test_a_document_is_whole_and_a_section_without_a_title_has_no_heading() -> N
     assert "<title>Another title</title>" in text
     assert re.findall(r"<h[1-6]", text) == ["<h1"]
     assert 'href="#answers"' not in text
+
+
+def test_a_row_too_wide_for_a_terminal_is_a_record_of_named_facts() -> None:
+    wide = "x" * 50
+    two = Table("", (Column("leaf"), Column("what would give it")), (row("run.host", f"--set {wide}"),))
+    assert list(Terminal(width=40, room=40).table(two)) == ["  run.host", "    --set", f"      {wide}"]
+    three = Table("", (Column("leaf"), Column("size", "GiB"), Column("from")), (row("a", wide, "b"),))
+    assert [line.strip() for line in Terminal(width=40, room=40).table(three)] == ["a", "size GiB:", wide, "from: b"]

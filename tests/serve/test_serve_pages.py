@@ -101,6 +101,20 @@ def test_a_wrong_question_is_a_page_that_says_so(client: TestClient) -> None:
     assert client.get("/runs/%3Cscript%3E").text.count("<script>") == 0
 
 
+def test_a_wrong_word_is_corrected_where_it_stands(client: TestClient) -> None:
+    for path, status, field in (
+        ("/compare?a=nobody&b=no-one", 404, 'name="b" value="no-one"'),
+        ("/runs?q=rain%3D1", 404, 'name="q" value="rain=1"'),
+        ("/failures?plan=nobody", 404, 'name="plan" value="nobody"'),
+    ):
+        answer = client.get(path)
+        assert answer.status_code == status
+        assert field in answer.text
+    both = Read(client.get("/compare?a=nobody&b=no-one").text).text
+    assert "'nobody'" in both
+    assert "'no-one'" in both
+
+
 def test_a_visitor_signs_in_with_a_token(guarded: tuple[TestClient, dict[str, str]]) -> None:
     client, tokens = guarded
     away = client.get("/runs", follow_redirects=False)

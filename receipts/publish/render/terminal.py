@@ -134,7 +134,9 @@ class Terminal:
             yield from self.wrapped(first[1], 2, 4)
             for column, cell in rest:
                 if cell:
-                    yield from self.wrapped(f"{layout.header(column)} {cell}".strip(), 4, 6)
+                    # Where a row has one fact, its name says nothing that the first of them did not.
+                    name = f"{layout.header(column)}: " if len(rest) > 1 and layout.header(column) else ""
+                    yield from self.wrapped(f"{name}{cell}", 4, 6)
 
     def _facts(self, facts: Iterable[tuple[str, Cell]]) -> Iterator[str]:
         rows = [(name, clean(text(cell))) for name, cell in facts]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from receipts.base.errors import NotFound
+from receipts.base.errors import NotFound, UsageError
 from receipts.base.units import counted
 from receipts.publish.page import Mark, Page, Section, table_of
 from receipts.serve.cursor import page as page_of
 from receipts.serve.operation import Call
 from receipts.serve.pages.view import ROWS, View, moment, run
+from receipts.serve.problems import status_of
 
 if TYPE_CHECKING:
     from receipts.store import Entry as Stored
@@ -31,10 +32,13 @@ def failures(call: Call) -> View:
     rows = sorted(every, key=lambda item: item.started, reverse=True)[:ROWS]
     sections = [_envelope(call, lane), failed(rows)] if lane else []
     values: dict[str, Any] = {"lane": lane, "lanes": lanes, "plan": given.get("plan", "")}
+    status = 200
     if given.get("plan"):
-        answer = call.store.preflight(given["plan"])
-        page = answer.page()
-        values["fits"] = (page.headline, page.lead)
+        try:
+            page = call.store.preflight(given["plan"]).page()
+            values["fits"] = (page.headline, page.lead)
+        except (NotFound, UsageError) as error:
+            values["fits"], status = ((str(error),), ()), status_of(error)
     costs = [hours for item in rows if (hours := _chip_hours(item)) is not None]
     cost = f"{sum(costs):,.1f} chip-hours" if costs else "at an unknown cost"
     if len(costs) < len(rows) and costs:
@@ -42,7 +46,7 @@ def failures(call: Call) -> View:
     which = "the newest " if len(every) > len(rows) else ""
     number = counted(len(rows), "failed launch", "failed launches")
     headline = f"{which}{number} of {lane}, {cost}" if rows else "no launch failed"
-    return View(Page("Failures and envelope", (headline,), sections=tuple(sections)), "failures", values)
+    return View(Page("Failures and envelope", (headline,), sections=tuple(sections)), "failures", values, status)
 
 
 def _chip_hours(item: Stored) -> float | None:

@@ -77,9 +77,14 @@ def _folds(call: Call, rows: Sequence[Stored]) -> Iterator[dict[str, Any]]:
             "mark": marked(first.status),
             "outcome": first.outcome,
             "lane": first.lane,
-            "hardware": f"{first.chips or '?'} × {first.accelerator or '?'}",
-            "shape": f"{first.sequence_length or '?'} × {first.micro_batch or '?'}",
+            "hardware": _times(first.chips, first.accelerator),
+            "shape": _times(first.sequence_length, first.micro_batch),
             "rate": number(rate, sorted(rates)[len(rates) // 2]) if rates else "~",
             "peak": number(peak, first.peak_bytes) if first.peak_bytes else "~",
             "started": moment(first),
         }
+
+
+def _times(one: object, other: object) -> str:
+    """``8 × h200-sxm``; a side that is not stated is a question mark, and neither is `~`."""
+    return f"{one or '?'} × {other or '?'}" if one or other else "~"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hmac
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -29,6 +30,7 @@ from receipts.serve.server import AccessDenied, Server
 
 COOKIE: Final = "receipts"
 DAYS: Final = 30
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 Handler = Callable[[Call], View]
 
 
@@ -57,6 +59,16 @@ def routes(server: Server) -> list[Route]:
         Route("/login", site.login, methods=["GET", "POST"]),
         Route("/logout", site.logout, methods=["POST"]),
     ]
+
+
+def _again(request: Request) -> tuple[str, Mapping[str, Any]]:
+    """The form that a question came from, filled in as it was; so a wrong word is corrected where it stands."""
+    given = request.query_params
+    if request.url.path == "/compare":
+        return "compare", {name: ", ".join(given.getlist(name)) for name in ("a", "b")}
+    if request.url.path == "/runs":
+        return "runs", {"query": given.get("q", ""), "clear": True, "filters": (), "folds": ()}
+    return "site", NOTHING
 
 
 class _Site:
@@ -123,8 +135,7 @@ class _Site:
             response.headers["Retry-After"] = str(error.seconds)
             return response
         except ReceiptsError as error:
-            status = next((status for kind, status in problems.STATUS if isinstance(error, kind)), 500)
-            return self._failed(request, status, str(error))
+            return self._failed(request, problems.status_of(error), str(error), *_again(request))
 
     def _shown(self, handler: Handler, request: Request, token: Any) -> Response:
         call = Call(self._server, request, token, {})
@@ -137,8 +148,10 @@ class _Site:
         call = Call(self._server, request, token, {})
         return RedirectResponse(one_run.changed(call, form), 303, SECURITY)
 
-    def _failed(self, request: Request, status: int, why: str) -> Response:
-        return self._rendered(request, View(Page(problems.TITLES[status].capitalize(), (why,)), status=status))
+    def _failed(
+        self, request: Request, status: int, why: str, form: str = "site", values: Mapping[str, Any] = NOTHING
+    ) -> Response:
+        return self._rendered(request, View(Page(problems.TITLES[status].capitalize(), (why,)), form, values, status))
 
     def _proof(self, request: Request) -> str:
         """What a form of this site carries, and nobody else can know: bound to the visitor's cookie."""
