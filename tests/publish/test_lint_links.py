@@ -172,6 +172,14 @@ def test_what_is_no_performance_is_held_to_nothing(world: World, capsys: pytest.
     assert result["state"] == "unproven"
 
 
+@pytest.mark.parametrize("words", ["receipt", "1", "run 12", "the 3rd launch"])
+def test_a_link_without_a_figure_backs_the_statement_before_it(
+    world: World, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, (result,) = world.lint(f"It takes 800 ms/step ([{words}](receipt:<a0>)).", capsys=capsys)
+    assert result["state"] == "holds", result
+
+
 def test_a_label_says_what_its_number_is_of(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     _, (result,) = world.lint("Throughput: [+25 %](receipt:<a0>..<b0>), peak memory is the same.", capsys=capsys)
     assert (result["state"], result["metric"]) == ("holds", "tokens_per_second")

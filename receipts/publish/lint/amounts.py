@@ -37,7 +37,9 @@ _TIMES = ("step_seconds", "latency_seconds", "compile_seconds", "tokens_per_seco
 # The time of a whole run, which no receipt is held to.
 _WHOLE = re.compile(r"\b(?:training|epoch)[- ]times?\b|\btime[- ]to[- ]\w+|\bwall[- ]?(?:clock|time)\b", re.IGNORECASE)
 _FREE_BEFORE = re.compile(r"\b(?:leav(?:es?|ing)|left)\s(?:\w+\s){0,2}$", re.IGNORECASE)
-_FREE_AFTER = re.compile(r"\s(?:of\s)?(?:free|headroom|spare|available|left|to spare)\b", re.IGNORECASE)
+_FREE_AFTER = re.compile(
+    r"\s(?:free|headroom|spare|available|left|to spare|of\s(?:free|headroom|slack))\b", re.IGNORECASE
+)
 OUT_OF = re.compile(r"\d\s?(?:[GM]i?B)?\s?(?:out of|/)\s?$")
 _SPAN = re.compile(r"\b(?:every|each|after|within|last|first|past|for)\s(?:the\s|about\s)?\Z", re.IGNORECASE)
 _STALLS = re.compile(r"\b(?:stall|block|paus|hang|wait|idl)\w*", re.IGNORECASE)

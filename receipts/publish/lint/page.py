@@ -25,6 +25,8 @@ from receipts.publish.lint.worded import in_order
 _METRIC_OF = {"bytes": "peak_bytes", "time": "step_seconds", "bandwidth": "bandwidth"}
 _UNIT_OF = {"percent": "%", "ratio": "×", "points": "points"}
 
+# A link's text that is a figure of its own, and no `[1]` or `[run 12]`.
+_FIGURE = re.compile(r"[\s~≈]*(?:\d{3,}|\d+[.,]\d+)[kKM]?(?:\s?(?:to|–|-)\s?[\d.,]+[kKM]?)?\s*")
 _ITEM = re.compile(r"(?:^|[,;|·]\s)(?P<item>[^,;|·]+)")
 # Between two numbers, of which the second is then the earlier one: `412 TFLOP/s, up from 390`.
 _BEFORE = re.compile(
@@ -117,7 +119,7 @@ def _linked(
     )
     if forced is not None:
         return _sorted([*drafts, _Found(forced, text, link)]), None
-    if re.search(r"\d", text.text[start:end]):
+    if _FIGURE.fullmatch(text.text, start, end):
         free = []
     elif block.kind == "row":
         free = [item for item in drafts if item.link is None]
@@ -151,12 +153,8 @@ def _listed(text: str, start: int, end: int, inside: list[_Found]) -> Iterator[S
     for item in _ITEM.finditer(text, start, end):
         quantity = next(quantities(item["item"]), None)
         free = all(one.draft.end <= item.start("item") or one.draft.start >= item.end("item") for one in inside)
-        if (
-            free
-            and quantity is not None
-            and quantity.dimension == "bytes"
-            and quantity.end == len(item["item"].strip())
-        ):
+        alone = quantity is not None and quantity.end == len(item["item"].strip())
+        if free and quantity is not None and alone and quantity.dimension == "bytes":
             yield stated(quantity, "reading", "peak_bytes", quantity.unit, offset=item.start("item"))
 
 
@@ -185,11 +183,8 @@ def _beside(drafts: list[StatementDraft], text: Text, start: int, end: int) -> S
 def _forced(text: str, start: int, end: int) -> StatementDraft | None:
     """The statement that a link makes of the number in its text; the words around the link say which way it goes."""
     for quantity in in_order(text):
-        if (
-            quantity.dimension == "none"
-            or OUT_OF.search(text, start, quantity.start)
-            or not (start <= quantity.start and quantity.end <= end)
-        ):
+        outside = quantity.start < start or quantity.end > end
+        if quantity.dimension == "none" or outside or OUT_OF.search(text, start, quantity.start):
             continue
         away, closest = nearest(Sentence(text), start, end, cues.METRIC_CUE)
         near = cues.METRIC_CUE.search(text, start, end) or closest
