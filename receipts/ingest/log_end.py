@@ -32,7 +32,7 @@ _ENDS: Final = (
     (
         "crash",
         rb"signal \d{1,2} \(sig(?:kill|segv|abrt|bus|fpe|ill)\) received by pid|failed \(exitcode: -?\d"
-        rb"|exits with return code = -?[1-9]|: line \d{1,6}: +\d{1,9} (?:segmentation fault|aborted|killed) "
+        rb"|exits with return code = -?[1-9]|: line \d{1,6}: +\d{1,9} (?:segmentation fault|aborted|killed)\b"
         rb"|watchdog thread terminated with exception|terminate called after throwing an instance of"
         rb"|srun: error: [^\n]{1,80}: (?:exited with exit code|segmentation fault|aborted|killed)"
         rb"|srun: error: node failure on |\*\*\* (?:job|step) [^\n*]{1,80} due to node failure"

@@ -233,6 +233,7 @@ def test_the_last_words_of_a_log_tell_how_it_ended_without_an_error(tmp_path: Pa
         "[2026-09-01 10:00:09,123] [ERROR] [launch.py:321:sigkill_handler] exits with return code = 1",
         "train.sh: line 9:    18 Segmentation fault      (core dumped) python train.py",
         "/bin/bash: line 1: 12345 Killed                  torchrun train.py",
+        "/usr/bin/bash: line 1:  4321 Aborted",
         "srun: error: n1: task 0: Exited with exit code 1",
         "[Rank 1] NCCL watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered",
         "terminate called after throwing an instance of 'c10::Error'",

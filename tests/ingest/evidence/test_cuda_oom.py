@@ -219,6 +219,8 @@ def test_the_class_follows_from_the_figures(figures: OomFigures, expected: str) 
         "userbuffers.cpp:12 in function create: CUDA Error: out of memory",
         "RuntimeError: Triton Error [CUDA]: out of memory",
         "RuntimeError: HIP error: out of memory",
+        "torch.OutOfMemoryError: Allocation on device ",
+        "Error out of memory at line 380 in file /src/csrc/pythonInterface.cpp",
         "[CUDA ERROR] at file llmc/cuda_common.h:91:\nout of memory",
         "[CUDA ERROR] at file sgemm.cu(line 91):\ncudaErrorMemoryAllocation: out of memory",
     ],

@@ -89,7 +89,16 @@ def test_a_line_of_the_script_right_above_tells_the_step() -> None:
     assert found.steps.numbers() == [50]
 
 
-@pytest.mark.parametrize("key", ["'step': 7", "'global_step/max_steps': '7/100'", "'current_steps': 7"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "'step': 7",
+        "'global_step/max_steps': '7/100'",
+        "'steps[global_step/max_steps]': '7/100'",
+        "'iteration': '7/100'",
+        "'current_steps': 7",
+    ],
+)
 def test_a_key_that_forks_add_tells_the_step(key: str) -> None:
     assert read(record()[:-1] + f", {key}}}\n").steps.numbers() == [7]
 

@@ -260,6 +260,7 @@ def test_a_mean_is_over_the_steps_since_the_last_record() -> None:
         ("[step 7] loss=2.500 | step_time=125ms | mem=41.2GB", 0.125),
         ("Epoch 0 | Step 7 | Loss 2.5 | 250 ms/step", 0.25),
         ("Step 7: loss=2.5, time=0.25s", 0.25),
+        ("Epoch: 0 | Step: 7/100 | Loss: 2.500 | Time: 512.5ms | Tokens/s: 12,345", 0.5125),
         ("step 7 | loss 2.5 | time 250.00 ms", 0.25),
     ],
 )

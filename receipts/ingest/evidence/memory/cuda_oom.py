@@ -17,6 +17,8 @@ _DEVICE: Final = r"(?:GPU|XPU|NPU|MLU)"
 _START = re.compile(
     r"(?:\b(?P<runtime>CUDA|HIP|XPU|NPU|MLU|MUSA|MPS backend) out of memory\b(?:\. ?Tried)?"
     r"|Allocation on device (?P<device>\d{1,4})?.{0,3}?would exceed allowed memory"
+    # Without its figures, as programs print an exception's first line.
+    r"|(?<=OutOfMemoryError: )Allocation on device\b"
     # What people quote without its beginning.
     rf"|Tried to allocate {SIZE}(?=[. ]{{1,2}}\(?{_DEVICE} \d))"
 )

@@ -20,6 +20,8 @@ _RUNTIME = re.compile(
     r"(?:CUDA|cuda|Cuda) (?:runtime |driver )?[Ee]rror:? (?:\(2\) ?:? ?)?'?out of memory"
     r"|CUDA failed with error out of memory|HIP error: out of memory"
     r"|Triton Error \[(?:CUDA|HIP)\]:? .{0,40}?out of memory"
+    # bitsandbytes' C++.
+    r"|Error out of memory at line \d{1,6} in file"
     r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY"
     r"|cuda(?:Malloc|Host)\w{0,30}(?:\(\))? failed:? out of memory"
     r"|cuda runtime error \(2\)"

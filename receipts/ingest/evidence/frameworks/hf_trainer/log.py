@@ -32,7 +32,11 @@ _RECORD = re.compile(r"\{(?=[^{}]{0,20000}?['\"]loss['\"]:[^{}]{0,20000}\})")
 _CELL = re.compile(
     rf"['\"](?P<label>[a-z][\w/. ()]{{1,40}})['\"]:\s{{0,4}}['\"]?(?P<word>{FIGURE})['\"]?\s{{0,4}}(?=[,}}])", re.I
 )
-_OWN = re.compile(r"['\"](?:step|global_step|current_steps|global_step/max_steps)['\"]:\s{0,4}['\"]?(\d{1,12})\b")
+# The last two are ms-swift's, `5/500`.
+_OWN = re.compile(
+    r"['\"](?:step|global_step|current_steps|(?:steps\[)?global_step/max_steps\]?"
+    r"|iteration(?=['\"]: ['\"]\d{1,12}/))['\"]:\s{0,4}['\"]?(\d{1,12})\b"
+)
 # LLaMA-Factory says a record before the Trainer does.
 _ECHO = re.compile(r"callbacks(?:\.py)?:(\d{1,5})[^{}]{0,40}(?:>>|&gt;&gt;)\s*$")
 _ECHOED: Final = "echo"
