@@ -112,6 +112,10 @@ def test_a_statement_is_read(
     [
         "The card has 141 GB of HBM and 4.8 TB/s of bandwidth.",
         "If MFU drops below 30 %, page the on-call.",
+        "TODO: measure whether it is 10 % faster.",
+        "Reward went up 12 %.",
+        "Gradient norms stay within 10 % of the baseline.",
+        "MI300X: 1307 TFLOP/s, 192 GB HBM3, 5.3 TB/s.",
         "An alert fires when step time exceeds 3 s.",
         "Warm-up takes 2000 steps, 1 % of training.",
         "The learning rate decays to 10% of its peak.",

@@ -89,7 +89,7 @@ _QUANTITIES = (
     r"(?:is|are|were|share) dropped|dropped (?:tokens?|share)|"
     r"of tokens|by tokens|of (?:all |the |total )*(?:tokens|documents|runs|steps|iterations|users|layers|weights|"
     r"cases|code)|"
-    r"agrees?|agreement|curves?|gradient norm|grad norm|norm|imbalance|margin|done|finished|"
+    r"agrees?|agreement|curves?|gradient norms?|grad norms?|norms?|rewards?|imbalance|margin|done|finished|"
     r"complete[d]?|discount|quota|sample rate|hit rate|acceptance|"
     r"longer (?:sequence|context)s?|more (?:data|parameters|tokens(?! per)|layers|experts|"
     r"examples|users|GPUs|chips|cards|code)"
@@ -147,7 +147,7 @@ MEASURED = re.compile(
 HYPOTHETICAL = re.compile(
     _AT_WORD + r"(?:would|should|could(?! not)|might|goals?|next (?:week|month|quarter|year|goal|target|"
     r"milestone)|targets?(?! shape)|targeting|aim(?:s|ed|ing)?(?: for| at)?|hop(?:e|es|ed|ing)|"
-    r"in theory|ideal\w*|expect(?:s|ed|ing)?|"
+    r"in theory|whether|todo|ideal\w*|expect(?:s|ed|ing)?|"
     r"projected|imagine|suppos(?:e|ing)|we estimate|estimated|we need|you need|needs? (?:at least|"
     r"to)|must|ought|wish|want(?:s|ed)? to|to be ship|never ship|if it|if we could|"
     r"minimum of|budgeted|bar is|requirement|require[sd]? (?:at least|that)|ship only|only (?:if|"

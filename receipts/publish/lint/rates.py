@@ -54,10 +54,11 @@ def known_peaks() -> frozenset[float]:
     from receipts.receipt.accelerators import ACCELERATORS
 
     return frozenset(
-        round(value / 1e12, 1)
+        printed
         for machine in ACCELERATORS
         for table in (machine.dense_peak_flops_per_second, machine.sparse_peak_flops_per_second)
         for value in table.values()
+        for printed in (round(value / 1e12, 1), float(round(value / 1e12)))
     )
 
 

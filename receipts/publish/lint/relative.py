@@ -200,7 +200,7 @@ def _metric(sentence: Sentence, before: Sentence, quantity: Quantity, drafts: li
     of = _NOUN_OF.match(text, quantity.end) if percent else None
     if of and not (_OF_GOOD.match(of[1]) or _OF_RATE.search(of[1])):
         return _subject(sentence, quantity) if _WITHIN.search(text, 0, quantity.start) else None
-    if of and metric_away > REACH:
+    if of and metric_away > REACH and other_away > REACH:
         metric_away, metric = 0, "step_seconds"
     if percent and quantity.signed and metric_away > REACH and other_away > REACH:
         metric_away, metric = 0, "tokens_per_second"
