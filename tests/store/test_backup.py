@@ -207,7 +207,7 @@ def _blob(url: str, body: bytes) -> str:
 
 
 def test_a_place_that_cannot_be_written_is_said(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="cannot be written"):
+    with pytest.raises(UsageError, match="there is no folder"):
         backup(store.database.address, tmp_path / "none" / "kept.sqlite")
 
 
@@ -221,7 +221,7 @@ def test_a_store_is_never_restored_over_another(store: Store, tmp_path: Path) ->
     with pytest.raises(UsageError, match="there is no such file"):
         restore(tmp_path / "none.sqlite", address(str(tmp_path / "new.sqlite")))
     (tmp_path / "text.sqlite").write_text("no database, but long enough to be looked at")
-    with pytest.raises(StoreError, match="no SQLite database"):
+    with pytest.raises(StoreError, match="not an SQLite database"):
         restore(tmp_path / "text.sqlite", address(str(tmp_path / "new.sqlite")))
     assert not (tmp_path / "new.sqlite").exists()
 

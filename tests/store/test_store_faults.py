@@ -219,7 +219,7 @@ def test_a_server_that_cannot_be_reached_is_said_without_a_traceback() -> None:
 def test_a_file_that_is_no_sqlite_database_is_refused_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "store.sqlite"
     file.write_bytes(content)
-    with pytest.raises(StoreError, match="no SQLite database"):
+    with pytest.raises(StoreError, match="not an SQLite database"):
         open_store(str(file))
     assert file.read_bytes() == content
 

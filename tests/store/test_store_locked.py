@@ -40,7 +40,7 @@ def test_a_locked_store_is_given_up_and_takes_the_same_document_later(
     document = Document(raw(), "run.json")
     kind = Unreachable if made_url.startswith("postgresql") else StoreError
     with open_store(made_url) as store:
-        with _locked(made_url), pytest.raises(kind, match="has held the store for more than"):
+        with _locked(made_url), pytest.raises(kind, match=r"has held the store .*(fuser \S+\.sqlite|pg_stat_activity)"):
             list(submit([document], store, RULEBOOK))
         (ended,) = submit([document], store, RULEBOOK)
         assert ended.submitted is not None

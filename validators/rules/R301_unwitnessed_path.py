@@ -40,7 +40,7 @@ def unwitnessed_path(case: Case) -> Iterator[Offense]:
             at=f"{WITNESSED}.{missing[0]}" if len(missing) == 1 else WITNESSED,
             found=f"nothing shows {', '.join(missing)}",
             expected=f"what lane {case.lane.name} wants witnessed: {', '.join((*case.lane.witness, *_observed(case)))}",
-            do="have a log, profile or compiled program read that shows it: "
+            do="show it with a log, profile or compiled program: "
             "receipts submit run.json --evidence FILE; or "
             "profile the same configuration in a launch that names this one in run.witness_for",
         )

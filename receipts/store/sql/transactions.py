@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Final, TypeVar
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
@@ -210,12 +211,12 @@ EARLIER: Final = (
     "Then with this one, into a new store: receipts --store NEW import store all.jsonl"
 )
 _SQLITE = {
-    "not a database": "this is no SQLite database; name another file with --store",
+    "not a database": "this is not an SQLite database; name another file with --store",
     "readonly": "the store may only be read; ask for write permission on the file and its folder",
     "read-only": "the store may only be read; ask for write permission on the file and its folder",
     "disk is full": "the disk is full and nothing of this was stored; make room and do it again",
     "disk I/O error": "the disk failed or is full and nothing of this was stored; check it and do it again",
-    "malformed": "the file is damaged; list what is with: receipts audit, and restore a backup: receipts restore FILE",
+    "malformed": "the file is damaged; list the damage with: receipts audit, and restore a backup: receipts restore FILE",
     "unable to open": "the file cannot be opened; check the path and its permissions",
     "no such column": EARLIER,
     "has no column": EARLIER,
@@ -228,7 +229,8 @@ _SQLITE = {
 def _sentence(error: DBAPIError, address: Address) -> str:
     text = " ".join(str(error.orig).split())
     if address.file:
-        return next((sentence for part, sentence in _SQLITE.items() if part in text), text)
+        sentence = next((sentence for part, sentence in _SQLITE.items() if part in text), text)
+        return sentence.replace("fuser FILE", f"fuser {quote(str(address.file))}")
     state = getattr(error.orig, "sqlstate", None)
     if state == _LOCKED:
         what = f"another session has held the store for more than {BUSY_SECONDS} s"
