@@ -52,9 +52,10 @@ def names() -> Mapping[str, Any]:
 
 
 def _idle(given: Given) -> dict[str | None, bool]:
-    """What the arguments of a kind are idle without: experts, FP8, layers of several kinds."""
+    """What the arguments of a kind are idle without: experts, FP8, layers of several kinds, latent attention."""
     hybrid = given.name(*_PATTERNS) is not None or given.flag("is_hybrid_model") is True
-    return {"experts": not _has_experts(given), "fp8": not _eight(given), "hybrid": not hybrid}
+    latent = given.flag("multi_latent_attention") is True
+    return {"experts": not _has_experts(given), "fp8": not _eight(given), "hybrid": not hybrid, "latent": not latent}
 
 
 def plain(put: Put, given: Given) -> None:

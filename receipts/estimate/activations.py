@@ -37,12 +37,13 @@ def in_flight(setup: Setup, stage: int) -> float:
     """Micro batches whose activations a stage holds at once.
 
     One forward, one backward: the stages behind it and itself (Narayanan et al. 2021, arXiv:2104.04473, section 2.2).
-    Interleaving adds (p − 1) / (p · v) of it (Korthikanti et al. 2022, section 4.2.3).
+    Interleaved, 2 · (p − stage − 1) + (v − 1) · p chunks of 1/v are forward before the first runs back (Megatron-Core,
+    pipeline_parallel/schedules.py): on the first stage 1 + (p − 1) / (p · v) times p (Korthikanti et al. 2022, 4.2.3).
     """
     ways, virtual = setup.layout.pipeline, setup.layout.virtual
     waiting = float(ways - stage)
     if virtual > 1:
-        waiting = min(ways * (1.0 + (ways - 1) / (ways * virtual)), waiting + (ways - 1) / virtual)
+        waiting = (2 * (ways - stage - 1) + (virtual - 1) * ways + 1) / virtual
     return min(waiting, float(max(1, setup.batch.accumulation)))
 
 

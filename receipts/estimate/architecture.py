@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
-from receipts.estimate.inputs import EstimateInputs
+from receipts.estimate.inputs import OFF, EstimateInputs
 from receipts.estimate.setup import Architecture, Layer
 from receipts.estimate.unpriced import LATENT
 from receipts.estimate.weights import parameters_total
 from receipts.metrics.flops import Geometry, geometry_of
+from receipts.metrics.flops.attention import is_latent, latent_of, mixes_layers
 from receipts.receipt.alphabets import ALPHABETS, ATTENDING, STATEFUL, BlockKind
 from receipts.receipt.patterns import DEEPEST, Pattern, read
 
@@ -16,6 +18,8 @@ from receipts.receipt.patterns import DEEPEST, Pattern, read
 _EXPAND = 2
 _HEAD = 64
 _STATE = 128
+_HEAD_WIDTH = "features.mamba_head_dim"
+_COUNTED = re.compile(r"mamba[-_ ]?2|m2rnn|(?<![a-z])rnn|^mamba$")  # variants that are counted as what they are
 # The width of a head where nothing tells it: that of most models since Llama (Touvron et al. 2023, arXiv:2302.13971).
 _ATTENTION_HEAD = 128
 
@@ -92,6 +96,8 @@ def _with_attention(facts: EstimateInputs, model: Architecture) -> Architecture:
         heads = max(1, model.hidden // wide)
         facts.assume("model.heads", heads, f"as many heads of {wide} as the hidden width has room for")
     heads = int(heads or 1)
+    if (latent := latent_of(facts.stated)) is not None:
+        return replace(model, heads=heads, kv_heads=heads, head_dim=latent.nope + latent.rope, latent=latent)
     kv_heads = facts.take("model.kv_heads", heads, "as many as query heads, the larger cache and projection")
     head_dim = facts.take(
         "model.head_dim", model.hidden // max(1, heads), "hidden width over heads (Vaswani et al. 2017)"
@@ -120,6 +126,10 @@ def _with_experts(facts: EstimateInputs, model: Architecture) -> Architecture:
 def _with_states(facts: EstimateInputs, model: Architecture, kinds: set[BlockKind]) -> Architecture:
     inner = _EXPAND * model.hidden
     heads = facts.take("model.ssm_heads", max(1, inner // _HEAD), "twice the hidden width in heads of 64, as Mamba-2's")
+    if (width := facts.word(_HEAD_WIDTH)).isdigit() and int(width):
+        inner = heads * int(width)
+    else:
+        facts.assume(_HEAD_WIDTH, inner // max(1, heads), "an inner width of twice the hidden one, Mamba-2's default")
     variant = facts.word("model.ssm_variant")
     if BlockKind.RECURRENT in kinds and "rnn" not in variant:
         facts.assume("model.ssm_variant", f"{variant or 'unstated'}, R as the Mamba block", "NeMo builds it as one")
@@ -150,7 +160,8 @@ def _projections(facts: EstimateInputs, model: Architecture) -> int:
 def _uncounted(facts: EstimateInputs, kinds: set[BlockKind]) -> tuple[str, ...]:
     uncounted = []
     words = " ".join(facts.word(path) for path in ("model.attention_kinds", "path.intended.attention"))
-    if BlockKind.SPARSE_ATTENTION in kinds or any(word in words for word in ("dsa", "sparse", "mla")):
+    sparse = BlockKind.SPARSE_ATTENTION in kinds or any(word in words for word in ("dsa", "sparse"))
+    if sparse or (is_latent(facts.stated) and latent_of(facts.stated) is None):
         cache = "" if all(facts.word(path).isdigit() for path in LATENT) else " and its cache"
         what = f"sparse or latent attention{cache} is counted as full attention"
         uncounted.append(f"{what}; an indexer's keys and scores are not counted")
@@ -159,4 +170,8 @@ def _uncounted(facts: EstimateInputs, kinds: set[BlockKind]) -> tuple[str, ...]:
     variant = facts.word("model.ssm_variant")
     if "mamba3" in variant or "mamba-3" in variant or "mimo" in variant:
         uncounted.append("Mamba-3 is counted as Mamba-2; the ranks of its MIMO form are not counted")
+    elif kinds & STATEFUL and variant not in OFF and not _COUNTED.search(variant):
+        uncounted.append(f"{variant} is counted as Mamba-2")
+    if mixes_layers(facts.stated):
+        uncounted.append("dense and expert layers take turns, and every layer is counted as one of experts")
     return tuple(uncounted)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from receipts.estimate import weights
 from receipts.estimate.activations import Activations, activations
 from receipts.estimate.communication import communication
+from receipts.estimate.recompute import FULL
 from receipts.estimate.runtime_overhead import compile_peak, overhead, reserve
 from receipts.estimate.serving import kv_cache, state_pool
 from receipts.estimate.setup import Layer, Setup
@@ -77,13 +78,21 @@ def fullest(setup: Setup) -> StageEstimate:
 
 
 def least(setup: Setup) -> float:
-    """Bytes of the fullest stage when a compiler that plans every buffer is short of memory; else those of `fullest`.
+    """Bytes of the fullest stage by the least that a plan may mean: full recompute where it names no policy.
 
-    XLA then gathers one matrix at a time, keeps no 16-bit copy of the stack, fuses the loss to 4 bytes a logit, and
-    full recompute keeps one input a layer and not one a block. Published MaxText runs on v6e held shapes whose plain
-    estimate is up to 1.6 times the chip (AI-Hypercomputer/tpu-recipes, training/trillium).
+    A compiler that plans every buffer and is short of memory gathers one matrix at a time, keeps no 16-bit copy of the
+    stack, fuses the loss to 4 bytes a logit, and full recompute keeps one input a layer and not one a block. Published
+    MaxText runs on v6e held shapes whose plain estimate is up to 1.6 times the chip (AI-Hypercomputer/tpu-recipes,
+    training/trillium).
     """
-    return fullest(replace(setup, pressed=True) if setup.framework.static else setup).total
+    recompute = FULL if "numerics.recompute" in setup.unstated and not setup.serving else setup.recompute
+    return fullest(replace(setup, pressed=setup.framework.static, recompute=recompute)).total
+
+
+def most(setup: Setup) -> float:
+    """Bytes of the fullest stage by the most that a plan may mean: nothing sharded where it names no strategy."""
+    zero = 0 if "parallelism.strategy" in setup.unstated else setup.layout.zero
+    return fullest(replace(setup, layout=replace(setup.layout, zero=zero))).total
 
 
 def _stage(setup: Setup, number: int) -> StageEstimate:

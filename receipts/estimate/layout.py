@@ -56,6 +56,7 @@ def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemor
         pipeline=pipeline,
         virtual=int(facts.stated.get("parallelism.virtual_pipeline") or 1) if pipeline > 1 else 1,
         stages=_stages(facts, model, pipeline),
+        data=data,
         zero=zero,
         shard=ways,
         expert=expert,

@@ -35,6 +35,9 @@ _KNOWN: tuple[tuple[str, int, bool, float, str], ...] = (
     ("muon", 1, True, 3.0, "Jordan et al. 2024, Muon: one momentum, for hidden matrices; the rest by AdamW"),
     ("lion", 1, False, 0.0, "Chen et al. 2023, arXiv:2302.06675: one momentum"),
     ("adafactor", 0, False, 0.0, "Shazeer and Stern 2018, arXiv:1804.04235: rows and columns, sublinear in parameters"),
+    ("adagrad", 1, False, 0.0, "Duchi et al. 2011, JMLR 12: one sum of squares"),
+    ("rmsprop", 1, False, 0.0, "torch.optim.RMSprop: one mean of squares"),
+    ("lamb", 2, False, 0.0, "You et al. 2020, arXiv:1904.00962: two moments"),
     ("sgd", 1, False, 0.0, "torch.optim.SGD with momentum: one buffer"),
     ("adam", 2, False, 0.0, "Kingma and Ba 2015, arXiv:1412.6980: two moments"),
 )

@@ -16,6 +16,7 @@ _INPUTS = {"decoder_layer_input", "layer_input", "block_input"}
 # core_attn: section 5 of arXiv:2205.05198 (the scores). moe_act, mlp, layernorm: transformer_config.py.
 _DROPS: dict[str, tuple[str, ...]] = {
     "core_attn": ("scores",),
+    "mla_up_proj": ("query, key, value",),
     "layernorm": ("norm output",),
     "moe_act": ("expert activation",),
     "shared_experts": ("shared expert hidden", "shared expert activation"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
@@ -13,8 +14,10 @@ from receipts.estimate.inputs import OFF, Assumed, EstimateInputs
 from receipts.estimate.layout import layout
 from receipts.estimate.optimizer_kind import OptimizerKind, optimizer_of
 from receipts.estimate.recompute import NONE, policy_of
-from receipts.estimate.setup import RankBatch, Setup, Types
+from receipts.estimate.setup import Architecture, ParallelLayout, RankBatch, Setup, Types
 from receipts.estimate.unpriced import assume_unpriced, served_in
+from receipts.estimate.weights import parameters_total
+from receipts.metrics.flops.attention import is_windowed
 from receipts.receipt.accelerators import find
 from receipts.receipt.dtypes import DTYPES, dtype_of
 
@@ -26,6 +29,8 @@ _OFFLOADED = {
     "optimizer": ("optimizer_offload", "zero_offload_optimizer"),
     "parameters": ("parameter_offload", "zero_offload_param"),
 }
+_ONE_FORWARD_ONE_BACKWARD = re.compile(r"1f1b|one[-_ ]forward|interleav")
+_SAME_MODEL = 0.10  # what lanes tolerate of an estimate; biases and learned positions are far less
 _CHUNKED = ("liger", "linear", "chunk", "cce", "fused_linear")
 
 
@@ -55,17 +60,17 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
     placed = layout(facts, model, framework, circumstances.convention)
     types = types_of(facts, framework, serving=serving)
     matrix, other = _optimizers(facts, types, serving=serving)
+    uncounted += tuple(_uncounted(facts, model, placed, framework, serving=serving))
     recompute = NONE if serving else _recompute(facts)
     if recompute is None:
         uncounted += (f"recompute policy {facts.word(*_RECOMPUTE)!r} is counted as none",)
-    adapters = facts.word("numerics.adapters.kind")
-    if adapters not in ("", "none") and not serving:
-        uncounted += (f"adapters {adapters!r} are not counted, and every parameter is as if it were trained",)
     setup = Setup(
         model=model,
         layout=placed,
         batch=RankBatch(
-            facts.need("batch.micro_batch"), facts.need("batch.sequence_length"), _accumulation(facts, serving=serving)
+            facts.need("batch.micro_batch"),
+            facts.need("batch.sequence_length"),
+            _accumulation(facts, placed, serving=serving),
         ),
         types=types,
         matrix_optimizer=matrix,
@@ -82,7 +87,34 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
     if facts.missing:
         # What was read on the way rests on values that are not there: heads of no width, one key-value head.
         return Resolved(None, facts.missing, (), ())
-    return Resolved(setup, (), facts.assumed, uncounted)
+    unstated = frozenset(item.path for item in facts.assumed)
+    return Resolved(replace(setup, unstated=unstated), (), facts.assumed, uncounted)
+
+
+def _uncounted(
+    facts: EstimateInputs, model: Architecture, placed: ParallelLayout, framework: FrameworkMemory, *, serving: bool
+) -> Iterator[str]:
+    """What is stated and has no formula, so that no total that is computed here can be relied on."""
+    total = facts.stated.get("model.parameters_total")
+    if total is None and any(item.path == "model.family" for item in facts.assumed):
+        yield "the blocks are not stated, nor how many parameters they make; all are counted as dense"
+    if total is not None and not facts.missing and abs((computed := parameters_total(model)) / total - 1) > _SAME_MODEL:
+        yield f"the widths make {computed / 1e9:.3g} billion parameters, and {total / 1e9:.3g} billion are stated"
+    if serving:
+        if is_windowed(facts.stated):
+            yield "attention over a window is cached as full attention"
+        return
+    adapters = facts.word("numerics.adapters.kind")
+    if adapters not in ("", "none"):
+        yield f"adapters {adapters!r} are not counted, and every parameter is as if it were trained"
+    for path in ("numerics.optimizer", "numerics.optimizer_other"):
+        if (name := facts.word(path)) not in OFF and optimizer_of(name, 4.0) is None:
+            yield f"optimizer {name!r} is counted as adamw"
+    schedule = facts.word("parallelism.schedule")
+    if placed.pipeline > 1 and schedule not in OFF and not _ONE_FORWARD_ONE_BACKWARD.search(schedule):
+        yield f"pipeline schedule {schedule!r} is counted as one forward, one backward"
+    if not framework.static and facts.word("compile.cuda_graph_implementation") not in OFF:
+        yield "the pools of CUDA graphs are not counted"
 
 
 def _paths(leaf: str) -> tuple[str, str]:
@@ -125,19 +157,20 @@ def _optimizers(facts: EstimateInputs, types: Types, *, serving: bool) -> tuple[
     return matrix, other or matrix
 
 
-def _accumulation(facts: EstimateInputs, *, serving: bool) -> int:
+def _accumulation(facts: EstimateInputs, placed: ParallelLayout, *, serving: bool) -> int:
     stated = facts.stated
     if serving:
         return 1
     if stated.get("batch.accumulation") is not None:
         return int(stated["batch.accumulation"])
-    whole, micro, data = (
-        stated.get(path) for path in ("batch.global_batch", "batch.micro_batch", "parallelism.data")
-    )  # fmt: skip
-    if whole and micro and data and whole % (micro * data) == 0:
-        return int(whole // (micro * data))
-    facts.assume("batch.accumulation", 1, "the global batch and the data degree do not say how many micro steps")
-    return 1
+    whole, micro = (stated.get(path) for path in ("batch.global_batch", "batch.micro_batch"))
+    known = stated.get("parallelism.data") is not None or stated.get("hardware.chips") is not None
+    if whole and micro and known and whole % (micro * placed.data) == 0:
+        return int(whole // (micro * placed.data))
+    # As many as a pipeline takes to be full: fewer would hold less.
+    steps = placed.pipeline
+    facts.assume("batch.accumulation", steps, "the global batch and the data degree do not say how many micro steps")
+    return steps
 
 
 def _recompute(facts: EstimateInputs) -> frozenset[str] | None:

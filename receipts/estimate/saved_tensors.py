@@ -80,10 +80,19 @@ def stream_bytes(setup: Setup) -> float:
 def _attention(setup: Setup) -> tuple[SavedTensor, ...]:
     model, size, tokens = setup.model, setup.types.compute, setup.tokens
     query, key_value = heads_a_rank(model.heads, model.kv_heads, setup.layout.tensor)
-    saved = [
-        SavedTensor("query, key, value", "projection", tokens * (query + 2 * key_value) * model.head_dim * size),
-        SavedTensor("attention output", "projection", tokens * query * model.head_dim * size),
-    ]
+    wide, value = (query + key_value) * model.head_dim, key_value * model.head_dim
+    saved = [SavedTensor("attention output", "projection", tokens * query * model.head_dim * size)]
+    if model.latent is not None:
+        # Each head has keys and values of its own, and the latent vectors are kept before and after their norms.
+        latent = model.latent
+        wide, value = 2 * query * (latent.nope + latent.rope), query * latent.value
+        split = setup.layout.tensor if setup.layout.sequence_parallel else 1
+        vectors = 2 * tokens * (latent.query + latent.key_value) * size / split
+        saved = [
+            SavedTensor("attention output", "projection", tokens * value * size),
+            SavedTensor("latent vectors", "projection", vectors),
+        ]
+    saved.append(SavedTensor("query, key, value", "projection", tokens * (wide + value) * size))
     if setup.fused_attention:
         saved.append(SavedTensor("row sums", "core", tokens * query * 4.0))
     else:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from receipts.estimate.framework_memory import FrameworkMemory
 from receipts.estimate.optimizer_kind import OptimizerKind
+from receipts.metrics.flops.attention import LatentAttention
 from receipts.receipt.alphabets import BlockKind
 
 Fp8 = Literal["", "all", "experts"]
@@ -23,6 +24,7 @@ class Architecture:
     heads: int = 0
     kv_heads: int = 0
     head_dim: int = 0
+    latent: LatentAttention | None = None
     ffn: int = 0
     projections: int = 3
     experts: int = 0
@@ -45,7 +47,8 @@ class ParallelLayout:
     """How the work is cut. Order of sharding: tensor, pipeline, state, expert.
 
     ``zero`` is the stage of state sharding, ``shard`` the ranks that share a state and ``expert_shard`` those that
-    share an expert's. ``stages`` are the layers of each pipeline stage.
+    share an expert's. ``data`` are the ranks that read sequences of their own, and ``stages`` the layers of each
+    pipeline stage.
     """
 
     tensor: int = 1
@@ -54,6 +57,7 @@ class ParallelLayout:
     pipeline: int = 1
     virtual: int = 1
     stages: tuple[int, ...] = ()
+    data: int = 1
     zero: int = 0
     shard: int = 1
     expert: int = 1
@@ -94,7 +98,8 @@ class Setup:
     ``kv_bytes`` an element of a served cache are 0 for those of a matmul, and ``kv_block`` tokens fill a block of it.
     ``kv_latent`` elements hold a token of a layer where attention is latent; 0 where each head has keys and values.
     ``pass_tokens`` are the most that one pass of a server computes, 0 for all of its sequences' tokens.
-    ``pressed`` asks for the least that a compiler reaches when memory is short (`receipts.estimate.estimate.least`).
+    ``unstated`` are paths that something was assumed for. ``pressed`` asks for the least that a compiler reaches when
+    memory is short (`receipts.estimate.estimate.least`).
     """
 
     model: Architecture
@@ -110,6 +115,7 @@ class Setup:
     serving: bool = False
     offload: frozenset[str] = frozenset()
     pressed: bool = False
+    unstated: frozenset[str] = frozenset()
     kv_bytes: float = 0.0
     kv_block: int = 1
     kv_latent: int = 0

@@ -7,13 +7,15 @@ from typing import TypedDict
 
 from receipts.estimate.framework_memory import FrameworkMemory
 from receipts.estimate.inputs import OFF, EstimateInputs
+from receipts.metrics.flops.attention import WIDTHS
 from receipts.receipt.dtypes import DTYPES, dtype_of
 
 _SHOWN = 4  # names of features; of more it says how many
 _CACHE_TYPE, _CACHE_BLOCK = "features.kv_cache_dtype", "features.kv_block_size"
 _PASS = "features.max_num_batched_tokens"
 LATENT = ("features.kv_lora_rank", "features.qk_rope_head_dim")  # as the configurations of Hugging Face name them
-_KNOWN = (_CACHE_TYPE, _CACHE_BLOCK, _PASS, *LATENT, "features.fp8_param_gather")
+_COUNTED = ("features.mamba_head_dim", "features.mtp", *WIDTHS)
+_KNOWN = (_CACHE_TYPE, _CACHE_BLOCK, _PASS, *LATENT, "features.fp8_param_gather", *_COUNTED)
 _PASS_TOKENS = 8192  # of a server where nothing is stated: vLLM's on large GPUs, TensorRT-LLM's max_num_tokens
 
 
@@ -52,11 +54,8 @@ def served_in(facts: EstimateInputs) -> Served:
 
 def assume_unpriced(facts: EstimateInputs, framework: FrameworkMemory, known: Collection[str]) -> None:
     """Say that compiling on CUDA and features without a formula take nothing; ``known`` are features that have one."""
-    compiled = facts.word("compile.posture") in ("regional", "whole_graph")
-    graphs = facts.word("compile.cuda_graph_implementation") not in OFF
-    if not framework.static and (compiled or graphs):
-        what = " and ".join(("compiling",) * compiled + ("CUDA graphs",) * graphs)
-        facts.assume("compile.posture", "no bytes", f"no formula for the bytes of {what}; leave headroom")
+    if not framework.static and facts.word("compile.posture") in ("regional", "whole_graph"):
+        facts.assume("compile.posture", "no bytes", "no formula for the bytes of compiling; leave headroom")
     if facts.stated.get("parallelism.context", 1) > 1:
         facts.assume("parallelism.context", "no bytes in flight", "no formula for keys and values that ranks exchange")
     on = [

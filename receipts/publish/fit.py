@@ -43,8 +43,8 @@ def answer(item: MemoryEstimate) -> str:
     total = f"{amount(item.total_bytes)} of {amount(item.budget.bytes)}"
     if item.fits is None and not item.uncounted:
         return (
-            f"unknown: {total}, and {amount(item.least_bytes)} where the compiler is short of memory; "
-            f"ask it with --aot, or launch{assumed}"
+            f"unknown: {total}, from {amount(item.least_bytes)} to {amount(item.most_bytes)} by the compiler and what "
+            f"is not stated; state it, ask with --aot, or launch{assumed}"
         )
     if item.fits is None:
         parts = "part has" if len(item.uncounted) == 1 else "parts have"

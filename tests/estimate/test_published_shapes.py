@@ -18,12 +18,28 @@ from receipts.questions.preflight.look import estimated
 from receipts.receipt import Document, Parsed, parse
 
 LANE = Rulebook(()).lanes.of("tpu-maxtext")
-LLAMA_8B = {"depth": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "ffn": 14336, "vocabulary": 128256}
-LLAMA_70B = {"depth": 80, "hidden": 8192, "heads": 64, "kv_heads": 8, "ffn": 28672, "vocabulary": 128256}
+LLAMA_8B = {
+    "family": "dense",
+    "depth": 32,
+    "hidden": 4096,
+    "heads": 32,
+    "kv_heads": 8,
+    "ffn": 14336,
+    "vocabulary": 128256,
+}
+LLAMA_70B = {
+    "family": "dense",
+    "depth": 80,
+    "hidden": 8192,
+    "heads": 64,
+    "kv_heads": 8,
+    "ffn": 28672,
+    "vocabulary": 128256,
+}
 LLAMA2_70B = {**LLAMA_70B, "vocabulary": 32000}
-GPT3 = {"depth": 96, "hidden": 12288, "heads": 96, "ffn": 49152, "vocabulary": 50304, "ffn_projections": 2,
-        "tied_embeddings": True}  # fmt: skip
-GEMMA3 = {"depth": 48, "hidden": 3840, "heads": 16, "kv_heads": 8, "head_dim": 256, "ffn": 15360,
+GPT3 = {"family": "dense", "depth": 96, "hidden": 12288, "heads": 96, "ffn": 49152, "vocabulary": 50304,
+        "ffn_projections": 2, "tied_embeddings": True}  # fmt: skip
+GEMMA3 = {"family": "dense", "depth": 48, "hidden": 3840, "heads": 16, "kv_heads": 8, "head_dim": 256, "ffn": 15360,
           "vocabulary": 262144, "tied_embeddings": True}  # fmt: skip
 MIXTRAL_7B = {"family": "moe", "depth": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "expert_ffn": 14336,
               "vocabulary": 32000, "experts": 8, "top_k": 2, "capacity_factor": 1.25}  # fmt: skip
@@ -157,3 +173,24 @@ def test_adapters_have_no_formula_and_the_answer_is_unknown() -> None:
     del RECIPES["own"]
     assert item.fits is None
     assert "adapters 'lora' are not counted" in item.uncounted[0]
+
+
+def test_what_a_plan_does_not_name_may_be_more_or_less() -> None:
+    tree = json.loads(_plan("Llama3.1-8B v6e-8").raw)
+    del tree["numerics"]["recompute"]
+    item = estimate(plan_of(tree, "no policy"), LANE)
+    assert item.fits is None
+    assert (item.least_bytes or 0) <= (item.budget_bytes or 0) < (item.total_bytes or 0)
+    tree["run"]["lane"] = "nvidia-megatron"
+    tree["hardware"] = {"accelerator": "NVIDIA H100 80GB HBM3", "chips": 64}
+    tree["parallelism"] = {"tensor": 1, "pipeline": 1, "context": 1, "data": 64}
+    tree["batch"] |= {"micro_batch": 1, "global_batch": 64, "sequence_length": 1024}
+    tree["numerics"] = {"recompute": "full", "adapters": {"kind": "none"}}
+    tree["path"]["intended"] |= {"framework": "megatron-core", "attention": "te_flash"}
+    unnamed = estimate(plan_of(tree, "no strategy"), megatron := Rulebook(()).lanes.of("nvidia-megatron"))
+    assert unnamed.fits is None
+    assert (unnamed.total_bytes or 0) <= (unnamed.budget_bytes or 0) < (unnamed.most_bytes or 0)
+    tree["parallelism"]["strategy"] = "zero1"
+    assert estimate(plan_of(tree, "zero1"), megatron).fits is True
+    tree["parallelism"]["strategy"] = "ddp"
+    assert estimate(plan_of(tree, "ddp"), megatron).fits is False

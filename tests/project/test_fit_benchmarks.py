@@ -37,6 +37,6 @@ def test_the_estimate_is_near_a_labs_measured_peaks(checkout: Path) -> None:
     if not (cases / "runs.json").exists():
         pytest.skip("the lab's records are not here")
     found = told(checkout, "fit_agreement.py", "--cases", str(cases))
-    assert sum(not run["why_not"] for run in found["runs"]) >= 10
+    assert sum(not run["why_not"] for run in found["runs"]) >= 6
     assert found["plain"]
     assert found["calibrated"]

@@ -10,7 +10,8 @@ parameters.
 *Accepted.* What follows from the stated FLOPs a token, within half the last printed digits. Fewer of them than a
 formula of parameters makes, since many leave the embedding out; and what a framework prints, whose formula changes with
 its version. Where only a formula is named: what follows from any published version of that formula, within half a
-percent, since a padded vocabulary and rounded parameter counts move it by that much. The median of what the steps of a
+percent, since a padded vocabulary and rounded parameter counts move it by that much. A formula that cannot count this
+model, for its attention sees a window or a width is not stated, leaves it open. The median of what the steps of a
 log print, over an even number of steps: it is not the rate of the median step, and has one digit more than they print.
 A receipt that states neither MFU nor TFLOP/s is not asked for anything. An accelerator without a published peak has no
 MFU; there is no default peak.
@@ -56,7 +57,9 @@ def _flops(case: Case) -> tuple[CandidateValue, ...]:
     if own is not None:
         return (CandidateValue("the stated FLOPs a token", own),)
     geometry = geometry_of(case.stated)
-    named = ((item.id, item.function(geometry).flops) for item in eras(case.get(FORMULA) or ""))
+    named = [(item.id, item.function(geometry).flops) for item in eras(case.get(FORMULA) or "")]
+    if not named or named[0][1] is None:
+        return ()  # of a formula that cannot count this model, another era is no measure
     return tuple(
         CandidateValue(f"FLOPs a token by {name}", Interval.around(value, COMPUTED * value))
         for name, value in named

@@ -58,6 +58,8 @@ def _refusals(setup: Setup) -> Iterator[str]:
         yield f"{chips} chips are no v6e slice; there are {', '.join(map(str, TOPOLOGIES))}"
     if layout.zero == 2:
         yield "state sharding of stage 2 is not compiled; XLA shards gradients with the parameters, or not at all"
+    if model.latent is not None:
+        yield "latent attention is not compiled"
     if setup.types.compute not in (2.0, 4.0) or setup.types.parameter not in (2.0, 4.0):
         yield "only 16 and 32 bit types are compiled"
     if model.kv_heads and model.kv_heads % layout.tensor:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
+from receipts.metrics.flops.attention import LatentAttention, latent_of, unsummed
 from receipts.receipt.alphabets import BlockKind
 from receipts.receipt.patterns import Pattern, kind_counts, read
 
@@ -20,7 +21,8 @@ class Geometry:
     """A model and its sequence, in plain values; None is *not stated* and no formula fills it with a default.
 
     `ffn_projections` is 3 for a gated feed-forward (SwiGLU, GeGLU) and 2 for a plain one. `blocks` are blocks of the
-    main stack by kind, for models that a pattern describes. Widths and lengths are in elements and tokens.
+    main stack by kind, for models that a pattern describes. Widths and lengths are in elements and tokens. `unsummed`
+    says what keeps a stack of one kind of layer from being summed by its widths; empty where nothing is known to.
     """
 
     family: str | None = _at("model.family")
@@ -45,6 +47,8 @@ class Geometry:
     ssm_heads: int | None = _at("model.ssm_heads")
     ssm_groups: int | None = _at("model.ssm_groups")
     blocks: Mapping[BlockKind, int] | None = _at("model.pattern")
+    latent: LatentAttention | None = field(default=None, metadata={"path": "features.kv_lora_rank"})
+    unsummed: str = field(default="", metadata={"path": "model.attention_kinds"})
 
     @property
     def is_dense(self) -> bool:
@@ -66,11 +70,14 @@ def geometry_of(stated: Mapping[str, Any]) -> Geometry:
 
     Embeddings, heads and the like are taken as they stand. A pattern counts blocks only with a stated depth.
     """
-    values = {name: stated[path] for name, path in PATHS.items() if stated.get(path) is not None}
+    derived = ("latent", "unsummed")
+    values = {
+        name: stated[path] for name, path in PATHS.items() if stated.get(path) is not None and name not in derived
+    }
     text = values.pop("blocks", None)
     pattern = read(text, stated.get("model.alphabet")) if isinstance(text, str) else None
     if isinstance(pattern, Pattern) and "layers" in values:
         values["blocks"] = kind_counts(pattern, values["layers"])
     if isinstance(pattern, Pattern) and pattern.mtp_depth:
         values.setdefault("mtp_depth", pattern.mtp_depth)
-    return Geometry(**values)
+    return Geometry(**values, latent=latent_of(stated), unsummed=unsummed(stated))

@@ -20,7 +20,10 @@ MULTIPLIED = 0.25  # of a stated count: 28 % of MiniLM-L6's and 31 % of XLM-R ba
 SPARSEST = 1 / 2048  # of the parameters: Switch-C visits one of 2,048 experts, Fedus et al. 2021, arXiv:2101.03961
 _SUMMED = (BlockKind.ATTENTION, BlockKind.MAMBA, BlockKind.EXPERT, BlockKind.MLP)
 _ABSENT = ("shared_expert_ffn", "mtp_depth")  # counts of what a model may be without
-_NOT_COUNTED = ("family", "parameters_total", "parameters_active", "tied_embeddings", "blocks", "sequence_length")
+_NOT_COUNTED = (
+    "family", "parameters_total", "parameters_active", "tied_embeddings", "blocks", "sequence_length",
+    "latent", "unsummed",
+)  # fmt: skip
 
 
 def least_flops_per_token(geometry: Geometry) -> float:
@@ -49,5 +52,8 @@ def _from_widths(geometry: Geometry) -> float:
         if each.name not in (*_NOT_COUNTED, "experts") and getattr(geometry, each.name) is None
     }
     blocks = None if geometry.blocks is None else {k: n for k, n in geometry.blocks.items() if k in _SUMMED}
+    if geometry.unsummed:
+        # What attention multiplies is not known, nor how many layers have experts.
+        unstated |= {"heads": 0, "kv_heads": 0, "unsummed": ""}
     whole = replace(geometry, blocks=blocks, **{**unstated, "sequence_length": 1})
     return (megatron(whole).flops or 0.0) / 6.0

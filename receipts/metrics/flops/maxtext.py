@@ -25,6 +25,10 @@ def _sum(geometry: Geometry, *, attention_share: float, all_experts: bool) -> Fl
     feed_forward, more = _feed_forward(geometry, hidden, projections, all_experts=all_experts)
     if geometry.blocks is not None:
         return FlopsPerToken(None, because="MaxText's sum counts one kind of layer, and this model has a block pattern")
+    if geometry.unsummed or geometry.latent is not None or geometry.shared_expert_ffn:
+        return FlopsPerToken(
+            None, because=geometry.unsummed or "latent attention and shared experts are not summed here"
+        )
     if absent + more:
         return missing(absent + more)
     query, key_value = heads * head_dim, kv_heads * head_dim

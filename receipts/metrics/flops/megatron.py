@@ -17,7 +17,7 @@ _UNCOUNTED = (BlockKind.SPARSE_ATTENTION, BlockKind.DELTA)
 
 
 def megatron(geometry: Geometry) -> FlopsPerToken:
-    """Since core 0.12: causal half, MTP and shared experts; a model with a pattern is summed over its blocks."""
+    """Since core 0.12: causal half, MTP, shared experts and latent attention; a pattern is summed over its blocks."""
     return _transformer(geometry, core_share=0.5) if geometry.blocks is None else pattern(geometry)
 
 
@@ -29,6 +29,8 @@ def megatron_full(geometry: Geometry) -> FlopsPerToken:
     (visited,), also = ((1,), ()) if geometry.is_dense else need(geometry, "top_k")
     if geometry.blocks is not None:
         return FlopsPerToken(None, because="Megatron-Core before 0.12 has no sum over the blocks of a pattern")
+    if geometry.unsummed or geometry.latent is not None:
+        return FlopsPerToken(None, because=geometry.unsummed or "Megatron-Core before 0.12 sums no latent attention")
     if absent + more + also:
         return missing(absent + more + also)
     feed_forward = 2 * hidden * width * projections * visited
@@ -58,7 +60,9 @@ def _transformer(geometry: Geometry, core_share: float) -> FlopsPerToken:
     (layers, hidden, vocabulary, length, depth), absent = need(
         geometry, "layers", "hidden", "vocabulary", "sequence_length", "mtp_depth"
     )
-    attention, more = _attention(geometry, length, core_share)
+    if geometry.unsummed:
+        return FlopsPerToken(None, because=geometry.unsummed)
+    attention, more = (_attention if geometry.latent is None else _latent)(geometry, length, core_share)
     feed_forward, also = _mlp(geometry) if geometry.is_dense else _experts(geometry)
     if absent + more + also:
         return missing(absent + more + also)
@@ -80,6 +84,14 @@ def _attention(geometry: Geometry, length: int, core_share: float) -> tuple[floa
     (hidden, heads, kv_heads, head_dim), absent = need(geometry, "hidden", "heads", "kv_heads", "head_dim")
     query, key_value = heads * head_dim, kv_heads * head_dim
     return 4.0 * hidden * (query + key_value) + 4.0 * length * query * core_share, absent
+
+
+def _latent(geometry: Geometry, length: int, core_share: float) -> tuple[float, tuple[str, ...]]:
+    (hidden, heads), absent = need(geometry, "hidden", "heads")
+    assert geometry.latent is not None
+    latent = geometry.latent
+    core = 2.0 * length * heads * (latent.nope + latent.rope + latent.value) * core_share
+    return 2.0 * sum(latent.projections(hidden, heads)) + core, absent
 
 
 def _mlp(geometry: Geometry) -> tuple[float, tuple[str, ...]]:

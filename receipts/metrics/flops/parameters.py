@@ -13,6 +13,11 @@ from receipts.metrics.flops.geometry import Geometry
 
 
 def _attention(geometry: Geometry) -> tuple[float, tuple[str, ...]]:
+    if geometry.latent is not None:
+        # Queries and keys are wider than values: torchtitan, models/deepseek_v3, counts the sum of both for 2·Q.
+        (layers, heads, length), absent = need(geometry, "layers", "heads", "sequence_length")
+        latent = geometry.latent
+        return 6.0 * layers * heads * (latent.nope + latent.rope + latent.value) * length, absent
     (layers, heads, head_dim, length), absent = need(geometry, "layers", "heads", "head_dim", "sequence_length")
     return 12.0 * layers * heads * head_dim * length, absent
 

@@ -36,6 +36,7 @@ def _data(item: MemoryEstimate, *, calibrated: bool) -> dict[str, Any]:
         "total_bytes": item.total_bytes,
         "live_bytes": item.live_bytes,
         "least_bytes": item.least_bytes,
+        "most_bytes": item.most_bytes,
         "budget_bytes": item.budget_bytes,
         "budget_source": item.budget.source if item.budget else None,
         "physical_bytes": item.budget.physical if item.budget else None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from receipts.axes.lane import Lane
 from receipts.axes.signature import SEQUENCE_LENGTH
 from receipts.estimate.breakdown import ParameterFamily, parameter_families, routing_block
-from receipts.estimate.estimate import fullest, least
+from receipts.estimate.estimate import fullest, least, most
 from receipts.estimate.inputs import Assumed
 from receipts.estimate.resolve import Circumstances, resolve
 from receipts.estimate.routing import RoutingScratch
@@ -53,8 +53,9 @@ class MemoryEstimate:
 
     ``surfaces`` in bytes; empty where ``missing`` names what must be stated first. ``live_bytes`` is what an allocator
     would call live at the peak, ``total_bytes`` with the runtime's reserve and the allocator's overhead, both times the
-    calibration's factor where there is one; ``least_bytes`` what a compiler reaches when memory is short. ``fits`` is
-    None where nothing can be said. ``stage`` is the pipeline stage and ``moment`` the part of the step that decide.
+    calibration's factor where there is one; ``least_bytes`` and ``most_bytes`` bound what a compiler and unstated
+    settings may make of it. ``fits`` is None where nothing can be said. ``stage`` is the pipeline stage and ``moment``
+    the part of the step that decide.
     ``assumed`` are unstated values with what was taken instead, ``uncounted`` what has no formula of its own.
     ``families`` are the parameters on the deciding stage, ``routing`` the scratch of one expert block there.
     """
@@ -65,6 +66,7 @@ class MemoryEstimate:
     live_bytes: float | None = None
     total_bytes: float | None = None
     least_bytes: float | None = None
+    most_bytes: float | None = None
     accelerator: str | None = None
     budget: Budget | None = None
     headroom_wanted: float = 0.0
@@ -98,7 +100,7 @@ class MemoryEstimate:
         """Whether it fits; None where too little is stated, a part has no formula, or only the compiler can tell."""
         if self.total_bytes is None or self.budget is None or self.uncounted:
             return None
-        if self.total_bytes <= self.budget.bytes:
+        if max(self.total_bytes, self.most_bytes or 0.0) <= self.budget.bytes:
             return True
         least_bytes = self.total_bytes if self.least_bytes is None else self.least_bytes
         return False if least_bytes > self.budget.bytes else None
@@ -174,6 +176,7 @@ def estimate(parsed: Parsed, lane: Lane, calibration: Calibration | None = None)
         live_bytes=live,
         total_bytes=live + outside,
         least_bytes=min(live + outside, least(inputs.setup)) if calibration is None else live + outside,
+        most_bytes=max(live + outside, most(inputs.setup)) if calibration is None else live + outside,
         stage=stage.stage,
         stages=inputs.setup.layout.pipeline,
         moment=stage.peak,
