@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _MODEL: Final = ("pattern", "dimensions", "routing", "model.sparse_attention", "model.attention_kinds")
 GEOMETRY: Final = frozenset({*_MODEL, "hardware.accelerator"})
 LAYOUT: Final = "parallelism."
+# What else decides whether a size fits: a shape that full recompute held is no repeat of one without.
+_HELD_BY: Final = frozenset({"recompute", "precision", "optimizer"})
 # Constants of communication are tuned under a layout, and make no other.
 _TUNED: Final = frozenset(f"parallelism.{name}" for name in ("bucket_bytes", "padding", "chunking", "prefetch"))
 PATTERN: Final = "model.pattern"
@@ -27,7 +29,7 @@ DEPTH: Final = "model.depth"
 
 
 class ShapeKey(NamedTuple):
-    """Two digests of 8 bytes, signed: the model on its accelerator, and how the work was cut.
+    """Two digests of 8 bytes, signed: the model on its accelerator, and how the work was cut and held.
 
     A frontier row has one geometry; a ceiling, an envelope or a failure has one geometry and one layout. What is not
     stated is equal to itself alone. A shape is less than a configuration (`receipts.axes.configuration`): launches of
@@ -49,7 +51,11 @@ def shape_key(parsed: Parsed) -> ShapeKey:
 def key_of(values: Mapping[str, Any]) -> ShapeKey:
     """The key of a shape by its effective values."""
     geometry = {path: value for path, value in values.items() if path != DEPTH and axis_of(path) in GEOMETRY}
-    layout = {path: value for path, value in values.items() if path.startswith(LAYOUT) and path not in _TUNED}
+    layout = {
+        path: value
+        for path, value in values.items()
+        if (path.startswith(LAYOUT) and path not in _TUNED) or axis_of(path) in _HELD_BY
+    }
     return ShapeKey(eight_bytes(compact_json(geometry)), eight_bytes(compact_json(layout)))
 
 
@@ -102,7 +108,7 @@ def described(stated: Mapping[str, Any]) -> Description:
 
 
 def pressure(parsed: Parsed) -> str:
-    """What presses on memory and is no part of a shape, as far as it is stated: recompute and precision."""
+    """What presses on memory beside the layout, as far as it is stated: recompute and precision."""
     values = effective(parsed)
     stated = ((word, values.get(path)) for word, path in _PRESSES)
     words = ", ".join(f"{word} {value}" for word, value in stated if value is not None)

@@ -16,9 +16,9 @@ from receipts.cli.verb import Answer, verb
 def command(session: Session, lane: str, since: str | None) -> Answer:
     """Show the largest shapes that a lane sustained, the nearest that ran out of memory, and the gap between.
 
-    A shape is sequence length, micro batch and depth. Each model (by its axes, not its name), accelerator, layout and
-    number of chips has its own shapes; recompute and precision are no part of one, and those of the last launch are
-    shown. Only measured training launches that were neither superseded nor retracted count.
+    A shape is sequence length, micro batch and depth. Each model (by its axes, not its name), accelerator, layout,
+    recompute policy, precision, optimizer and number of chips has its own shapes. Only measured training launches that
+    were neither superseded nor retracted count.
 
     Examples:
       receipts ceiling --lane tpu-torch-xla

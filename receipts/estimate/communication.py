@@ -17,16 +17,21 @@ def communication(setup: Setup, which: Sequence[Layer]) -> float:
     """Bytes on a rank.
 
     State sharding of parameters: two layers gathered in the compute type and one layer's gradients before they are
-    scattered (Zhao et al. 2023, PyTorch FSDP, arXiv:2304.11277, section 3.2). Sequence parallelism: the gathered
-    stream, kept as one reused buffer (Megatron-Core, GlobalMemoryBuffer in utils.py). A stated bucket counts twice,
-    for the one that fills and the one on the wire (torch DistributedDataParallel, bucket_cap_mb).
+    scattered (Zhao et al. 2023, PyTorch FSDP, arXiv:2304.11277, section 3.2). Where parameters stay gathered, all of a
+    stage; and in a pipeline its gradients too, which are scattered after the last micro batch (torch.distributed.fsdp,
+    `reshard_after_forward` and `set_requires_gradient_sync`; torchtitan asks for both). Sequence parallelism: the
+    gathered stream, kept as one reused buffer (Megatron-Core, GlobalMemoryBuffer in utils.py). A stated bucket counts
+    twice, for the one that fills and the one on the wire (torch DistributedDataParallel, bucket_cap_mb).
     """
     total = 0.0
     if setup.layout.zero >= 3 and not setup.serving:
         if setup.pressed:
             return max((_matrix(setup, layer) for layer in set(which)), default=0.0) * 2 * setup.types.compute
+        if setup.layout.gathered:
+            accumulated = setup.types.gradient if setup.layout.pipeline > 1 else 0.0
+            total += sum(_elements(setup, layer) for layer in which) * (setup.types.compute + accumulated)
         widest = max((_elements(setup, layer) for layer in set(which)), default=0.0)
-        total += widest * (_WHOLE * setup.types.compute + setup.types.compute)
+        total += widest * (_WHOLE * (not setup.layout.gathered) + 1) * setup.types.compute
     if setup.layout.sequence_parallel and setup.layout.tensor > 1:
         total += stream_bytes(setup.one_pass) * setup.layout.tensor
     if setup.layout.bucket_bytes is not None and not setup.framework.persistent_gradients and not setup.serving:

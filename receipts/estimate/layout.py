@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from receipts.estimate.framework_memory import FrameworkMemory
+from receipts.estimate.framework_memory import FSDP, FrameworkMemory
 from receipts.estimate.inputs import EstimateInputs
 from receipts.estimate.setup import Architecture, ParallelLayout
 from receipts.receipt.alphabets import BlockKind
@@ -62,8 +62,17 @@ def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemor
         expert=expert,
         expert_tensor=expert_tensor,
         expert_shard=beside,
+        gathered=zero >= 3 and _gathered(facts, framework, pipeline),
         bucket_bytes=facts.stated.get("parallelism.bucket_bytes"),
     )
+
+
+def _gathered(facts: EstimateInputs, framework: FrameworkMemory, pipeline: int) -> bool:
+    stated = facts.stated.get("parallelism.reshard_after_forward")
+    if stated is None and framework is FSDP and pipeline > 1:
+        facts.assume("parallelism.reshard_after_forward", value=False, because="torchtitan keeps them in a pipeline")
+        return True
+    return stated is False and not framework.static
 
 
 def _degree(facts: EstimateInputs, name: str) -> int:

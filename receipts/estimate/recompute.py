@@ -61,7 +61,8 @@ def policy_of(text: str) -> frozenset[str] | None:
         return named
     if {"full", "uniform", "checkpoint", "checkpointing"} & modules:
         return FULL
-    return frozenset({"core_attn"}) if "selective" in modules else None
+    # Of torchtitan, `selective: op` and `selective: 2` keep every second product, or layer.
+    return frozenset({"core_attn"}) if lowered == "selective" else None
 
 
 def survives(policy: frozenset[str], saved: Iterable[SavedTensor]) -> float:

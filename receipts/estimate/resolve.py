@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from receipts.estimate.architecture import architecture
 from receipts.estimate.dtypes import types_of
-from receipts.estimate.framework_memory import TORCH, FrameworkMemory, framework_memory_of
+from receipts.estimate.framework_memory import MEGATRON, TORCH, FrameworkMemory, framework_memory_of
 from receipts.estimate.inputs import OFF, Assumed, EstimateInputs
 from receipts.estimate.layout import layout
 from receipts.estimate.optimizer_kind import OptimizerKind, optimizer_of
@@ -61,7 +61,7 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
     types = types_of(facts, framework, serving=serving)
     matrix, other = _optimizers(facts, types, serving=serving)
     uncounted += tuple(_uncounted(facts, model, placed, framework, serving=serving))
-    recompute = NONE if serving else _recompute(facts)
+    recompute = NONE if serving else _recompute(facts, framework)
     if recompute is None:
         uncounted += (f"recompute policy {facts.word(*_RECOMPUTE)!r} is counted as none",)
     setup = Setup(
@@ -173,13 +173,13 @@ def _accumulation(facts: EstimateInputs, placed: ParallelLayout, *, serving: boo
     return steps
 
 
-def _recompute(facts: EstimateInputs) -> frozenset[str] | None:
-    """The policy; None where one is stated that has no formula here."""
+def _recompute(facts: EstimateInputs, framework: FrameworkMemory) -> frozenset[str] | None:
+    """The policy; None where one is stated that has no formula here. ``selective`` is Megatron's word, and its own."""
     policy, requested = facts.word(*_RECOMPUTE), facts.word("numerics.recompute")
     if requested and policy_of(requested) != policy_of(policy):
         facts.assume("numerics.recompute", policy, f"the launch applied it, and {requested!r} was asked for")
     if policy:
-        return policy_of(policy)
+        return None if policy == "selective" and framework is not MEGATRON else policy_of(policy)
     facts.assume("numerics.recompute", "none", "frameworks recompute nothing unless asked to")
     return NONE
 

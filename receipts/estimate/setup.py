@@ -47,8 +47,8 @@ class ParallelLayout:
     """How the work is cut. Order of sharding: tensor, pipeline, state, expert.
 
     ``zero`` is the stage of state sharding, ``shard`` the ranks that share a state and ``expert_shard`` those that
-    share an expert's. ``data`` are the ranks that read sequences of their own, and ``stages`` the layers of each
-    pipeline stage.
+    share an expert's; ``gathered``: whether sharded parameters stay whole between forward and backward. ``data`` are
+    the ranks that read sequences of their own, and ``stages`` the layers of each pipeline stage.
     """
 
     tensor: int = 1
@@ -64,6 +64,7 @@ class ParallelLayout:
     expert_tensor: int = 1
     expert_shard: int = 1
     bucket_bytes: int | None = None
+    gathered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

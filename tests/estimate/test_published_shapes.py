@@ -11,6 +11,7 @@ import pytest
 from receipts.base.resources import folder
 from receipts.estimate.recompute import policy_of, survives
 from receipts.estimate.saved_tensors import SavedTensor
+from receipts.estimate.surface import Name
 from receipts.judging.rulebook import Rulebook
 from receipts.questions.fit.estimate import MemoryEstimate, estimate, predicted
 from receipts.questions.plan import plan_of
@@ -61,6 +62,47 @@ RECIPES: dict[str, tuple[dict[str, Any], int, int, int, str, dict[str, Any]]] = 
     "Mixtral-8x7B v6e-256": (MIXTRAL_7B, 256, 12, 4096, OFFLOAD, {}),
     "Mixtral-8x22B v6e-256": (MIXTRAL_22B, 256, 8, 4096, OFFLOAD, {}),
 }
+
+
+LLAMA_405B = {"family": "dense", "depth": 126, "hidden": 16384, "heads": 128, "kv_heads": 8, "ffn": 53248,
+              "vocabulary": 128256}  # fmt: skip
+# torchtitan, benchmarks/llama3_h100_202412_torchtitan.md: model, chips, degrees, micro batch and count, tokens, GiB.
+TORCHTITAN: dict[str, tuple[dict[str, Any], int, dict[str, int], int, int, int, float]] = {
+    "8B, FSDP 8": (LLAMA_8B, 8, {"shard": 8}, 1, 1, 32768, 83.9),
+    "8B, FSDP 2, CP 4": (LLAMA_8B, 8, {"shard": 2, "context": 4}, 1, 1, 131072, 84.0),
+    "70B, FSDP 32, TP 8": (LLAMA_70B, 256, {"shard": 32, "tensor": 8}, 16, 1, 8192, 71.9),
+    "405B, 1F1B": (LLAMA_405B, 512, {"shard": 8, "tensor": 8, "pipeline": 8}, 4, 8, 8192, 82.5),
+    "405B, interleaved": (
+        LLAMA_405B, 512, {"shard": 8, "tensor": 8, "pipeline": 8, "virtual_pipeline": 2}, 2, 16, 8192, 72.7,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TORCHTITAN)
+def test_torchtitans_published_memory_is_within_a_tenth(name: str) -> None:
+    model, chips, degrees, micro, steps, tokens, measured = TORCHTITAN[name]
+    degrees = {"tensor": 1, "pipeline": 1, "context": 1, "data": degrees["shard"], **degrees}
+    tree = {
+        "schema_version": "1.0",
+        "run": {"lane": "nvidia-torchtitan", "kind": "training", "label": name},
+        "hardware": {"accelerator": "NVIDIA H100", "chips": chips},
+        "model": model | {"ffn_projections": 3, "mtp_depth": 0, "tied_embeddings": False},
+        "parallelism": {**degrees, "strategy": "fsdp2", "sequence": degrees["tensor"] > 1},
+        "batch": {"micro_batch": micro, "sequence_length": tokens, "accumulation": steps},
+        "numerics": {"recompute": "full", "compute_dtype": "bf16", "optimizer": "adamw"},
+        "path": {"intended": {"framework": "torchtitan", "attention": "sdpa_flash"}},
+    }
+    item = estimate(plan_of(tree, name), Rulebook(()).lanes.of("nvidia-torchtitan"))
+    pool = (item.live_bytes or 0) + next(each.peak_bytes for each in item.surfaces if each.name is Name.OVERHEAD)
+    assert pool / 2**30 == pytest.approx(measured, rel=0.10)
+
+
+@pytest.mark.parametrize("policy", ["selective: op", "selective: 2", "selective"])
+def test_torchtitans_selective_checkpoints_have_no_formula(policy: str) -> None:
+    tree = json.loads(_plan("Llama3.1-8B v6e-8").raw)
+    tree["numerics"]["recompute"] = policy
+    tree["path"]["intended"] |= {"framework": "torchtitan"}
+    assert estimate(plan_of(tree, policy), Rulebook(()).lanes.of("nvidia-torchtitan")).fits is None
 
 
 def _plan(name: str) -> Parsed:

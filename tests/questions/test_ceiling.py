@@ -121,15 +121,16 @@ def test_the_command_says_grade_failure_and_gap(shell: Shell) -> None:
     assert group["ceilings"][0]["gap"] == {"micro_batch": 2.0}
 
 
-def test_a_ceiling_names_the_recompute_and_precision_of_its_last_launch(shell: Shell) -> None:
+def test_one_launch_under_each_of_two_recompute_policies_repeats_nothing(shell: Shell) -> None:
     shell.store("a", numerics__recompute="none", numerics__recompute_applied="none")
     shell.store("b", numerics__recompute="full", numerics__recompute_applied="full")
-    said = " ".join(shell("ceiling", "--lane", LANE).out.split())
-    assert "2 launches" in said
-    assert "recompute full, matmuls in fp32" in said
-    assert "Launches of one shape may differ in recompute and precision" in said
-    (group,) = shell("ceiling", "--lane", LANE, "--json").json["frontiers"]
-    assert group["ceilings"][0]["last_had"] == "recompute full, matmuls in fp32"
+    said = shell("ceiling", "--lane", LANE)
+    assert said.code == 3
+    assert "Each recompute policy, precision and optimizer has shapes of its own" in " ".join(said.out.split())
+    groups = shell("ceiling", "--lane", LANE, "--json").json["frontiers"]
+    assert [item["grade"] for group in groups for item in group["ceilings"]] == ["peak", "peak"]
+    held = {group["ceilings"][0]["last_had"] for group in groups}
+    assert held == {f"recompute {policy}, matmuls in fp32" for policy in ("off", "full")}
 
 
 def test_without_a_repeated_shape_it_ends_with_3_and_without_a_lane_with_2(shell: Shell) -> None:

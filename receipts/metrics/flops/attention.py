@@ -52,7 +52,8 @@ def latent_of(stated: Mapping[str, Any]) -> LatentAttention | None:
     if not is_latent(stated) or not all(word.isdigit() and int(word) for word in widths):
         return None
     rank = _word(stated, "features.q_lora_rank")
-    return LatentAttention(*map(int, widths), query=int(rank) if rank.isdigit() else 0)
+    key_value, nope, rope, value = map(int, widths)
+    return LatentAttention(key_value, nope, rope, value, int(rank) if rank.isdigit() else 0)
 
 
 def is_latent(stated: Mapping[str, Any]) -> bool:

@@ -54,7 +54,7 @@ H200_SXM = Accelerator(
 H100_SXM = Accelerator(
     key="h100-sxm",
     names=("h100",),
-    not_with=(*_OTHER_FORMS, "64gb", "96gb"),
+    not_with=(*_OTHER_FORMS, "64gb", "96gb", "hbm2e"),
     vendor="NVIDIA",
     source=(
         "peaks: torchtitan get_peak_flops and NVIDIA dgxc-benchmarking (bf16 989, FP8 1979 TFLOP/s), "
