@@ -19,6 +19,8 @@ _LATENT_WIDTHS: Final = (
     ("features.qk_rope_head_dim", "features.qk_pos_emb_head_dim"),
     ("features.v_head_dim",),
 )
+WINDOWED: Final = "attention sees a window, and which layers do is not stated"
+MIXED: Final = "dense and expert layers take turns, and no pattern counts them"
 WIDTHS: Final = (
     "features.multi_latent_attention", "features.q_lora_rank", *(path for paths in _LATENT_WIDTHS for path in paths),
 )  # fmt: skip
@@ -88,8 +90,8 @@ def unsummed(stated: Mapping[str, Any]) -> str:
     if _SPARSE.search(_word(stated, "model.attention_kinds")) or _word(stated, "model.sparse_attention") not in _OFF:
         return "no sum is known here for sparse attention"
     if is_windowed(stated):
-        return "attention sees a window, and which layers do is not stated"
-    return "dense and expert layers take turns, and no pattern counts them" if mixes_layers(stated) else ""
+        return WINDOWED
+    return MIXED if mixes_layers(stated) else ""
 
 
 def _word(stated: Mapping[str, Any], path: str) -> str:

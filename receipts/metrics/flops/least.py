@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
+from receipts.metrics.flops.attention import MIXED, WINDOWED
 from receipts.metrics.flops.geometry import Geometry
 from receipts.metrics.flops.megatron import megatron
 from receipts.receipt.alphabets import BlockKind
@@ -52,8 +53,9 @@ def _from_widths(geometry: Geometry) -> float:
         if each.name not in (*_NOT_COUNTED, "experts") and getattr(geometry, each.name) is None
     }
     blocks = None if geometry.blocks is None else {k: n for k, n in geometry.blocks.items() if k in _SUMMED}
-    if geometry.unsummed:
-        # What attention multiplies is not known, nor how many layers have experts.
-        unstated |= {"heads": 0, "kv_heads": 0, "unsummed": ""}
-    whole = replace(geometry, blocks=blocks, **{**unstated, "sequence_length": 1})
+    if geometry.unsummed == MIXED:
+        unstated |= {"expert_ffn": 0, "shared_expert_ffn": 0}
+    elif geometry.unsummed not in ("", WINDOWED) or (geometry.latent is not None and blocks is not None):
+        unstated |= {"heads": 0, "kv_heads": 0}  # what attention multiplies is not known
+    whole = replace(geometry, blocks=blocks, **{**unstated, "sequence_length": 1, "unsummed": ""})
     return (megatron(whole).flops or 0.0) / 6.0
