@@ -21,7 +21,7 @@ from receipts.axes.effective import (
     is_complete,
     leaves_of,
 )
-from receipts.axes.switches import BROUGHT_BY, DECIDED, FOLLOWS, loaded_from
+from receipts.axes.switches import BROUGHT_BY, DECIDED, FOLLOWS, OF_STATE, loaded_from
 from receipts.receipt import Parsed, Role
 
 Side = Literal["a", "b", "both"]
@@ -153,7 +153,11 @@ def _tallied(
 
 def _brought(path: str, left: Mapping[str, Any], right: Mapping[str, Any], va: Any, vb: Any) -> bool:
     """Whether a switch is off on one side only because the leaf that brings it is, and that leaf changed."""
-    if path not in BROUGHT_BY or va == vb or OFF not in (va, vb):
+    if va == vb or OFF not in (va, vb):
+        return False
+    if path in OF_STATE and left.get("model.pattern") != right.get("model.pattern"):
+        return True
+    if path not in BROUGHT_BY:
         return False
     leaf, off_at = BROUGHT_BY[path]
     a, b = left.get(leaf), right.get(leaf)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
+from receipts.axes.switches import OF_STATE, SWITCHES, Stated, mesh_of
 from receipts.axes.switches import OFF as OFF  # rules import it from here
-from receipts.axes.switches import SWITCHES, Stated, mesh_of
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
 from receipts.receipt.catalogue import Leaf, leaves
@@ -76,12 +76,18 @@ def _graphs(stated: Stated) -> Mapping[str, Value]:
 
 def _stack(stated: Stated) -> Mapping[str, Value]:
     """The shortest tile that makes the stack, and the kind of its attention blocks where they have but one."""
-    from receipts.receipt.patterns import shortest_tile  # what a command without receipts never needs
+    from receipts.receipt.patterns import (
+        STATELESS,
+        family_of,
+        shortest_tile,
+    )  # what a command without receipts never needs
 
     pattern, depth = stated.get("model.pattern"), stated.get("model.depth")
     if pattern is None or depth is None:
         return {}
     values = {"model.pattern": shortest_tile(pattern, depth)}
+    if family_of(pattern, stated.get("model.alphabet")) in STATELESS:
+        values.update(dict.fromkeys(OF_STATE, OFF))
     kinds = _KIND.fullmatch(stated.get("model.attention_kinds") or "")
     if kinds is not None:  # how many the pattern has is its own to say, and R109 holds the count against it
         values["model.attention_kinds"] = kinds[2]

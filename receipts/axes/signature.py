@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from receipts.axes.lane import Lane
 
 # Raised whenever another receipt would get another hash: `receipts db reindex` then writes every row anew.
-VERSION: Final = 4
+VERSION: Final = 5
 MICRO_BATCH, SEQUENCE_LENGTH = "batch.micro_batch", "batch.sequence_length"
 SHAPE: Final = ("hardware.accelerator", "hardware.chips", SEQUENCE_LENGTH, MICRO_BATCH, "model.depth")
 _HARDWARE: Final = ("hardware.accelerator", "hardware.chips", "hardware.physical")

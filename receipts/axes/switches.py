@@ -35,10 +35,14 @@ FOLLOWS: Mapping[str, str] = {
     "path.overlap": "hardware.chips",
 }
 
+# Widths of blocks that keep a state: a pattern without such blocks has none.
+OF_STATE: tuple[str, ...] = tuple(f"model.{name}" for name in ("ssm_state", "ssm_heads", "ssm_groups", "ssm_variant"))
+
 # Leaves whose effect another decides. Typed alike on both sides, they count under that one.
 DECIDED: Mapping[str, str] = {
     **dict.fromkeys(("parallelism.expert", "parallelism.expert_tensor"), "model.experts"),
     **{f"model.{name}": "model.experts" for name in ("top_k", "capacity_factor", "expert_ffn", "shared_expert_ffn")},
+    **dict.fromkeys(OF_STATE, "model.pattern"),
     "model.pattern": "model.depth",
     "model.attention_kinds": "model.pattern",
     "numerics.fp8_recipe": "numerics.compute_dtype",

@@ -17,6 +17,7 @@ from receipts.base.errors import InputError, Problem
 from receipts.receipt.alphabets import ALPHABETS, ATTENDING, STATEFUL, Alphabet, BlockKind
 
 MTP, STAGE, OPEN, CLOSE = "/", "|", "[", "]"
+STATELESS = frozenset({"dense", "moe", "sparse"})  # families whose blocks keep no state
 DEEPEST = 10_000  # blocks of a stack that is laid out to be compared; a depth is whatever somebody wrote
 PATTERN_PATH, ALPHABET_PATH = "model.pattern", "model.alphabet"
 

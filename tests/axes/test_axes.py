@@ -198,6 +198,21 @@ def test_a_map_that_was_not_captured_whole_is_unknown_and_no_change() -> None:
     assert [gap.axis for gap in found.unknown] == ["wheels"]
 
 
+STATE = ("model.ssm_state", "model.ssm_heads", "model.ssm_groups", "model.ssm_variant")
+
+
+def test_a_stack_without_state_has_no_widths_of_it() -> None:
+    assert set(STATE) <= set(difference(receipt(base="cpu"), receipt({}, STATE, "cpu")).equal)
+
+
+def test_widths_of_state_follow_the_pattern_that_brings_them() -> None:
+    dense = {"model.pattern": "*-", "model.alphabet": "nemo", "model.depth": 4}
+    hybrid = {"model.pattern": "M-*-", "model.alphabet": "nemo", "model.depth": 4}
+    assert difference(receipt(dense, STATE), receipt(hybrid)).axes == ("pattern",)
+    assert difference(receipt(dense), receipt(hybrid)).axes == ("pattern",)
+    assert difference(receipt(hybrid), receipt({**hybrid, "model.ssm_heads": 56})).axes == ("dimensions",)
+
+
 def test_what_is_captured_has_no_order() -> None:
     a, b = (
         receipt({

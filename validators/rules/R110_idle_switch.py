@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes.effective import OFF, axis_leaves, effective, in_words, intended
+from receipts.axes.switches import OF_STATE
 from receipts.judging.rule import NONE, Case, Offense, W, rule
 
 TYPED_OFF = (0, 1, "", "none", "off", "false", "0")
@@ -27,8 +28,8 @@ def idle_switch(case: Case) -> Iterator[Offense]:
     acting, effective_values = intended(case.parsed), effective(case.parsed)
     for leaf in axis_leaves():
         value = acting.get(leaf.path)
-        if value != OFF and not (value == 1 and leaf.path in DEGREES):
-            continue
+        if (value != OFF and not (value == 1 and leaf.path in DEGREES)) or leaf.path in OF_STATE:
+            continue  # a width is no switch
         typed_at = leaf.path.replace("path.", "path.intended.", 1) if leaf.path.startswith("path.") else leaf.path
         if effective_values.get(leaf.path) != value:
             continue  # evidence shows what was not asked for: compiled regions in place of one graph
