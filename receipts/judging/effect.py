@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from receipts.axes.lane import Lane
 from receipts.judging.rule import PairCase
@@ -14,6 +14,10 @@ from receipts.metrics.reading import MetricReading
 if TYPE_CHECKING:
     from receipts.stats.equivalence import Effect
     from receipts.stats.estimate import Sigma
+
+_NO_SPREAD: Final = (
+    "the launches of each side agree to the last digit: record finer times, or launches that are no copies"
+)
 
 
 def effect_of(pair: PairCase, metric: Metric, a: Sequence[MetricReading], b: Sequence[MetricReading]) -> Effect:
@@ -46,12 +50,17 @@ def _effect(pair: PairCase, metric: Metric, a: Sequence[MetricReading], b: Seque
         fact = effects.exactly(values_a, values_b, better=better)
         if fact is not None:
             return fact
+    noise = noise_of(metric, pair.lane, pair.facts.noise if pair.facts is not None else None)
+    alike = min(len(values_a), len(values_b)) > 1 and len(set(values_a)) == len(set(values_b)) == 1
+    if alike and noise is None and metric.summary in ("step", "rate"):
+        # No machine is so even: the clock is too coarse, or they are copies. Memory and losses may well agree.
+        return effects.unproven(_NO_SPREAD, len(values_a), len(values_b))
     delta = pair.lane.smallest_effect(metric.name)
     return effects.compare(
         values_a,
         values_b,
         better=better,
-        sigma=noise_of(metric, pair.lane, pair.facts.noise if pair.facts is not None else None),
+        sigma=noise,
         delta=delta,
         delta_source=DEFAULT_DELTA if delta is None else f"set by lane {pair.lane.name}",
         times_a=_times(pair.group_a),

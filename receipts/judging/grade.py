@@ -31,6 +31,13 @@ class Graded(NamedTuple):
     why: str
 
 
+def wanted(parsed: Parsed, lane: Lane) -> Grade:
+    """The grade that a lane asks of a launch; of one that failed, was not measured or is older, none."""
+    run, since = parsed.receipt.run, lane.grade_since
+    asked_for = run.outcome == "ok" and run.provenance == "measured" and (since is None or run.started.date() >= since)
+    return lane.grade if asked_for else "typed"
+
+
 def graded(own: Parsed, seen: Parsed, lane: Lane, kept: Collection[str] = ()) -> Graded:
     """The grade of a receipt; ``seen`` is it with what its witnesses lend, ``kept`` the digests that a store keeps."""
     run = own.receipt.run

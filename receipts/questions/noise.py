@@ -17,11 +17,13 @@ from receipts import metrics
 from receipts.axes.lane import Lane
 from receipts.axes.lane_files import Lanes
 from receipts.judging.facts import Facts
+from receipts.judging.grade import wanted
 from receipts.metrics import METRICS, Launch
 from receipts.metrics.chips import largest_difference
 from receipts.metrics.reading import Taint
 from receipts.questions import replicates
 from receipts.receipt import Parsed
+from receipts.receipt.written import intact
 from receipts.stats.equivalence import SMALLEST_EFFECT
 from receipts.stats.estimate import Sigma
 from receipts.stats.exact import shown_exact
@@ -220,8 +222,12 @@ def _floor(equal: Sequence[Sequence[Launch]], rows: Iterable[Entry]) -> Floor:
 
 
 def _equal(store: Store, rows: Iterable[Entry], lane: Lane, most: int) -> list[list[Launch]]:
-    """Launches that replicate one another, a list for each configuration, oldest first."""
-    groups = replicates.groups(_launches(store, rows, most), lane)
+    """Launches that replicate one another, a list for each configuration, oldest first.
+
+    Steps that somebody typed show no noise on a lane that asks for receipts that a program wrote.
+    """
+    launches = _launches(store, rows, most)
+    groups = replicates.groups((item for item in launches if wanted(item, lane) == "typed" or intact(item)), lane)
     ordered = (sorted(group, key=lambda item: item.receipt.run.started) for group in groups)
     return [[Launch(item, lane) for item in group] for group in ordered]
 

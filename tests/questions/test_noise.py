@@ -57,6 +57,14 @@ def test_the_floor_is_the_pooled_spread_of_equal_launches(tmp_path: Path) -> Non
     assert floor.largest_spread == pytest.approx(max(logs) - min(logs))
 
 
+def test_steps_that_somebody_typed_show_no_noise_where_a_program_must_write_them(tmp_path: Path) -> None:
+    group = launches(4)
+    lane = replace(rule_cases.rulebook().lanes.of("cpu-torch"), grade="recorded", grade_since=None)
+    with stored(tmp_path / "noise.sqlite", group) as store:
+        assert noise_floor(store, group[0], lane).sigma is None
+        assert noise_floor(store, group[0], replace(lane, grade="typed")).sigma is not None
+
+
 def test_launches_an_axis_apart_are_no_repeats(tmp_path: Path) -> None:
     one, other = launches(1, rate=1, name="x"), launches(1, rate=2, seconds=0.4, name="y")
     lane = rule_cases.rulebook().lanes.of(one[0].receipt.run.lane)

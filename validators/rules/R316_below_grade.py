@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes.lane import Grade
-from receipts.judging.grade import GRADES
+from receipts.judging.grade import GRADES, wanted
 from receipts.judging.rule import ALL, PATH, Case, I, Offense, Topic, rule
 
 # What raises a grade, by what it is.
@@ -34,9 +34,7 @@ _DO = {
 def _wanted_grade(case: Case) -> Grade:
     """The grade that the lane asks for, or the caller, whichever is higher."""
     caller: Grade = case.facts.grade if case.facts is not None else "typed"
-    run, since = case.receipt.run, case.lane.grade_since
-    required = run.outcome == "ok" and run.provenance == "measured" and (since is None or run.started.date() >= since)
-    return max(caller, case.lane.grade, key=GRADES.index) if required else caller
+    return max(caller, wanted(case.launch.parsed, case.lane), key=GRADES.index)
 
 
 @rule("R316", "below_grade", I, question=PATH, taints=(ALL,), about=Topic.EVIDENCE)
