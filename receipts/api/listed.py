@@ -28,6 +28,7 @@ class Listed(Answer):
     rows: Sequence[Mapping[str, Any]]
     shown: Callable[[], Page]
     exit_code: int = 0
+    columns: Sequence[str] = ()  # that the table has without any row, too
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -47,7 +48,7 @@ class Listed(Answer):
         """A row for each item; maps and lists inside one are JSON texts."""
         from receipts.api.frames import of_rows
 
-        return of_rows(self.rows)
+        return of_rows(self.rows, self.columns)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,6 +8,12 @@ if TYPE_CHECKING:
     from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
 
 
+COLUMNS = (
+    *("axis", "members", "receipt", "label", "launches"),
+    *("status", "comparable", "path", "effect", "ratio", "low", "high", "reason"),
+)
+
+
 def as_data(neighbourhood: Neighbourhood) -> dict[str, Any]:
     """What ``receipts neighbours --json`` prints."""
     run = neighbourhood.of.receipt.run

@@ -137,7 +137,7 @@ class Store(AbstractContextManager["Store"]):
 
         A row has axis, members, receipt, status, effect, ratio, low and high. Raises NotFound.
         """
-        from receipts.api.neighbours import as_data
+        from receipts.api.neighbours import COLUMNS, as_data
         from receipts.axes import axis_named
         from receipts.publish.neighbours import page
         from receipts.questions.neighbours import neighbours
@@ -145,7 +145,8 @@ class Store(AbstractContextManager["Store"]):
         named = axis_named(axis) if axis is not None else None
         near = neighbours(self.opened, self._one(receipt), self.rulebook, metric=metric, axis=named, limit=limit)
         document = as_data(near)
-        return Listed(document, [*document["neighbours"], *document["refused"]], lambda: page(near), near.exit_code)
+        rows = [*document["neighbours"], *document["refused"]]
+        return Listed(document, rows, lambda: page(near), near.exit_code, COLUMNS)
 
     def bridge(self, a: Given, b: Given, *, metric: str = registry.DEFAULT, most: int = 200) -> Listed:
         """The chain of accepted one-axis comparisons from A to B, or the fewest runs that would complete one.

@@ -105,6 +105,11 @@ def test_an_empty_list_is_an_empty_table(filled: Shell) -> None:
     with receipts.open() as store:
         assert store.find(lane="cpu-torch", outcome="oom").frame().empty
         assert store.find(lane="cpu-torch", outcome="oom").steps().empty
+        near = store.neighbours("run-0", axis="parallelism.tensor").frame()
+        assert near.empty
+        some = store.neighbours("run-0").frame()
+        assert list(near.columns) == list(some.columns), "so a table without rows is sorted like any other"
+        assert len(some)
 
 
 def test_submitting_says_what_the_store_says(shell: Shell) -> None:
