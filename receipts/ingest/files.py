@@ -71,7 +71,7 @@ def _unpacked(item: InputFile, folder: Path, remarks: list[str]) -> Iterator[Inp
         yield item
         return
     place = Path(tempfile.mkdtemp(dir=folder))
-    for member in members(item.path, item.name, place, remarks):
+    for member in sorted(members(item.path, item.name, place, remarks), key=lambda member: member.name):
         yield InputFile(member.path, f"{item.name}/{member.name.removeprefix('./')}")
 
 
