@@ -60,9 +60,9 @@ def state_ending(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: Step
     elif (broken := next((file for file in files if file.cut and _may_hold_the_end(file, steps)), None)) is not None:
         what = "it breaks off, so that how the launch ended is not known"
         draft.tell("missing", f"run.outcome: {what}; state it: --set run.outcome=ok", Where(broken.name))
-    elif steps is not None and draft.get("run.exit_code") != 0 and (short := stops_short(files, steps)):
-        what = f"the log stops at step {short[0]:,} of {short[1]:,}, and nothing shows why"
-        draft.tell("missing", f"run.outcome: {what}; state it: --set run.outcome=ok, or crash", steps.where)
+    elif draft.get("run.exit_code") != 0 and (silent := stops_short(files, steps)) is not None:
+        what = "the log stops far before the last step that it plans, and nothing shows why"
+        draft.tell("missing", f"run.outcome: {what}; state it: --set run.outcome=ok, or crash", Where(silent.name))
     else:
         where = Where(steps.track.file.name if steps is not None else "ingest")
         draft.put("run.outcome", "ok", where, SOURCE, "nothing shows a failure")

@@ -29,19 +29,28 @@ _DONE: Final = re.compile(
 _ENOUGH: Final = 0.98
 
 
-def stops_short(files: Sequence[FileEvidence], steps: StepSeries) -> tuple[int, int] | None:
-    """The last step of a log and the one that it plans, where it stops far before that; None where it does not."""
-    source = Source(steps.track.file.path, steps.track.file.name)
+def stops_short(files: Sequence[FileEvidence], steps: StepSeries | None) -> FileEvidence | None:
+    """The log that stops far before the last step that it plans; None where none does, or one says why it ends."""
+    file = steps.track.file if steps is not None else next(filter(_trains, files), None)
+    if file is None or not _short(Source(file.path, file.name), steps):
+        return None
+    return None if any(_DONE.search(Source(item.path, item.name).tail) for item in files) else file
+
+
+def _short(source: Source, steps: StepSeries | None) -> bool:
+    plan = _PLAN.search(source.head)
+    if steps is None:
+        # The Trainer's records name no step. It says when it has ended.
+        return plan is not None
     last, near = steps.numbers[-1], 2 * steps.stride
     # A bar is ahead of the last record by less than one more; bars of other loops are anywhere.
     of = [match for match in _OF.finditer(source.tail) if last <= int(match[1]) <= min(last + near, int(match[2]))]
-    plan = _PLAN.search(source.head)
     if of:
         last, planned = int(of[-1][1]), int(of[-1][2])
-    elif plan:
-        planned = int(plan[1].replace(b",", b""))
     else:
-        return None
-    if last + near >= _ENOUGH * planned or any(_DONE.search(Source(item.path, item.name).tail) for item in files):
-        return None
-    return last, planned
+        planned = int(plan[1].replace(b",", b"")) if plan else 0
+    return last + near < _ENOUGH * planned
+
+
+def _trains(file: FileEvidence) -> bool:
+    return any(reading.trains for reading in file.readings)

@@ -83,3 +83,14 @@ def test_a_finished_bar_of_a_data_set_is_no_plan(tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     path.write_text(LOG + "Map:  90%|#########| 900/1000 [00:01<00:00, 900.00 examples/s]\n")
     assert _outcome(path) == ("ok", [])
+
+
+_RECORD = "{'loss': 2.5, 'grad_norm': 1.2, 'learning_rate': 4.9e-05, 'epoch': 0.01}\n"
+_SUMMARY = "{'train_runtime': 98.5, 'train_steps_per_second': 5.076, 'train_loss': 2.745, 'epoch': 0.2}\n"
+
+
+@pytest.mark.parametrize(("end", "outcome"), [("", None), (_SUMMARY, "ok")])
+def test_a_trainer_that_names_no_step_says_when_it_has_ended(end: str, outcome: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_text(f"***** Running training *****\n  Total optimization steps = 5,000\n{_RECORD * 3}{end}")
+    assert _outcome(path)[0] == outcome
