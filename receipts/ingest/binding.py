@@ -9,6 +9,7 @@ Whoever makes up a whole trace passes: what vouches for it is a signature.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -19,6 +20,8 @@ from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.ingest.leaves import alike
 
 CLOCKS_SECONDS: Final = 60.0  # clocks of two hosts, and what a job does before its recorder and after it
+# Files of one session of JAX's profiler, of which only the second has a clock and a host.
+_SESSION: Final = re.compile(r"\.(?:trace\.json\.gz|xplane\.pb)$")
 _FLOATS: Final = frozenset({"fp32", "bf16", "fp16", "fp64"})  # attention of an FP8 run is in another type
 _WHICH_LAUNCH: Final = frozenset({"run.finished", "run.host", "run.processes"})  # others agree in the rest
 _IDENTITY: Final = ("wheels.torch", "hardware.accelerator")
@@ -37,8 +40,12 @@ def of_this_launch(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> list[F
     if draft.base is None:
         return list(files)
     own, listed = [], {entry.get("sha256") for entry in draft.base.tree.get("evidence", ())}
+    sessions: dict[str, list[Bond]] = {}
     for file in files:
-        bonds = [bond for reading in file.readings for bond in _bonds(draft, reading)]
+        bonds = sessions.setdefault(_SESSION.sub("", file.name), [])
+        bonds.extend(bond for reading in file.readings for bond in _bonds(draft, reading))
+    for file in files:
+        bonds = sessions[_SESSION.sub("", file.name)]
         broken = [bond for bond in bonds if not bond.holds]
         if broken:
             draft.strangers[file.name] = broken[0].why
