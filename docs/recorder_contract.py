@@ -7,6 +7,7 @@ launch, found by judging a receipt of that lane in which nothing is stated but i
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -24,13 +25,21 @@ Node = Mapping[str, Any]
 def recorder_contract() -> str:
     """The text of the file, one leaf and one need a line."""
     schema = receipt_schema()
+    lanes = dict(_lanes())
+    shares = Counter(need for lane in lanes.values() for need in lane["needs"].items())
+    needs = dict(need for need, count in shares.items() if 2 * count > len(lanes))
+    for lane in lanes.values():
+        own = lane.pop("needs")
+        lane["needs"] = {path: rule for path, rule in own.items() if needs.get(path) != rule}
+        lane["without"] = [path for path in needs if path not in own]
     document = {
         "schema_version": schema["properties"]["schema_version"]["const"],
         "evidence_rule": builtin().rules.about(Topic.EVIDENCE)[0],
         "leaves": dict(_leaves(schema, schema["$defs"], "")),
         "collections": list(COLLECTIONS),
         "names": dict(SPELLINGS),
-        "lanes": dict(_lanes()),
+        "needs": needs,
+        "lanes": lanes,
     }
     return _text(document, 0) + "\n"
 

@@ -20,15 +20,19 @@ class InvalidValue(Exception):
 
 
 class Contract:
-    """Leaves by path, each with its kind and bounds, lanes by name, and the code of the rule on a path's evidence."""
+    """Leaves by path, each with its kind and bounds, lanes by name, and the code of the rule on a path's evidence.
 
-    __slots__ = ("collections", "evidence_rule", "lanes", "leaves", "names", "schema_version")
+    ``needs`` are what most lanes ask for, each with the rule that asks; a lane says what it asks besides, and not.
+    """
+
+    __slots__ = ("collections", "evidence_rule", "lanes", "leaves", "names", "needs", "schema_version")
 
     def __init__(
         self,
         schema_version: str,
         leaves: Mapping[str, Sequence[Any]],
         lanes: Mapping[str, Any],
+        needs: Mapping[str, str],
         names: Mapping[str, str],
         collections: Sequence[str] = (),
         evidence_rule: str = "",
@@ -36,6 +40,7 @@ class Contract:
         self.schema_version = schema_version
         self.leaves = leaves
         self.lanes = lanes
+        self.needs = needs
         self.names = names
         self.collections = collections
         self.evidence_rule = evidence_rule

@@ -57,7 +57,8 @@ def missing(facts: StatedFacts, lane: str) -> tuple[UnstatedFact, ...]:
     unstated = []
     if not facts.states("run.context"):
         unstated.append(UnstatedFact("run.context", "comparisons", f"{how('run.context')}: {CONTEXT}"))
-    needs, less = dict(contracted["needs"]), set[str]()
+    usual = {need: rule for need, rule in contract().needs.items() if need not in contracted["without"]}
+    needs, less = usual | contracted["needs"], set[str]()
     for condition, change in contracted["where"].items():
         path, _, value = condition.partition("=")
         if str(facts.get(path)) == value:
