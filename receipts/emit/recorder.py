@@ -178,10 +178,10 @@ class Recorder:
         try:
             known = self._spans.get(name)
             if known is None or known.open:
-                known = self._spans[name] = TimedSpan(name, self._steps, self._run.after_span)
+                known = self._spans[name] = TimedSpan(name, self._steps, self._run.at_span)
         except Exception as error:
             self._fault("span", error)
-            return TimedSpan("data", StepTimer(self._more, _nothing), _nothing)
+            return TimedSpan("data", StepTimer(self._more, lambda _: None), lambda _, __: None)
         return known
 
     @guarded
@@ -344,7 +344,3 @@ def _path(value: Any) -> str | None:
     except Exception:
         return None
     return os.fsdecode(path)
-
-
-def _nothing(_what: object) -> None:
-    return None

@@ -17,7 +17,7 @@ from receipts.emit.facts import CALLER, RECORDER
 from receipts.emit.journal import LAST, Journal
 from receipts.emit.missing import UnstatedFact, missing, unknown_lane
 from receipts.emit.record import RunRecord
-from receipts.emit.steps import IN_MEMORY
+from receipts.emit.steps import APART, IN_MEMORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -272,9 +272,14 @@ class RunState:
         elif count == warmup:
             self._safely("the probes", lambda: probing.call("at_warm"))
 
-    def after_span(self, name: str) -> None:
-        """After each span; the first one of compiling is a phase."""
-        if name == "compile" and not self._compiled and not self._over:
+    def at_span(self, name: str, begins: bool) -> None:
+        """Where a span begins or ends: probes leave out what is apart from the steps; the first compile is a phase."""
+        probing = self._probing
+        if probing is None or self._over:
+            return
+        if name in APART:
+            self._safely("the probes", lambda: probing.call("at_span", begins))
+        elif name == "compile" and not begins and not self._compiled:
             self._compiled = True
             self._safely("the probes", lambda: self._phase("post_compile"))
 

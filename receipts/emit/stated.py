@@ -144,8 +144,8 @@ class ProbeOutput:
 
     @property
     def inside(self) -> bool:
-        """Whether a step is running now."""
-        return self._steps is not None and self._steps.inside
+        """Whether a step is running now, and no evaluation or checkpoint within it."""
+        return self._steps is not None and self._steps.working
 
     def mark_step(self, flag: str) -> None:
         """Flag the step that is running, or comes next: `compile` and `recompile` as a listener sees them."""

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 FLAGS = ("warmup", "compile", "recompile", "checkpoint", "eval", "profile", "data")
 BITS = {name: 1 << index for index, name in enumerate(FLAGS)}
+# Spans of work that is not the step's: what is compiled and read in them is theirs.
+APART = ("checkpoint", "eval")
+_APART = tuple(journal.SPANS.index(name) + 1 for name in APART)
 # Without a journal as many steps are kept in memory at once; then in a further block.
 IN_MEMORY = 4096
 
@@ -60,6 +63,11 @@ class StepTimer:
     def count(self) -> int:
         """Steps that have ended."""
         return self.ended + self.at // 2
+
+    @property
+    def working(self) -> bool:
+        """Whether a step is running, and no evaluation or checkpoint within it."""
+        return self.inside and self.gauges[journal.OPEN_SPAN] not in _APART
 
     @property
     def current(self) -> int:
@@ -125,12 +133,13 @@ class TimedSpan:
     """One span of wall time: `with span: …`. Its time and count stand in the gauges as soon as it ends.
 
     A step inside it, or around it, is flagged with its name; spans of data flag none, since every step may have one.
-    Of spans within spans the outermost counts, and a span of profiling is no time of its own.
+    Of spans within spans the outermost counts, and a span of profiling is no time of its own. ``turn`` is called with
+    the name, and whether it begins, where an outermost span begins and ends that is not of data.
     """
 
-    __slots__ = ("_after", "begun", "bit", "index", "name", "open", "outer", "steps")
+    __slots__ = ("_turn", "begun", "bit", "index", "name", "open", "outer", "steps")
 
-    def __init__(self, name: str, steps: StepTimer, after: Callable[[str], None]) -> None:
+    def __init__(self, name: str, steps: StepTimer, turn: Callable[[str, bool], None]) -> None:
         self.name = name
         self.index = journal.SPANS.index(name)
         self.steps = steps
@@ -138,7 +147,7 @@ class TimedSpan:
         self.begun = 0
         self.open = False
         self.outer = False
-        self._after = after
+        self._turn = turn
 
     def __enter__(self) -> TimedSpan:
         steps = self.steps
@@ -149,6 +158,8 @@ class TimedSpan:
         self.outer = self.name != "profile" and not steps.gauges[journal.OPEN_SPAN]
         if self.outer:
             steps.gauges[journal.OPEN_SPAN] = self.index + 1
+            if self.bit:
+                self._turn(self.name, True)
         self.begun = perf_counter_ns()
         return self
 
@@ -170,7 +181,8 @@ class TimedSpan:
             steps.held &= ~self.bit
             if not steps.inside:
                 steps.flags = steps.held
-        self._after(self.name)
+        if self.outer and self.bit:
+            self._turn(self.name, False)
         return False
 
     def __repr__(self) -> str:

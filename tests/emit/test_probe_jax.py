@@ -37,6 +37,9 @@ with Recorder("cpu-jax", context="c", warmup=3, out="run.json", quiet=True) as r
             with rec.step(tokens=8):
                 w = step(w, xs[kind == "shapes" and number > 7])
                 w.block_until_ready()
+                if kind == "eval" and number == 7:
+                    with rec.span("eval"):
+                        jax.jit(lambda w: (w @ w).sum())(w).block_until_ready()
 """
 
 
@@ -58,6 +61,13 @@ def test_a_new_shape_after_warm_up_is_a_recompile_of_its_step(tmp_path: Path) ->
     found = lab_job(lab(LAB, "jax"), tmp_path, LOOP, KIND="shapes")
     assert found["compile"]["compiles_after_warmup"] == 1
     assert found["measurement"]["step_flags"]["recompile"] == [8]
+
+
+def test_what_an_evaluation_within_a_step_compiles_is_no_recompile_of_the_step(tmp_path: Path) -> None:
+    found = lab_job(lab(LAB, "jax"), tmp_path, LOOP, KIND="eval")
+    assert found["compile"]["compiles_after_warmup"] == 0
+    flags = found["measurement"]["step_flags"]
+    assert (flags["compile"], flags["eval"], "recompile" in flags) == ([0], [7], False)
 
 
 def test_devices_of_a_host_are_chips_and_their_mesh_is_stated(tmp_path: Path) -> None:

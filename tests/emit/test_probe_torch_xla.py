@@ -38,6 +38,14 @@ with Recorder("unlisted", context="c", warmup=3, out="run.json", quiet=True) as 
             torch_xla.sync()
             if kind == "item":
                 loss.item()
+        if kind == "eval" and number % 4 == 3:
+            with rec.span("eval"), torch.no_grad():
+                for _ in range(5):
+                    (torch.ones(5, 8).to(device) @ w).sum().item()
+        if kind == "checkpoint" and number == 7:
+            with rec.span("checkpoint"):
+                w.detach().cpu()
+                torch.median(w.detach())
 """
 
 
@@ -63,7 +71,7 @@ def test_a_clean_loop_neither_falls_back_nor_compiles_late(tmp_path: Path) -> No
     ("kind", "path", "value"),
     [
         ("item", ("path", "witnessed", "host_transfers_per_step"), 1.0),
-        ("fallback", ("path", "witnessed", "fallbacks"), {"aten::median": 10}),
+        ("fallback", ("path", "witnessed", "fallbacks"), {"aten::median": 7}),
         ("shapes", ("compile", "compiles_after_warmup"), 1),
     ],
 )
@@ -72,6 +80,15 @@ def test_each_offence_is_named(kind: str, path: tuple[str, ...], value: Any, tmp
     for key in path:
         found = found[key]
     assert found == value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["eval", "checkpoint"])
+def test_what_an_evaluation_or_a_checkpoint_does_is_no_offence_of_the_steps(kind: str, tmp_path: Path) -> None:
+    found = lab_job(lab(XLA_LAB, "torch_xla"), tmp_path, LOOP, KIND=kind)
+    assert found["compile"]["compiles_after_warmup"] == 0
+    assert found["path"]["witnessed"]["fallbacks"] == {}
+    assert found["path"]["witnessed"]["host_transfers_per_step"] == 0
 
 
 @pytest.mark.slow
@@ -144,6 +161,21 @@ def test_counters_are_read_from_the_end_of_the_warm_up_on(stand_in: StandIn) -> 
     assert stage.facts.memory["device", 0, "steady"] == {"bytes_used": 10, "bytes_limit": 100, "peak_bytes": 40}
     assert set(xla.asked) == {"xla:0"}
     assert stage.observed("torch-xla-metrics")["UncachedCompile@warm"] == 2
+
+
+def test_what_a_span_apart_from_the_steps_counts_is_left_out(stand_in: StandIn) -> None:
+    xla, stage = Xla(stand_in), Stage("torch_xla", warmup=2)
+    torch_xla.at_warm(stage.ended(2).stated)
+    for _ in range(2):
+        xla.step(aten___local_scalar_dense=1)
+        torch_xla.at_span(stage.stated, True)
+        xla.step(compiles=1, aten___local_scalar_dense=10, aten__median=3)
+        torch_xla.at_span(stage.stated, False)
+    torch_xla.at_end(stage.ended(6).stated)
+    assert stage.get("compile.compiles") == 3
+    assert stage.get("compile.compiles_after_warmup") == 0
+    assert stage.get("path.witnessed.fallbacks") == {}
+    assert stage.get("path.witnessed.host_transfers_per_step") == 0.5
 
 
 def test_a_cleared_table_states_nothing(stand_in: StandIn) -> None:

@@ -3,8 +3,8 @@
 A probe is a module of this package with
 
 - ``NAME: str``, a word for its notes;
-- any of ``at_start(stated)``, ``at_phase(stated, phase)``, ``at_warm(stated)`` and ``at_end(stated)``, each given its
-  own `ProbeOutput`;
+- any of ``at_start(stated)``, ``at_phase(stated, phase)``, ``at_warm(stated)``, ``at_span(stated, begins)`` and
+  ``at_end(stated)``, each given its own `ProbeOutput`;
 - where it may wait (git, a subprocess, many files, a network disk) ``MAY_BLOCK = True``: it then runs in a thread of
   its own, touches no framework, and is given up when its time is over. Others run in the caller's thread and must be
   made of calls that return at once;
@@ -17,8 +17,8 @@ subprocess. It waits for no device. Whatever it raises becomes a note; its time 
 
 ``at_start`` runs when the recorder is entered, ``at_phase`` after that with ``post_init``, after the first step with
 ``post_step0``, after the first span of compiling with ``post_compile``, and with ``steady`` at the end, before
-``at_end``. ``at_warm`` runs after the last step of the warm-up, where the caller says how long that is. A framework may
-be imported between any two of them.
+``at_end``. ``at_warm`` runs after the last step of the warm-up, where the caller says how long that is, ``at_span``
+where a span of evaluation or of a checkpoint begins and ends. A framework may be imported between any two of them.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ class MetricsSnapshot:
     @property
     def fallbacks(self) -> dict[str, int]:
         """Operators that ran on the host, with counts."""
-        operators = {name: count for name, count in self.counts.items() if name.startswith("aten::")}
-        return {name: operators[name] for name in sorted(operators) if name != HOST_READ}
+        operators = sorted(name for name in self.counts if name.startswith("aten::") and name != HOST_READ)
+        return {name: self.counts[name] for name in operators if self.counts[name]}
 
     @property
     def eager(self) -> bool:
@@ -55,6 +55,11 @@ class MetricsSnapshot:
     def executed(self) -> bool:
         """Whether a step, or an operator, was executed at all."""
         return self.eager or any(name in self.counts for name in ("MarkStep", "ExecuteTime", "ExecuteReplicatedTime"))
+
+    def since(self, before: MetricsSnapshot) -> MetricsSnapshot:
+        """What was counted since another moment."""
+        counts = {name: count - before.counts.get(name, 0) for name, count in self.counts.items()}
+        return MetricsSnapshot(counts, self.seconds - before.seconds)
 
     def follows(self, before: MetricsSnapshot | None) -> bool:
         """Whether nothing was cleared since."""
@@ -82,6 +87,12 @@ def at_warm(stated: ProbeOutput) -> None:
     """Keep the counters of the warm-up's end."""
     if _extension() is not None:
         loaded.each(stated, _keep_warm)
+
+
+def at_span(stated: ProbeOutput, begins: bool) -> None:
+    """Keep what an evaluation or a checkpoint compiles and reads: it is no step's."""
+    if _extension() is not None:
+        loaded.each(stated, _keep_before if begins else _keep_apart)
 
 
 def at_end(stated: ProbeOutput) -> None:
@@ -119,51 +130,52 @@ def begun() -> bool:
 
 
 def _keep_step0(stated: ProbeOutput) -> None:
-    stated.kept["step0"] = table(), stated.steps
+    stated.kept["step0"] = stated.kept["base"] = table()
+    stated.kept["at"] = stated.steps
 
 
 def _keep_warm(stated: ProbeOutput) -> None:
-    stated.kept["warm"] = table(), stated.steps
+    stated.kept["warm"] = stated.kept["base"] = table()
+    stated.kept["at"] = stated.steps
+
+
+def _keep_before(stated: ProbeOutput) -> None:
+    stated.kept["before"] = table()
+
+
+def _keep_apart(stated: ProbeOutput) -> None:
+    before, base = stated.kept.pop("before", None), stated.kept.get("base")
+    if before is not None and base is not None:
+        stated.kept["base"] = table().since(before.since(base))
 
 
 def _counts(stated: ProbeOutput) -> None:
     end = table()
-    step0, warm = stated.kept.get("step0"), stated.kept.get("warm")
-    for before in (step0, warm):
-        if before is not None and not end.follows(before[0]):
-            stated.note("torch_xla's counters were cleared while the job ran: what they leave out is not known")
-            return
+    step0, warm, base = (stated.kept.get(name) for name in ("step0", "warm", "base"))
+    if not all(end.follows(before) for before in (step0, warm)):
+        stated.note("torch_xla's counters were cleared while the job ran: what they leave out is not known")
+        return
     if not end.executed:
         stated.note("torch_xla executed nothing that its counters know of")
         return
     stated.put("compile.compiles", end.compiles)
     stated.put("compile.compile_seconds", end.seconds if end.compiles else None)
-    stated.put("path.witnessed.fallbacks", end.fallbacks)
     if end.eager:
         stated.put("path.witnessed.posture", "eager")
     _cache(stated, end)
-    _late(stated, end)
+    # Evaluations and checkpoints aside, what the steps did once the warm-up, or the first of them, was over.
+    late = end if base is None else end.since(base)
+    stated.put("path.witnessed.fallbacks", late.fallbacks)
+    steps = stated.steps - stated.kept["at"] if base is not None else 0
+    if warm is not None or (base is not None and not late.compiles):
+        stated.put("compile.compiles_after_warmup", late.compiles)
+    if steps > 0:
+        stated.put("path.witnessed.host_transfers_per_step", round(late.host_reads / steps, 6))
     observed: dict[str, bool | int | float | str] = {name: end.counts[name] for name in sorted(end.counts)[:300]}
     if warm is not None:
         names = sorted(name for name in end.counts if not name.startswith("xla::"))
-        observed |= {f"{name}@warm": warm[0].counts.get(name, 0) for name in names[:300]}
+        observed |= {f"{name}@warm": warm.counts.get(name, 0) for name in names[:300]}
     stated.evidence("torch-xla-metrics", level="kernels", producer="torch_xla", version=_version(), observed=observed)
-
-
-def _late(stated: ProbeOutput, end: MetricsSnapshot) -> None:
-    """Compiles and host reads once the warm-up was over."""
-    warm, step0 = stated.kept.get("warm"), stated.kept.get("step0")
-    since = warm or step0
-    if since is None:
-        return
-    before, at = since
-    late = end.compiles - before.compiles
-    if warm is not None or late == 0:
-        stated.put("compile.compiles_after_warmup", late)
-    steps = stated.steps - at
-    if steps > 0:
-        reads = (end.host_reads - before.host_reads) / steps
-        stated.put("path.witnessed.host_transfers_per_step", round(reads, 6))
 
 
 def _cache(stated: ProbeOutput, end: MetricsSnapshot) -> None:
