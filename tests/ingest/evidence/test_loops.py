@@ -152,6 +152,11 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         "  1%|          | 40/6000 [06:07<15:02:43,  9.17s/it, accuracy=0.5, loss=2.5, perplexity=12.2, step=7]",
         {"loss": 2.5},
     ),
+    "tf_estimator": (
+        "INFO:tensorflow:loss = 2.5, step = 7 (45.773 sec)\nINFO:tensorflow:global_step/sec: 4"
+        "\nINFO:tensorflow:examples/sec: 512",
+        {"loss": 2.5, "step_seconds": 0.25},
+    ),
     "verl": (
         "step:7 - actor/entropy:0.5 - actor/grad_norm:1.5 - perf/max_memory_allocated_gb:50.25 - timing_s/step:55.5"
         " - perf/throughput:2301.5",
@@ -177,6 +182,7 @@ OTHERS: Final = (
     "Training Epoch: 2/3, step 7/388 completed (loss: 2.5):   3%|▎  | 8/388 [00:12]",
     '{"step": 7, "eval_loss": 2.5, "step_time_ms": 21.0}',
     "I0302 10:00:00.123456 140012 peft_trainer.py:787] Train step 7 eval loss: 2.500000 - eval perplexity: 12.182494",
+    "INFO:tensorflow:Saving dict for global step 7: global_step = 7, loss = 2.5",
     "Step... ( 7 | Eval Loss: 2.5, Eval Perplexity: 12.2)",
     # A rounded step is none.
     "Progress on:train 1.02kit/8.50kit rate:2.1s/it remaining:4:22:12 elapsed:35:42 postfix:loss=2.5",

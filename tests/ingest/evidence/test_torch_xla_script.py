@@ -44,6 +44,11 @@ def test_a_step_line_gives_step_and_loss_and_no_time_of_its_own_making(line: str
     assert steps.get(40, "step_seconds") is None
 
 
+def test_torchprime_states_its_global_batch() -> None:
+    lines = "[t][__main__][INFO] -     Global batch size: 64", "Epoch: 1, step: 40, loss: 2.5000, trace time: 12.50 ms"
+    assert script(*lines).stated["batch.global_batch"].value == 64
+
+
 def test_what_rates_are_is_told() -> None:
     assert any("samples a second" in remark.text for remark in script(training(0, 2.5)).remarks)
 

@@ -93,20 +93,22 @@ class BlockLoop(LoopLog):
         return self._head is not None and not self.apart
 
     def other(self, text: str, number: int) -> None:
-        """Take a head, or a metric below one; any other line ends the record."""
-        if self._head is not None and (match := self.metric.search(text)) and self._metrics < _MAX_METRICS:
+        """Take a head, or a metric on its line or below it; any other line ends the record."""
+        head = self.head.search(text)
+        if head:
+            self._end()
+            self._head, self._begun = int(head[STEP]), number
+        if self._head is None:
+            return
+        if (match := self.metric.search(text)) and self._metrics < _MAX_METRICS:
             self._metrics += 1
             label, value = match["label"], parse(match["word"])
             if value is not None and (known := self.label(label)) is not None:
                 self._figures.setdefault(known.field, value / known.divisor)
             elif stated := self.settings.read(label, match["word"]):
                 self.reading.state(*stated, f"{label}: {stated[1]}", number)
-            return
-        match = self.head.search(text)
-        if match or not self.apart:
+        elif not (head or self.apart):
             self._end()
-        if match:
-            self._head, self._begun = int(match[STEP]), number
 
     def finish(self) -> Reading | None:
         """The reading, with the last record."""

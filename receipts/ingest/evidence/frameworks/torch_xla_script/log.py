@@ -15,7 +15,9 @@ from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.record import Form, RecordRows
 from receipts.ingest.evidence.records import RANK, RecordReader
+from receipts.ingest.evidence.statements import Statements
 
+_STATEMENTS: Final = Statements("torch_xla_script")
 _CELL: Final = re.compile(rf"(?<!\w)(?P<label>Loss|Rate|Throughput)=\s{{0,4}}(?P<word>{FIGURE})(?=[\s|,]|$)", re.I)
 _PRIME: Final = re.compile(rf"(?P<label>loss|grad_norm|trace time|step time): (?P<word>{FIGURE})")
 
@@ -43,6 +45,10 @@ class TorchXlaScript(RecordReader, table="torch_xla_script"):
         self._epoch = self._offset = 0
         self._highest, self._previous, self._stride = -1, -1, 1
         self._rates = self._traced = False
+
+    def other(self, text: str, number: int) -> None:
+        """Take the batch that torchprime states above its steps."""
+        _STATEMENTS.take(self.reading, text, number)
 
     def rows(self, rows: RecordRows) -> None:
         """Take records; torchprime's own step time begins when the trace has ended."""
