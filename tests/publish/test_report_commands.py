@@ -227,7 +227,7 @@ def test_an_interval_that_is_no_week_is_told_as_one(place: Path, tmp_path: Path)
     tree = json.loads(made["report.json"])
     assert (tree["since"], tree["until"]) == ("2026-03-02T00:00:00Z", "2026-03-04T00:00:00Z")
     assert tree["counts"]["submitted"] == 9
-    assert "**from** 2026-03-02 00:00 to 2026-03-04 00:00, UTC" in made["report.md"]
+    assert "**from** 2026-03-02 to 2026-03-03, UTC" in made["report.md"]
     assert "There are no retractions or supersessions." in made["report.md"]
     assert not re.search(r"\bweek\b", made["report.md"])
 

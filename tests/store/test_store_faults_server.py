@@ -342,7 +342,7 @@ def test_a_damaged_page_is_said_with_what_to_do_and_audited(tmp_path: Path, shel
     file.write_bytes(content)
     said = shell("--store", str(file), "show", ids[0])
     assert said.code == 4
-    assert "the file is damaged; list the damage with: receipts audit" in said.err
+    assert "the file is damaged; list where: receipts audit" in said.err
     assert "receipts restore FILE" in said.err
     found = shell("--store", str(file), "audit")
     assert found.code == 1

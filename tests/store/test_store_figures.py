@@ -56,7 +56,7 @@ def test_a_list_by_figures_is_what_every_receipt_says(store: Store) -> None:
 
 def test_a_figure_is_bounded_by_a_number(store: Store) -> None:
     for text in ("mfu>much", "mfu>nan", "peak_bytes<NaN"):
-        with pytest.raises(UsageError, match=rf"{text}: \w+ is a number; write"):
+        with pytest.raises(UsageError, match=rf"{text}: \w+ is a (number|fraction); write"):
             list(store.find(Filters((condition(text),))))
     with pytest.raises(UsageError, match=r"chips>2.5: chips is a whole number; write chips>8"):
         list(store.find(Filters((condition("chips>2.5"),))))

@@ -89,7 +89,7 @@ WRONG: Mapping[str, tuple[Any, str]] = {
     "run.outcome": (None, "not one of"),
     "run.provenance": ("guessed", "not one of"),
     "run.started": ("2026-03-02T09:00:00", "no zone"),
-    "run.finished": ("2026-13-02T09:00:00Z", "no time"),
+    "run.finished": ("2026-13-02T09:00:00Z", "not a time"),
     "run.tags": ("fast", "a list"),
     "run.tags[0]": (1, "a text"),
     "run.exit_code": ("0", "a whole number"),

@@ -366,14 +366,14 @@ def test_a_markdown_row_knows_its_heading(tmp_path: Path) -> None:
     ("name", "text", "says"),
     [
         ("rows.json", "{", "not JSON"),
-        ("rows.json", '{"rows": 3}', "no list"),
-        ("rows.json", "[1]", "no object"),
+        ("rows.json", '{"rows": 3}', "must be a list"),
+        ("rows.json", "[1]", "not an object"),
         ("rows.json", "[" * 200_000, "not JSON"),
         ("rows.json", '[{"x": NaN}]', "not JSON"),
         ("rows.jsonl", "{}\n{", "line 2"),
         ("rows.csv", "a,a\n1,2\n", "twice"),
         ("rows.csv", "a\n1,2\n", "more cells"),
-        ("rows.xlsx", "", "no table"),
+        ("rows.xlsx", "", "not a known kind of table"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused_with_its_place(tmp_path: Path, name: str, text: str, says: str) -> None:
@@ -396,10 +396,10 @@ def test_a_table_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None
     [
         ("[notebook]\nname = 3\n", "launch"),
         (HEAD + "[strange]\n", "strange"),
-        (HEAD + '[[field]]\nto = "batch.nothing"\nvalue = 1\n', "no leaf"),
+        (HEAD + '[[field]]\nto = "batch.nothing"\nvalue = 1\n', "not a leaf"),
         (HEAD + '[[field]]\nto = "run.host"\n', "exactly one"),
-        (HEAD + '[[field]]\nto = "run.host"\nfrom = "h"\npatterns = [["(", "x"]]\n', "no pattern"),
-        (HEAD + '[[field]]\nto = "run.host"\nfrom = "h"\nunit = "furlong"\n', "no unit"),
+        (HEAD + '[[field]]\nto = "run.host"\nfrom = "h"\npatterns = [["(", "x"]]\n', "not a pattern"),
+        (HEAD + '[[field]]\nto = "run.host"\nfrom = "h"\nunit = "furlong"\n', "not a unit"),
         (HEAD + '[[field]]\nto = "run.host"\nfrom = "h"\nas = "date-ish"\n', "not one of"),
         (HEAD + '[[spread]]\nfrom = "env"\nto = "model"\n', "not one of"),
         (HEAD.replace("2026-05-20", '"spring"'), "a day"),

@@ -216,7 +216,7 @@ _SQLITE = {
     "read-only": "the store may only be read; ask for write permission on the file and its folder",
     "disk is full": "the disk is full and nothing of this was stored; make room and do it again",
     "disk I/O error": "the disk failed or is full and nothing of this was stored; check it and do it again",
-    "malformed": "the file is damaged; list the damage with: receipts audit, and restore a backup: receipts restore FILE",
+    "malformed": "the file is damaged; list where: receipts audit; then restore a backup: receipts restore FILE",
     "unable to open": "the file cannot be opened; check the path and its permissions",
     "no such column": EARLIER,
     "has no column": EARLIER,
