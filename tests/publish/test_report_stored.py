@@ -295,7 +295,9 @@ def test_a_report_without_the_index_says_the_same(tmp_path: Path, monkeypatch: p
 
 def test_a_configuration_is_compared_with_the_pin_of_its_lane(tmp_path: Path) -> None:
     baseline = week.one("a", {**week.day(1), "run.context": "baseline", "model.name": "x", "run.label": "x1"}, None, 2)
-    far = week.one("c", {**week.day(5), "model.depth": 10, "model.hidden": 320, "model.name": "y", "run.label": "y1"})
+    far = week.one(
+        "c", {**week.day(5), "model.depth": 10, "model.hidden": 320, "numerics.learning_rate": 5, "run.label": "y1"}
+    )
     store = week.fill(tmp_path / "store.sqlite", [*baseline, *far])
     assert told(store).compared == 0
     store.pin("baseline", baseline[0].id)
