@@ -76,11 +76,8 @@ def _graphs(stated: Stated) -> Mapping[str, Value]:
 
 def _stack(stated: Stated) -> Mapping[str, Value]:
     """The shortest tile that makes the stack, and the kind of its attention blocks where they have but one."""
-    from receipts.receipt.patterns import (
-        STATELESS,
-        family_of,
-        shortest_tile,
-    )  # what a command without receipts never needs
+    # What a command without receipts never needs.
+    from receipts.receipt.patterns import STATELESS, family_of, shortest_tile
 
     pattern, depth = stated.get("model.pattern"), stated.get("model.depth")
     if pattern is None or depth is None:

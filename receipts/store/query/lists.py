@@ -134,11 +134,13 @@ def _of_newest(connection: Connection, ordered: Select[Any], size: int, order: O
 
     Configurations are numbered as they come in, so that the receipts of the last ones tell when many of them ran.
     """
+    if order == "stored":
+        return ordered
     at, _, configuration = ordered.selected_columns
     by, last = (configuration.desc(), func.min) if order == "newest" else (configuration, func.max)
     some = ordered.order_by(None).order_by(by).limit(size).subquery("some")
     bound = connection.execute(select(last(some.c.at))).scalar()
-    if bound is None or order == "stored":
+    if bound is None:
         return ordered
     return ordered.where(at >= bound if order == "newest" else at <= bound)
 
