@@ -33,7 +33,7 @@ def recorder_contract() -> str:
         lane["needs"] = {path: rule for path, rule in own.items() if needs.get(path) != rule}
         lane["without"] = [path for path in needs if path not in own]
     document = {
-        "schema_version": schema["properties"]["schema_version"]["const"],
+        "schema_version": max(schema["properties"]["schema_version"]["enum"]),
         "evidence_rule": builtin().rules.about(Topic.EVIDENCE)[0],
         "leaves": dict(_leaves(schema, schema["$defs"], "")),
         "collections": list(COLLECTIONS),

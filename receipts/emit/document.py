@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 100_000
 SECTIONS = (
-    *("schema_version", "run", "code", "hardware", "platform", "wheels", "flags", "patches", "features", "model"),
-    *("parallelism", "batch", "numerics", "compile", "data", "path", "measurement", "memory", "failure", "evidence"),
-    "notes",
+    *("schema_version", "run", "code", "inputs", "hardware", "platform", "wheels", "flags", "patches", "features"),
+    *("model", "parallelism", "batch", "numerics", "compile", "data", "path", "measurement", "memory", "failure"),
+    *("evidence", "notes"),
 )
 MAX_SOURCES = 1000
 # The recorder writes them down, but the job names them.

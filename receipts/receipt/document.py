@@ -1,4 +1,4 @@
-"""The receipt, version 1.0: one immutable JSON document about one launch."""
+"""The receipt, version 1.1: one immutable JSON document about one launch."""
 
 from typing import Annotated, Any
 
@@ -6,6 +6,7 @@ from pydantic import Field, StringConstraints
 
 from receipts.receipt.architecture import Model
 from receipts.receipt.compilation import Compile
+from receipts.receipt.inputs import Inputs
 from receipts.receipt.layout import Batch, Parallelism
 from receipts.receipt.leaf import Section, note, section
 from receipts.receipt.machine import Code, Hardware, Platform
@@ -16,7 +17,7 @@ from receipts.receipt.numerics import Data, Numerics
 from receipts.receipt.path import Path
 from receipts.receipt.run import Run
 
-VERSION = "1.0"
+VERSION = "1.1"
 
 
 def _open_map(description: str, role: str = "axis") -> Any:
@@ -36,6 +37,7 @@ class Receipt(Section):
     )
     run: Run = Field(description="Which launch this is, when and where it ran, how it ended.")
     code: Code | None = section("The source that was imported.")
+    inputs: Inputs | None = section("What the launch was started with.")
     hardware: Hardware | None = section("The machine.")
     platform: Platform | None = section("The software below the wheels.")
     wheels: Wheels | None = Field(

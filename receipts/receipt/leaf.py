@@ -20,6 +20,7 @@ class Role(StrEnum):
     """What a leaf is to a comparison."""
 
     AXIS = "axis"  # an experimenter can change it: counted
+    INPUT = "input"  # what the launch was started with: compared by `receipts.axes.inputs`
     REPLICATE = "replicate"  # differs between launches of one configuration by intent: never counted
     BLOCK = "block"  # where a launch happened to run: never counted, judged by C111 alone
     DERIVED = "derived"  # follows from axes: shown, never counted
@@ -70,6 +71,7 @@ def _leaf(role: Role, description: str, *, required: bool = False, alias: str | 
 # word for itself), `since`, `of` (the axis of which a leaf is one member; alone, it is an axis itself) and `follows`
 # (how a derived value does, in words).
 axis = partial(_leaf, Role.AXIS, since=SINCE)
+given = partial(_leaf, Role.INPUT, since="1.1")
 replicate = partial(_leaf, Role.REPLICATE)
 block = partial(_leaf, Role.BLOCK)
 derived = partial(_leaf, Role.DERIVED)

@@ -12,11 +12,11 @@ from pydantic import ValidationError
 from pydantic_core import SchemaValidator
 
 from receipts.base.errors import InputError
-from receipts.receipt.document import VERSION, Receipt
+from receipts.receipt.document import Receipt
 from receipts.receipt.flat import Flat
 from receipts.receipt.load import Document, parse_json, surely_strict
 from receipts.receipt.problems import problems
-from receipts.receipt.upcast import upcast
+from receipts.receipt.upcast import READ_AS_THEY_ARE, upcast
 
 LARGE = 1024 * 1024  # bytes; of a larger document a list is read as far as its first bad entry
 
@@ -92,7 +92,9 @@ def _modelled(document: Document) -> Parsed | None:
         receipt = _model(document.raw)
     except ValidationError:
         return None
-    return Parsed(document.id, document.raw, document.source, receipt) if receipt.schema_version == VERSION else None
+    if receipt.schema_version not in READ_AS_THEY_ARE:
+        return None
+    return Parsed(document.id, document.raw, document.source, receipt)
 
 
 def _model(raw: bytes) -> Receipt:

@@ -79,6 +79,10 @@ class Run(Section):
         "The base configuration by name or digest: launcher preset, config file, notebook section. "
         "If two receipts name the same context, it holds the settings that neither states."
     )
+    session: Name | None = replicate(
+        "The session that it was launched in, to answer one question: launches of one session belong together.",
+        since="1.1",
+    )
     host: Name | None = block("Host, or the first of several.")
     processes: tuple[Count, ...] | None = note("Process ids of its ranks, in their order, each on its own host.")
     site: Name | None = block("Data center, cloud zone or machine room.")

@@ -12,8 +12,10 @@ from receipts.receipt.problems import shown
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
-# From a version to the next: {"1.0": one_zero_to_one_one}. Empty while 1.0 is the only version.
+# From a version to the next: {"1.1": one_one_to_two_zero}. Empty while every version is read as it is.
 UPCASTERS: Mapping[str, tuple[str, Upcaster]] = {}
+# Versions whose documents the model reads as they are: 1.1 adds leaves alone, none of which an older document implies.
+READ_AS_THEY_ARE = frozenset({"1.0", VERSION})
 
 
 _VERSION = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
@@ -31,7 +33,7 @@ def upcast(
     target: str = VERSION,
     steps: Mapping[str, tuple[str, Upcaster]] = UPCASTERS,
 ) -> dict[str, Any]:
-    """Bring a parsed document to ``target``. Raises InputError for a version that this program cannot read."""
+    """Bring a parsed document to ``target``, or to a version that is read as it is. Raises InputError for a version that this program cannot read."""
     version = tree.get("schema_version")
     if version is None:
         problem = Problem("schema_version", "it is missing", f'state "schema_version": "{target}"')
@@ -39,7 +41,7 @@ def upcast(
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
         what = f"{shown(repr(version))} is no version"
         raise InputError(source, [Problem("schema_version", what, f'state "{target}"')])
-    while version != target:
+    while version != target and version not in READ_AS_THEY_ARE:
         if _numbers(version) > _numbers(target):
             do = "upgrade with: pip install --upgrade frontier-receipts"
             what = f"it is version {version}, and this program reads up to {target}"

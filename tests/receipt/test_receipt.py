@@ -291,7 +291,7 @@ def test_an_older_version_is_read_by_one_step_a_version() -> None:
     before = copy.deepcopy(tree)
     current = upcast(tree, "old.json", steps=STEPS)
     assert Receipt.model_validate_json(json.dumps(current)).run.kind == "training"
-    assert current["schema_version"] == VERSION
+    assert current["schema_version"] == "1.0"
     assert tree == before
 
 
@@ -301,7 +301,14 @@ def test_a_receipt_of_an_older_version_keeps_its_bytes_and_its_id(monkeypatch: p
     receipt = parse(Document(raw, "old.json"))
     assert receipt.raw == raw
     assert receipt.id == hashlib.sha256(raw).hexdigest()
-    assert receipt.receipt.schema_version == VERSION
+    assert receipt.receipt.schema_version == "1.0"
+
+
+def test_a_document_of_1_0_is_read_as_it_is() -> None:
+    tree = {**rule_cases.base(), "schema_version": "1.0"}
+    receipt = parse(Document(json.dumps(tree).encode(), "old.json"))
+    assert receipt.receipt.schema_version == "1.0"
+    assert upcast(tree, "old.json") is tree
 
 
 def test_an_older_version_without_a_step_is_refused() -> None:
@@ -309,7 +316,7 @@ def test_an_older_version_without_a_step_is_refused() -> None:
         upcast(old("0.7"), "old.json", steps=STEPS)
 
 
-@pytest.mark.parametrize("version", ["1.1", "1.10", "2.0"])
+@pytest.mark.parametrize("version", ["1.2", "1.10", "2.0"])
 def test_a_newer_version_is_refused_with_the_upgrade_to_make(
     version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -194,7 +194,7 @@ def required_keys() -> Iterator[Malformed]:
 
 def versions() -> Iterator[Malformed]:
     """Versions that this program cannot read."""
-    for version, says in (("1.1", "upgrade"), ("2.0", "upgrade"), ("10.0", "upgrade"), ("0.9", "no version 0.9")):
+    for version, says in (("1.2", "upgrade"), ("2.0", "upgrade"), ("10.0", "upgrade"), ("0.9", "no version 0.9")):
         yield Malformed(f"version {version}", "schema_version", says, _with("schema_version", version))
     for value in ("one", "1", "1.0.0", "", "1.", ".1", "²." + "0", " 1.0", 1.0, 1, None, ["1.0"]):
         yield Malformed(f"version {value!r}", "schema_version", "", _with("schema_version", value))
