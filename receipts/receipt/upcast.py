@@ -33,7 +33,10 @@ def upcast(
     target: str = VERSION,
     steps: Mapping[str, tuple[str, Upcaster]] = UPCASTERS,
 ) -> dict[str, Any]:
-    """Bring a parsed document to ``target``, or to a version that is read as it is. Raises InputError for a version that this program cannot read."""
+    """Bring a parsed document to ``target``, or to a version that is read as it is.
+
+    Raises InputError for a version that this program cannot read.
+    """
     version = tree.get("schema_version")
     if version is None:
         problem = Problem("schema_version", "it is missing", f'state "schema_version": "{target}"')
