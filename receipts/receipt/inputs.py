@@ -22,7 +22,7 @@ class InputFile(Section):
 
 
 def _map(description: str) -> Any:
-    declared = {"role": "input", "open": True, "since": "1.1"}
+    declared: dict[str, Any] = {"role": "input", "open": True, "since": "1.1"}
     return Field(default=None, description=description, json_schema_extra={"receipts": declared})
 
 
