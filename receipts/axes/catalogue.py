@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from receipts.axes.lane import Lane
 
 # One more whenever an effective value is read otherwise than before: indexes made by another version are made anew.
-VERSION: Final = 6
+VERSION: Final = 7
 _LOWER: Final = 48  # bits of a catalogue below its edition
 compact_json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 

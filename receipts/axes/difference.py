@@ -6,7 +6,7 @@ A value that one side alone states is *unknown*, never equal.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from receipts.axes.effective import (
     effective,
     is_complete,
     leaves_of,
+    told_by,
 )
 from receipts.axes.switches import BROUGHT_BY, DECIDED, FOLLOWS, OF_STATE, loaded_from
 from receipts.receipt import Parsed, Role
@@ -104,7 +105,7 @@ def difference(
         ),
         derived=(*tally.follows, *_differing(a, b, Role.DERIVED)),
         blocks=_differing(a, b, Role.BLOCK),
-        regimes=_differing(a, b, Role.REGIME),
+        regimes=(*_differing(a, b, Role.REGIME), *_telling(a, b)),
         work=_differing(a, b, Role.WORK),
         equal=tuple(tally.equal),
         held=tuple(tally.held),
@@ -257,6 +258,14 @@ def _differing(a: Parsed, b: Parsed, role: Role) -> tuple[Member, ...]:
     left, right = a.flat.leaves, b.flat.leaves
     every = ((leaf.path, canonical(left.get(leaf.path)), canonical(right.get(leaf.path))) for leaf in leaves_of(role))
     return tuple(Member(path, va, vb) for path, va, vb in every if va != vb)
+
+
+def _telling(a: Parsed, b: Parsed) -> Iterator[Member]:
+    """Flags that make the program of one side alone tell more."""
+    left, right = told_by(a), told_by(b)
+    for path in sorted(left.keys() | right.keys()):
+        if left.get(path) != right.get(path):
+            yield Member(path, left.get(path), right.get(path))
 
 
 class _MemberTally:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
-from receipts.axes.switches import OF_STATE, SWITCHES, Stated, mesh_of
+from receipts.axes.switches import OF_STATE, SWITCHES, Stated, mesh_of, only_tells
 from receipts.axes.switches import OFF as OFF  # rules import it from here
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
@@ -240,9 +240,16 @@ def _open(maps: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Value]:
                 # Two builds of one version are two wheels.
                 if getattr(entry, "digest", None) is not None:
                     values[f"{wheel}.digest"] = entry.digest
-            else:
-                values[f"{name}.{key}"] = flag_text(getattr(entry, "value", entry))
+            elif not only_tells(f"{name}.{key}", text := flag_text(getattr(entry, "value", entry))):
+                values[f"{name}.{key}"] = text
     return values
+
+
+def told_by(parsed: Parsed) -> Mapping[str, str]:
+    """The flags of a receipt that only make its program tell more, which have no effective value."""
+    flags = {f"flags.{key}": entry for key, entry in (parsed.receipt.flags or {}).items() if key != COMPLETE}
+    texts = ((path, flag_text(getattr(entry, "value", entry))) for path, entry in flags.items())
+    return {path: text for path, text in texts if only_tells(path, text)}
 
 
 def is_complete(parsed: Parsed, name: str) -> bool:

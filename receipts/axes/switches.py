@@ -55,6 +55,17 @@ LOADED: Mapping[str, tuple[str, ...]] = {
     "platform.cudnn": ("nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
     "platform.nccl": ("nvidia-nccl-cu12", "nvidia-nccl-cu13"),
 }
+# Flags that make a program tell more and compute the same (docs/evidence.md says what each costs): no setting of an
+# experiment, but a regime, which C104 shows where the sides differ in one.
+_TELLING = re.compile(
+    r"flags\.(?:NVTE_DEBUG(?:_LEVEL)?|NCCL_DEBUG\w*|TORCH_(?:LOGS|TRACE)\w*|TORCH_CPP_LOG_LEVEL|PT_XLA_DEBUG\w*|"
+    r"JAX_LOG\w*|JAX_EXPLAIN_CACHE_MISSES|JAX_DUMP_IR\w*|JAX_TRANSFER_GUARD\w*|XLA_METRICS_FILE|"
+    r"(?:XLA_FLAGS|LIBTPU_INIT_ARGS)\..*xla_dump_\w+|TF_CPP_MIN_LOG_LEVEL|TPU_(?:MIN|STDERR)_LOG_LEVEL)",
+)
+# What is told of every call or step costs time in each: a trace of NCCL's calls, an input's dump for each execution.
+_SLOWING = re.compile(
+    r"flags\.NCCL_DEBUG=TRACE|flags\.NCCL_DEBUG_SUBSYS=.*(?:\^|ALL|COLL|CALL|PROXY).*|.*_snapshots=.*", re.I
+)
 _MESH_AXIS = re.compile(r"\s*([A-Za-z_]\w*)\s*[:=]\s*(\d{1,9})\s*")
 _CUDA_OF_TORCH = re.compile(r"\+cu(\d+)(\d)\b")
 
@@ -79,6 +90,11 @@ def loaded_from(path: str, effective: Mapping[str, Any]) -> str | None:
     if path == "platform.cuda" and (tag := _CUDA_OF_TORCH.search(str(effective.get("wheels.torch") or ""))):
         versions = {"wheels.torch": f"{tag[1]}.{tag[2]}"}
     return next((name for name, version in versions.items() if same_version(effective.get(path), version)), None)
+
+
+def only_tells(path: str, value: Any) -> bool:
+    """Whether a flag makes a program tell more, at no cost to a step that compiles nothing."""
+    return _TELLING.fullmatch(path) is not None and _SLOWING.fullmatch(f"{path}={value}") is None
 
 
 class Switch(NamedTuple):

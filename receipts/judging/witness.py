@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -26,17 +25,9 @@ from receipts.receipt.written import intact
 RECOMPUTE = "numerics.recompute_applied"
 LENDABLE = (*(f"{WITNESSED}.{name}" for name in Witnessed.model_fields), RECOMPUTE)
 LEVELS = ("none", "intent", "backend", "kernels")
-# Switches that make a run tell more and compute the same: with them a witness is no axis away. Their sources are the
-# tools' own pages, and docs/evidence.md says what each costs.
-TELLING = (
-    *("flags.NVTE_DEBUG", "flags.NVTE_DEBUG_LEVEL", "flags.NCCL_DEBUG", "flags.NCCL_DEBUG_SUBSYS"),
-    *("flags.NCCL_DEBUG_FILE", "flags.TORCH_LOGS", "flags.TORCH_LOGS_OUT", "flags.TORCH_TRACE"),
-    *("flags.JAX_LOG_COMPILES", "flags.JAX_EXPLAIN_CACHE_MISSES", "flags.JAX_LOGGING_LEVEL"),
-    *("flags.JAX_DUMP_IR_TO", "flags.JAX_TRANSFER_GUARD*", "flags.PT_XLA_DEBUG*", "flags.XLA_METRICS_FILE"),
-    *("flags.XLA_FLAGS.*xla_dump_*", "flags.LIBTPU_INIT_ARGS.*xla_dump_*", "flags.TF_CPP_MIN_LOG_LEVEL"),
-    *("flags.TPU_MIN_LOG_LEVEL", "flags.TPU_STDERR_LOG_LEVEL"),
-    # MaxText's profiler, by its configuration.
-    *("flags.profiler", "flags.enable_profiler", "flags.skip_first_n_steps_for_profiler", "flags.profiler_steps"),
+# MaxText's profiler, by its configuration: slow on purpose, and no axis of the launch that it witnesses.
+_PROFILER = tuple(
+    f"flags.{name}" for name in ("profiler", "enable_profiler", "skip_first_n_steps_for_profiler", "profiler_steps")
 )
 # A profiler reads the host by itself: how often says nothing about the launch that it witnesses.
 _DISTURBED = f"{WITNESSED}.host_transfers_per_step"
@@ -115,11 +106,11 @@ def witness_difference(
     one, other = as_requested(witness), as_requested(witnessed)
     known = varied.get(one.receipt.run.context or "", frozenset())
     difference_of_requests = difference(one, other, tuple(lane.not_applicable), known)
-    changed = [item for item in difference_of_requests.changed if not _only_tells(item.axis)]
+    changed = [item for item in difference_of_requests.changed if item.axis not in _PROFILER]
     lanes = (witness.receipt.run.lane, witnessed.receipt.run.lane)
     if lanes[0] != lanes[1]:
         changed.insert(0, Change("run.lane", (Member("run.lane", *lanes),)))
-    unknown = tuple(item for item in difference_of_requests.unknown if not _only_tells(item.axis))
+    unknown = tuple(item for item in difference_of_requests.unknown if item.axis not in _PROFILER)
     # A switch without the leaf that turns it off counts as typed, and so as changed, under the axis of both.
     left, right = effective(one), effective(other)
     one_sided = any((leaf.path in left) != (leaf.path in right) for leaf in axis_leaves())
@@ -209,10 +200,6 @@ def _gap(unknown: Unknown) -> str:
 
 def _more(items: tuple[Any, ...]) -> str:
     return f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-
-
-def _only_tells(axis: str) -> bool:
-    return any(fnmatchcase(axis, pattern) for pattern in TELLING)
 
 
 def as_requested(parsed: Parsed) -> Parsed:

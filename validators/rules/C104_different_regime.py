@@ -6,7 +6,8 @@ against a measured one: the number changes, although no setting that an experime
 *Rejected.* Compile seconds with `cache_state` cold on A and warm on B. A profiled launch, or one that is a witness
 (`run.witness_for`), against a measured one. Peak memory read at the end on A, and before the first step on B. A window
 of steps 3 to 5 against one of steps 3 to 8. A mean over a window against a number whose statistic is not stated. A
-median against the best step, where one side did not keep its steps.
+median against the best step, where one side did not keep its steps. As W: a flag that only makes one side's program
+tell more (`TORCH_LOGS`, `NVTE_DEBUG`, an XLA dump), which is no setting of an experiment and costs a little time.
 
 *Accepted.* Equal regimes; or unstated on both sides within one context; or a steady-state metric whose cache state
 differs, since nothing compiles inside its window (R201 and R202 guard that). One window in two wordings: `iters 3-6`,
@@ -19,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import get_args
 
-from receipts.judging.rule import COMPARABLE, Case, E, I, Offense, PairCase, rule
+from receipts.axes import Member
+from receipts.judging.rule import COMPARABLE, Case, E, I, Offense, PairCase, W, rule
 from receipts.metrics.windows import Stretch, read_window
 from receipts.receipt.memory import MemoryPhase
 
@@ -47,6 +49,9 @@ def different_regime(pair: PairCase) -> Iterator[Offense]:
     for path in pair.metric.regimes:
         if path not in pair.regimes:
             yield from _judge(pair, path)
+    for item in pair.difference.regimes:
+        if item.path.startswith("flags."):
+            yield _tells_more(item)
     without_steps = not pair.a.launch.durations or not pair.b.launch.durations
     if pair.metric.summary in ("step", "rate") and without_steps:
         for path in _WINDOW:
@@ -58,6 +63,17 @@ def different_regime(pair: PairCase) -> Iterator[Offense]:
         a, b = (_statistic(side) for _, side in pair.sides)
         if a is not None and b is not None and a != b:
             yield _differs(_STATISTIC, a, b, "take one statistic on both sides")
+
+
+def _tells_more(flag: Member) -> Offense:
+    shown = (f"{'unset' if value is None else value} on {side}" for side, value in (("A", flag.a), ("B", flag.b)))
+    return Offense(
+        at=flag.path,
+        found=", ".join(shown),
+        expected="one regime on both sides",
+        do="where the effect is small, switch it alike on both: what it prints takes time",
+        level=W,
+    )
 
 
 def _statistic(side: Case) -> str | None:
