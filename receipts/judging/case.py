@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from receipts.axes import Difference
 from receipts.axes.lane import Grade, Lane
 from receipts.judging.claim_verdict import Assessment
+from receipts.judging.envelope import UNKNOWN, ShapeStanding
 from receipts.judging.facts import Facts
 from receipts.judging.grade import Graded, graded
 from receipts.judging.verdict import Comparison, Finding, Lost
@@ -158,7 +159,7 @@ class ClaimCase:
     lane: Lane
     facts: Facts | None = None
     missing: tuple[tuple[str, str], ...] = ()
-    envelope: str = "unknown"
+    envelope: ShapeStanding = UNKNOWN
     target: str | None = None
     at_target: bool | None = None
     earlier: str | None = None

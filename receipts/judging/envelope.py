@@ -17,12 +17,13 @@ REPEATED: Final = 2  # launches that make a ceiling; a single good one is a peak
 VALIDATED: Final = 3  # launches that make it a validated one, where they lie this many days or hosts apart
 APART: Final = 2
 COUNTED: Final = 10  # more launches of a shape than this nobody counts
+CHIPS: Final = "hardware.chips"
+MICRO: Final = "batch.micro_batch"
 SHAPE: Final = (
     ("sequence_length", "batch.sequence_length"),
-    ("micro_batch", "batch.micro_batch"),
+    ("micro_batch", MICRO),
     ("depth", "model.depth"),
 )
-CHIPS: Final = "hardware.chips"
 Grade = Literal["validated", "repeated", "peak"]
 
 
@@ -53,6 +54,9 @@ class ShapeStanding(NamedTuple):
         return f"{preposition} a {how} ceiling, {shown(self.ceiling)}: {counted(self.ceiling)}"
 
 
+UNKNOWN: Final = ShapeStanding("unknown")
+
+
 def shown(shape: ReachedShape) -> str:
     """A shape in words."""
     return (
@@ -70,49 +74,40 @@ def counted(shape: ReachedShape) -> str:
     return ", ".join(parts)
 
 
-def place(facts: Facts | None, parsed: Parsed, sizes: Mapping[str, Any] = MappingProxyType({})) -> str:
-    """`inside`, `at` or `beyond` the lane's largest repeated shapes, or `unknown` with what is missing.
-
-    A shape holds another where it ran on as many chips or fewer, and is at least as large in sequence length, micro
-    batch and depth. Without Facts, without a repeated shape, or without the receipt's own shape it is unknown.
-    ``sizes`` replace the receipt's own, by leaf paths.
-    """
-    standing_ = standing(facts, parsed, sizes)
-    return f"unknown: {standing_.why}" if standing_.word == "unknown" else standing_.word
-
-
 def standing(
     facts: Facts | None,
     parsed: Parsed,
-    sizes: Mapping[str, Any] = MappingProxyType({}),
+    claimed: Mapping[str, Any] = MappingProxyType({}),
     *,
     key: ShapeKey | None = None,
 ) -> ShapeStanding:
     """Where its shape lies, and the ceiling that says so: the one that holds it, validated rather than repeated.
 
-    Ceilings of another geometry or layout say nothing of it. ``sizes`` replace its own, by leaf paths. ``key`` is that
-    of its shape, where the caller has it.
+    A shape holds another where it ran on as many chips or fewer, and is at least as large in sequence length, micro
+    batch and depth. Ceilings of another geometry or layout say nothing of it. Without Facts, without a repeated shape,
+    or without the receipt's own shape it is unknown. ``claimed`` are sizes, by leaf paths, at which it did not run
+    itself: how the work is cut there, and into which micro batches, is open, so that any layout that held them counts.
+    ``key`` is that of its shape, where the caller has it.
     """
     if facts is None:
         return ShapeStanding("unknown", why="no store was asked")
-
-    def get(path: str) -> Any:
-        return sizes.get(path, parsed.stated.get(path))
-
+    wanted = {path: claimed.get(path, parsed.stated.get(path)) for path in (CHIPS, *(path for _, path in SHAPE))}
+    if claimed and MICRO not in claimed:
+        wanted[MICRO] = 0
     repeated = [shape for shape in facts.shapes if shape.launches >= REPEATED and _whole(shape)]
     if repeated and key is None:
         from receipts.axes.shape import shape_key  # a comparison of files has no shapes
 
         key = shape_key(parsed)
-    ceilings = [shape for shape in repeated if key is not None and shape.is_of(key)]
+    ceilings = [shape for shape in repeated if key is not None and shape.is_of(key, any_layout=bool(claimed))]
     if not ceilings:
-        return ShapeStanding(
-            "unknown", why="no shape of this lane was sustained by two launches of this model and layout"
-        )
-    missing = [path for path in (CHIPS, *(path for _, path in SHAPE)) if get(path) is None]
+        what = "model" if claimed else "model and layout"
+        return ShapeStanding("unknown", why=f"no shape of this lane was sustained by two launches of this {what}")
+    missing = [path for path, value in wanted.items() if value is None]
     if missing:
         return ShapeStanding("unknown", why=f"{', '.join(missing)} not stated")
-    mine, chips = tuple(int(get(path)) for _, path in SHAPE), int(get(CHIPS))
+    chips, *sizes = (int(value or 0) for value in wanted.values())
+    mine = tuple(sizes)
     holding = [shape for shape in ceilings if _holds(shape, mine, chips)]
     if not holding:
         return ShapeStanding("beyond", _nearest(ceilings, mine, chips))

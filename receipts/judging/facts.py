@@ -41,9 +41,9 @@ class ReachedShape(NamedTuple):
     hosts: int | None = None
     key: ShapeKey | None = None
 
-    def is_of(self, key: ShapeKey) -> bool:
-        """Whether it has this geometry and this layout."""
-        return self.key is None or self.key == key
+    def is_of(self, key: ShapeKey, *, any_layout: bool = False) -> bool:
+        """Whether it has this geometry and this layout, or with ``any_layout`` this geometry alone."""
+        return self.key is None or self.key == key or (any_layout and self.key.geometry == key.geometry)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import rule_cases
-from receipts.judging.envelope import COUNTED, grade, place, standing
+from receipts.axes.shape import ShapeKey, shape_key
+from receipts.judging.envelope import COUNTED, grade, standing
 from receipts.judging.facts import Facts, ReachedShape
 from receipts.store.query.facts import MOST_COUNTED
 
@@ -21,7 +22,8 @@ def _place(facts: Facts | None, drop: tuple[str, ...] = (), **changes: Any) -> s
         rule_cases.take(tree, path)
     for path, value in changes.items():
         rule_cases.put(tree, path.replace("__", "."), value)
-    return place(facts, rule_cases.parsed(tree))
+    found = standing(facts, rule_cases.parsed(tree))
+    return str(found) if found.word == "unknown" else found.word
 
 
 @pytest.mark.parametrize(
@@ -87,10 +89,22 @@ def test_it_is_told_under_which_ceiling_and_how_well_that_is_sustained() -> None
 
 def test_beyond_it_the_nearest_ceiling_is_named() -> None:
     far = CEILING._replace(sequence_length=1024)
-    assert _told(far, CEILING, **{"batch.micro_batch": 8}) == (
+    assert _told(far, CEILING, **{"batch.sequence_length": 8192}) == (
         "beyond: the nearest repeated shape is 4,096 tokens, micro batch 4, depth 52 on 8 chips"
     )
 
 
 def test_no_more_is_counted_than_the_store_counts() -> None:
     assert COUNTED == MOST_COUNTED
+
+
+def test_a_target_is_held_by_what_any_layout_sustained_at_its_own_chips_in_whatever_micro_batches() -> None:
+    launch = rule_cases.parsed(rule_cases.base("megatron"))
+    geometry, layout = shape_key(launch)
+    cut_otherwise = CEILING._replace(chips=64, sequence_length=8192, micro_batch=1, launches=14)
+    other = cut_otherwise._replace(key=ShapeKey(geometry, layout + 1))
+    target = {"hardware.chips": 64, "batch.sequence_length": 8192}
+    assert standing(Facts(shapes=(CEILING, other)), launch, target).word == "inside"
+    assert standing(Facts(shapes=(CEILING, other)), launch, {**target, "hardware.chips": 32}).word == "beyond"
+    another = cut_otherwise._replace(key=ShapeKey(geometry + 1, layout))
+    assert standing(Facts(shapes=(CEILING, another)), launch, target).word == "beyond"

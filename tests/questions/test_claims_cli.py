@@ -269,3 +269,28 @@ def test_a_purge_takes_the_verdicts_that_quote_the_receipt(store: Store) -> None
     assert len(store.published.claim_verdicts("third")) == 1
     assert [item.decision for item in store.published.decisions([gone])] == ["hold"]
     store.close()
+
+
+def test_a_target_larger_than_the_launch_is_held_against_what_any_layout_sustained_there(shell: Shell) -> None:
+    _launches(shell)
+    claim = _speedup("far", more="target = { sequence_length = 512 }")
+    assert "K108" in shell("claim", "check", _claims(shell, claim)).out
+    for day in (1, 2):
+        tree = rule_cases.build({"steps": {"seconds": 0.9, "seed": day}})
+        leaves = {
+            "run.launch": f"large-{day}",
+            "run.label": "large",
+            "run.started": f"2026-02-0{day}T09:00:00+00:00",
+            "run.finished": f"2026-02-0{day}T09:10:00+00:00",
+            "batch.sequence_length": 512,
+            "batch.micro_batch": 4,
+            "batch.global_batch": 8,
+            "numerics.recompute": "full",
+            "numerics.recompute_applied": "full",
+        }
+        for leaf, value in leaves.items():
+            rule_cases.put(tree, leaf, value)
+        path = shell.folder / f"large-{day}.json"
+        path.write_text(json.dumps(tree), encoding="utf-8")
+        assert shell("submit", str(path)).code == 0
+    assert "K108" not in shell("claim", "check", _claims(shell, claim)).out

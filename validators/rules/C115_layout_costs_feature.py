@@ -6,7 +6,8 @@ family, and the gain that was measured was the gain of leaving it out.
 *Rejected.* Tensor 1 → 2, and `path.ssm` goes from the lane's kernels to something else; or a feature that the lane
 requires is on in A and off, or unset, in B.
 
-*Accepted.* Every required feature is as it was.
+*Accepted.* Every required feature is as it was. Or the model changed: a dense stack has no mixer to lose, and what goes
+with its blocks is a part of the other model, not what a layout cost.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from receipts.judging.rule import PATH, E, Offense, PairCase, rule
 from receipts.judging.topic import Topic
 
 _NAMED = 3  # changed axes that are named beside it; C101 lists them all
+_MODEL = ("pattern", "dimensions", "routing")  # axes of the model that are no single leaf of it
 _OFF = (None, OFF, UNSET, "none", "0", "false", 0, False)
 
 
@@ -25,6 +27,8 @@ _OFF = (None, OFF, UNSET, "none", "0", "false", 0, False)
 def layout_costs_feature(pair: PairCase) -> Iterator[Offense]:
     """Features that the lane requires, and that the change switched off."""
     difference = pair.difference
+    if any(axis in _MODEL or axis.startswith("model.") for axis in difference.axes):
+        return
     moved = (*(member for change in difference.changed for member in change.members), *difference.derived)
     values = {member.path: (member.a, member.b) for member in moved}
     for name in pair.lane.required_features:

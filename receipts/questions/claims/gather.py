@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from receipts.axes.shape import meets
 from receipts.base.errors import NotFound, UsageError
 from receipts.judging.claims.claim import Claim
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.claims.judge import ClaimEvidence, judge
+from receipts.questions.claims.judge import ClaimEvidence, judge, target_bounds
 from receipts.questions.claims.load import ClaimFile, from_json
 from receipts.questions.comparisons import Comparisons, names_one
 from receipts.receipt import Document, Parsed, parse, read
 
 if TYPE_CHECKING:
     from receipts.judging.claim_verdict import ClaimVerdict
+    from receipts.judging.facts import Facts
     from receipts.store import Store
 
 Missing = list[tuple[str, str]]
@@ -46,7 +49,22 @@ def gather(
         sides = comparisons.sides(a, b, claim.metric_name, own, of_shape=of_shape)
     except UsageError:  # a side of several configurations: the comparison says so
         sides = comparisons.sides(a, b, claim.metric_name)
-    return ClaimEvidence(sides.a, sides.b, sides.facts, tuple(missing), earlier, lost, sides.lost, frozenset(named))
+    facts = _with_target(claim, sides.b, sides.facts, rulebook, store)
+    return ClaimEvidence(sides.a, sides.b, facts, tuple(missing), earlier, lost, sides.lost, frozenset(named))
+
+
+def _with_target(
+    claim: Claim, candidate: Sequence[Parsed], facts: Facts, rulebook: Rulebook, store: Store | None
+) -> Facts:
+    """The facts with what any layout sustained of this model, where the candidate did not run at the claim's target."""
+    if store is None or not candidate:
+        return facts
+    launch = rulebook.launch(candidate[0])
+    bounds = target_bounds(claim, launch.lane)
+    if not bounds or meets(candidate[0], bounds):
+        return facts
+    every = store.query.reached_with(candidate[0].receipt.run.lane, launch.settings.shape.geometry)
+    return replace(facts, shapes=tuple(dict.fromkeys((*facts.shapes, *every))))
 
 
 def verdict_on(

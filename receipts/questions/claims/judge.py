@@ -6,8 +6,9 @@ missing, the path is not witnessed, or numbers are merely stated, nothing speaks
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from receipts.axes.lane import UNLISTED, Lane, Target, combined
 from receipts.axes.shape import PATTERN, meets
@@ -16,7 +17,7 @@ from receipts.judging.claim_verdict import Assessment, ClaimStatus, ClaimVerdict
 from receipts.judging.claims import arithmetic
 from receipts.judging.claims.claim import Claim
 from receipts.judging.compare import Request, compare
-from receipts.judging.envelope import place
+from receipts.judging.envelope import ShapeStanding, standing
 from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_case, judge_claim
 from receipts.judging.rule import Case, ClaimCase
@@ -229,12 +230,20 @@ def _named(name: str, lane: Lane) -> list[Target]:
     return [item for item in (*lane.targets, *lane.substrates) if item.name == name]
 
 
-def _envelope(claim: Claim, candidate: Sequence[Launch], lane: Lane, facts: Facts | None) -> str:
-    """Where the claimed shape lies: the claim's own, filled from the launch where it leaves something open."""
+def _envelope(claim: Claim, candidate: Sequence[Launch], lane: Lane, facts: Facts | None) -> ShapeStanding:
+    """Where the claimed shape lies: that of the launch, or where it did not run at the claim's target, the target's."""
     if not candidate:
-        return "unknown: no receipt"
-    named = _named(claim.target, lane) if isinstance(claim.target, str) else [claim.target] if claim.target else []
-    claimed = named[0].bounds if named else {}
-    if PATTERN in claimed and not meets(candidate[0].parsed, {PATTERN: claimed[PATTERN]}):
-        return f"unknown: the launch is no {claimed[PATTERN]}"
-    return place(facts, candidate[0].parsed, claimed)
+        return ShapeStanding("unknown", why="no receipt")
+    launch = candidate[0].parsed
+    bounds = target_bounds(claim, lane)
+    if PATTERN in bounds and not meets(launch, {PATTERN: bounds[PATTERN]}):
+        return ShapeStanding("unknown", why=f"the launch is no {bounds[PATTERN]}")
+    return standing(facts, launch, {} if meets(launch, bounds) else bounds)
+
+
+def target_bounds(claim: Claim, lane: Lane) -> Mapping[str, Any]:
+    """The leaves that the claim's target sets; empty where it names none that is known."""
+    if isinstance(claim.target, str):
+        named = _named(claim.target, lane)
+        return named[0].bounds if named else {}
+    return claim.target.bounds if claim.target is not None else {}

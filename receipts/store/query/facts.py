@@ -25,7 +25,7 @@ from receipts.axes.shape import ShapeKey
 from receipts.base.actor import same_principal
 from receipts.judging.facts import Facts, ReachedShape
 from receipts.receipt import Parsed, parse_again
-from receipts.store.entries import safe
+from receipts.store.entries import cut, safe
 from receipts.store.packing import document
 from receipts.store.query import related
 from receipts.store.query.shapes import SIZE, counted, given, of_kind, spread
@@ -221,6 +221,15 @@ def _sustained(kind: Kind, rows: Iterable[Row]) -> tuple[ReachedShape, ...]:
 
 def _shapes(connection: Connection, kind: Kind) -> tuple[ReachedShape, ...]:
     return spread(connection, *kind, _sustained(kind, _SHAPES.all(connection, given(*kind))))
+
+
+def of_geometry(connection: Connection, lane: str, geometry: int) -> tuple[ReachedShape, ...]:
+    """Shapes that a lane sustained with one geometry, whatever the layout."""
+    constant = (receipts.c.kind == literal("training"), receipts.c.outcome == literal("ok"))
+    of_lane = (receipts.c.lane == cut(safe(lane)), receipts.c.geometry == geometry)
+    layouts = connection.execute(select(receipts.c.layout).where(*constant, *of_lane).distinct()).scalars()
+    keys = [ShapeKey(geometry, layout) for layout in layouts]
+    return tuple(shape for key in keys for shape in _shapes(connection, (lane, key)))
 
 
 def varied(connection: Connection, context: str) -> frozenset[str]:

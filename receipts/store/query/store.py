@@ -23,6 +23,7 @@ class Queries(Repository):
     same_signature = reads(signatures.same)
     dominating = reads(signatures.dominating)
     reached = reads(shapes.reached)
+    reached_with = reads(facts_module.of_geometry)
     failed_alike = reads(signatures.failed_alike)
     replicate_candidates = reads(replicates.candidates)
     neighbours = reads(near.neighbours)
