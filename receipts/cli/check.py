@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from receipts.judging.verdict import ReceiptVerdict
     from receipts.publish.page import Page
     from receipts.receipt import Parsed
+    from receipts.store import Store
 
 
 @verb("check")
@@ -34,9 +35,8 @@ def command(
 ) -> int:
     """Check receipts against the rules of their lanes, and store nothing.
 
-    Prints all errors of all documents. A profiled launch among them is the witness of the launch that it names. With
-    --store, or if a receipt is given by its id, the store is also searched for witnesses, successors and earlier
-    failures.
+    Prints all errors of all documents. A profiled launch among them is the witness of the launch that it names. The
+    store, if there is one, is also searched for witnesses, successors, earlier failures and sustained shapes.
 
     Examples:
       receipts check run.json
@@ -68,9 +68,9 @@ def command(
     witnesses = [item for group in fetch(session, witness) for item in group] if witness else []
     if not refused:
         refuse_strangers(witnesses, given)
-    stored = session.asks_store or not all(map(is_file, (*receipts, *witness)))
+    store = session.known if all(map(is_file, (*receipts, *witness))) else session.store
     lanes, rules = session.rulebook.lanes, session.rulebook.rules
-    known = zip(given, _facts(session, given, witnesses, stored=stored), strict=True)
+    known = zip(given, _facts(given, witnesses, store), strict=True)
     judged = (
         (item, judge_receipt(item, lanes.of(item.receipt.run.lane), rules, facts, prove=session.as_json))
         for item, facts in ((item, replace(facts, grade=grade)) for item, facts in known)
@@ -88,8 +88,8 @@ def command(
     return 2 if refused else worst(verdict.status for _, verdict in verdicts)
 
 
-def _facts(session: Session, given: Sequence[Parsed], witnesses: Sequence[Parsed], *, stored: bool) -> list[Facts]:
-    """What rules may know of each receipt: what those given say of one another, and a store where one is asked."""
+def _facts(given: Sequence[Parsed], witnesses: Sequence[Parsed], store: Store | None) -> list[Facts]:
+    """What rules may know of each receipt: what those given say of one another, and a store where there is one."""
     from dataclasses import replace
     from datetime import UTC, datetime
 
@@ -97,9 +97,9 @@ def _facts(session: Session, given: Sequence[Parsed], witnesses: Sequence[Parsed
 
     every = [*given, *witnesses]
     among = replace(Facts.among(every), now=datetime.now(UTC))
-    if not stored or not given:
+    if store is None or not given:
         return [among] * len(given)
-    known = [session.store.query.facts(item) for item in given]
+    known = [store.query.facts(item) for item in given]
     return [
         replace(
             item,

@@ -106,6 +106,28 @@ class Session:
         """The store, which must exist. It is opened when it is first asked for, and closed when the command ends."""
         return self.opened()
 
+    @cached_property
+    def known(self) -> Store | None:
+        """The store that files are judged beside; None where there is none yet, or a server.
+
+        A store that was not named on the command line and cannot be opened is said, and not asked.
+        """
+        from receipts.base.errors import StoreError
+        from receipts.cli import output
+        from receipts.store.address import is_there
+
+        if self.asks_store:
+            return self.store
+        if self.server is not None or not is_there(self.store_url):
+            return None
+        try:
+            return self.store
+        except NoStore:
+            return None
+        except StoreError as error:
+            output.note(f"judged without the store: {error}")
+            return None
+
     def opened(self, *, create: bool = False, looked_up: Sequence[str] = ()) -> Store:
         """The store. Without ``create`` one that does not exist yet is an error that says what to do.
 

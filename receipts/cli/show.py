@@ -36,8 +36,8 @@ def command(session: Session, receipt: str, all_facts: bool, opened: bool, raw: 
     rulebook = session.rulebook
     if is_file(receipt):
         parsed = parsed_file(receipt)
-        known = (session.store.query.facts(parsed),) if session.asks_store and not raw else ()
-        receipts = [Receipt(parsed, rulebook, *known)]
+        known = session.known if not raw else None
+        receipts = [Receipt(parsed, rulebook, known.query.facts(parsed)) if known else Receipt(parsed, rulebook)]
     else:
         store = session.opened(looked_up=[receipt])
         receipts = [Store(store, rulebook).get(one.id) for one in named(store, receipt)]

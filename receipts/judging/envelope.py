@@ -89,7 +89,7 @@ def standing(
     itself: how the work is cut there, and into which micro batches, is open, so that any layout that held them counts.
     ``key`` is that of its shape, where the caller has it.
     """
-    if facts is None:
+    if facts is None or not (facts.asked or facts.shapes):
         return ShapeStanding("unknown", why="no store was asked")
     wanted = {path: claimed.get(path, parsed.stated.get(path)) for path in (CHIPS, *(path for _, path in SHAPE))}
     if claimed and MICRO not in claimed:

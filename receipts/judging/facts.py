@@ -59,7 +59,8 @@ class Facts:
     started on its host at its instant, and ``resumed`` the one that it says it resumed. ``varied`` are the axis leaves,
     by context, of which launches under it were seen with two values. ``kept`` are the digests of the files that the
     store keeps, of those that the receipts list, and ``grade`` is what the caller asks of every receipt. ``strangers``
-    are the ids of witnesses that another actor submitted than the launch that they name.
+    are the ids of witnesses that another actor submitted than the launch that they name. ``asked`` tells a store that
+    knows of no shape from no store.
     """
 
     superseded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -80,6 +81,7 @@ class Facts:
     kept: frozenset[str] = frozenset()
     grade: Grade = "typed"
     strangers: frozenset[str] = frozenset()
+    asked: bool = field(default=False, compare=False)
 
     @property
     def noise(self) -> Sigma | None:

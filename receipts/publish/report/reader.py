@@ -278,7 +278,7 @@ class ReportReader:
         kind = (parsed.receipt.run.lane, self.rulebook.session.settings(parsed).shape)
         if kind not in self._facts:
             known = self.store.query.facts([parsed])
-            self._facts[kind] = Facts(shapes=known.shapes, now=known.now)
+            self._facts[kind] = Facts(shapes=known.shapes, now=known.now, asked=True)
         return self._facts[kind]
 
     def rates(self, row: Entry, until: datetime | None = None) -> tuple[float, ...]:

@@ -72,6 +72,7 @@ def facts_of_new(
         replace(
             _with_related([item], within, known, actor),
             now=now,
+            asked=True,
             shapes=shapes[kinds[item.id]],
             failures=tuple(earlier(known.get((item.id, "failures"), ()))),
         )
@@ -95,6 +96,7 @@ def facts(connection: Connection, group: Sequence[Parsed], once: Once) -> Facts:
         shapes=tuple(item for kind in kinds for item in once(("shapes", kind), partial(_shapes, connection, kind))),
         failures=tuple(dict.fromkeys(failures)),
         now=datetime.now(UTC),
+        asked=True,
         varied={
             name: once(("varied", name), partial(varied, connection, name))
             for name in sorted({item.receipt.run.context or "" for item in group} - {""})
