@@ -25,6 +25,23 @@ def test_nothing_is_stored(shell: Shell) -> None:
     assert not (shell.folder / "store.sqlite").exists()
 
 
+def test_a_file_is_checked_beside_the_store_of_the_environment(shell: Shell) -> None:
+    for day in (1, 2):
+        shell.store(f"small-{day}", run__launch=f"small-{day}", run__started=f"2026-03-0{day}T09:00:00+00:00")
+    larger = shell.write("larger", run__launch="larger", batch__sequence_length=512, batch__micro_batch=4)
+    assert "R116 beyond_envelope" in shell("check", larger).out
+    resumed = shell.write("resumed", run__resumed_from="small-1", wheels={"torch": {"version": "2.13.0"}})
+    assert "R119 changed_midway" in shell("check", resumed).out
+
+
+def test_a_store_that_cannot_be_read_is_said_and_not_asked(shell: Shell) -> None:
+    (shell.folder / "store.sqlite").write_text("no database " * 100, encoding="utf-8")
+    said = shell("check", shell.write("clean"))
+    assert said.code == 0
+    assert "judged without the store" in said.err
+    assert shell("check", "clean.json", "--store", "store.sqlite").code == 4
+
+
 def test_json_carries_every_finding_of_the_text(shell: Shell) -> None:
     path = shell.write("torn", batch__global_batch=17)
     (verdict,) = shell("check", path, "--json").json

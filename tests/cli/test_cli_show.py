@@ -20,6 +20,16 @@ def test_it_is_headed_by_the_five_answers(shell: Shell) -> None:
     assert places[-1] < said.out.index("Measured")
 
 
+def test_the_envelope_of_a_file_is_that_of_the_store_or_unknown_without_one(shell: Shell) -> None:
+    for day in (1, 2):
+        shell.store(f"small-{day}", run__launch=f"small-{day}", run__started=f"2026-03-0{day}T09:00:00+00:00")
+    shell.write("one")
+    envelope = shell("show", "one.json", "--json").json["answers"]["at target, inside the envelope?"]
+    assert "at a repeated ceiling" in envelope
+    shell.unmade()
+    assert "unknown: no store was asked" in shell("show", "one.json").out
+
+
 def test_the_regime_is_named_beside_the_numbers_and_how_they_were_measured(shell: Shell) -> None:
     lines = shell("show", shell.write("one", compile__cache_state="warm", measurement__timer="perf_counter")).lines
     assert "  regime: enough work; tokens a step a chip: 4,096" in lines
