@@ -12,7 +12,7 @@ DENSE = {
     "pattern": "*-", "alphabet": "nemo", "depth": 32, "hidden": 2048, "heads": 16, "kv_heads": 8, "head_dim": 128,
     "ffn": 8192, "ffn_projections": 3, "vocabulary": 32768, "mtp_depth": 0, "tied_embeddings": False,
 }  # fmt: skip
-HYBRID = DENSE | {
+HYBRID = {name: value for name, value in DENSE.items() if name != "ffn"} | {
     "pattern": "AEMR", "alphabet": "nam", "depth": 16, "experts": 16, "top_k": 2, "expert_ffn": 2048,
     "shared_expert_ffn": 0, "capacity_factor": 1.25, "ssm_state": 128, "ssm_heads": 32, "ssm_groups": 8,
     "ssm_variant": "mamba2, and an RNN with matrix states for R",

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from receipts.estimate.architecture import architecture
 from receipts.estimate.dtypes import types_of
 from receipts.estimate.framework_memory import MEGATRON, TORCH, FrameworkMemory, framework_memory_of
+from receipts.estimate.idle import adds_up, idle
 from receipts.estimate.inputs import OFF, Assumed, EstimateInputs
 from receipts.estimate.layout import layout
 from receipts.estimate.optimizer_kind import OptimizerKind, optimizer_of
@@ -30,7 +31,6 @@ _OFFLOADED = {
     "parameters": ("parameter_offload", "zero_offload_param"),
 }
 _ONE_FORWARD_ONE_BACKWARD = re.compile(r"1f1b|one[-_ ]forward|interleav")
-_SAME_MODEL = 0.10  # what lanes tolerate of an estimate; biases and learned positions are far less
 _CHUNKED = ("liger", "linear", "chunk", "cce", "fused_linear")
 
 
@@ -60,7 +60,7 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
     placed = layout(facts, model, framework, circumstances.convention)
     types = types_of(facts, framework, serving=serving)
     matrix, other = _optimizers(facts, types, serving=serving)
-    uncounted += tuple(_uncounted(facts, model, placed, framework, serving=serving))
+    uncounted += (*idle(facts, model), *_uncounted(facts, model, placed, framework, serving=serving))
     recompute = NONE if serving else _recompute(facts, framework)
     if recompute is None:
         uncounted += (f"recompute policy {facts.word(*_RECOMPUTE)!r} is counted as none",)
@@ -98,8 +98,9 @@ def _uncounted(
     total = facts.stated.get("model.parameters_total")
     if total is None and any(item.path == "model.family" for item in facts.assumed):
         yield "the blocks are not stated, nor how many parameters they make; all are counted as dense"
-    if total is not None and not facts.missing and abs((computed := parameters_total(model)) / total - 1) > _SAME_MODEL:
-        yield f"the widths make {computed / 1e9:.3g} billion parameters, and {total / 1e9:.3g} billion are stated"
+    if total is not None and not facts.missing and not adds_up(facts, model):
+        made, said = parameters_total(model) / 1e9, total / 1e9
+        yield f"the widths make {made:.3g} billion parameters, and {said:.3g} billion are stated"
     if serving:
         if is_windowed(facts.stated):
             yield "attention over a window is cached as full attention"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from receipts.axes.lane_files import Lanes
     from receipts.store import Store
 
+READ_FROM_A_CHIP = ("measured", "quoted")  # provenances of a peak that some launch had
 READ = 5000  # launches read to calibrate a lane, the newest
 # Two launches that agree in these are repeats of one configuration for a calibration.
 _SHAPE = ("model", "numerics", "parallelism", "batch", "hardware.accelerator", "hardware.chips", "path.intended")
@@ -228,8 +229,11 @@ def budget(stated: Mapping[str, Any], lane: Lane) -> Budget | None:
 def measured(parsed: Parsed) -> Measured | None:
     """The highest live peak of any chip and phase, else the highest pool; None where no chip's memory was read.
 
-    One figure for several chips is taken where it is said to be the highest of them.
+    One figure for several chips is taken where it is said to be the highest of them. What nobody read from a chip, the
+    numbers of an illustration or a projection, is no measure.
     """
+    if parsed.receipt.run.provenance not in READ_FROM_A_CHIP:
+        return None
     memory = parsed.receipt.memory
     for name, pool in (("peak_bytes", False), ("peak_reserved_bytes", True)):
         rows = [row for row in (memory.chips if memory is not None else None) or () if getattr(row, name) is not None]
