@@ -93,6 +93,7 @@ class Lane:
     grade_since: date | None = None
     never_witnessed: bool = False
     not_applicable: Mapping[str, str] = field(default_factory=dict)
+    unprinted: Mapping[str, str] = field(default_factory=dict)
     waivable: Mapping[str, str] = field(default_factory=dict)
     required_features: tuple[str, ...] = ()
     nonessential_features: tuple[str, ...] = ()
@@ -124,6 +125,10 @@ class Lane:
         """Whether a leaf or axis exists for this lane; a name covers everything below it."""
         missing = self.not_applicable
         return not missing or (path not in missing and not path.startswith(self._below))
+
+    def prints(self, path: str) -> bool:
+        """Whether some source of this lane can show a fact; a name covers everything below it."""
+        return not any(path == name or path.startswith(f"{name}.") for name in self.unprinted)
 
     def smallest_effect(self, metric: str) -> float | None:
         """δ, the smallest effect that matters on a metric, as a share; None where the lane leaves it at 1 %."""
@@ -176,6 +181,7 @@ def combined(a: Lane, b: Lane) -> Lane:
         grade=max(a.grade, b.grade, key=get_args(Grade).index),
         never_witnessed=a.never_witnessed or b.never_witnessed,
         not_applicable={key: why for key, why in a.not_applicable.items() if key in b.not_applicable},
+        unprinted={key: why for key, why in a.unprinted.items() if key in b.unprinted},
         waivable={key: why for key, why in a.waivable.items() if key in b.waivable},
         required_features=tuple(dict.fromkeys((*a.required_features, *b.required_features))),
         couplings=tuple(item for item in a.couplings if item in b.couplings),

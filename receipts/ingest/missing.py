@@ -136,7 +136,7 @@ def _required(draft: ReceiptDraft, lane: LaneOptions) -> Iterator[str]:
     """What was asked for, of every leaf that the lane wants witnessed or that was seen; and switches to be seen."""
 
     def exists(path: str) -> bool:
-        return not any(path == name or path.startswith(f"{name}.") for name in lane.not_applicable)
+        return not any(path == name or path.startswith(f"{name}.") for name in (*lane.not_applicable, *lane.unprinted))
 
     seen = [name for name in _INTENDED if draft.get(f"path.witnessed.{name}") is not None]
     for name in dict.fromkeys((*lane.witness, *seen)):

@@ -17,6 +17,7 @@ from receipts.judging.rule import Case, ClaimCase, Offense, PairCase, Rule, Stat
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import (
     STATE,
+    UNPRINTED,
     Finding,
     Level,
     ReceiptVerdict,
@@ -89,8 +90,14 @@ def _judge_one(item: Rule, case: Case) -> list[Finding]:
         # Beside an offense the gaps are shown, so that all that is unstated is listed at once.
         level = Level.SHOWN if any(one.level is Level.ERROR for one in findings) else Level.OPEN
         for need in missing:
-            do = STATE + need.replace("|", " or ")
-            findings.append(_unjudged(item, need.split("|")[0], "not stated", do, "receipt", receipt, level))
+            paths = need.split("|")
+            if any(map(case.lane.prints, paths)):
+                do = STATE + " or ".join(paths)
+                findings.append(_unjudged(item, paths[0], "not stated", do, "receipt", receipt, level))
+            else:
+                do = "none can: what rests on it stays unattributed"
+                gap = Offense(paths[0], "not stated", UNPRINTED, do, Level.SHOWN)
+                findings.append(_finding(item, gap, "receipt", receipt))
     return findings
 
 

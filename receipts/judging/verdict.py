@@ -40,6 +40,7 @@ class Question(StrEnum):
 
 Subject = Literal["a", "b", "pair", "receipt", "claim"]
 STATE = "state "  # what to do about a fact that a rule needs: this, and the leaves that it may be read from
+UNPRINTED = "nothing: no source of this lane prints it"  # what is expected of a fact that nobody can bring
 DIGEST = re.compile("[0-9a-f]{40,64}")
 
 
@@ -78,6 +79,11 @@ class Finding:
         """The leaves of which any one would let the rule judge; none where that is no leaf of the receipt."""
         paths = tuple(self.do.removeprefix(STATE).split(" or "))
         return paths if self.unjudged and self.at == paths[0] else ()
+
+    @property
+    def unprinted(self) -> bool:
+        """Whether it says that a fact is missing which no source of its lane can show: nobody is asked for it."""
+        return self.expected == UNPRINTED
 
     @property
     def on_pair(self) -> bool:

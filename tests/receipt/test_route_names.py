@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from receipts.emit.facts import StatedFacts
+from receipts.emit.megatron import names
 from receipts.ingest import Options, assemble
 from receipts.ingest.evidence import FileEvidence, Reading
+from receipts.ingest.evidence.witnesses.kernels import classify
 from receipts.receipt.dtypes import DTYPES, spellings
-from receipts.receipt.route import NAMES, SPELLINGS, parts, permitted, spelled
+from receipts.receipt.route import NAMES, OVERLAPS_OF_KERNELS, SPELLINGS, answers, parts, permitted, spelled
 
 
 @pytest.mark.parametrize(("other", "name"), [("math", "sdpa_math"), ("sdpa_cudnn", "cudnn_sdpa"), ("fa3", "flash3")])
@@ -19,6 +21,21 @@ def test_another_spelling_is_the_same_path(other: str, name: str) -> None:
     assert permitted(name, [other])
     assert permitted(other, [name])
     assert spelled("path.intended.attention", f"{other}+dsa_tilelang") == f"{name}+dsa_tilelang"
+
+
+def test_an_overlap_has_one_name_in_the_options_that_ask_for_it_and_the_kernels_that_show_it() -> None:
+    asked = {name for option in names()["lists"]["overlaps"] for name in parts(option)}
+    assert asked - {"delay_wgrad_compute"} <= NAMES.keys()
+    kernel = classify("kuserbuffers_pullsend(int, int, int*, int*)")
+    assert kernel.work == "overlap"
+    assert kernel.family in OVERLAPS_OF_KERNELS <= asked
+
+
+def test_who_asks_for_flex_leaves_its_library_open() -> None:
+    assert answers("flex", "hybrid_ep")
+    assert not answers("flex", "alltoall")
+    assert not answers("deepep", "flex")
+    assert answers("alltoall", "all_to_all")
 
 
 def test_no_name_is_another_spelling_too() -> None:

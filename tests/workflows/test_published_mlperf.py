@@ -13,9 +13,13 @@ from typing import Any
 import pytest
 
 from receipts.base.errors import UsageError
+from receipts.judging.compare import compare
+from receipts.judging.judge import judge_receipt
+from receipts.judging.verdict import Level
 from receipts.receipt import Document, Parsed, parse
 from receipts.workflows.published.mlperf import PublishedLog, import_logs
 from receipts.workflows.published.places import find_logs
+from rule_cases import rulebook
 from tests.support.thorough import unless_thorough
 
 CASES = Path(__file__).resolve().parents[3] / "shared/cases/published/mlperf-training-v4.1-llm.tar.xz"
@@ -444,6 +448,29 @@ def found_again(text: str, parsed: Parsed) -> None:
     assert (run.started.timestamp(), run.finished.timestamp()) == pytest.approx((first, last), abs=1e-3)
 
 
+def _codes(parsed: Parsed, level: Level) -> set[str]:
+    lane = rulebook().lanes.of(parsed.receipt.run.lane)
+    return {item.code for item in judge_receipt(parsed, lane, rulebook().rules).findings if item.level is level}
+
+
+def test_what_no_log_prints_is_asked_of_none_and_convicts_where_it_is_stated_wrong(tmp_path: Path) -> None:
+    plain = one(tmp_path / "plain", head() + blocks("step", 1))
+    assert _codes(plain, Level.ERROR) == set()
+    assert _codes(plain, Level.OPEN) <= {"R203", "R301", "R302"}  # its steps, and a log can show its attention
+    tree = json.loads(plain.raw)
+    tree["run"]["exit_code"] = 1
+    assert "R111" in _codes(parse(Document(json.dumps(tree).encode(), "wrong")), Level.ERROR)
+
+
+def test_what_rests_on_facts_that_no_log_prints_is_not_attributed(tmp_path: Path) -> None:
+    a, b = (one(tmp_path / name, head(seed=seed) + blocks("step", 1)) for name, seed in (("a", 1), ("b", 2)))
+    verdict = compare([a], [b], rulebook())
+    gaps = [item for item in verdict.findings if item.code == "C105"]
+    assert {item.level for item in gaps} == {Level.OPEN}
+    assert all("measurement.gradient_norm.last" in item.found for item in gaps)
+    assert verdict.comparable == "unknown"
+
+
 def test_every_value_is_one_that_the_log_holds(tmp_path: Path) -> None:
     text = head() + blocks("step", 1)
     found_again(text, one(tmp_path, text))
@@ -464,3 +491,7 @@ def test_every_published_log_becomes_a_receipt_of_what_it_holds(tmp_path: Path) 
         )
     disputed = {item.place.system for item in logs for found in item.contradictions if "accelerator" in found.path}
     assert disputed == {f"cloud-tpu-trillium-{chips}-maxtext" for chips in (512, 1024, 2048, 3072)}
+    convicted = {code for item in logs for code in _codes(receipt(item), Level.ERROR)}
+    assert not convicted, "a published log was convicted by a word, or for what none prints"
+    asked = {code for item in logs for code in _codes(receipt(item), Level.OPEN)}
+    assert asked <= {"R201", "R203", "R205", "R301", "R302"}

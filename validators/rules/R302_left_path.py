@@ -10,8 +10,9 @@ the launch itself (where it cannot be told whether the witness ran the same conf
 witness of another context never contradicts).
 
 *Accepted.* What was witnessed is what was intended and what the lane permits. `auto` intends any permitted path, and
-`xla` any attention that XLA makes itself. Host reads (`aten::_local_scalar_dense`) are not fallbacks: R303 judges them.
-R307 judges FP8 that did not run, and R309 a partition that the compiler did not keep.
+`xla` any attention that XLA makes itself, and `flex` any of its dispatchers. Host reads (`aten::_local_scalar_dense`)
+are not fallbacks: R303 judges them. R307 judges FP8 that did not run, and R309 a partition that the compiler did not
+keep.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, rule
 from receipts.receipt.accelerators import find
-from receipts.receipt.route import ANYTHING, HOST_READ, WITNESSED, anything_witnessed, dtypes, parts, permitted
+from receipts.receipt.route import ANYTHING, HOST_READ, WITNESSED, answers, anything_witnessed, dtypes, parts, permitted
 
 _NAMES = (
     *("framework", "runtime", "attention", "gemm", "dispatch", "ssm"),
@@ -109,7 +110,7 @@ def _same(name: str, want: Any, got: Any) -> bool:
         return parts(want) == parts(got) or (
             bool(requested) and (requested == seen or not requested <= {"bf16", "fp16", "fp32", "tf32"})
         )
-    return parts(want) == parts(got)
+    return answers(want, got)
 
 
 def _library(gemm: Any) -> bool:
