@@ -104,7 +104,7 @@ def stated(stand_in: StandIn, **changes: Any) -> Stage:
         ("path.intended.attention", "te_fused"),
         ("path.intended.gemm", "te"),
         ("path.intended.dispatch", "deepep"),
-        ("path.intended.overlap", "overlap_grad_reduce"),
+        ("path.intended.overlap", "grad_reduce"),
         ("path.intended.cross_entropy", "fused_te"),
         ("path.witnessed.framework", "megatron-lm"),
         ("compile.cuda_graph_implementation", "none"),
