@@ -58,7 +58,7 @@ def test_an_existing_file_is_kept(shell: Shell, log: Path) -> None:
 
 def test_the_receipt_alone_goes_to_standard_output(shell: Shell, log: Path) -> None:
     said = shell("ingest", "run.log", "-o", "-")
-    assert said.json["schema_version"] == "1.0"
+    assert said.json["schema_version"] == "1.1"
     assert "Found" in said.err
 
 

@@ -19,7 +19,7 @@ def test_a_skeleton_is_a_receipt_that_states_too_little(shell: Shell, lane: str)
 
 
 def test_without_a_file_it_goes_to_standard_output(shell: Shell) -> None:
-    assert shell("init", "cpu-torch").json["schema_version"] == "1.0"
+    assert shell("init", "cpu-torch").json["schema_version"] == "1.1"
 
 
 def test_an_existing_file_is_kept(shell: Shell) -> None:
