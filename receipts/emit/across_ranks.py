@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from statistics import median
 
-from receipts.emit.contract import OPEN_MAPS
+from receipts.emit.contract import INPUT_MAPS, OPEN_MAPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,9 +31,12 @@ _APART = (
     *("run.started", "run.finished", "run.outcome", "run.exit_code", "run.host", "run.processes"),
     "measurement.step_flags",
 )
-_LISTS = ("measurement.step_durations_seconds", "measurement.path_counters", "memory.chips", "evidence")
+_LISTS = ("measurement.step_durations_seconds", "measurement.path_counters", "memory.chips", "evidence", "inputs.files")
 # A launcher gives each rank its own.
 _OWN_FLAGS = ("CUDA_VISIBLE_DEVICES", "TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "TPU_WORKER_ID", "TPU_PROCESS_PORT")
+# A launcher hands each rank its own number, and where the others are.
+_OWN_INPUTS = ("local_rank", "node_rank", "rank", "process_id", "host_idx", "machine_rank", "process_index", "task_id")
+_CAPTURE = "inputs.capture"
 _NEVER = object()
 
 
@@ -63,6 +66,11 @@ class Join:
 
     def _leaf(self, path: str, by_rank: Mapping[int, Any]) -> Any:
         values = list(by_rank.values())
+        if path == _CAPTURE:
+            parts = dict.fromkeys(part for value in values for part in value.split("; "))
+            if not all(value.startswith("whole") for value in values):
+                parts.pop("whole", None)
+            return "; ".join(parts)
         if path in _ALL_TRUE:
             return all(values)
         if path in _UNION:
@@ -89,8 +97,8 @@ class Join:
     def maps(self) -> dict[str, dict[str, Any]]:
         """Open maps. An entry on which ranks disagree says so in its own value, so that it is never taken for unset."""
         merged: dict[str, dict[str, Any]] = {}
-        for name in OPEN_MAPS[:-1]:
-            trees = {rank: tree[name] for rank, tree in self.trees.items() if tree.get(name)}
+        for name in (*OPEN_MAPS[:-1], *INPUT_MAPS):
+            trees = {rank: entries for rank, tree in self.trees.items() if (entries := _at(tree, name))}
             if not trees:
                 continue
             complete = all(tree.get("complete") is True for tree in trees.values())
@@ -107,7 +115,8 @@ class Join:
         if all(value == values[0] for value in values):
             return values[0]
         plain = {rank: _plain(value) for rank, value in stated.items()}
-        if not (name == "flags" and key in _OWN_FLAGS):
+        own = key in _OWN_FLAGS if name == "flags" else name in INPUT_MAPS and key in _OWN_INPUTS
+        if not own:
             self.disagreements.append(f"{name}.{key}: ranks disagree: {by_value(plain)}")
         text = by_value(plain)[:490]
         late = [value for value in values if isinstance(value, dict) and value.get("before_runtime") is False]
@@ -162,7 +171,7 @@ class Join:
         """Rows of a list, each once, in the order of ranks."""
         distinct: list[Any] = []
         for tree in self.trees.values():
-            distinct += [row for row in tree.get(name, ()) if row not in distinct]
+            distinct += [row for row in _at(tree, name) if row not in distinct]
         return distinct[:2000]
 
     def notes(self) -> dict[str, list[str]]:
@@ -210,12 +219,19 @@ def _leaves(tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
         path = f"{before}{name}"
         if not before and name in (*OPEN_MAPS, "evidence"):
             continue
-        if path in _LISTS:
+        if path in _LISTS or path in INPUT_MAPS:
             continue
         if isinstance(value, dict) and path not in ("measurement.step_flags", "path.witnessed.fallbacks"):
             yield from _leaves(value, f"{path}.")
         elif value is not None:
             yield path, value
+
+
+def _at(tree: Mapping[str, Any], path: str) -> Any:
+    """The map or list at a path; empty where it is not stated."""
+    head, _, rest = path.partition(".")
+    node = tree.get(head, ())
+    return (node.get(rest, ()) if node else ()) if rest else node
 
 
 def _steps(tree: Mapping[str, Any]) -> Sequence[float]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 OPEN_MAPS = ("wheels", "flags", "patches", "features", "notes")
+INPUT_MAPS = tuple(f"inputs.{name}" for name in ("options", "defaults", "environment", "launcher", "resolved"))
 _LONGEST_KEY = 200
 _LONGEST_VALUE = 10_000
 

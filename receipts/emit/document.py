@@ -66,7 +66,10 @@ def tree(record: RunRecord) -> dict[str, Any]:
             put(receipt, path.split("."), facts.values[path])
     for name, entries in facts.maps.items():
         if entries:
-            receipt[name] = {key: entries[key] for key in sorted(entries, key=lambda key: (key != "complete", key))}
+            ordered = {key: entries[key] for key in sorted(entries, key=lambda key: (key != "complete", key))}
+            put(receipt, name.split("."), ordered)
+    if facts.files:
+        receipt.setdefault("inputs", {})["files"] = facts.files
     measured = receipt.setdefault("measurement", {})
     if record.steps or record.outcome == "ok":
         measured["step_flags"] = _flags(record)

@@ -7,7 +7,7 @@ back from a journal make the same facts. Nothing here raises for its input: what
 from __future__ import annotations
 
 from receipts.emit import secrets
-from receipts.emit.contract import OPEN_MAPS, InvalidValue, contract, key, near, printable, scalar
+from receipts.emit.contract import INPUT_MAPS, OPEN_MAPS, InvalidValue, contract, key, near, printable, scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ RECORDER = "recorder"
 MAX_NOTES = 50
 MAX_ENTRIES = 2000
 MAX_ROWS = 20_000
+MAX_INPUTS = 4000
+MAX_FILES = 64
 _UNTOUCHED = ("code.commit", "code.imported_digest", "data.dataset_digest", "run.launch", "compile.program_digest")
 _MEMORY = ("bytes_used", "bytes_limit", "peak_bytes", "peak_reserved_bytes", "step")
 
@@ -47,6 +49,7 @@ class StatedFacts:
         self.memory: dict[tuple[str, int, str], dict[str, Any]] = {}
         self.counters: dict[str, dict[str, Any]] = {}
         self.evidence: list[dict[str, Any]] = []
+        self.files: list[dict[str, Any]] = []
         self.notes: dict[str, list[str]] = {}
 
     def __repr__(self) -> str:
@@ -59,7 +62,7 @@ class StatedFacts:
         head, _, rest = path.partition(".")
         if head in OPEN_MAPS and rest:
             return self.maps.get(head, {}).get(rest)
-        return self.values.get(path)
+        return self.values.get(path, self.maps.get(path))
 
     def states(self, path: str) -> bool:
         """Whether a leaf, or anything of a map or list of that name, is stated."""
@@ -79,6 +82,9 @@ class StatedFacts:
         head, _, rest = path.partition(".")
         if head in OPEN_MAPS and rest:
             self.put_entry(head, rest, value, source)
+            return
+        if head == "inputs" and (name := next((name for name in INPUT_MAPS if path.startswith(f"{name}.")), None)):
+            self.put_inputs(name, {path[len(name) + 1 :]: value}, source)
             return
         try:
             # Before a long text is cut: the cut could fall into a secret, and hide its shape.
@@ -116,6 +122,46 @@ class StatedFacts:
             entries[checked_key] = checked
             self.sources[f"{name}.{checked_key}"] = source
             self._event(["entry", name, checked_key, checked, source])
+
+    def put_inputs(self, name: str, entries: Mapping[str, Any], source: str = CALLER) -> int:
+        """State entries of a map of inputs; a caller's win, of the others the first. How many could not be kept."""
+        known = self.maps.setdefault(name, {})
+        taken: dict[str, Any] = {}
+        lost = 0
+        for entry, value in entries.items():
+            try:
+                checked, held = key(entry), scalar(value)
+            except InvalidValue:
+                lost += 1
+                continue
+            if source == CALLER or checked not in known:
+                taken[checked] = held
+        fitting = dict(list(taken.items())[: max(0, MAX_INPUTS - len(known))])
+        if fitting:
+            fitting = clean_map(fitting)
+            known.update(fitting)
+            self._by(name, source)
+            self._event(["inputs", name, fitting, source])
+        return lost + len(taken) - len(fitting)
+
+    def add_file(self, row: Mapping[str, Any], source: str = CALLER) -> None:
+        """State a file that an option names; the same one again takes the place of what was known of it."""
+        entry = self._row("inputs.files[]", {name: row[name] for name in row if name != "flat"}, ("name",), source)
+        if entry is None:
+            return
+        if flat := row.get("flat"):
+            entry["flat"] = clean_map({key(name): scalar(value) for name, value in flat.items()})
+        if entry not in self.files:
+            self._event(["file", entry, source])
+            self._keep_file(entry, source)
+
+    def _keep_file(self, entry: dict[str, Any], source: str) -> None:
+        same = (at for at, row in enumerate(self.files) if all(row.get(x) == entry.get(x) for x in ("option", "name")))
+        if (at := next(same, None)) is not None:
+            self.files[at] = entry
+        elif len(self.files) < MAX_FILES:
+            self.files.append(entry)
+        self._by("inputs.files", source)
 
     def _stands(self, path: str, value: Any, source: str, before: Any = None) -> bool:
         """Whether to write a new value: not over another source's; a disagreement is noted."""
@@ -237,6 +283,11 @@ class StatedFacts:
             self._by("measurement.path_counters", *rest[1:])
         elif name == "evidence":
             self.evidence.append(rest[0])
+        elif name == "inputs":
+            self.maps.setdefault(rest[0], {}).update(rest[1])
+            self._by(rest[0], rest[2])
+        elif name == "file":
+            self._keep_file(*rest)
         elif name == "note":
             self.notes.setdefault(rest[0], []).append(rest[1])
         else:
@@ -262,6 +313,14 @@ def clean(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [clean(item) for item in value]
     return value
+
+
+def clean_map(entries: dict[str, Any]) -> dict[str, Any]:
+    """A map without secrets, in texts or under names that say so. Mostly there is none, and one look finds that."""
+    texts = "\n".join(value for value in entries.values() if isinstance(value, str))
+    if secrets.redact(texts) == texts and all(secrets.hidden(*item) == item[1] for item in entries.items()):
+        return entries
+    return {name: secrets.hidden(name, clean(value)) for name, value in entries.items()}
 
 
 def _has(row: Mapping[str, Any], name: str) -> bool:

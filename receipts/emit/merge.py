@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from receipts.emit import across_ranks, document, failures
 from receipts.emit.contract import contract
-from receipts.emit.facts import RECORDER
+from receipts.emit.facts import MAX_FILES, RECORDER
 from receipts.emit.part_file import RankPart, UnmergeableParts
 
 TYPE_CHECKING = False
@@ -53,7 +53,10 @@ def merge(given: Iterable[RankPart]) -> Merged:
     for path in contract().leaves:
         if path in values:
             document.put(tree, path.split("."), values[path])
-    tree |= join.maps()
+    for name, entries in join.maps().items():
+        document.put(tree, name.split("."), entries)
+    if named := join.rows("inputs.files"):
+        document.put(tree, ["inputs", "files"], named[:MAX_FILES])
     if durations:
         measured = tree.setdefault("measurement", {})
         measured["step_flags"] = join.flags()

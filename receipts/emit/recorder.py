@@ -213,6 +213,22 @@ class Recorder:
             self._run.facts.put(name, item)
 
     @guarded
+    def inputs(self, settings: Mapping[str, Any], *, whole: bool = True) -> None:
+        """State what the program was started with, where it knows better: ``rec.inputs(vars(args) | config)``.
+
+        Nested settings become dotted keys. ``whole`` says that nothing else decides what the run does, as in a
+        notebook, whose own words say nothing; False, that these are some of the settings.
+        """
+        from receipts.emit import given_settings, own_launch
+
+        lost = self._own.inputs("options", given_settings.settings(settings))
+        if lost:
+            raise ValueError(f"{lost} settings are beyond what a receipt holds")
+        if whole:
+            self._run.facts.put("inputs.capture", "whole")
+            self._run.facts.put("inputs.program", own_launch.notebook())
+
+    @guarded
     def path(self, **intended: str) -> None:
         """State the path that is meant: ``rec.path(framework="torch", attention="sdpa_flash")``."""
         for name, value in intended.items():

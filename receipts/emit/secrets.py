@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
 HIDDEN = "[redacted]"
 
@@ -88,6 +89,12 @@ def secret_name(name: str) -> bool:
     if any(word in low for word in _SECRET_WORDS):
         return True
     return low in ("key", "pass", "sig", "pat") or low.endswith(("_key", "_pass", "_keys", "_pat"))
+
+
+def hidden(name: str, value: Any) -> Any:
+    """A value as it may stand under a dotted name: under a secret's no text but a switch or a small number."""
+    secret = isinstance(value, str) and (secret_name(name) or secret_name(name.rpartition(".")[2]))
+    return HIDDEN if secret and not _plain(value) else value
 
 
 def allowed(name: str) -> bool:

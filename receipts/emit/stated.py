@@ -83,6 +83,14 @@ class ProbeOutput:
         """Say that the whole of an open map was captured: `flags`, `wheels`, `patches`, `features`."""
         self._facts.put_entry(name, "complete", True, self.probe)
 
+    def inputs(self, name: str, entries: Mapping[str, Any]) -> int:
+        """State entries of a map of inputs (`options`, `environment`, …). How many are beyond the bounds."""
+        return self._facts.put_inputs(f"inputs.{name}", entries, self.probe)
+
+    def file(self, row: Mapping[str, Any]) -> None:
+        """State a file that an option names; the same one again takes the place of what was said of it."""
+        self._facts.add_file(row, self.probe)
+
     def memory_row(self, phase: str, **row: Unpack[MemoryFields]) -> None:
         """State one chip's memory in one of `PHASES`, bytes.
 

@@ -15,7 +15,9 @@ class InputFile(Section):
 
     option: Name | None = note("The option that names it, without its dashes; `#0` for a word of the command line.")
     name: Name = given("Its name, relative to the checkout where it lies in one.", required=True)
-    kind: Literal["config", "data", "folder"] | None = note("How it is read: settings, data, or a folder's listing.")
+    kind: Literal["config", "data", "folder", "output"] | None = note(
+        "How it is read: settings, data, a folder's listing; `output` for a place that the run itself made."
+    )
     sha256: Digest | None = given("SHA-256 of its bytes; of a folder, of the sorted names and sizes.")
     bytes: Count | None = note("Its size.", unit="bytes")
     flat: InputMap | None = given("Its settings by dotted keys, where it was read as a configuration.")

@@ -25,6 +25,6 @@ from __future__ import annotations
 
 # Modules of this package, in the order in which they run. The first statement of a leaf wins.
 NAMES: tuple[str, ...] = (
-    *("environment", "host", "process", "wheels", "code", "megatron", "pytorch", "dynamo", "transformer_engine"),
-    *("torch_xla", "jax", "nvml", "frameworks"),
+    *("environment", "host", "process", "wheels", "code", "inputs", "megatron", "pytorch", "dynamo"),
+    *("transformer_engine", "torch_xla", "jax", "nvml", "frameworks"),
 )

@@ -218,7 +218,12 @@ def typed(value: str) -> bool | str:
 
 
 def at_exec() -> dict[str, str]:
-    """The flags that this process was executed with; empty where the system does not say, or it was overwritten."""
+    """The flags that this process was executed with."""
+    return flags(executed_with())
+
+
+def executed_with() -> dict[str, str]:
+    """The variables of this process's start; empty where the system does not say, or they were overwritten."""
     try:
         with open("/proc/self/environ", "rb") as stream:
             raw = stream.read(1 << 22)
@@ -228,7 +233,7 @@ def at_exec() -> dict[str, str]:
     # A program that sets its own title writes over this memory.
     if not entries or not all(name and sign for name, sign, _ in entries):
         return {}
-    return flags({os.fsdecode(name): os.fsdecode(value) for name, _, value in entries})
+    return {os.fsdecode(name): os.fsdecode(value) for name, _, value in entries}
 
 
 def _writer(name: str) -> str:

@@ -26,6 +26,12 @@ def files() -> dict[str, str]:
     return paths
 
 
+def main() -> str:
+    """The file of the main program; empty for a notebook, ``-c``, and what comes on standard input."""
+    path = _file(sys.modules.get("__main__"))
+    return os.path.realpath(path) if path and os.path.isfile(path) else ""
+
+
 def _file(module: Any) -> str:
     try:
         own = object.__getattribute__(module, "__dict__")  # what only stands in for a module is not to be woken

@@ -1,0 +1,202 @@
+"""Files and folders that an input names: settings by key, data by digest, folders by what they list.
+
+A value that names a file is compared by what the file holds and not by where it lies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+
+from receipts.emit import config_files
+from receipts.emit.launch_values import THEN
+from receipts.emit.own_launch import within
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+MOST = 16
+LARGEST = 64 << 20  # bytes of a file that are digested whole
+_AT_ONCE = 4 << 20  # bytes that the start of a run has time for
+_SAMPLES = 16
+_LISTED = 5000
+_GLOB = re.compile(r"[*?\[]")
+
+
+class NamedFiles:
+    """What was found of each name. ``rows`` are rows of `inputs.files`, ``over`` says that there were too many.
+
+    ``variables`` are those that a configuration names. What the run itself writes to has a name and no digest.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.over = False
+        self.variables: set[str] = set()
+        self._absent: dict[str, str] = {}
+        self._before: list[tuple[dict[str, Any], str, Any]] = []
+        self._root = root
+        self._seen: set[tuple[str, str]] = set()
+
+    def take(self, option: str, text: str, *, only_config: bool = False, beside: str = "") -> None:
+        """Look at one value, or each of several; ``beside`` is the folder of the file that names it."""
+        for value in _values(text):
+            path = next((item for item in _places(value, beside) if os.path.exists(item)), "")
+            if not path and _GLOB.search(value) and "/" in value:
+                self._listing(option, value)
+            elif not path and "/" in value and "://" not in value:
+                self._absent[option] = value
+            elif path and os.path.isdir(path):
+                if not only_config and os.path.realpath(path) not in (self._root, os.getcwd()):
+                    self._listing(option, path)
+            elif path and os.path.isfile(path) and (not only_config or config_files.is_config(path)):
+                self._file(option, path)
+
+    def relative(self, text: str) -> str:
+        """A value as it is to be kept: of paths that exist, or may come to, as they lie in the checkout."""
+        return THEN.join(within(self._root, value) if self._is_path(value) else value for value in text.split(THEN))
+
+    def _is_path(self, value: str) -> bool:
+        known = "/" in value and "://" not in value and len(value) < 1000 and "\0" not in value
+        return known and (value.startswith(self._root + "/") or os.path.exists(value))
+
+    def at_end(self) -> Iterator[dict[str, Any]]:
+        """Rows that the end knows better: places that the run made, data left for now, and what the run wrote to."""
+        for option, value in self._absent.items():
+            if os.path.exists(value):
+                yield {"option": option, "name": within(self._root, value), "kind": "output"}
+        for row, path, before in self._before:
+            if _state(row, path) != before:
+                yield {name: value for name, value in row.items() if name != "sha256"}
+            elif "sha256" not in row and before is not None:
+                yield row | {"sha256": _sampled(path, row["bytes"])}
+
+    def _file(self, option: str, path: str) -> None:
+        name = within(self._root, path)
+        if (option, name) in self._seen:
+            return
+        self._seen.add((option, name))
+        if len(self.rows) >= MOST:
+            self.over = True
+            return
+        try:
+            status = os.stat(path)
+            row: dict[str, Any] = {"option": option or None, "name": name, "kind": "data", "bytes": status.st_size}
+            self.rows.append(row)
+            if not config_files.is_config(path):
+                self._before.append((row, path, (status.st_size, status.st_mtime_ns)))
+            if status.st_size > _AT_ONCE:
+                return
+            with open(path, "rb") as stream:
+                raw = stream.read()
+        except OSError:
+            return
+        row["sha256"] = hashlib.sha256(raw).hexdigest()
+        if config_files.is_config(path):
+            row["kind"] = "config"
+            self._settings(row, option, path, raw)
+
+    def _settings(self, row: dict[str, Any], option: str, path: str, raw: bytes) -> None:
+        flat = config_files.settings(path, raw)
+        if flat is None:
+            return
+        row["flat"] = flat
+        for key, text in flat.items():
+            self.variables.update(re.findall(r"\$\{(?:oc\.env:|env:)?([A-Z_][A-Z0-9_]*)\b", text))
+            # A file that this one includes, or that it names a tokenizer or a preset by.
+            self.take(f"{option}.{key}" if option else key, text, only_config=True, beside=os.path.dirname(path))
+        for key in flat:
+            self._absent.pop(f"{option}.{key}" if option else key, None)
+
+    def _listing(self, option: str, name: str) -> None:
+        row: dict[str, Any] = {"option": option or None, "name": within(self._root, name), "kind": "folder"}
+        listed = _state(row, name)
+        if listed is not None:
+            row |= {"sha256": hashlib.sha256(listed.encode("utf-8", "surrogatepass")).hexdigest()}
+        self._before.append((row, name, listed))
+        if len(self.rows) < MOST:
+            self.rows.append(row)
+        else:
+            self.over = True
+
+
+def _state(row: Mapping[str, Any], path: str) -> Any:
+    """What shows that a file or a folder was written to: size and time, or names and sizes."""
+    if row["kind"] == "folder":
+        found = _inside(path) if os.path.isdir(path) else _matches(path)
+        return None if found is None else "".join(f"{name}\0{size}\n" for name, size in sorted(found))
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+def _values(text: str) -> Iterator[str]:
+    """The values of an option that may be a path: one, several that were repeated, or the items of a list."""
+    for value in text.split(THEN):
+        items = value[1:-1].split(", ") if value.startswith("[") and value.endswith("]") else [value]
+        yield from (item.strip("'\"") for item in items[:100] if 0 < len(item) < 1000 and "\0" not in item)
+
+
+def _places(value: str, beside: str) -> Iterator[str]:
+    """Where a path may lie: as given, beside the file that names it, without `:argument`, after `@`."""
+    whole = os.path.expanduser(value)
+    yield whole
+    if beside:
+        yield os.path.join(beside, whole)
+    if ".py:" in whole:
+        yield whole.partition(":")[0]
+    if whole.startswith("@"):
+        yield whole[1:]
+
+
+def _inside(folder: str) -> list[tuple[str, int]] | None:
+    """Names below a folder with their sizes; None where there are too many, or it cannot be read."""
+    found: list[tuple[str, int]] = []
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        try:
+            with os.scandir(os.path.join(folder, below)) as entries:
+                for entry in entries:
+                    name = os.path.join(below, entry.name)
+                    if entry.name.startswith(".") or entry.name == "__pycache__":
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(name)
+                    else:
+                        found.append((name, entry.stat().st_size))
+                    if len(found) + len(waiting) > _LISTED:
+                        return None
+        except OSError:
+            return None
+    return found
+
+
+def _matches(pattern: str) -> list[tuple[str, int]] | None:
+    import glob
+    from itertools import islice
+
+    paths = list(islice(glob.iglob(pattern), _LISTED + 1))
+    try:
+        found = [(os.path.basename(path), os.path.getsize(path)) for path in paths]
+    except OSError:
+        return None
+    return found if 0 < len(found) <= _LISTED else None
+
+
+def _sampled(path: str, size: int) -> str:
+    """The digest of a file; of a large one that of its size and of samples over its whole length."""
+    whole = hashlib.sha256()
+    with open(path, "rb") as stream:
+        if size <= LARGEST:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+        whole.update(str(size).encode())
+        for number in range(_SAMPLES):
+            stream.seek((size - (1 << 20)) * number // (_SAMPLES - 1))
+            whole.update(stream.read(1 << 20))
+    return whole.hexdigest()

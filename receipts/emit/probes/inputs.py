@@ -1,0 +1,168 @@
+"""What the launch was started with: options, files that they name, variables that the project's source reads.
+
+The command line is taken at the recorder's start. The project's files are searched then as far as the time goes, and
+the rest when the run has ended, unless it has changed in between. What an option's absence means is read from
+the source as well: a default that is declared outright.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import time
+
+from receipts.emit import literals, own_launch
+from receipts.emit.named_files import NamedFiles
+from receipts.emit.probes import environment, imported
+from receipts.emit.secrets import allowed, secret_name
+from receipts.emit.source_reads import SourceReads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from receipts.emit.stated import ProbeOutput
+
+NAME = "inputs"
+MAY_BLOCK = True
+# What the start may take for sources, and how many are read then whatever that takes.
+BUDGET_SECONDS = 0.03
+AT_LEAST = 100
+# Numbers and addresses of processes, and what a machine or a login sets: never what an experimenter did.
+_OTHERS = re.compile(
+    r"(?:(?:GROUP_|LOCAL_|ROLE_|NODE_)?(?:RANK|WORLD_SIZE)|HOME|USER|LOGNAME|HOST(?:NAME)?|(?:OLD)?PWD|TMP(?:DIR)?|TEMP|SHELL"
+    r"|PATH|DISPLAY|TERM|LANG|COLUMNS|LINES|VIRTUAL_ENV|CI|EDITOR|PORT|JOB_ID|PROCESS_ID|NUM_PROCESSES)"
+    r"|(?:SLURM|SSH|MASTER|TORCHELASTIC|OMPI|PMIX?|PALS|MV2|LSB|PBS|KUBERNETES|XDG|RECEIPTS|CONDA|JUPYTER|COORDINATOR"
+    r"|TPU|GITHUB|LC|COVERAGE|PYTEST|JOB_COMPLETION)_?.*"
+)
+
+
+def at_start(stated: ProbeOutput) -> None:
+    """State program, options and launcher, and what the sources that are imported by now read."""
+    main = imported.main()
+    root = own_launch.checkout(main) if main else os.getcwd()
+    given, before, several = own_launch.words(main)
+    files = NamedFiles(root)
+    stated.kept |= {"main": main, "given": given, "files": files, "reads": SourceReads(), "variables": dict(os.environ)}
+    stated.kept |= {"taken": set(), "defaults": {}}
+    doubts = stated.kept["doubts"] = own_launch.doubts(main, stated.rank, stated.world, several)
+    if main:
+        stated.put("inputs.program", own_launch.within(root, main))
+    stated.inputs("launcher", before)
+    if lost := stated.inputs("options", {key: files.relative(text) for key, text in given.items()}):
+        doubts.append(f"{lost} options are beyond the bounds")
+    _say(stated)
+    if stated.local_rank == 0:
+        for option, text in given.items():
+            files.take(option, text)
+        until = time.perf_counter() + BUDGET_SECONDS
+        _read_sources(stated, until)
+        _state_reads(stated, until)
+        _say(stated)
+
+
+def at_end(stated: ProbeOutput) -> None:
+    """State what sources that came later read, places that the run made, and data that were left for now."""
+    if stated.local_rank == 0:
+        _read_sources(stated, math.inf)
+        _state_reads(stated, math.inf)
+        for row in stated.kept["files"].at_end():
+            stated.file(row)
+        _say(stated)
+
+
+def _read_sources(stated: ProbeOutput, until: float) -> None:
+    reads: SourceReads = stated.kept["reads"]
+    taken: set[str] = stated.kept["taken"]
+    modules = imported.files()
+    if main := stated.kept["main"]:
+        modules["__main__"] = main
+    own = imported.project(modules)
+    for number, name in enumerate(sorted(own, key=lambda name: (name != "__main__", name))):
+        if number >= AT_LEAST and time.perf_counter() > until:
+            stated.kept["unread"] = True
+            return
+        if name in taken or not (name == "__main__" or own[name].endswith((".py", ".pyw"))):
+            continue
+        taken.add(name)
+        try:
+            with open(own[name], "rb") as stream:
+                reads.take(name, stream.read())
+        except OSError:
+            stated.kept["doubts"].append(f"{name} could not be read")
+    stated.kept["unread"] = False
+
+
+def _state_reads(stated: ProbeOutput, until: float) -> None:
+    reads: SourceReads = stated.kept["reads"]
+    files: NamedFiles = stated.kept["files"]
+    reads.finish()
+    _state_defaults(stated, reads, files, until)
+    for name in sorted(reads.files):
+        files.take("", name, only_config=True, beside=os.path.dirname(stated.kept["main"]))
+    kept: dict[str, str] = {}
+    for name, text in _variables(stated, reads).items():
+        if (reads.wants(name) or name in files.variables) and _own(name):
+            kept[name] = files.relative(text)
+            files.take(f"environment.{name}", text, only_config=True)
+    stated.inputs("environment", kept)
+    for row in files.rows:
+        stated.file(row)
+
+
+def _state_defaults(stated: ProbeOutput, reads: SourceReads, files: NamedFiles, until: float) -> None:
+    known: dict[str, str | None] = stated.kept["defaults"]
+    before = {name for name, text in known.items() if text is not None}
+    for name in sorted(reads.options, key=lambda name: name != "__main__"):
+        if name == "__main__" or time.perf_counter() < until:
+            literals.defaults(reads.options.pop(name).decode("utf-8", "replace"), known)
+    if torn := sorted(name for name in before if known[name] is None):
+        stated.kept["doubts"].append(f"two defaults of {', '.join(torn[:5])}")
+    found = {name: text for name, text in known.items() if text is not None and name not in before}
+    if reads.executes and not before:
+        found = _globals(stated.kept["main"]) | found
+    stated.inputs("defaults", found)
+    for option, text in found.items():
+        if option not in stated.kept["given"]:
+            files.take(option, text, only_config=True)
+
+
+def _variables(stated: ProbeOutput, reads: SourceReads) -> Mapping[str, str]:
+    """The variables at the start; of those that the source sets itself what the process was executed with."""
+    executed = environment.executed_with()
+    now: dict[str, str] = stated.kept["variables"]
+    theirs = {name: text for name, text in now.items() if name not in reads.assigned}
+    return theirs | {name: executed[name] for name in reads.assigned if name in executed}
+
+
+def _globals(main: str) -> dict[str, str]:
+    """Settings of a script that lets a file of settings, or its command line, assign its globals."""
+    from receipts.emit.launch_values import flat
+
+    try:
+        with open(main, encoding="utf-8", errors="replace") as stream:
+            return flat(literals.settings(stream.read(), whole=False) or {})
+    except OSError:
+        return {}
+
+
+def _own(name: str) -> bool:
+    """Whether a variable is the experimenter's: those that runtimes read are flags, and stand there."""
+    return not (allowed(name) or secret_name(name) or _OTHERS.fullmatch(name))
+
+
+def _say(stated: ProbeOutput) -> None:
+    """State whether all was captured, or why not; where the caller has said it, that stands."""
+    if stated.get("inputs.capture") != stated.kept.get("said"):
+        return
+    doubts = list(stated.kept["doubts"])
+    if stated.kept["files"].over:
+        doubts.append("more files are named than are read")
+    if stated.kept.get("unread"):
+        doubts.append("the run did not come to its end, where the rest of its source is read")
+    if computed := sorted(stated.kept["reads"].computed):
+        doubts = doubts or ["whole"]
+        doubts.append(f"environment: read by computed names in {', '.join(computed[:5])}")
+    stated.kept["said"] = "; ".join(doubts) or "whole"
+    stated.put("inputs.capture", stated.kept["said"])

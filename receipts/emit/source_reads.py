@@ -1,0 +1,115 @@
+"""What the project's own source reads beside its command line: variables, files by name, defaults of its options.
+
+A search of the text finds nearly all of it in milliseconds, so that the start of a run can pay for it. A name is taken
+too often rather than too seldom: a variable that nobody sets says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_LONGEST = 1 << 20
+_ARGUMENTS = (b"add_argument(", b"DEFINE_", b".option(")
+_CONFIGS = rb"\.(?:ya?ml|json|toml|gin|py|cfg|ini)"
+
+
+class _Patterns:
+    """Compiled when the first source comes."""
+
+    def __init__(self) -> None:
+        reads = rb"\b(?:environb?(?:\.(?:get|pop|setdefault))?|getenvb?)\s*[\[(]\s*"
+        settings = rb"\b(?:envvar|auto_envvar_prefix|env_prefix)\s*=\s*"
+        quoted = rb"(?:[rb]?[\"'](?P<name>[A-Za-z_]\w*)[\"'](?P<on>\s*(?:\+|%|\.format))?"
+        started = rb"|f[\"'](?P<start>\w*)\{|(?P<word>[A-Za-z_][\w.]*)\s*[\]),]|(?P<else>\S))"
+        self.read = re.compile(rb"(?:(?P<set>" + settings + rb")|" + reads + rb")" + quoted + started)
+        self.inside = re.compile(rb"[\"'](\w+)[\"']\s+(?:not\s+)?in\s+(?:os\.)?environ\b")
+        self.written = re.compile(rb"environ\[[\"'](\w+)[\"']\]\s*=(?!=)|environ\.setdefault\(\s*[\"'](\w+)[\"']")
+        loop = rb"\bfor\b[^\n]*\bin\s+(?:os\.)?environ(?:\.(?:items|keys)\(\))?\s*[:\])}]"
+        self.whole = re.compile(loop + rb"|=\s*(?:os\.)?(?:environ|getenv)\s*(?:#|$)", re.M)
+        self.function = re.compile(rb"^[ \t]*(?:async\s+)?def\s+(\w+)\s*\(([^)]*)", re.M)
+        named = rb"[\"']([^\"'\n]{1,200}" + _CONFIGS + rb")[\"']\s*(?:\)|,\s*[\"']r|,\s*enc)"
+        self.file = re.compile(rb"(?:\bopen|\bload\w*|\brun_path)\(\s*" + named)
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> _Patterns:
+    return _Patterns()
+
+
+class SourceReads:
+    """What was found so far. ``computed`` are files that read a variable whose name they do not say.
+
+    ``assigned`` are variables that the source sets itself; ``options`` sources that declare options, by module;
+    ``executes`` says that the main script lets another file assign its globals.
+    """
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.prefixes: set[str] = set()
+        self.assigned: set[str] = set()
+        self.computed: set[str] = set()
+        self.files: set[str] = set()
+        self.options: dict[str, bytes] = {}
+        self.executes = False
+        self._helpers: dict[str, str] = {}
+        self._texts: list[bytes] = []
+
+    def take(self, name: str, raw: bytes) -> None:
+        """Read one file of the project."""
+        if len(raw) > _LONGEST:
+            return
+        self._texts.append(raw)
+        self.executes |= name == "__main__" and b"exec(open(" in raw
+        if any(word in raw for word in _ARGUMENTS):
+            self.options[name] = raw
+        if b"environ" in raw or b"getenv" in raw or b"env_prefix" in raw or b"envvar" in raw:
+            self._variables(name, raw)
+        if b"open(" in raw or b"load" in raw or b"run_path(" in raw:
+            self.files.update(match[1].decode("utf-8", "replace") for match in _patterns().file.finditer(raw))
+
+    def finish(self) -> None:
+        """Follow functions that are given the name of a variable to where they are called."""
+        for helper, where in self._helpers.items():
+            calls = re.compile(rb"\b" + re.escape(helper.encode()) + rb"\(\s*(?:[\"'](\w+)[\"']|(\S))")
+            for raw in self._texts:
+                for match in calls.finditer(raw) if helper.encode() in raw else ():
+                    if match[1]:
+                        self.names.add(match[1].decode())
+                    elif not raw[: match.start()].rstrip(b" \t").endswith(b"def"):
+                        self.computed.add(where)
+        self._helpers.clear()
+        self._texts.clear()
+
+    def wants(self, name: str) -> bool:
+        """Whether the source reads a variable of this name."""
+        return name in self.names or any(name.startswith(prefix) for prefix in self.prefixes)
+
+    def _variables(self, name: str, raw: bytes) -> None:
+        patterns = _patterns()
+        self.names.update(match[1].decode() for match in patterns.inside.finditer(raw))
+        for match in patterns.written.finditer(raw):
+            self.assigned.add((match[1] or match[2]).decode())
+        if patterns.whole.search(raw):
+            self.computed.add(name)
+        for match in patterns.read.finditer(raw):
+            prefix = match["start"] or (match["name"] if match["on"] or (match["set"] or b"").startswith(b"a") else b"")
+            if prefix or (match["set"] or b"").startswith(b"env_"):
+                self.prefixes.add((prefix or match["name"] or b"\0").decode())
+            elif match["name"]:
+                self.names.add(match["name"].decode())
+            elif not match["set"]:
+                self._computed(name, raw, match)
+
+    def _computed(self, name: str, raw: bytes, match: re.Match[bytes]) -> None:
+        """A read by a word: a constant of the file, or what its function is given; else the name is computed."""
+        word = match["word"] or b""
+        constants = re.findall(rb"\b" + re.escape(word) + rb"\s*(?::[^=\n]+)?=\s*[\"'](\w+)[\"']", raw) if word else []
+        around = [found for found in _patterns().function.finditer(raw) if found.start() < match.start()]
+        given = around[-1][2].replace(b"self,", b"").strip() if around else b""
+        if constants:
+            self.names.update(text.decode() for text in constants)
+        elif word and re.match(re.escape(word) + rb"\b", given):
+            self._helpers[around[-1][1].decode()] = name
+        else:
+            self.computed.add(name)
