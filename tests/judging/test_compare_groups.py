@@ -77,6 +77,36 @@ def test_a_launch_measured_otherwise_than_the_first_of_its_side_leaves_the_pair_
     assert ("C102", f"measurement.{path}") in {(item.code, item.at) for item in verdict.findings}
 
 
+def seeded(side: str, losses: list[float], **leaves: Any) -> list[Parsed]:
+    """Launches of the seeds 1, 2, …, each with its own first loss."""
+    made = []
+    for seed, (launch, loss) in enumerate(zip(group(side, len(losses), **leaves), losses, strict=True), start=1):
+        tree = json.loads(launch.raw)
+        tree["numerics"]["seed"], tree["measurement"]["loss"]["first"] = seed, loss
+        made.append(rule_cases.parsed(tree))
+    return made
+
+
+def of_other_data(a: list[Parsed], b: list[Parsed]) -> list[str]:
+    return [f"{item.level.value} {item.found}" for item in judged(a, b).findings if item.code == "C112"]
+
+
+def test_first_losses_are_held_against_those_of_the_same_seed_in_any_order() -> None:
+    losses = [8.1, 8.7, 8.4, 9.3, 7.9]
+    a, b = seeded("a", losses), seeded("b", losses, numerics__recompute="full", numerics__recompute_applied="full")
+    for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 4, 1, 3]):
+        assert of_other_data(a, [b[at] for at in order]) == []
+    b[3] = seeded("b", [*losses[:3], 4.2], numerics__recompute="full", numerics__recompute_applied="full")[3]
+    for order in ([0, 1, 2, 3, 4], [3, 4, 2, 0, 1]):
+        assert of_other_data(a, [b[at] for at in order]) == ["E 9.3 on A, 4.2 on B at step 1 of one seed"]
+
+
+def test_without_a_common_seed_the_means_of_the_first_losses_decide_in_any_order() -> None:
+    a = seeded("a", [8.1, 8.7, 8.4])
+    b = seeded("b", [0.0, 0.0, 0.0, 8.9, 8.2, 8.5], numerics__learning_rate=7)[3:]
+    assert of_other_data(a, b) == of_other_data(a[::-1], [b[1], b[2], b[0]]) == []
+
+
 def test_a_launch_named_twice_is_refused_and_told_why() -> None:
     a, b = group("a", 2), group("b", 2, numerics__learning_rate=7)
     with pytest.raises(UsageError, match="no independent repeats"):

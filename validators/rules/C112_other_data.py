@@ -4,30 +4,41 @@
 loss did not.
 
 *Rejected.* The same dataset name with different digests. Real data on one side and synthetic data on the other. First
-losses that differ by more than the lane's `loss_parity` although nothing changed that could move them; another micro
-batch divides the same global batch differently, and its loss is the same. As open: first losses of 10.2 and 11.2 of two
-seeds. Another seed draws other weights and other tokens, which moves the loss of guessing by a hundredth or two.
+losses of launches of one seed that differ by more than the lane's `loss_parity` although nothing changed that could
+move them; another micro batch divides the same global batch differently, and its loss is the same. As open, where no
+two launches share a seed: first losses of 10.2 and 11.2 of two seeds. Another seed draws other weights and other
+tokens, which moves the loss of guessing by a hundredth or two.
 
 A digest, a kind or a first loss that only one side states leaves the question open: what is missing neither contradicts
 nor proves anything. So do first losses that differ, where one side alone states a seed. A missing first loss is only
 shown (W) where both sides name one dataset and one tokenizer and the number carries no effect: an outcome, or a rate
 without its steps.
 
-*Accepted.* The dataset or the tokenizer is itself the changed axis. Identities and first losses agree. Both sides drew
-synthetic tokens without a seed: their first losses may differ. First losses of two seeds within 5 %. An outcome, where
-one side failed before its first window closed and has no loss to show."""
+*Accepted.* The dataset or the tokenizer is itself the changed axis. Identities and first losses agree, of every two
+launches of one seed, in whatever order they were named. Losses of other steps: an excerpt that begins at step 1,000
+shows no first loss, and one of step 1 is never held against it. Both sides drew synthetic tokens without a seed: their
+first losses may differ. First losses of two seeds within 5 %. An outcome, where one side failed before its first window
+closed and has no loss to show."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
+from statistics import fmean
+from typing import Any, NamedTuple
 
 from receipts.axes import in_words
 from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, PairCase, W, rule
 from receipts.judging.verdict import Level
+from receipts.metrics import Launch
 
 _DATA = ("data.dataset", "data.tokenizer")
+_IDENTITY = ("data.dataset", "data.dataset_digest", "data.tokenizer")
+_FIRST = "measurement.loss.first"
 _SEEDS = ("numerics.seed", "data.order_seed")
 _BY_SEED = 0.05  # share of the loss: what another draw of weights and tokens may move it by, with room
+_FIRST_STEPS = 10  # until here a loss is that of the data; where a setting of the training changed, at the first alone
+_MOVES_LATER = ("optimizer", "adapters", "numerics.")
 _MOVES_FIRST_LOSS = (
     "pattern",
     "dimensions",
@@ -43,6 +54,13 @@ _MOVES_FIRST_LOSS = (
 )
 
 
+class FirstLosses(NamedTuple):
+    """The losses of a launch's first steps, and the seeds under which it drew weights and tokens."""
+
+    seeds: tuple[Any, ...]
+    at: dict[int, float]
+
+
 @rule("C112", "other_data", E, on="pair", question=COMPARABLE)
 def other_data(pair: PairCase) -> Iterator[Offense]:
     """Data that differ although no data axis changed."""
@@ -51,46 +69,90 @@ def other_data(pair: PairCase) -> Iterator[Offense]:
     for path in ("data.dataset_digest", "data.kind"):
         a, b = pair.values(path)
         if a is not None and b is not None and a != b:
-            yield _offense(path, f"{in_words(a)} on A, {in_words(b)} on B")
+            yield _offense(pair, path, f"{in_words(a)} on A, {in_words(b)} on B")
         elif (a is None) != (b is None):
             yield _one_sided(path, "A" if a is None else "B")
-    a, b = pair.values("measurement.loss.first")
     if any(axis in pair.difference.axes for axis in _MOVES_FIRST_LOSS):
         return
-    seeds = [pair.values(path) for path in _SEEDS]
-    other_seed = any(one != other and None not in (one, other) for one, other in seeds)
-    seed_a, seed_b = seeds[0]
-    if pair.values("data.kind") == ("synthetic", "synthetic") and seed_a is None and seed_b is None:
-        return  # made-up tokens without a seed are drawn anew: their first losses tell nothing of the data's name
     if any(value is not None for value in pair.values("run.resumed_from")):
         return
-    parity = max(pair.lane.loss_parity, _BY_SEED) if other_seed else pair.lane.loss_parity
-    if a is None or b is None:
-        if other_seed:
-            return
-        silent = pair.a if a is None else pair.b
-        outcome = pair.metric.summary == "outcome"
-        if a is not b and not (outcome and _ended_before_a_loss(silent)):
-            # Without an effect nothing is accepted, so that no loss is worth dropping.
-            idle = outcome or (pair.metric.taint in (RATE, MFU) and not silent.launch.durations)
-            named = all(None not in pair.values(path) for path in _DATA)
-            yield _one_sided("measurement.loss.first", "A" if a is None else "B", W if idle and named else I)
-    elif abs(a - b) > parity * max(abs(a), abs(b)):
-        # Another seed moves the loss, and one that one side alone states may be another.
-        unsure = any(one != other for one, other in seeds)
-        yield _offense("measurement.loss.first", f"{a:g} on A, {b:g} on B", I if unsure else E)
+    last = 1 if any(axis.startswith(_MOVES_LATER) for axis in pair.difference.axes) else _FIRST_STEPS
+    sides = pair.group_a or (pair.a.launch,), pair.group_b or (pair.b.launch,)
+    a, b = ([item for launch in side if (item := _first_losses(launch, last)).at] for side in sides)
+    if pair.values("data.kind") == ("synthetic", "synthetic") and all(item.seeds[0] is None for item in (*a, *b)):
+        return  # made-up tokens without a seed are drawn anew: their first losses tell nothing of the data's name
+    if a and b:
+        yield from _contradiction(pair, a, b)
+    elif a or b:
+        yield from _silent(pair, "B" if a else "A")
+
+
+def _contradiction(pair: PairCase, a: list[FirstLosses], b: list[FirstLosses]) -> Iterator[Offense]:
+    """Losses of one step that differ: of launches of one seed each two, else their means over all launches."""
+    pairs = [(one, other, step) for one, other in product(a, b) if (step := min(one.at.keys() & other.at, default=0))]
+    if not pairs:
+        yield _one_sided(_FIRST, "the steps that the other side shows")
+    alike = [item for item in pairs if item[0].seeds == item[1].seeds]
+    unsure = [
+        item
+        for item in pairs
+        if any((x is None) != (y is None) for x, y in zip(item[0].seeds, item[1].seeds, strict=True))
+    ]
+    if alike:
+        level, parity = E, pair.lane.loss_parity
+        figures = [(one.at[step], other.at[step], step) for one, other, step in alike]
+    else:
+        level, parity = I, pair.lane.loss_parity if unsure else max(pair.lane.loss_parity, _BY_SEED)
+        figures = [(*(fmean(item[side].at[item[2]] for item in pairs) for side in (0, 1)), 0)] if pairs else []
+    apart = [(abs(x - y) / max(abs(x), abs(y)), x, y, step) for x, y, step in figures if x != y]
+    if apart and max(apart)[0] > parity:
+        _, x, y, step = max(apart)
+        of = f" at step {step} of one seed" if step else ", and no two launches share a seed"
+        yield _offense(pair, _FIRST, f"{x:g} on A, {y:g} on B{of}", level)
+
+
+def _first_losses(launch: Launch, last: int) -> FirstLosses:
+    """The losses of the first steps, counted from 1; none of a log that begins later, and none is made up."""
+    stated = launch.stated
+    steps, values = stated.get("measurement.loss.steps") or (), stated.get("measurement.loss.values") or ()
+    begins = steps[0] if steps else stated.get("run.start_step") or 0
+    shift = 1 if begins == 0 else 0  # programs count from 0 or from 1
+    whole = len(steps) == len(values)  # of a series that lost an entry, nobody knows which
+    at = {step + shift: value for step, value in zip(steps, values, strict=True)} if whole else {}
+    if (first := stated.get(_FIRST)) is not None:
+        at[begins + shift] = first
+    seeds = tuple(stated.get(path) for path in _SEEDS)
+    return FirstLosses(seeds, {step: value for step, value in at.items() if step <= last})
+
+
+def _silent(pair: PairCase, side: str) -> Iterator[Offense]:
+    """A first loss that one side does not show."""
+    seeds = [pair.values(path) for path in _SEEDS]
+    if any(one != other and None not in (one, other) for one, other in seeds):
+        return
+    silent = pair.a if side == "A" else pair.b
+    outcome = pair.metric.summary == "outcome"
+    if outcome and _ended_before_a_loss(silent):
+        return
+    # Without an effect nothing is accepted, so that no loss is worth dropping.
+    idle = outcome or (pair.metric.taint in (RATE, MFU) and not silent.launch.durations)
+    named = all(None not in pair.values(path) for path in _DATA)
+    yield _one_sided(_FIRST, side, W if idle and named else I)
 
 
 def _ended_before_a_loss(side: Case) -> bool:
     return side.get("run.outcome") != "ok" and side.get("failure.phase") in ("startup", "compile", "first_window")
 
 
-def _offense(path: str, found: str, level: Level = E) -> Offense:
+def _offense(pair: PairCase, path: str, found: str, level: Level = E) -> Offense:
+    unstated = [item for item in _IDENTITY if None in pair.values(item)]
     return Offense(
         at=path,
         found=found,
         expected="the same data on both sides",
-        do="state the dataset, its digest and the tokenizer of both; a null tokenizer is a silent fallback",
+        do=f"state {' and '.join(unstated)} of both; a null tokenizer is a silent fallback"
+        if unstated
+        else "see what each side really read: a null tokenizer, or mock data, is a silent fallback",
         level=level,
     )
 

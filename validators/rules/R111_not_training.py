@@ -9,7 +9,8 @@ enough, whatever else is not stated.
 
 *Accepted.* A loss of 4.9 and a gradient norm of 1.1. A launch whose outcome says that it failed: it is kept as a
 failure, and no rate is read from it. A profile or microbenchmark, which need not learn. As W: a loss above guessing
-after 20 steps, within the launch's own warm-up, or on synthetic data, in which there is nothing to learn.
+after 20 steps, within the launch's own warm-up, or on synthetic data (`data.kind`), in which there is nothing to
+learn.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ LOSS, FINITE = "measurement.loss.last", "measurement.loss.finite"
 NORM, NORM_FINITE = "measurement.gradient_norm.last", "measurement.gradient_norm.finite"
 EXIT, VOCABULARY, RATES = "run.exit_code", "model.vocabulary", "measurement.stated.tokens_per_second"
 DO = "set the outcome to what happened, or mend the run: its rate is of steps that train nothing"
+MADE_UP = "where its tokens are random, state data.kind synthetic (--set, or Recorder.state): they teach nothing; else "
 NEEDED = (FINITE, LOSS, NORM_FINITE, NORM, EXIT, VOCABULARY)
 STEPS, DURATIONS = "measurement.steps", "measurement.step_durations_seconds"
 LEARNT = 100  # optimizer steps after which a model that learns guesses better than at random
@@ -72,7 +74,7 @@ def signs(case: Case) -> Iterator[Offense]:
             LOSS,
             f"{case.get(LOSS):g} at the end, after {steps} steps",
             f"at most ln({vocabulary}) = {math.log(vocabulary):.2f}, the loss of guessing",
-            "train for longer, or say no more than that it runs" if early else DO,
+            "train for longer, or say no more than that it runs" if early else MADE_UP + DO,
             level=W if early else None,
         )
     if case.get(RATES) == 0 or case.get(f"{RATES}_per_chip") == 0:

@@ -5,7 +5,8 @@ loaded without saying so, another vocabulary, labels that are shifted, or a brok
 
 *Rejected.* A first loss of 14.79 where ln(131,072) is 11.78; one of 3.2 in a launch that resumes nothing.
 
-*Accepted.* 11.19 where ln(65,536) is 11.09. A resumed launch. A launch without a first loss.
+*Accepted.* 11.19 where ln(65,536) is 11.09. A resumed launch. A launch without a first loss, or whose log begins
+at step 1,000.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from receipts.judging.rule import NONE, Case, Offense, W, rule
 
 # Share of ln(vocabulary). The spread of untrained logits adds a little; a seventh more or less is something else.
 FAR = 0.15
+EARLY = 10  # steps; a log that begins later shows no start
 FIRST, VOCABULARY = "measurement.loss.first", "model.vocabulary"
 
 
@@ -30,7 +32,8 @@ def strange_start(case: Case) -> Iterator[Offense]:
     """The first loss against ln(vocabulary)."""
     first, vocabulary = case.get(FIRST), case.get(VOCABULARY)
     resumed = case.get("run.resumed_from") is not None or (case.get("run.start_step") or 0) > 0
-    if first is None or vocabulary is None or vocabulary < 2 or resumed:
+    begins = next(iter(case.get("measurement.loss.steps") or ()), 0)
+    if first is None or vocabulary is None or vocabulary < 2 or resumed or begins > EARLY:
         return
     guessing = math.log(vocabulary)
     if abs(first - guessing) > FAR * guessing:
