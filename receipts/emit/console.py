@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from receipts.emit import files
+from receipts.emit import files, place
 from receipts.emit.missing import summary
 
 TYPE_CHECKING = False
@@ -38,6 +38,14 @@ class Console:
             sys.stderr.write(f"receipts: {text}\n")
         except (OSError, ValueError, AttributeError):
             self._quiet = True
+
+    def without_steps(self) -> None:
+        """That there is no receipt, and why; a worker of the job is silent."""
+        if not place.helper():
+            self.say(
+                "no step ended, so there is no receipt: put `with rec.step(tokens=…):` around each step; "
+                "a run without steps is of another kind than training"
+            )
 
     def written(self, record: RunRecord, path: str, open_facts: tuple[UnstatedFact, ...]) -> None:
         """What was written, what to do next, and what the lane asks for that nobody stated."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from receipts.emit import failures, secrets
+from receipts.emit import failures, place, secrets
 from receipts.emit.journal import OPEN_SPAN
 
 TYPE_CHECKING = False
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from receipts.emit.run import RunState
     from receipts.emit.stall import Stall
 
+STEPLESS = "it was to train, and ended before its first step did"
 OUTCOMES = ("oom", "crash", "hang", "nan", "preempted")
 
 
@@ -31,6 +32,23 @@ def conclude(run: RunState, error: BaseException | None, died: int | None) -> No
         # What a job raises when it is asked to stop is not a failure of its own.
         outcome, record.failure = "preempted", {}
     record.outcome = outcome
+
+
+def without_steps(run: RunState, *, left: bool) -> bool:
+    """Judge a run that was to train and made no step: whether it leaves nothing behind; else it did not end well.
+
+    An agent of a launcher and a worker of a loader run the job's script too. They end before it does, and would take
+    the name of its receipt, its launch and its rank. ``left`` says that nobody ended the recorder but the process.
+    """
+    record = run.record
+    if record.steps or record.head["kind"] != "training":
+        return False
+    alone, helper = record.place.world == 1, place.helper()
+    if helper == "daemon" or (record.outcome == "ok" and (helper == "child" or (left and alone))):
+        return True
+    if record.outcome == "ok" and alone:
+        _fail(run, "crash", {"class": "not_oom", "message": STEPLESS})
+    return False
 
 
 def hung(run: RunState, stalled: Stall) -> None:

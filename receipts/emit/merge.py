@@ -5,7 +5,7 @@ The same parts give the same bytes, in whatever order they are named.
 
 from __future__ import annotations
 
-from receipts.emit import across_ranks, document, failures
+from receipts.emit import across_ranks, document, ending, failures
 from receipts.emit.contract import contract
 from receipts.emit.facts import MAX_FILES, RECORDER
 from receipts.emit.part_file import RankPart, UnmergeableParts
@@ -137,6 +137,8 @@ def _ending(ranked: list[RankPart]) -> dict[str, Any]:
     cause = min(failed, key=lambda part: _order(part), default=None)
     values["run.outcome"] = cause.run["outcome"] if cause is not None else "ok"
     values["run.exit_code"] = (cause or ranked[0]).run.get("exit_code")
+    if cause is None and _stepless(ranked):
+        values |= {"run.outcome": "crash", "failure.phase": "startup", "failure.message": ending.STEPLESS}
     if cause is not None and "failure" in cause.receipt:
         failure = dict(cause.receipt["failure"])
         failure.setdefault("rank", cause.rank)
@@ -148,6 +150,14 @@ def _ending(ranked: list[RankPart]) -> dict[str, Any]:
             failure["chip"] = _chip_of(ranked, cause, cause.device)
         values |= {f"failure.{name}": value for name, value in failure.items()}
     return {path: value for path, value in values.items() if value is not None}
+
+
+def _stepless(ranked: list[RankPart]) -> bool:
+    """Whether a launch was to train, and no rank made a step."""
+    return all(
+        part.run["kind"] == "training" and "step_durations_seconds" not in part.receipt.get("measurement", {})
+        for part in ranked
+    )
 
 
 def _awaited(ranked: list[RankPart]) -> dict[str, Any]:

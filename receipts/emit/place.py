@@ -72,6 +72,21 @@ def jax_processes() -> tuple[int, int] | None:
     return None
 
 
+def helper() -> str:
+    """What this process is to the one that started it with multiprocessing: ``daemon``, ``child``, or nothing.
+
+    Workers of a loader and of a pool are daemons, and so counts a process that still imports the script; ranks that
+    were spawned are children.
+    """
+    module = sys.modules.get("multiprocessing.process")
+    if module is None:
+        return ""
+    process = module.current_process()
+    if process.daemon or getattr(process, "_inheriting", False):
+        return "daemon"
+    return "child" if module.parent_process() is not None else ""
+
+
 def launch_of(environment: Mapping[str, str] | None = None, place: ProcessRank | None = None) -> str:
     """A launch's identity, the same on every rank: RECEIPTS_LAUNCH, else made from the launcher's own, else new.
 

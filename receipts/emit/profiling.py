@@ -7,7 +7,9 @@ that this launch took.
 from __future__ import annotations
 
 import os
+from _thread import get_ident
 from contextlib import suppress
+from time import monotonic, sleep
 
 from receipts.emit.probes import loaded
 from receipts.emit.steps import BITS
@@ -19,100 +21,227 @@ if TYPE_CHECKING:
 
     from receipts.emit.steps import StepTimer
 
+# Seconds that a thread of the job which begins a trace waits until the step has ended that ours covers.
+PATIENCE = 10.0
+
 
 class TorchTrace:
-    """One file of `torch.profiler`, with the shapes of operators, which bind it to its launch."""
+    """One file of `torch.profiler`, with the shapes of operators, which bind it to its launch.
+
+    A process has one session of Kineto. Where two overlap, the one that ends last reads what is gone, and the job dies
+    of SIGSEGV (seen with 2.13). So ours waits for the job's own, and ends before the job begins another. Both the
+    profilers of `torch.profiler` and of `torch.autograd` call the two functions that are replaced for that.
+    """
 
     kind = "torch-profiler"
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, make_way: Callable[[], None]) -> None:
         from importlib import import_module
 
         profiler = import_module("torch.profiler")
         self.file = f"{path}.json.gz"
+        self._make_way = make_way
+        self._module: Any = import_module("torch.autograd.profiler")
+        self._enabled: Callable[[], bool] = import_module("torch.autograd")._profiler_enabled
+        self._prepare, self._enable = self._module._prepare_profiler, self._module._enable_profiler
         self._profile = profiler.profile(record_shapes=True)
-        self.start, self._stop = self._profile.start, self._profile.stop
         # Named as the profiler's own schedule names steps.
         self.step: Callable[[int], Any] = lambda number: profiler.record_function(f"ProfilerStep#{number}")
 
-    def stop(self) -> list[str]:
-        """End it; the files that it wrote."""
-        self._stop()
+    def busy(self) -> bool:
+        """Whether the job's own profiler runs, in this thread or in another one."""
+        return self._enabled() or bool(getattr(self._module, "_is_profiler_enabled", False))
+
+    def start(self) -> None:
+        """Begin; from now on whoever begins another trace ends this one first."""
+        self._profile.start()
+        self._module._prepare_profiler, self._module._enable_profiler = self._before_prepare, self._before_enable
+
+    def _before_prepare(self, *given: Any, **named: Any) -> Any:
+        self._give_way()
+        return self._prepare(*given, **named)
+
+    def _before_enable(self, config: Any, activities: Any, *given: Any, **named: Any) -> Any:
+        self._give_way()
+        # It was prepared before ours began, which has used that up: a profiler that warmed up meanwhile.
+        self._prepare(config, activities)
+        return self._enable(config, activities, *given, **named)
+
+    def _give_way(self) -> None:
+        self._make_way()
+        if self._module._prepare_profiler == self._before_prepare:
+            self._module._prepare_profiler = self._prepare
+        if self._module._enable_profiler == self._before_enable:
+            self._module._enable_profiler = self._enable
+
+    def stop(self) -> None:
+        """End it. Raises RuntimeError where it no longer runs in this thread: another call would end the process."""
+        if not self._enabled():
+            raise RuntimeError("the profiler was stopped by another call than the recorder's")
+        self._profile.stop()
+
+    def write(self, cut: int | None) -> list[str]:
+        """The files of a trace that was ended; step ``cut`` was not whole and has no mark, so that nobody counts it."""
         self._profile.export_chrome_trace(self.file)
+        if cut is not None:
+            import gzip
+
+            with gzip.open(self.file) as stream:
+                text = stream.read()
+            with gzip.open(self.file, "wb", compresslevel=6) as stream:
+                stream.write(text.replace(f'"ProfilerStep#{cut}"'.encode(), b'"cut short"'))
         return [self.file]
 
 
 class JaxTrace:
-    """A folder of `jax.profiler`, with an XSpace for each host."""
+    """A folder of `jax.profiler`, with an XSpace for each host.
+
+    A process has one trace, and a second start raises into the job. Each start first takes the lock of the profiler's
+    state, which is where ours gives way.
+    """
 
     kind = "jax-profiler"
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, make_way: Callable[[], None]) -> None:
         from importlib import import_module
 
-        profiler = import_module("jax.profiler")
-        self.start: Callable[[], None] = lambda: profiler.start_trace(path)
-        self._folder, self._stop = path, profiler.stop_trace
-        self.step: Callable[[int], Any] = lambda number: profiler.StepTraceAnnotation("step", step_num=number)
+        self._profiler = import_module("jax.profiler")
+        self._state: Any = import_module("jax._src.profiler")._profile_state
+        self._folder, self._make_way, self._lock = path, make_way, self._state.lock
+        self.step: Callable[[int], Any] = lambda number: self._profiler.StepTraceAnnotation("step", step_num=number)
 
-    def stop(self) -> list[str]:
-        """End it; the files that it wrote."""
-        self._stop()
+    def busy(self) -> bool:
+        """Whether the job's own trace runs."""
+        return self._state.profile_session is not None
+
+    def start(self) -> None:
+        """Begin; from now on whoever begins another trace ends this one first."""
+        self._profiler.start_trace(self._folder)
+        self._state.lock = self
+
+    def __enter__(self) -> Any:
+        self._state.lock = self._lock
+        self._make_way()
+        return self._lock.__enter__()
+
+    def __exit__(self, *error: object) -> Any:
+        return self._lock.__exit__(*error)
+
+    def stop(self) -> None:
+        """End it. Raises RuntimeError where it no longer runs."""
+        if self._state.lock is self:
+            self._state.lock = self._lock
+        if not self.busy():
+            raise RuntimeError("the profiler was stopped by another call than the recorder's")
+        self._profiler.stop_trace()
+
+    def write(self, cut: int | None) -> list[str]:
+        """The files of a trace that was ended. It lists steps by what ran in them, so that a cut one has no entry."""
         every = [os.path.join(folder, name) for folder, _, names in os.walk(self._folder) for name in names]
         return sorted(path for path in every if path.endswith(".xplane.pb"))
 
 
-def tracer(path: str, lane: str) -> TorchTrace | JaxTrace:
-    """The profiler of the loaded framework; of two, that of the lane. Raises RuntimeError where there is none."""
+def tracer(path: str, lane: str, make_way: Callable[[], None]) -> TorchTrace | JaxTrace:
+    """The profiler of the loaded framework; of two, that of the lane. Raises RuntimeError where there is none.
+
+    ``make_way`` is called before the job begins a trace of its own, and has to end ours.
+    """
     has_jax = loaded.module("jax") is not None
     if loaded.module("torch") is not None and loaded.module("torch_xla") is None and not (has_jax and "jax" in lane):
-        return TorchTrace(path)
+        return TorchTrace(path, make_way)
     if has_jax:
-        return JaxTrace(path)
+        return JaxTrace(path, make_way)
     raise RuntimeError("neither torch nor JAX is loaded, whose profilers could take a trace")
 
 
 class Profiling:
-    """The steps that a trace covers; begins at once, and with them the flag."""
+    """The steps that a trace covers; begins at once, or as soon as the job's own profiler has ended.
+
+    All these steps are flagged, those too that ran under the job's own: a profiler slows them down.
+    """
 
     def __init__(self, trace: TorchTrace | JaxTrace, steps: StepTimer, count: int) -> None:
         self.kind = trace.kind
         self._trace, self._steps, self._left = trace, steps, count
+        self._whole = self._number = 0
         self._step: Any = None
-        trace.start()
-        try:
-            self._begin()
-        except Exception:
-            self.give_up()
-            raise
+        self._thread = get_ident()
+        self._asked = False
+        self._try()
         steps.held |= BITS["profile"]
         steps.flags |= BITS["profile"]
 
     def __repr__(self) -> str:
         return f"Profiling({self.kind}, {self._left} steps to go)"
 
+    def _try(self) -> None:
+        if self._trace.busy():
+            return
+        self._trace.start()
+        try:
+            self._begin()
+        except Exception:
+            self.give_up()
+            raise
+
     def _begin(self) -> None:
-        self._step = self._trace.step(self._steps.count)
+        self._number = self._steps.count
+        self._step = self._trace.step(self._number)
         self._step.__enter__()
 
     def after_step(self) -> list[str] | None:
         """The files of the trace after its last step; None before."""
+        if self._step is None:
+            self._try()
+            return None
         self._left -= 1
-        if self._left <= 0:
-            return self.stop()
+        self._whole += 1
+        if self._left <= 0 or self._asked:
+            return self._finish(None)
         self._step.__exit__(None, None, None)
         self._begin()
         return None
 
+    def make_way(self) -> list[str] | None:
+        """End before the job begins a trace of its own: the files, or None where there is no whole step yet.
+
+        A session of Kineto can be ended by its own thread alone. Another one asks, and waits for the end of a step.
+        """
+        if self._step is None:
+            return None
+        if self._thread != get_ident():
+            self._asked = True
+            until = monotonic() + PATIENCE
+            while self._step is not None and monotonic() < until:
+                sleep(0.005)
+            return None
+        if self._whole:
+            return self.stop()
+        self._end()
+        return None
+
     def stop(self) -> list[str]:
         """End the trace, wherever it is; its files."""
+        return self._finish(self._number)
+
+    def _finish(self, cut: int | None) -> list[str]:
+        if not self._whole:
+            raise RuntimeError("no step ended under it: the job's own profiler ran, or the run was over")
         self._unflag()
-        self._step.__exit__(None, None, None)
-        return self._trace.stop()
+        self._end()
+        return self._trace.write(cut)
+
+    def _end(self) -> None:
+        try:
+            self._step.__exit__(None, None, None)
+            self._trace.stop()
+        finally:
+            self._step = None
 
     def give_up(self) -> None:
         """Leave no profiler running, after one of its calls failed."""
         self._unflag()
+        self._step = None
         with suppress(Exception):
             self._trace.stop()
 

@@ -114,7 +114,6 @@ class Recorder:
 
     def _end(self, error: BaseException | None) -> None:
         try:
-            self._run.profiled(ended=True)
             self._run.finish(error)
         except Exception as fault:
             self._run.lost(fault)

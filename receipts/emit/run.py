@@ -22,7 +22,7 @@ from receipts.emit.steps import APART, IN_MEMORY
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, Literal
 
     from receipts.emit.facts import StatedFacts
     from receipts.emit.probing import Probing
@@ -155,9 +155,12 @@ class RunState:
             run = own()
             if run is not None and not run._over:
                 # The interpreter keeps here what it printed a traceback of.
-                run._safely("the end of the process", lambda: run.finish(getattr(sys, "last_value", None)))
+                run._safely("the end of the process", lambda: run.finish(getattr(sys, "last_value", None), left=True))
 
         atexit.register(at_exit)
+        if (module := sys.modules.get("multiprocessing.util")) is not None:
+            # What a fork server starts runs the script before it is a child, and leaves by `os._exit`.
+            module.register_after_fork(self, lambda _: module.Finalize(None, at_exit, exitpriority=-1))
 
     def _ask(self) -> None:
         if self._probes is False:
@@ -241,15 +244,16 @@ class RunState:
             raise ValueError(f"{count} steps of a run that has begun, and of one trace at a time")
         if self.record.place.rank == 0:
             path = f"{os.path.splitext(self.record.head['out'])[0]}.trace"
-            self._profiling = Profiling(tracer(path, self.record.head["lane"]), self.steps, count)
+            trace = tracer(path, self.record.head["lane"], lambda: self._profiled("make_way"))
+            self._profiling = Profiling(trace, self.steps, count)
 
-    def profiled(self, *, ended: bool = False) -> None:
-        """Take note of a step that a trace covers, or of the end of the run; lists the files of a whole trace."""
+    def _profiled(self, turn: Literal["after_step", "make_way", "stop"]) -> None:
+        """Take note of a step that a trace covers, or of what ends it; lists the files of a whole trace."""
         profiling = self._profiling
         if profiling is None or self._over:
             return
         try:
-            files = profiling.stop() if ended else profiling.after_step()
+            files = getattr(profiling, turn)()
         except Exception as error:
             files = []
             profiling.give_up()
@@ -261,7 +265,7 @@ class RunState:
 
     def after_step(self, count: int) -> None:
         """After the first step, and after those that the hot path leaves to the slow one."""
-        self.profiled()
+        self._profiled("after_step")
         probing, warmup = self._probing, self.record.warmup or 0
         if probing is None or self._over:
             return
@@ -344,11 +348,16 @@ class RunState:
     def _dying(self, number: int) -> None:
         self._safely("SIGTERM", lambda: self.finish(None, died=number))
 
-    def finish(self, error: BaseException | None, *, died: int | None = None) -> None:
-        """End the run: say how, ask the probes a last time, write the receipt, and let go of the journal."""
+    def finish(self, error: BaseException | None, *, died: int | None = None, left: bool = False) -> None:
+        """End the run: say how, ask the probes a last time, write the receipt, and let go of the journal.
+
+        ``died`` is the signal that ends the process, ``left`` whether the recorder was left for its end to finish.
+        """
         if self._over or not self._started or os.getpid() != self._process:
             return
         record, steps = self.record, self.steps
+        if died is None:
+            self._profiled("stop")
         now = perf_counter_ns()
         if isinstance(error, KeyboardInterrupt):
             self._safely("the ending", self._stuck)
@@ -358,6 +367,13 @@ class RunState:
         record.gauges = steps.gauges
         self._count_steps()
         self._safely("the ending", lambda: ending.conclude(self, error, died))
+        if ending.without_steps(self, left=left):
+            self._over = True
+            if self._terminate is not None and died is None:
+                self._safely("SIGTERM", self._terminate.remove)
+            self._console.without_steps()
+            self._close_journal(nothing=True)
+            return
         if steps.around:
             self.fault(f"{steps.around} steps had other steps inside them, and did not count: the inner ones do")
         if record.place.world == 1 and (processes := place.jax_processes()) is not None:
@@ -429,7 +445,7 @@ class RunState:
         if url and self.record.place.world == 1:
             self._console.say(deliver.deliver(url, self.written))
 
-    def _close_journal(self) -> None:
+    def _close_journal(self, *, nothing: bool = False) -> None:
         from receipts.emit.document import MAX_STEPS
 
         journal, self._journal = self._journal, None
@@ -438,5 +454,5 @@ class RunState:
             return
         if journal is not None:
             self._safely("the journal", journal.close)
-        if self.written and not self._keep and self.record.steps <= MAX_STEPS:
+        if nothing or (self.written and not self._keep and self.record.steps <= MAX_STEPS):
             self._safely("the journal", lambda: os.unlink(path))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
+import subprocess
 import sys
+import threading
 import types
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from probe_stage import lab
 from receipts.emit import Recorder
 from receipts.receipt import Document, parse
 from receipts.workflows.submit.amended import amended
@@ -17,24 +22,56 @@ from receipts.workflows.submit.amended import amended
 Tree = dict[str, Any]
 
 
+class _Kineto:
+    """The one profiler that torch has in a process: where two sessions overlap, the end of the second ends the job."""
+
+    session: Any = None
+    prepared = False
+
+
+class _Killed(BaseException):
+    """As SIGSEGV: no `except Exception` helps."""
+
+
 class _Profile:
     """As `torch.profiler.profile`, with the trace of a host that ran attention."""
 
-    def __init__(self, *, record_shapes: bool) -> None:
-        assert record_shapes
+    def __init__(self, *, record_shapes: bool = False) -> None:
+        self.names: list[str] = []
 
     def start(self) -> None:
-        _Span.names = []
+        self.prepare()
+        self.enable()
+
+    def prepare(self) -> None:
+        """Its warm-up, which a schedule calls by itself."""
+        sys.modules["torch.autograd.profiler"]._prepare_profiler("config", "activities")
+
+    def enable(self) -> None:
+        _Kineto.session = None
+        sys.modules["torch.autograd.profiler"]._enable_profiler("config", "activities")
+        _Kineto.session, _Span.names = self, self.names
 
     def stop(self) -> None:
-        pass
+        if _Kineto.session is not self:
+            raise _Killed
+        _Kineto.session = None
 
     def export_chrome_trace(self, path: str) -> None:
-        events = [{"ph": "X", "cat": "user_annotation", "name": name, "ts": 1, "dur": 90} for name in _Span.names]
+        events = [{"ph": "X", "cat": "user_annotation", "name": name, "ts": 1, "dur": 90} for name in self.names]
         attention = "aten::_scaled_dot_product_flash_attention_for_cpu"
         events += [{"ph": "X", "cat": "cpu_op", "name": name, "ts": 2, "dur": 5} for name in (attention, "aten::mm")]
-        Path(path.removesuffix(".gz")).write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
-        Path(path.removesuffix(".gz")).rename(path)
+        Path(path).write_bytes(gzip.compress(json.dumps({"schemaVersion": 1, "traceEvents": events}).encode()))
+
+
+def _prepare(*_: object) -> None:
+    _Kineto.prepared = True
+
+
+def _enable(*_: object) -> None:
+    if not _Kineto.prepared:
+        raise _Killed
+    _Kineto.prepared = False
 
 
 class _Span:
@@ -58,9 +95,13 @@ def profiler(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     module: Any = types.ModuleType("torch.profiler")
     module.profile, module.record_function = _Profile, _Span
     torch: Any = types.ModuleType("torch")
-    torch.profiler = module
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    monkeypatch.setitem(sys.modules, "torch.profiler", module)
+    torch.profiler, torch.autograd = module, types.ModuleType("torch.autograd")
+    torch.autograd._profiler_enabled = lambda: _Kineto.session is not None
+    torch.autograd.profiler = types.ModuleType("torch.autograd.profiler")
+    torch.autograd.profiler._prepare_profiler, torch.autograd.profiler._enable_profiler = _prepare, _enable
+    _Kineto.session, _Kineto.prepared = None, False
+    for part in (torch, module, torch.autograd, torch.autograd.profiler):
+        monkeypatch.setitem(sys.modules, part.__name__, part)
     for name in ("jax", "torch_xla"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return module
@@ -103,6 +144,164 @@ def test_a_run_that_ends_in_its_trace_keeps_what_there_is(tmp_path: Path) -> Non
     tree = _run(tmp_path, at=7, steps=5)
     assert tree["measurement"]["step_flags"]["profile"] == [7]
     assert (tmp_path / "run.trace.json.gz").exists()
+
+
+@pytest.mark.usefixtures("profiler")
+@pytest.mark.parametrize(
+    ("begins", "ends", "traced", "flagged"),
+    [
+        (1, 5, ["ProfilerStep#6", "ProfilerStep#7"], [3, 4, 5, 6, 7]),
+        (3, 5, ["ProfilerStep#6", "ProfilerStep#7"], [3, 4, 5, 6, 7]),
+        (4, 6, ["ProfilerStep#3", "cut short"], [3]),
+        (4, 99, ["ProfilerStep#3", "cut short"], [3]),
+        (2, 99, None, [3, 4, 5, 6, 7, 8, 9]),
+    ],
+)
+def test_ours_waits_for_the_job_s_own_profiler_and_ends_before_the_job_begins_one(
+    tmp_path: Path, begins: int, ends: int, traced: list[str] | None, flagged: list[int]
+) -> None:
+    own: Any = None
+    with Recorder("cpu-torch", out=tmp_path / "run.json", probes=False, quiet=True) as rec:
+        for number in range(10):
+            if number == begins:
+                own = _Profile()
+                own.start()
+            if number == 3:
+                rec.profile(2)
+            if number == ends:
+                own.stop()
+            with rec.step(tokens=512):
+                pass
+        if ends == 99:
+            own.stop()
+    tree = json.loads((tmp_path / "run.json").read_bytes())
+    assert tree["measurement"]["step_flags"]["profile"] == flagged
+    if traced is None:
+        assert "no step ended under it" in json.dumps(tree["notes"])
+        return
+    events = json.loads(gzip.decompress((tmp_path / "run.trace.json.gz").read_bytes()))["traceEvents"]
+    assert [event["name"] for event in events if event["cat"] == "user_annotation"] == traced
+
+
+@pytest.mark.usefixtures("profiler")
+@pytest.mark.parametrize("ends", [4, 7])
+def test_a_profiler_of_the_job_that_warmed_up_before_ours_began_is_prepared_again(tmp_path: Path, ends: int) -> None:
+    own = _Profile()
+    with Recorder("cpu-torch", out=tmp_path / "run.json", probes=False, quiet=True) as rec:
+        for number in range(10):
+            if number == 2:
+                own.prepare()
+                rec.profile(2)
+            if number == ends:  # while ours runs, and after it
+                own.enable()
+            with rec.step(tokens=512):
+                pass
+        own.stop()
+    own.start()
+    own.stop()
+
+
+@pytest.mark.usefixtures("profiler")
+def test_a_trace_that_another_call_has_ended_is_not_ended_again(tmp_path: Path) -> None:
+    with Recorder("cpu-torch", out=tmp_path / "run.json", probes=False, quiet=True) as rec:
+        rec.profile(2)
+        for _ in range(3):
+            with rec.step(tokens=512):
+                _Kineto.session = None
+    tree = json.loads((tmp_path / "run.json").read_bytes())
+    assert "stopped by another call" in json.dumps(tree["notes"])
+    assert "evidence" not in tree
+
+
+@pytest.mark.usefixtures("profiler")
+def test_a_thread_of_the_job_that_begins_a_trace_waits_until_the_step_of_ours_has_ended(tmp_path: Path) -> None:
+    own, began = _Profile(), threading.Event()
+    work = threading.Thread(target=lambda: (own.start(), began.set()))
+    with Recorder("cpu-torch", out=tmp_path / "run.json", probes=False, quiet=True) as rec:
+        rec.profile(1000)
+        for number in range(3):
+            with rec.step(tokens=512):
+                pass
+            if number == 0:
+                work.start()
+                assert not began.wait(0.2)
+        work.join()
+    own.stop()
+    assert (tmp_path / "run.trace.json.gz").exists()
+
+
+_REAL = """
+import sys
+import torch
+from torch.profiler import profile, schedule
+from receipts.emit import Recorder
+
+begins, ends, planned = map(int, sys.argv[1:])
+model = torch.nn.Linear(8, 8)
+with Recorder("cpu-torch", out="run.json", probes=False, quiet=True) as rec:
+    own = profile(schedule=schedule(wait=0, warmup=2, active=2, repeat=9) if planned else None)
+    for number in range(10):
+        if number == begins:
+            own.start()
+        if number == 3:
+            rec.profile(2)
+        if number == ends:
+            own.stop()
+        with rec.step(tokens=8):
+            model(torch.randn(4, 8)).sum().backward()
+        if planned and begins <= number < ends:
+            own.step()
+if not planned:
+    own.export_chrome_trace("own.json")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("begins", "ends"), [(1, 5), (3, 5), (4, 6), (0, 9)])
+@pytest.mark.parametrize("planned", [0, 1])
+def test_with_a_real_torch_a_job_that_profiles_itself_ends_well(
+    tmp_path: Path, begins: int, ends: int, planned: int
+) -> None:
+    python = lab("RECEIPTS_LAB_PYTHON", "torch")
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    words = [python, "-c", _REAL, str(begins), str(ends), str(planned)]
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads((tmp_path / "run.json").read_bytes())["run"]["outcome"] == "ok"
+    assert planned or '"aten::addmm"' in (tmp_path / "own.json").read_text()
+
+
+_REAL_JAX = """
+import sys
+import jax
+from jax.profiler import start_trace, stop_trace
+from receipts.emit import Recorder
+
+begins, ends = map(int, sys.argv[1:])
+step, value = jax.jit(lambda value: (value @ value).sum()), jax.numpy.ones((8, 8))
+with Recorder("cpu-jax", out="run.json", probes=False, quiet=True) as rec:
+    for number in range(10):
+        if number == begins:
+            start_trace("own")
+        if number == 3:
+            rec.profile(2)
+        if number == ends:
+            stop_trace()
+        with rec.step(tokens=8):
+            step(value).block_until_ready()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("begins", "ends"), [(1, 5), (3, 5), (4, 6)])
+def test_with_a_real_jax_a_job_that_profiles_itself_ends_well(tmp_path: Path, begins: int, ends: int) -> None:
+    python = lab("RECEIPTS_LAB_PYTHON", "jax")
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    words = [python, "-c", _REAL_JAX, str(begins), str(ends)]
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert len(list((tmp_path / "own").rglob("*.xplane.pb"))) == 1
+    assert len(list((tmp_path / "run.trace").rglob("*.xplane.pb"))) == 1
 
 
 @pytest.mark.parametrize("breaks", ["profile", "start", "stop", "export_chrome_trace", "record_function"])
