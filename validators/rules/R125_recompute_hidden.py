@@ -1,0 +1,50 @@
+"""# R125 recompute_hidden
+
+*Why.* Recomputation costs a third of the arithmetic and saves most of the activations. A receipt that says `none` while
+its own trace computes the forward pass twice explains a slow step by something else, and a small peak by nothing at
+all. It is the mirror of R307: there a switch was asked for and did nothing, here one that is stated off did something.
+
+*Rejected.* `numerics.recompute: none`, and the backward pass of the launch, or of its witness, computes parts of the
+forward pass again. `path.intended.overlap: none` on several chips, and communication that was overlapped.
+
+*Accepted.* Evidence shows none, or nobody looked. Recomputation that is stated, by whatever policy, and was seen: a
+trace shows that checkpoints ran and not by which policy. A launch with CUDA graphs, whose trace shows no operators to
+tell by. R302 judges graphs and number types that are stated off and were seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.axes.effective import OFF, canonical
+from receipts.judging.rule import ALL, PATH, Case, E, Offense, rule
+from receipts.receipt.route import parts
+
+# What is stated, what evidence shows of it, and what to call it.
+_HIDDEN = (
+    ("numerics.recompute", "numerics.recompute_applied", "recomputation"),
+    ("path.intended.overlap", "path.witnessed.overlap", "overlap"),
+)
+
+
+def _seen(case: Case) -> Iterator[tuple[str, str, str]]:
+    for stated, seen, name in _HIDDEN:
+        if case.get(seen) is not None and parts(case.get(seen)):
+            yield stated, seen, name
+
+
+def _needs(case: Case) -> Iterator[str]:
+    yield from (stated for stated, _, _ in _seen(case))
+
+
+@rule("R125", "recompute_hidden", E, question=PATH, taints=(ALL,), needs=_needs)
+def recompute_hidden(case: Case) -> Iterator[Offense]:
+    """Switches that the receipt states off, and that evidence shows on."""
+    for stated, seen, name in _seen(case):
+        if case.get(stated) is not None and canonical(case.get(stated)) == OFF:
+            yield Offense(
+                at=seen,
+                found=f"{name} {case.get(seen)}",
+                expected=f"{case.get(stated)}, as {stated} says",
+                do=f"state the {name} that ran, or find what turned it on; the number belongs to what ran",
+            )
