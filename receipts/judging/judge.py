@@ -192,7 +192,7 @@ def _finding(item: Rule, offense: Offense, subject: Subject, receipt: str | None
         code=item.code,
         name=item.name,
         level=offense.level or item.level,
-        question=item.question,
+        question=offense.question or item.question,
         taints=item.taints,
         at=offense.at,
         found=offense.found,

@@ -32,7 +32,7 @@ DECLARED = "__receipts_rule__"  # the attribute by which a decorated function ca
 
 
 class Offense(NamedTuple):
-    """What a rule found. ``at`` is a path in the receipt; ``level`` overrides the rule's own where it says so.
+    """What a rule found. ``at`` is a path in the receipt; ``level`` and ``question`` override the rule's own.
 
     ``unjudged``: what the rule needs is not known, which its `needs` cannot say if it belongs to another receipt.
     """
@@ -44,6 +44,7 @@ class Offense(NamedTuple):
     level: Level | None = None
     side: Literal["a", "b"] | None = None
     unjudged: bool = False
+    question: Question | None = None
 
 
 Needs = tuple[str, ...] | Callable[[Case], Iterable[str]]

@@ -14,6 +14,7 @@ import pytest
 
 import rule_cases
 from command_line import Shell, shell
+from receipts.judging.compare import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_case
 from receipts.judging.rule import Case
@@ -140,7 +141,25 @@ def test_a_launch_resumed_from_one_of_other_wheels_says_so() -> None:
     first, second = _tree("one"), _tree("two", run__resumed_from="one", **LATER)
     assert "R119" not in _of_the_last(first, second)
     rule_cases.put(second, "wheels.flash-attn.version", "2.9.0")
-    assert _of_the_last(first, second).get("R119") is Level.SHOWN
+    assert _of_the_last(first, second).get("R119") is Level.OPEN
+
+
+@pytest.mark.parametrize(("metric", "opens"), [("loss_last", True), ("goodput", True), ("tokens_per_second", False)])
+def test_a_launch_resumed_under_another_runtime_leaves_loss_and_goodput_open_alone(metric: str, opens: bool) -> None:
+    first, second = _tree("one"), _tree("two", run__resumed_from="one", **LATER)
+    third = _tree("three", **{**LATER, "run__started": "2026-03-12T09:00:00Z", "run__finished": "2026-03-12T10:00:00Z"})
+    rule_cases.put(first, "platform.python", "3.12.1")
+    every = [rule_cases.parsed(item) for item in (first, second, third)]
+    verdict = compare([every[2]], [every[1]], rule_cases.rulebook(), Request(metric=metric, facts=Facts.among(every)))
+    assert any(item.code == "C105" and item.found.startswith("R119") for item in verdict.findings) is opens
+    side = [item for item in verdict.findings if item.code == "R119"]
+    assert [(item.level, item.question.value) for item in side] == [(Level.OPEN, "comparable")]
+
+
+def test_a_resumed_launch_may_log_more() -> None:
+    first, second = _tree("one"), _tree("two", run__resumed_from="one", **LATER)
+    rule_cases.put(second, "flags.TORCH_LOGS", {"value": "graph_breaks", "before_runtime": True})
+    assert "R119" not in _of_the_last(first, second)
 
 
 def test_a_store_knows_what_a_launch_was_resumed_from(shell: Shell) -> None:
@@ -149,7 +168,7 @@ def test_a_store_knows_what_a_launch_was_resumed_from(shell: Shell) -> None:
     rule_cases.put(second, "code.imported_digest", "a" * 64)
     path = _file(shell, second)
     shell("submit", path)
-    assert "R119 changed_midway" in shell("show", sha256(Path(path).read_bytes()).hexdigest()).out
+    assert "R119" in shell("show", sha256(Path(path).read_bytes()).hexdigest()).out
 
 
 def test_no_more_steps_are_asked_for_than_a_receipt_holds() -> None:

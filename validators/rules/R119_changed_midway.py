@@ -4,7 +4,8 @@
 or a flag changed between them. A restart after an upgrade looks like one run that recovered.
 
 *Rejected.* A receipt that joins steps 0 to 499 of a launch with torch 2.9.0 and those from 500 on of one with 2.9.1. As
-W: a launch that was resumed from one that ran other wheels, code or flags, or from one that is rejected here.
+open, for loss and goodput alone: a launch that was resumed from one that ran other wheels, libraries, code or flags, or
+from one that is rejected here. Its rate is its own.
 
 *Accepted.* Two launches of the same wheels, code and flags: a node was lost, and the run went on. What one of them
 does not say of itself is open (I). Which devices, ports or ranks a launch was given is not a flag of its configuration.
@@ -16,11 +17,13 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from receipts.judging.rule import ANYWHERE, GOODPUT, LOSS, PATH, Case, E, I, Offense, W, rule
+from receipts.axes.switches import only_tells
+from receipts.judging.rule import ANYWHERE, COMPARABLE, GOODPUT, LOSS, PATH, Case, E, I, Offense, rule
 from receipts.receipt import Parsed
 
 PARTS, RESUMED = "run.parts", "run.resumed_from"
-KINDS = ("wheels.", "code.", "flags.")
+RUNTIME = tuple(f"platform.{name}" for name in ("cuda", "cudnn", "nccl", "libtpu", "python"))
+KINDS = ("wheels.", "code.", "flags.", *RUNTIME)
 OF_ONE_START = frozenset({"VISIBLE", "RANK", "PORT", "ADDR", "ID", "RESTART"})  # words in the name of a flag
 DO = "give each launch a receipt of its own, or start again with what the first one ran"
 
@@ -37,7 +40,7 @@ def changed_midway(case: Case) -> Iterator[Offense]:
         changed = ["it joins launches that ran other software"]
     if changed:
         shown = f"resumed from {earlier.id[:12]}: {'; '.join(changed[:3])}"
-        yield Offense(RESUMED, shown, "the same wheels, code and flags", DO, level=W)
+        yield Offense(RESUMED, shown, "the same wheels, code and flags", DO, level=I, question=COMPARABLE)
 
 
 def _joined(parsed: Parsed) -> Iterator[Offense]:
@@ -68,7 +71,7 @@ def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[st
 def _counts(path: str) -> bool:
     """Whether a leaf says what software ran, and not where one start of it did."""
     own = path.startswith("flags.") and OF_ONE_START & set(path.upper().replace(".", "_").split("_"))
-    return path.startswith(KINDS) and not own
+    return path.startswith(KINDS) and not own and not only_tells(path.removesuffix(".value"), "")
 
 
 def _executed(parsed: Parsed) -> dict[str, Any]:
