@@ -31,6 +31,7 @@ _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
         "cache_state",
     ),
     "data": ("dataset", "tokenizer", "kind"),
+    "failure": ("phase",),
 }
 _GONE: Final = tuple(name for name in Receipt.model_fields if name not in (*_WHOLE, *_PARTS, "schema_version"))
 

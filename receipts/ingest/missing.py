@@ -7,6 +7,7 @@ from typing import Final
 
 from receipts.ingest.draft import MissingLeaf, ReceiptDraft
 from receipts.ingest.options import LaneOptions
+from receipts.receipt.memory import BEFORE_STEPS, SEEN_IN_STEPS
 from receipts.receipt.route import ANYTHING, parts
 
 _ALWAYS: Final = (
@@ -123,6 +124,8 @@ def missing(draft: ReceiptDraft, lane: LaneOptions | None) -> tuple[MissingLeaf,
     if lane is not None:
         wanted += [f"path.witnessed.{name}" for name in lane.witness if name != "frameworks"]
         wanted += _required(draft, lane)
+    if failed and draft.get("failure.phase") in BEFORE_STEPS:
+        wanted = [path for path in wanted if not path.startswith(SEEN_IN_STEPS)]
     if framework in _TPU and not failed:
         wanted.append("compile.compiles_after_warmup")
     return tuple(

@@ -18,6 +18,7 @@ from receipts.judging.witness import BorrowedLeaves, lend, names
 from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed, Role
 from receipts.receipt.catalogue import find, path_of
+from receipts.receipt.memory import BEFORE_STEPS, SEEN_IN_STEPS
 
 if TYPE_CHECKING:
     from receipts.judging.claims.claim import Claim
@@ -75,6 +76,18 @@ class Case:
     def get(self) -> Callable[[str], Any]:
         """The stated value at a path, or None: ``case.get(path)``. Rules ask some four hundred times a receipt."""
         return self.stated.get
+
+    def excuse(self, *paths: str) -> str:
+        """Why nobody can show any of some facts: no source of the lane prints them, or the launch ended before."""
+        if not any(map(self.lane.prints, paths)):
+            return f"no source of lane {self.lane.name} prints it"
+        failure = self.receipt.failure if self.receipt.run.outcome != "ok" else None
+        early = failure is not None and failure.phase in BEFORE_STEPS
+        return f"a launch that failed in {failure.phase} shows none" if early and all(map(_of_steps, paths)) else ""
+
+
+def _of_steps(path: str) -> bool:
+    return path.startswith(SEEN_IN_STEPS)
 
 
 @dataclass(frozen=True)

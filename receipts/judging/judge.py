@@ -16,8 +16,8 @@ from receipts.judging.proof import proved
 from receipts.judging.rule import Case, ClaimCase, Offense, PairCase, Rule, StatementCase
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import (
+    NOTHING,
     STATE,
-    UNPRINTED,
     Finding,
     Level,
     ReceiptVerdict,
@@ -91,13 +91,13 @@ def _judge_one(item: Rule, case: Case) -> list[Finding]:
         level = Level.SHOWN if any(one.level is Level.ERROR for one in findings) else Level.OPEN
         for need in missing:
             paths = need.split("|")
-            if any(map(case.lane.prints, paths)):
+            if why := case.excuse(*paths):
+                do = "none can: what rests on it stays unattributed"
+                gap = Offense(paths[0], "not stated", NOTHING + why, do, Level.SHOWN)
+                findings.append(_finding(item, gap, "receipt", receipt))
+            else:
                 do = STATE + " or ".join(paths)
                 findings.append(_unjudged(item, paths[0], "not stated", do, "receipt", receipt, level))
-            else:
-                do = "none can: what rests on it stays unattributed"
-                gap = Offense(paths[0], "not stated", UNPRINTED, do, Level.SHOWN)
-                findings.append(_finding(item, gap, "receipt", receipt))
     return findings
 
 

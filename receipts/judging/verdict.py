@@ -40,7 +40,7 @@ class Question(StrEnum):
 
 Subject = Literal["a", "b", "pair", "receipt", "claim"]
 STATE = "state "  # what to do about a fact that a rule needs: this, and the leaves that it may be read from
-UNPRINTED = "nothing: no source of this lane prints it"  # what is expected of a fact that nobody can bring
+NOTHING = "nothing: "  # what is expected where nobody can show a fact: this, and why
 DIGEST = re.compile("[0-9a-f]{40,64}")
 
 
@@ -81,9 +81,9 @@ class Finding:
         return paths if self.unjudged and self.at == paths[0] else ()
 
     @property
-    def unprinted(self) -> bool:
-        """Whether it says that a fact is missing which no source of its lane can show: nobody is asked for it."""
-        return self.expected == UNPRINTED
+    def excused(self) -> bool:
+        """Whether it says that a fact is missing which nobody can show: none is asked for it, and none is proven."""
+        return self.expected.startswith(NOTHING)
 
     @property
     def on_pair(self) -> bool:
@@ -145,11 +145,12 @@ def receipt_status(findings: Iterable[Finding]) -> Status:
 
 
 def path_answer(findings: Iterable[Finding]) -> PathAnswer:
-    """``left`` by any error on the path, ``unwitnessed`` by any open question on it."""
-    levels = {item.level for item in findings if item.question is Question.PATH}
+    """``left`` by any error on the path, ``unwitnessed`` by any open question on it, or what nobody can show of it."""
+    on_path = [item for item in findings if item.question is Question.PATH]
+    levels = {item.level for item in on_path}
     if Level.ERROR in levels:
         return "left"
-    return "unwitnessed" if Level.OPEN in levels else "witnessed"
+    return "unwitnessed" if Level.OPEN in levels or any(item.excused for item in on_path) else "witnessed"
 
 
 def tainted(findings: Iterable[Finding]) -> tuple[Taint, ...]:

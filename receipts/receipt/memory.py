@@ -1,6 +1,6 @@
 """Sections ``memory`` and ``failure``: bytes by physical chip and phase, and what ended a launch early."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from receipts.receipt.leaf import Bytes, Count, Name, Section, Text, ending, note, observed, section
 
@@ -20,6 +20,12 @@ FailureClass = Literal[
     "host",
     "not_oom",
 ]
+# What ends a launch before a step has shown anything, and what steps alone can show.
+BEFORE_STEPS: Final = ("startup", "compile", "first_window")
+SEEN_IN_STEPS: Final = (
+    *("path.witnessed", "evidence", "numerics.recompute_applied", "measurement", "memory"),
+    "compile.compiles_after_warmup",
+)
 
 
 class ChipMemory(Section):

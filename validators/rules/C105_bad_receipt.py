@@ -6,8 +6,8 @@ since the first iteration.
 *Rejected.* Tokens per second against a side whose stated rate follows from none of its own numbers (R101). Against a
 launch that ended in nan, crashed, hung or ran out of memory: of such a launch no rule has checked whether its steps
 trained or were steady. Peak memory against a launch that ran out of it: it needed more than its peak shows. A launch
-that was preempted leaves the comparison open, and so does a side on which some rule lacks a fact, also where no source
-of its lane prints it: the effect is said, and not attributed.
+that was preempted leaves the comparison open, and so does a side on which some rule lacks a fact, also where nobody can
+show it (no source of its lane prints it): the effect is said, and not attributed.
 
 *Accepted.* A side with an offense that does not spoil this metric: one memory figure for eight chips does not spoil
 tokens per second. A setting that neither side states, where both name the same context: it is held equal, even if a
@@ -33,7 +33,7 @@ def bad_receipt(pair: PairCase) -> Iterator[Offense]:
     yield from _failed("a", pair.group_a, pair.metric.taint)
     yield from _failed("b", pair.group_b, pair.metric.taint)
     for side, mine in both:
-        yield from _unprinted(side, mine, pair)
+        yield from _excused(side, mine, pair)
         for item in mine:
             if item.question is PATH or item.code in pair.sparing or not item.spoils(pair.metric.taint):
                 continue
@@ -43,13 +43,15 @@ def bad_receipt(pair: PairCase) -> Iterator[Offense]:
                 yield _offense(item, side, I)
 
 
-def _unprinted(side: Literal["a", "b"], mine: tuple[Finding, ...], pair: PairCase) -> Iterator[Offense]:
-    """What no source of a lane prints is asked of nobody, and nothing that rests on it is attributed."""
-    leaves = dict.fromkeys(item.at for item in mine if item.unprinted and item.spoils(pair.metric.taint))
+def _excused(side: Literal["a", "b"], mine: tuple[Finding, ...], pair: PairCase) -> Iterator[Offense]:
+    """What nobody can show is asked of nobody, and nothing that rests on it is attributed."""
+    leaves = dict.fromkeys(
+        item.at for item in mine if item.excused and item.question is not PATH and item.spoils(pair.metric.taint)
+    )
     if gone := [path for path in leaves if not pair.holds(path)]:
         yield Offense(
             at=gone[0],
-            found=f"not stated, as no source of its lane prints {', '.join(gone)}",
+            found=f"not stated, as nobody can show it: {', '.join(gone)}",
             expected="facts that rules need",
             do="read the effect as what happened: why is not shown",
             level=I,

@@ -9,14 +9,16 @@ leaves out the attention. Evidence without the digest of its file. Evidence that
 be witnessed.
 
 *Accepted.* Every leaf that the lane's `witness` names is in `path.witnessed`, and some evidence of the lane's level has
-the digest of the file that it was read from. What a witness launch saw counts as well, if R308 accepts that witness.
+the digest of the file that it was read from. What a witness launch saw counts as well, if R308 accepts that witness. As
+W: a launch that failed before its first window closed has no path to show.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import ALL, PATH, Case, I, Offense, Topic, rule
+from receipts.judging.rule import ALL, PATH, Case, I, Offense, Topic, W, rule
+from receipts.judging.verdict import NOTHING
 from receipts.judging.witness import LEVELS, level
 from receipts.receipt.route import WITNESSED
 
@@ -34,7 +36,14 @@ def unwitnessed_path(case: Case) -> Iterator[Offense]:
             do="name a declared lane (see: receipts lanes), or declare this one in a lane file",
         )
         return
+    excuse = case.excuse(WITNESSED)
     missing = [name for name in (*case.lane.witness, *_observed(case)) if not _seen(case, name)]
+    best = level(case.parsed)
+    low = LEVELS.index(best) < LEVELS.index(case.lane.evidence)
+    if excuse and (missing or low):
+        found = f"nothing shows {', '.join(missing) or f'it by evidence of level {case.lane.evidence}'}"
+        yield Offense(WITNESSED, found, NOTHING + excuse, "none can: its path stays unwitnessed", level=W)
+        return
     if missing:
         yield Offense(
             at=f"{WITNESSED}.{missing[0]}" if len(missing) == 1 else WITNESSED,
@@ -44,8 +53,7 @@ def unwitnessed_path(case: Case) -> Iterator[Offense]:
             "receipts submit run.json --evidence FILE; or "
             "profile the same configuration in a launch that names this one in run.witness_for",
         )
-    best = level(case.parsed)
-    if LEVELS.index(best) < LEVELS.index(case.lane.evidence):
+    if low:
         yield Offense(
             at="evidence",
             found=f"evidence of level {best}",

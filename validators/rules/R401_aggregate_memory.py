@@ -6,14 +6,15 @@ and an average mesh figure can look healthy while one chip is already over the e
 *Rejected.* 118 GiB "peak" for eight chips, without a row a chip.
 
 *Accepted.* A row by chip and phase; a single chip's one figure. Where the launch did not end well, its chips cannot be
-asked again: the question is then left open.
+asked again: the figure is then shown (W), and no comparison of memory rests on it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, I, Offense, rule
+from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, Offense, W, rule
+from receipts.judging.verdict import NOTHING
 
 _ROWS, _ONE = "memory.chips", "memory.aggregate"
 
@@ -32,10 +33,8 @@ def aggregate_memory(case: Case) -> Iterator[Offense]:
     memory, chips = case.receipt.memory, case.get("hardware.chips")
     if memory is None or memory.aggregate is None or memory.chips or chips is None or chips == 1:
         return
-    yield Offense(
-        at=_ONE,
-        found=f"one figure ({memory.aggregate.over}) for {chips} chips",
-        expected=f"a row for each of {chips} chips, by phase",
-        do="record bytes_used, bytes_limit and peak_bytes on every chip",
-        level=E if case.get("run.outcome") == "ok" else I,
-    )
+    found, do = f"one figure ({memory.aggregate.over}) for {chips} chips", "record the memory of every chip by phase"
+    if case.get("run.outcome") == "ok":
+        yield Offense(_ONE, found, f"a row for each of {chips} chips, by phase", do)
+    else:
+        yield Offense(_ONE, found, f"{NOTHING}the chips of a launch that failed cannot be asked again", do, level=W)

@@ -6,7 +6,7 @@ nothing about the launch; rank 0 alone is the commonest such list.
 *Rejected.* Seven rows for eight chips in phase `steady`; chip 3 twice in one phase.
 
 *Accepted.* Every chip has one row in every phase that is listed at all. Where the launch did not end well some chip may
-not have been able to answer: the question is then left open.
+not have been able to answer: that is shown (W), and no comparison of memory rests on it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.base.units import counted
-from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, I, Offense, rule
+from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, I, Offense, W, rule
+from receipts.judging.verdict import NOTHING
 from receipts.metrics.chips import Phase
 
 _ROWS = "memory.chips"
+_FAILED = f"{NOTHING}the chips of a launch that failed cannot be asked again"
 
 
 def _needs(case: Case) -> Iterator[str]:
@@ -33,7 +35,7 @@ def chip_missing(case: Case) -> Iterator[Offense]:
     account = case.launch.account
     if account.stated is None:
         return
-    level = E if case.get("run.outcome") == "ok" else I
+    failed = case.get("run.outcome") != "ok"
     for phase in account.phases:
         for chip in phase.chips if phase.doubled else ():
             if chip.chip in phase.doubled:
@@ -42,15 +44,17 @@ def chip_missing(case: Case) -> Iterator[Offense]:
                     found=f"chip {chip.chip} is listed {_times(len(chip.rows))} in phase {phase.name}",
                     expected="one row per chip and phase",
                     do="keep the row that was read in that phase",
-                    level=level,
+                    level=I if failed else E,
                 )
         if phase.missing or phase.unnamed or phase.strange:
             yield Offense(
                 at=_ROWS,
                 found=f"{len(phase.chips)} of {counted(account.stated, 'chip')} in phase {phase.name}{_which(phase)}",
-                expected=f"a row for each of {counted(account.stated, 'chip')}",
+                expected=_FAILED
+                if failed and not phase.strange
+                else f"a row for each of {counted(account.stated, 'chip')}",
                 do="gather the rows of every host and rank before writing the receipt",
-                level=level,
+                level=E if not failed else I if phase.strange else W,
             )
 
 

@@ -4,8 +4,8 @@
 reads it later must not pay for the same compile again.
 
 *Rejected.* Outcome `oom` without phase, class, message, shape (micro batch, sequence, depth) or wheels; a run-time
-failure that does not say on which chip. Where neither a pattern of blocks nor family `dense` is stated, this is shown
-(W): attention, Mamba, expert and recurrent blocks press memory in different ways.
+failure that does not say on which chip. Where neither a pattern of blocks nor family `dense` is stated, the question
+stays open: attention, Mamba, expert and recurrent blocks press memory in different ways.
 
 *Accepted.* All of it is stated. A compile-time plan has no chip; a host that ran out of memory has none either. Few
 messages name their phase: where it is stated as `unknown`, the question is left open.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, Case, E, I, Offense, W, rule
+from receipts.judging.rule import COMPARABLE, Case, E, I, Offense, rule
 from receipts.judging.verdict import Level
 
 _ABOUT = {
@@ -45,7 +45,7 @@ def vague_failure(case: Case) -> Iterator[Offense]:
         elif case.get(path) == "unknown":
             yield _offense(path, "unknown", expected, I)
     if case.get("model.pattern") is None and case.get("model.family") != "dense":
-        yield _offense("model.pattern", "not stated", "the pattern of blocks, or family dense", W)
+        yield _offense("model.pattern", "not stated", "the pattern of blocks, or family dense", I)
     if not any(path.startswith("wheels.") and path != "wheels.complete" for path in case.stated):
         yield _offense("wheels", "not stated", "the lineage under which it did not fit")
     kind = case.get("failure.class")
