@@ -81,13 +81,11 @@ class Case:
         """Why nobody can show any of some facts: no source of the lane prints them, or the launch ended before."""
         if not any(map(self.lane.prints, paths)):
             return f"no source of lane {self.lane.name} prints it"
-        failure = self.receipt.failure if self.receipt.run.outcome != "ok" else None
-        early = failure is not None and failure.phase in BEFORE_STEPS
-        return f"a launch that failed in {failure.phase} shows none" if early and all(map(_of_steps, paths)) else ""
-
-
-def _of_steps(path: str) -> bool:
-    return path.startswith(SEEN_IN_STEPS)
+        failure = self.receipt.failure
+        if self.receipt.run.outcome == "ok" or failure is None or failure.phase not in BEFORE_STEPS:
+            return ""
+        early = all(path.startswith(SEEN_IN_STEPS) for path in paths)
+        return f"a launch that failed in {failure.phase} shows none" if early else ""
 
 
 @dataclass(frozen=True)

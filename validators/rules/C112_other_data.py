@@ -61,6 +61,20 @@ class FirstLosses(NamedTuple):
     at: dict[int, float]
 
 
+class TwoLosses(NamedTuple):
+    """The losses of one step of a launch of A and one of B, and both values of each seed."""
+
+    a: float
+    b: float
+    step: int
+    seeds: tuple[tuple[Any, Any], ...]
+
+    @property
+    def apart(self) -> float:
+        """How far apart they are, as a share of the larger."""
+        return abs(self.a - self.b) / max(abs(self.a), abs(self.b)) if self.a != self.b else 0.0
+
+
 @rule("C112", "other_data", E, on="pair", question=COMPARABLE)
 def other_data(pair: PairCase) -> Iterator[Offense]:
     """Data that differ although no data axis changed."""
@@ -89,26 +103,24 @@ def other_data(pair: PairCase) -> Iterator[Offense]:
 
 def _contradiction(pair: PairCase, a: list[FirstLosses], b: list[FirstLosses]) -> Iterator[Offense]:
     """Losses of one step that differ: of launches of one seed each two, else their means over all launches."""
-    pairs = [(one, other, step) for one, other in product(a, b) if (step := min(one.at.keys() & other.at, default=0))]
-    if not pairs:
-        yield _one_sided(_FIRST, "the steps that the other side shows")
-    alike = [item for item in pairs if item[0].seeds == item[1].seeds]
-    unsure = [
-        item
-        for item in pairs
-        if any((x is None) != (y is None) for x, y in zip(item[0].seeds, item[1].seeds, strict=True))
+    every = [
+        TwoLosses(one.at[step], other.at[step], step, tuple(zip(one.seeds, other.seeds, strict=True)))
+        for one, other in product(a, b)
+        if (step := min(one.at.keys() & other.at, default=0))
     ]
-    if alike:
-        level, parity = E, pair.lane.loss_parity
-        figures = [(one.at[step], other.at[step], step) for one, other, step in alike]
-    else:
-        level, parity = I, pair.lane.loss_parity if unsure else max(pair.lane.loss_parity, _BY_SEED)
-        figures = [(*(fmean(item[side].at[item[2]] for item in pairs) for side in (0, 1)), 0)] if pairs else []
-    apart = [(abs(x - y) / max(abs(x), abs(y)), x, y, step) for x, y, step in figures if x != y]
-    if apart and max(apart)[0] > parity:
-        _, x, y, step = max(apart)
-        of = f" at step {step} of one seed" if step else ", and no two launches share a seed"
-        yield _offense(pair, _FIRST, f"{x:g} on A, {y:g} on B{of}", level)
+    if not every:
+        yield _one_sided(_FIRST, "the steps that the other side shows")
+        return
+    compared = [item for item in every if all(one == other for one, other in item.seeds)]
+    level, parity, of = E, pair.lane.loss_parity, " at step {} of one seed"
+    if not compared:
+        level, of = I, ", and no two launches share a seed"
+        if not any((one is None) != (other is None) for item in every for one, other in item.seeds):
+            parity = max(parity, _BY_SEED)
+        compared = [TwoLosses(fmean(item.a for item in every), fmean(item.b for item in every), 0, ())]
+    worst = max(compared, key=lambda item: (item.apart, item[:3]))
+    if worst.apart > parity:
+        yield _offense(pair, _FIRST, f"{worst.a:g} on A, {worst.b:g} on B{of.format(worst.step)}", level)
 
 
 def _first_losses(launch: Launch, last: int) -> FirstLosses:
