@@ -35,6 +35,13 @@ def _requirement(_context: click.Context, _option: click.Parameter, text: str | 
     callback=_requirement,
     help="A gate: exit 0 if B is that, 1 if it is not, 3 if it is not proven. not-slower=2% allows 2 %.",
 )
+@click.option(
+    "--standing",
+    type=click.Choice(["attributed", "any"]),
+    default="attributed",
+    show_default=True,
+    help="With --require: any also takes an effect whose cause is not shown.",
+)
 @click.option("--junit", metavar="FILE", help="With --require: also write the answer as a JUnit report.")
 @click.option("--record", is_flag=True, help="Store the verdict.")
 @click.option(
@@ -45,6 +52,7 @@ def command(
     session: Session,
     options: ComparisonOptions,
     require: Required | None,
+    standing: str,
     junit: str | None,
     record: bool,
     form: str,
@@ -89,7 +97,7 @@ def command(
         return answer
     from receipts.cli.requirement import required
 
-    gate = required(verdict, require.kind, require.margin)
+    gate = required(verdict, require.kind, require.margin, any_standing=standing == "any")
     margin = f"={100 * require.margin:g}%" if require.margin is not None else ""
     output.note(f"--require {require.kind}{margin}: {gate.why}")
     if junit is not None:

@@ -63,18 +63,22 @@ class Gate:
         return EXIT[self.answer]
 
 
-def required(verdict: Comparison, requirement: Requirement, margin: float | None = None) -> Gate:
+def required(
+    verdict: Comparison, requirement: Requirement, margin: float | None = None, *, any_standing: bool = False
+) -> Gate:
     """Hold a comparison against a requirement.
 
     A rejected comparison meets none, and one that leaves a question open proves none: a gate that cannot tell does
-    not let pass. *Not slower* needs no named effect: the interval's slow end within δ, or within the margin that was
+    not let pass. With ``any_standing`` it asks what happened, whatever is unknown of the cause. *Not slower* needs no named effect: the interval's slow end within δ, or within the margin that was
     asked for, proves it (non-inferiority, one-sided at 5 %), and its fast end beyond the margin refutes it.
     """
     if verdict.status == "rejected":
         return Gate("fails", "does not hold: the comparison was rejected")
-    if verdict.comparable != "yes" or verdict.path != "witnessed":
+    if not any_standing and (verdict.comparable != "yes" or verdict.path != "witnessed"):
         open_ = "comparable" if verdict.comparable != "yes" else "the path witnessed"
         return Gate("open", f"not enough to say: the two are not shown to be {open_}")
+    if not any_standing and verdict.standing != "attributed":
+        return Gate("open", f"not enough to say: the effect is {verdict.effect}, {verdict.standing}")
     headline = verdict.headline
     if margin is not None:
         return _within(verdict, headline, margin)

@@ -31,7 +31,10 @@ _APART = (
     *("run.started", "run.finished", "run.outcome", "run.exit_code", "run.host", "run.processes"),
     "measurement.step_flags",
 )
-_LISTS = ("measurement.step_durations_seconds", "measurement.path_counters", "memory.chips", "evidence", "inputs.files")
+_LISTS = (
+    *("measurement.step_durations_seconds", "measurement.step_wall_seconds", "measurement.path_counters"),
+    *("memory.chips", "evidence", "inputs.files"),
+)
 # A launcher gives each rank its own.
 _OWN_FLAGS = ("CUDA_VISIBLE_DEVICES", "TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "TPU_WORKER_ID", "TPU_PROCESS_PORT")
 # A launcher hands each rank its own number, and where the others are.
@@ -143,6 +146,15 @@ class Join:
                 skews.append((max(at) - min(at)) / max(at))
         return slowest, (median(skews) if skews else None)
 
+    def walls(self) -> list[float]:
+        """Wall time of every step, the mean over ranks: all live through the same wall, and its sum is the wall's."""
+        series = [_steps(tree, "step_wall_seconds") for tree in self.trees.values()]
+        if any(len(walls) != len(_steps(tree)) for walls, tree in zip(series, self.trees.values(), strict=True)):
+            return []
+        longest = max(map(len, series), default=0)
+        at = ([walls[step] for walls in series if step < len(walls)] for step in range(longest))
+        return [float(f"{sum(own) / len(own):.6g}") for own in at]
+
     def _window(self, longest: int) -> tuple[int, int]:
         windows = [tree.get("measurement", {}).get("window", {}) for tree in self.trees.values()]
         start = max((window.get("start", 0) for window in windows), default=0)
@@ -234,9 +246,8 @@ def _at(tree: Mapping[str, Any], path: str) -> Any:
     return (node.get(rest, ()) if node else ()) if rest else node
 
 
-def _steps(tree: Mapping[str, Any]) -> Sequence[float]:
-    durations = tree.get("measurement", {}).get("step_durations_seconds", ())
-    return array("d", durations)[:MAX_STEPS]
+def _steps(tree: Mapping[str, Any], name: str = "step_durations_seconds") -> Sequence[float]:
+    return array("d", tree.get("measurement", {}).get(name, ()))[:MAX_STEPS]
 
 
 def _off(row: Mapping[str, Any]) -> int:

@@ -63,6 +63,8 @@ def merge(given: Iterable[RankPart]) -> Merged:
         if counters := join.counters():
             measured["path_counters"] = counters
         measured["step_durations_seconds"] = durations
+        if walls := join.walls():
+            measured["step_wall_seconds"] = walls
     if rows:
         tree.setdefault("memory", {})["chips"] = rows
     if evidence := join.rows("evidence"):

@@ -24,7 +24,7 @@ class RunRecord:
     """What a receipt is built from. ``head`` is the journal's first frame, ``blocks`` words of steps, two a step.
 
     ``last_ns`` is the last sign of life in the process's clock, ``finished`` the end by the time of day, ``stall`` a
-    step that was stuck; ``outcome`` is None while the run goes on, and ``ended`` says whether a journal holds the run's
+    step that was stuck; ``apart`` are nanoseconds of spans before steps, by step; ``outcome`` is None while the run goes on, and ``ended`` says whether a journal holds the run's
     own word on it. ``journal`` is the SHA-256 of its journal, empty without one.
     """
 
@@ -37,6 +37,7 @@ class RunRecord:
         self.losses = ScalarSeries(*LOSS)
         self.norms = ScalarSeries(*NORM)
         self.tokens: list[tuple[int, int]] = []
+        self.apart: dict[int, int] = {}
         self.warmup: int | None = head.get("warmup")
         self.window: tuple[int | None, int | None] = (None, None)
         self.signal: int | None = None
@@ -64,6 +65,15 @@ class RunRecord:
         for words, used in self.blocks:
             for at in range(1, used, 2):
                 yield words[at] & journal.DURATION_MASK
+
+    def walls(self) -> Iterator[int]:
+        """Nanoseconds from the end of the step before to that of each step, less what was apart from both."""
+        step, before = 0, 0
+        for words, used in self.blocks:
+            for at in range(0, used, 2):
+                took = words[at + 1] & journal.DURATION_MASK
+                yield max(took, words[at] - before - self.apart.get(step, 0)) if before else took
+                step, before = step + 1, words[at]
 
     def flagged(self) -> dict[str, list[int]]:
         """Positions of steps by flag, the warm-up among them."""
@@ -115,6 +125,8 @@ class RunRecord:
         name, *rest = event
         if name == "tokens":
             self.tokens.append((int(rest[0]), int(rest[1])))
+        elif name == "apart":
+            self.apart[int(rest[0])] = self.apart.get(int(rest[0]), 0) + int(rest[1])
         elif name == "warmup":
             self.warmup = int(rest[0])
         elif name == "window":

@@ -180,7 +180,7 @@ class Recorder:
                 known = self._spans[name] = TimedSpan(name, self._steps, self._run.at_span)
         except Exception as error:
             self._fault("span", error)
-            return TimedSpan("data", StepTimer(self._more, lambda _: None), lambda _, __: None)
+            return TimedSpan("data", StepTimer(self._more, lambda _: None), lambda *_: None)
         return known
 
     @guarded

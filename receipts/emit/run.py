@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # What the recorder states by itself when the run has ended.
 OWN = ("measurement.step_flags", "run.exit_code", "run.finished")
+# Less between two steps is not worth an event of the journal, which holds so many of them.
+LEAST_APART, MOST_APART = 1_000_000, 10_000
 
 
 class RunState:
@@ -264,7 +266,12 @@ class RunState:
                 self.evidence({"kind": profiling.kind, "uri": path})
 
     def after_step(self, count: int) -> None:
-        """After the first step, and after those that the hot path leaves to the slow one."""
+        """After the first step, and after those that the hot path leaves to the slow one; its time is no step's."""
+        begun = perf_counter_ns()
+        self._between(count)
+        self.apart(perf_counter_ns() - begun)
+
+    def _between(self, count: int) -> None:
         self._profiled("after_step")
         probing, warmup = self._probing, self.record.warmup or 0
         if probing is None or self._over:
@@ -276,8 +283,16 @@ class RunState:
         elif count == warmup:
             self._safely("the probes", lambda: probing.call("at_warm"))
 
-    def at_span(self, name: str, begins: bool) -> None:
+    def apart(self, spent: int) -> None:
+        """Nanoseconds since the last step that are no wall time of the next one: a span's, the recorder's own."""
+        if spent >= LEAST_APART and not self._over:
+            self.record.apart[self.steps.count] = self.record.apart.get(self.steps.count, 0) + spent
+            if len(self.record.apart) <= MOST_APART:
+                self.tell(["apart", self.steps.count, spent])
+
+    def at_span(self, name: str, begins: bool, spent: int = 0) -> None:
         """Where a span begins or ends: probes leave out what is apart from the steps; the first compile is a phase."""
+        self.apart(spent)
         probing = self._probing
         if probing is None or self._over:
             return

@@ -133,13 +133,14 @@ class TimedSpan:
     """One span of wall time: `with span: …`. Its time and count stand in the gauges as soon as it ends.
 
     A step inside it, or around it, is flagged with its name; spans of data flag none, since every step may have one.
-    Of spans within spans the outermost counts, and a span of profiling is no time of its own. ``turn`` is called with
-    the name, and whether it begins, where an outermost span begins and ends that is not of data.
+    Of spans within spans the outermost counts, and a span of profiling is no time of its own. ``turn`` is called where
+    an outermost span begins and ends that is not of data: with the name, whether it begins, and the nanoseconds that
+    it took between steps.
     """
 
     __slots__ = ("_turn", "begun", "bit", "index", "name", "open", "outer", "steps")
 
-    def __init__(self, name: str, steps: StepTimer, turn: Callable[[str, bool], None]) -> None:
+    def __init__(self, name: str, steps: StepTimer, turn: Callable[[str, bool, int], None]) -> None:
         self.name = name
         self.index = journal.SPANS.index(name)
         self.steps = steps
@@ -159,7 +160,7 @@ class TimedSpan:
         if self.outer:
             steps.gauges[journal.OPEN_SPAN] = self.index + 1
             if self.bit:
-                self._turn(self.name, True)
+                self._turn(self.name, True, 0)
         self.begun = perf_counter_ns()
         return self
 
@@ -182,7 +183,7 @@ class TimedSpan:
             if not steps.inside:
                 steps.flags = steps.held
         if self.outer and self.bit:
-            self._turn(self.name, False)
+            self._turn(self.name, False, 0 if steps.inside else now - self.begun)
         return False
 
     def __repr__(self) -> str:

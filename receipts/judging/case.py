@@ -94,7 +94,8 @@ class PairCase:
 
     ``counted`` are the axes that count once derived, indifferent, waived and studied axes are taken out; ``uncounted``
     gives the reason for each but the waived. ``lost`` are launches of the sides that are no samples of the metric; the
-    groups are those that count, and ``witnesses`` the ids of the receipts that lend to them.
+    groups are those that count, and ``witnesses`` the ids of the receipts that lend to them. ``metric`` is the one that
+    answers: the one that was ``asked`` for, or another of its kind where some launch lacks that.
     """
 
     a: Case
@@ -102,6 +103,7 @@ class PairCase:
     difference: Difference
     counted: tuple[str, ...]
     metric: Metric
+    asked: Metric
     lane: Lane
     facts: Facts | None = None
     findings_a: tuple[Finding, ...] = ()

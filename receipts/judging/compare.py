@@ -13,17 +13,27 @@ from dataclasses import dataclass, field, replace
 from receipts import metrics
 from receipts.axes import Difference, difference, same_context
 from receipts.axes.lane import Lane, combined
+from receipts.judging.effect import is_stated
 from receipts.judging.facts import Facts
 from receipts.judging.grade import GRADES
 from receipts.judging.judge import VERSION, judge_pair
-from receipts.judging.metric_results import metric_results, named_effect
+from receipts.judging.metric_results import alike, answering, effect_is_open, metric_results, named_effect
 from receipts.judging.pair_proof import proved_pair
 from receipts.judging.rule import Case, PairCase
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.side import JudgedLaunches, JudgedSide, judge_side
 from receipts.judging.side_checks import check_distinct, differences_in_manner, gaps_in_configuration, with_gaps
 from receipts.judging.uncounted import check_waivers, uncounted_axes
-from receipts.judging.verdict import Comparison, Finding, Lost, PathAnswer, comparable_answer, decide, path_answer
+from receipts.judging.verdict import (
+    Comparison,
+    Finding,
+    Lost,
+    PathAnswer,
+    comparable_answer,
+    decide,
+    path_answer,
+    standing_of,
+)
 from receipts.metrics import Metric
 from receipts.receipt import Parsed
 
@@ -75,7 +85,9 @@ def compare_sides(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Req
 
 def _pair(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Request) -> PairCase:
     """What rules on a comparison see of two sides: their difference, and the axes of it that count."""
-    metric, head_a, head_b = metrics.get(request.metric), a.cases[0], b.cases[0]
+    asked, head_a, head_b = metrics.get(request.metric), a.cases[0], b.cases[0]
+    group_a, group_b = alike([case.launch for case in a.cases], [case.launch for case in b.cases])
+    metric = answering(asked, (*group_a, *group_b))
     lane = combined(head_a.lane, head_b.lane)
     context = head_a.receipt.run.context if same_context(head_a.parsed, head_b.parsed) else None
     varied = request.facts.varied.get(context, frozenset()) if request.facts and context else frozenset[str]()
@@ -91,6 +103,7 @@ def _pair(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Request) ->
         counted=tuple(axis for axis in diff.axes if axis not in uncounted and axis not in request.waivers),
         uncounted=uncounted,
         metric=metric,
+        asked=asked,
         lane=lane,
         facts=request.facts,
         findings_a=a.findings,
@@ -101,8 +114,8 @@ def _pair(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Request) ->
         study=held.name if held else None,
         regimes=tuple(held.regimes) if held else (),
         waived=request.waivers,
-        group_a=tuple(case.launch for case in a.cases),
-        group_b=tuple(case.launch for case in b.cases),
+        group_a=group_a,
+        group_b=group_b,
         witnesses=_witnesses((*a.cases, *b.cases)),
         lost=(*a.lost, *b.lost),
         grade=min((case.graded.grade for case in (*a.cases, *b.cases)), key=GRADES.index),
@@ -129,6 +142,9 @@ def _verdict(pair: PairCase, rulebook: Rulebook, request: Request) -> Comparison
     headline = next((item for item in results if item.metric == pair.metric.name), None)
     effect = headline.effect.kind if headline is not None else "unproven"
     comparable, path = comparable_answer(findings), _path(pair, findings)
+    clear = comparable == "yes" and path == "witnessed" and not effect_is_open(every, pair.metric, rulebook.rules)
+    stated = headline is not None and is_stated(pair.metric, (headline.a, headline.b))
+    standing = standing_of(every, stated=stated, clear=clear)
     ids_a, ids_b = (tuple(launch.parsed.id for launch in group) for group in (pair.group_a, pair.group_b))
     return Comparison(
         a=ids_a,
@@ -140,7 +156,9 @@ def _verdict(pair: PairCase, rulebook: Rulebook, request: Request) -> Comparison
         comparable=comparable,
         path=path,
         effect=effect,
-        status=decide(comparable, path, effect),
+        standing=standing,
+        asked=pair.asked.name,
+        status=decide(comparable, path, effect, standing),
         difference=pair.difference,
         context=pair.context,
         uncounted=tuple(pair.uncounted.items()),

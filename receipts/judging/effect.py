@@ -79,10 +79,15 @@ def _unproven(pair: PairCase, metric: Metric, a: Sequence[MetricReading], b: Seq
             return f"no steady segment in {len(without)} of {len(group)} launches of {side}: {_instead(pair)}"
         if without:
             return f"{metric.title} is not on side {side}"
-    stated = any(item.source in ("stated", "derived") for item in (*a, *b))
-    if stated and metric.summary in ("step", "rate", "memory"):
+    if is_stated(metric, (*a, *b)):
         return "the numbers are only stated; the steps or memory rows behind them were not kept"
     return ""
+
+
+def is_stated(metric: Metric, readings: Sequence[MetricReading]) -> bool:
+    """Whether some number of a metric that steps or memory rows give is only stated."""
+    measured = metric.summary in ("step", "rate", "memory")
+    return measured and any(item.source in ("stated", "derived") for item in readings)
 
 
 def _instead(pair: PairCase) -> str:

@@ -9,15 +9,40 @@ from receipts import metrics
 from receipts.judging.effect import effect_of
 from receipts.judging.rule import PairCase
 from receipts.judging.rulebook import RuleSet
+from receipts.judging.stalls import parting
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Finding, Level, MetricResult, Question
 from receipts.metrics import Launch, Metric
 from receipts.metrics.reading import MetricReading
 
 
+# Of one kind with every rate: each says how long the same work took.
+_OF_TIME = ("tokens_per_second", "tokens_per_second_per_chip", "step_seconds")
+
+
+def answering(asked: Metric, launches: Sequence[Launch]) -> Metric:
+    """The metric that was asked for, or where some launch lacks it the first of its kind that every launch has."""
+
+    def known(metric: Metric) -> bool:
+        return all(launch.shown(metric).value is not None for launch in launches)
+
+    if asked.summary not in ("step", "rate") or known(asked):
+        return asked
+    return next(filter(known, map(metrics.get, _OF_TIME)), asked)
+
+
+def alike(a: Sequence[Launch], b: Sequence[Launch]) -> tuple[tuple[Launch, ...], tuple[Launch, ...]]:
+    """Both sides, their rates read in one way: by the wall time of all, else by the steps of all."""
+    walls = [bool(launch.walls) for launch in (*a, *b)]
+    if all(walls) or not any(walls):
+        return tuple(a), tuple(b)
+    return tuple(item.by_steps() for item in a), tuple(item.by_steps() for item in b)
+
+
 def metric_results(pair: PairCase, beside: Sequence[str]) -> Iterable[MetricResult]:
     """The metric of the comparison, and those beside it for which both sides have a number."""
     names = dict.fromkeys((pair.metric.name, *beside))
+    parted = parting(pair)
     for name in names:
         metric = metrics.get(name)
         values_a = [launch.read(metric) for launch in pair.group_a]
@@ -27,19 +52,25 @@ def metric_results(pair: PairCase, beside: Sequence[str]) -> Iterable[MetricResu
             continue
         ratio = reading_b.value / reading_a.value if reading_a.value and reading_b.value else None
         effect = effect_of(pair, metric, values_a, values_b)
+        if parted is not None and {metric.summary, pair.metric.summary} == {"step", "rate"}:
+            effect = replace(effect, kind="unproven", why=str(parted))
         yield MetricResult(metric.name, metric.unit, reading_a, reading_b, effect, ratio)
 
 
 def named_effect(result: MetricResult, findings: Sequence[Finding], rules: RuleSet) -> MetricResult:
-    """The result; its effect keeps its numbers and loses its name where some finding forbids to name one."""
+    """The result; its effect keeps its numbers, and loses its name where an offense spoils what it is made of.
+
+    What is merely unknown takes no name away: it keeps the effect *unattributed*.
+    """
     effect = result.effect
-    if effect.kind in ("unproven", "ambiguous") or not effect_is_open(findings, metrics.get(result.metric), rules):
+    errors = [item for item in findings if item.level is Level.ERROR and not item.unmeasured]
+    if effect.kind in ("unproven", "ambiguous") or not effect_is_open(errors, metrics.get(result.metric), rules):
         return result
     return replace(result, effect=replace(effect, kind="unproven"))
 
 
 def effect_is_open(findings: Iterable[Finding], metric: Metric, rules: RuleSet) -> bool:
-    """Whether some offense or open question forbids to name an effect on a metric.
+    """Whether some offense or open question speaks against an effect on a metric.
 
     A rule about the very effect that was computed does not silence it.
     """

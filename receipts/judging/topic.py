@@ -12,6 +12,7 @@ class Topic(StrEnum):
     UNKNOWN = "unknown"  # settings that are not stated: they are listed together
     SIDES = "sides"  # quotes what rules find on the receipt of one side
     EFFECT = "effect"  # judges the computed effect itself, and so does not take its name away
+    STALLS = "stalls"  # typical step and throughput part: the first line names both
     LAYOUT = "layout"  # a layout that no launch can have, read from a plan as well
     EVIDENCE = "evidence"  # the evidence of the path that a lane asks for
     WITNESS = "witness"  # why a path stays open although a launch witnesses it: shown even where it weighs nothing

@@ -90,6 +90,11 @@ class Finding:
         """Whether a rule on comparisons reports it, also where it speaks of one side. Their codes begin with C."""
         return self.code.startswith("C")
 
+    @property
+    def unmeasured(self) -> bool:
+        """Whether it says that the numbers were not measured, which spoils none of them and all that rests on them."""
+        return self.level is Level.ERROR and self.question is Question.EFFECT and not self.taints
+
     def spoils(self, taint: Taint) -> bool:
         """Whether a metric of that kind is spoilt by this offense."""
         return Taint.ALL in self.taints or taint in self.taints
@@ -99,6 +104,8 @@ Status = Literal["valid", "open", "invalid"]
 PathAnswer = Literal["witnessed", "unwitnessed", "left"]
 Comparable = Literal["yes", "unknown", "no"]
 Decision = Literal["accepted", "rejected", "inconclusive"]
+# What an effect may be used for: its setting earned it; it happened, and why is not shown; somebody wrote it down.
+Standing = Literal["attributed", "unattributed", "as stated"]
 EXIT: Mapping[str, int] = {
     "supported": 0,
     "refuted": 1,
@@ -213,17 +220,22 @@ def counted_of(side: str, kept: int, lost: Iterable[Lost]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The answer to *what does the difference between these two numbers mean?*"""
+    """The answer to *what does the difference between these two numbers mean?*
+
+    ``metric`` answers where a launch lacks the one that was ``asked`` for.
+    """
 
     a: tuple[str, ...]
     b: tuple[str, ...]
     label_a: str
     label_b: str
     metric: str
+    asked: str
     lanes: tuple[str, ...]
     comparable: Comparable
     path: PathAnswer
     effect: str
+    standing: Standing
     status: Decision
     difference: Difference
     uncounted: tuple[tuple[str, str], ...]  # changed axes that do not count for this metric, each with its reason
@@ -275,8 +287,13 @@ class Comparison:
         )
 
     def last_line(self) -> str:
-        """All three answers and the status, and how many launches count: the last line of every rendering."""
-        answers = (f"comparable {self.comparable}", f"path {self.path}", f"effect {self.effect} on {self.metric}")
+        """All three answers and the status, and how many launches count: the last line of every rendering.
+
+        An effect that has a word and no cause says so.
+        """
+        standing = f", {self.standing}" if self.effect != "unproven" and self.standing != "attributed" else ""
+        effect = f"effect {self.effect} on {self.metric}{standing}"
+        answers = (f"comparable {self.comparable}", f"path {self.path}", effect)
         return f"{self.status}: {' · '.join((*answers, *self.launches_lost))}"
 
 
@@ -288,9 +305,19 @@ def comparable_answer(findings: Iterable[Finding]) -> Comparable:
     return "unknown" if Level.OPEN in levels else "yes"
 
 
-def decide(comparable: Comparable, path: PathAnswer, effect: str) -> Decision:
-    """``accepted``: comparable, witnessed, and a proven effect. ``rejected``: not comparable, or the path was left."""
+def standing_of(findings: Iterable[Finding], *, stated: bool, clear: bool) -> Standing:
+    """``as stated`` where a side's number is ``stated`` or quoted, and no measurement; else whether all is ``clear``."""
+    if stated or any(item.unmeasured for item in findings):
+        return "as stated"
+    return "attributed" if clear else "unattributed"
+
+
+def decide(comparable: Comparable, path: PathAnswer, effect: str, standing: Standing) -> Decision:
+    """``accepted``: comparable, witnessed, and a proven effect that its setting earned.
+
+    ``rejected``: not comparable, or the path was left.
+    """
     if comparable == "no" or path == "left":
         return "rejected"
-    proven = effect in ("faster", "slower", "equivalent")
+    proven = effect in ("faster", "slower", "equivalent") and standing == "attributed"
     return "accepted" if comparable == "yes" and path == "witnessed" and proven else "inconclusive"

@@ -1,12 +1,14 @@
 """A launch as metrics see it: its steady segment and the values that follow from it.
 
-Its step time is the median steady step, or the mean of logged intervals.
+Its typical step is the median steady step, or the mean of logged intervals; its rate is what somebody pays for: the
+tokens of the same steps over their wall time, stalls and what lies between the steps included.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +73,21 @@ class Launch:
         """Every step's duration in order, or the means over intervals, in seconds; empty where neither is kept."""
         measurement = self.parsed.receipt.measurement
         return (measurement.step_durations_seconds or measurement.interval_means_seconds or ()) if measurement else ()
+
+    @cached_property
+    def walls(self) -> tuple[float, ...]:
+        """Seconds of wall time of every step, what lies between it and the one before included; empty where unknown."""
+        measurement = self.parsed.receipt.measurement
+        walls = (measurement.step_wall_seconds or ()) if measurement else ()
+        return walls if len(walls) == len(self.durations) and math.fsum(walls) > 0.0 else ()
+
+    def by_steps(self) -> Launch:
+        """The same launch with the rate of its steps alone: beside others that kept no wall time."""
+        other = copy(self)
+        for made_of_walls in ("pace", "of_rate", "numbers"):
+            vars(other).pop(made_of_walls, None)
+        vars(other)["walls"] = ()
+        return other
 
     @cached_property
     def distinct_steps(self) -> frozenset[tuple[float, ...]]:
@@ -173,6 +190,16 @@ class Launch:
 
         return median(self.segment.of(self.durations))
 
+    @cached_property
+    def pace(self) -> float | None:
+        """Seconds that a step of the segment cost: its wall time, else the sum of its steps, over their number."""
+        if self.segment is None or not self.segment.kept:
+            return None
+        seconds = self.segment.of(self.walls or self.durations)
+        if self.interval_steps:
+            return _weighted_mean(seconds, self.segment.of(self.interval_steps))
+        return math.fsum(seconds) / len(seconds)
+
     def counting(self, positions: Iterable[int]) -> tuple[int, float]:
         """Of steps that are left out: how many are of ordinary length, and by what share the level moves with them."""
         assert self.segment is not None
@@ -230,13 +257,11 @@ class Launch:
         reading = self.read(metric)
         if reading.value is not None or metric.summary not in ("step", "rate") or self.level is None:
             return reading
-        tokens, value = self.tokens_per_step, self.level
-        if metric.summary == "rate":
-            total = rate_from_total(self, metric.name, tokens / value if tokens is not None else None)
-            if total is None:
-                return reading
-            value = total
-        return MetricReading(value, 1, "unsteady", self.of_steps)
+        if metric.summary == "step":
+            return MetricReading(self.level, 1, "unsteady", self.of_steps)
+        tokens, pace = self.tokens_per_step, self.pace
+        total = rate_from_total(self, metric.name, tokens / pace if tokens is not None and pace else None)
+        return reading if total is None else MetricReading(total, 1, "unsteady", self.of_rate)
 
     @cached_property
     def of_steps(self) -> str | None:
@@ -248,6 +273,14 @@ class Launch:
             steps = sum(self.segment.of(self.interval_steps))
             return f"mean of {steps:,} steps in {kept:,} of {every:,} intervals"
         return f"median of {kept:,} of {every:,} steps"
+
+    @cached_property
+    def of_rate(self) -> str | None:
+        """What a rate from the steps is: `tokens over the wall time of 12 of 20 steps`."""
+        if self.segment is None:
+            return None
+        what, unit = "wall time" if self.walls else "time", "intervals" if self.interval_steps else "steps"
+        return f"tokens over the {what} of {self.segment.kept:,} of {len(self.durations):,} {unit}"
 
 
 def _weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:

@@ -1,6 +1,6 @@
 """How each kind of metric is read from a launch, with where the number came from.
 
-A time or rate comes from the steady steps; without them the stated number is given as *stated*, and a rate that merely
+A typical step is the median of the steady steps, a rate their tokens over their wall time; without them the stated number is given as *stated*, and a rate that merely
 follows from a stated time is *derived*.
 """
 
@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from receipts.metrics.launch import Launch
     from receipts.metrics.registry import Metric
 
+# Where a metric is read that no steps give, by its name or its summary.
+_LEAVES = {
+    "memory": "memory.chips",
+    "compile": "compile.compile_seconds",
+    "goodput": "measurement.goodput.step_seconds",
+    "total": "measurement.goodput.step_seconds",
+    "loss_last": "measurement.loss.last",
+    "validation_loss": "measurement.loss.validation",
+    "bits_per_byte": "measurement.loss.bits_per_byte",
+    "gradient_norm": "measurement.gradient_norm.last",
+}
 NOTHING = MetricReading(None, 0, "none")
 
 
@@ -42,7 +53,7 @@ def _rate(launch: Launch, metric: Metric) -> MetricReading:
     value = rate_from_total(launch, metric.name, total)
     if value is not None:
         return (
-            MetricReading(value, 1, "steps", launch.of_steps)
+            MetricReading(value, 1, "steps", launch.of_rate)
             if source == "steps"
             else MetricReading(value, 1, "derived")
         )
@@ -51,8 +62,8 @@ def _rate(launch: Launch, metric: Metric) -> MetricReading:
 
 def _tokens_per_second(launch: Launch) -> tuple[float | None, str]:
     tokens, chips = launch.tokens_per_step, _stated(launch, "hardware.chips")
-    if launch.step_seconds is not None and tokens is not None:
-        return tokens / launch.step_seconds, "steps"
+    if launch.step_seconds is not None and launch.pace and tokens is not None:
+        return tokens / launch.pace, "steps"
     stated = _stated(launch, "measurement.stated.tokens_per_second")
     if stated is not None:
         return stated, "stated"
@@ -80,6 +91,19 @@ def rate_from_total(launch: Launch, name: str, total: float | None) -> float | N
     if name == "tflops_per_second_per_chip":
         return per_chip / 1e12
     return per_chip / launch.peak if launch.peak else None
+
+
+def lacking(launch: Launch, metric: Metric) -> str:
+    """The leaf that a launch lacks most for a metric that cannot be read of it."""
+    if metric.summary not in ("step", "rate"):
+        return _LEAVES.get(metric.name, _LEAVES.get(metric.summary, "measurement"))
+    wanted = {
+        "measurement.step_durations_seconds": bool(launch.durations),
+        "measurement.tokens_per_step": metric.summary == "step" or launch.tokens_per_step is not None,
+        "hardware.chips": "hardware.chips" in launch.stated,
+        "measurement.stated.flops_per_token": "measurement.stated.flops_per_token" in launch.stated,
+    }
+    return next((leaf for leaf, there in wanted.items() if not there), "measurement.stated.peak_flops_per_second")
 
 
 def _memory(launch: Launch, metric: Metric) -> MetricReading:
@@ -115,13 +139,7 @@ def _total(launch: Launch, _metric: Metric) -> MetricReading:
 
 
 def _loss(launch: Launch, metric: Metric) -> MetricReading:
-    paths = {
-        "loss_last": "measurement.loss.last",
-        "validation_loss": "measurement.loss.validation",
-        "bits_per_byte": "measurement.loss.bits_per_byte",
-        "gradient_norm": "measurement.gradient_norm.last",
-    }
-    value = _stated(launch, paths[metric.name])
+    value = _stated(launch, _LEAVES[metric.name])
     return MetricReading(value, 1, "stated") if value is not None else NOTHING
 
 

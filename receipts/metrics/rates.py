@@ -181,6 +181,8 @@ class Numbers:
         yield "mean", Interval.around(math.fsum(steps) / len(steps), half)
         yield "last", Interval.around(steps[-1], half)
         yield "best", Interval.around(min(steps), half)
+        if walls := self._launch.walls:
+            yield "wall time of a", Interval.around(math.fsum(walls[at] for at in kept) / len(steps), half)
 
 
 def _last_place(value: float) -> int:

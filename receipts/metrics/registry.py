@@ -26,8 +26,8 @@ class Indifference(NamedTuple):
 class Metric(NamedTuple):
     """One number that people compare.
 
-    ``summary`` names the launch summary that it is read from: `step` (the median steady step), `rate` (tokens a
-    step over that median, so that both agree in one verdict), `memory`, `compile`, `goodput`, `loss`, `outcome`,
+    ``summary`` names the launch summary that it is read from: `step` (the typical step: the median steady
+    one), `rate` (tokens over the wall time of the same steps, stalls included), `memory`, `compile`, `goodput`, `loss`, `outcome`,
     `total` (the time of all steps, by the loop's own clock).
     ``regimes`` and ``equal_work`` are leaf paths.
     """

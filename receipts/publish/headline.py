@@ -25,7 +25,14 @@ MOST_MISSING = 3
 def answer(verdict: Comparison, rules: RuleSet) -> Cell:
     """Status and reason: the effect of an accepted pair, why a pair is rejected, what an undecided one lacks."""
     build = {"accepted": _accepted, "rejected": _rejected, "inconclusive": _undecided}[verdict.status]
-    return (marked(verdict.status, say(verdict.status)), f"  {build(verdict, rules)}")
+    parted = "" if verdict.status == "rejected" else "".join(f" · {text}" for text in stalls(verdict, rules))
+    return (marked(verdict.status, say(verdict.status)), f"  {build(verdict, rules)}{parted}")
+
+
+def stalls(verdict: Comparison, rules: RuleSet) -> list[str]:
+    """Typical step and throughput, where they part."""
+    codes = rules.about(Topic.STALLS)
+    return [item.found for item in verdict.findings if item.code in codes and item.level is Level.SHOWN]
 
 
 def bridge(verdict: Comparison, rules: RuleSet) -> str:

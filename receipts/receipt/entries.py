@@ -20,6 +20,7 @@ COLLECTIONS: Final = (
         "measurement.step_durations_seconds",
         "measurement.interval_means_seconds",
         "measurement.interval_steps",
+        "measurement.step_wall_seconds",
         "measurement.loss",
     ),
     *(f"measurement.step_flags.{name}" for name in get_args(StepFlag)),

@@ -130,6 +130,12 @@ class Measurement(Section):
     interval_steps: Annotated[tuple[Positive, ...], Field(max_length=MAX_STEPS)] | None = observed(
         "Number of steps that each of `interval_means_seconds` is over."
     )
+    step_wall_seconds: Annotated[tuple[Duration, ...], Field(max_length=MAX_STEPS)] | None = observed(
+        "Wall time from the end of the step before to the end of each step, in order, without evaluations, "
+        "checkpoints, compiles and profiles in between; of intervals the mean over their steps.",
+        unit="seconds",
+        since="1.1",
+    )
     step_flags: dict[StepFlag, tuple[Count, ...]] | None = observed(
         "Positions in the list of steps that are not ordinary, by reason."
     )

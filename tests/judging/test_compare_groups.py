@@ -242,13 +242,15 @@ def test_the_change_that_is_printed_is_the_one_that_the_interval_is_around() -> 
     )
 
 
-def test_what_forbids_to_name_an_effect_forbids_it_on_every_metric_that_it_taints_and_keeps_the_numbers() -> None:
+def test_an_open_question_leaves_the_effect_its_word_and_takes_its_cause() -> None:
     slow = {"measurement__health__clock_mhz": 1860.0, "numerics__learning_rate": 7}
     verdict = judged(
         group("a", 5, seconds=0.85, **slow), group("b", 5, seconds=0.8, measurement__health__clock_mhz=1980.0)
     )
     effects = {item.metric: item.effect for item in verdict.results}
-    assert effects["tokens_per_second"].kind == effects["step_seconds"].kind == verdict.effect == "unproven"
+    assert effects["tokens_per_second"].kind == effects["step_seconds"].kind == verdict.effect == "faster"
+    assert (verdict.standing, verdict.status) == ("unattributed", "inconclusive")
+    assert verdict.last_line().endswith("effect faster on tokens_per_second, unattributed")
     assert effects["step_seconds"].high is not None
     assert effects["peak_bytes"].kind == "equivalent"
 

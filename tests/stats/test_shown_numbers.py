@@ -48,8 +48,9 @@ def test_a_short_launch_shows_its_number_and_is_no_sample() -> None:
     parsed = of(short("short"))
     assert parsed.read(RATE).value is None
     shown = parsed.shown(RATE)
-    assert (shown.source, shown.text) == ("unsteady", "median of 9 of 12 steps")
-    assert shown.value == pytest.approx(parsed.tokens_per_step / parsed.shown(STEP).value)  # type: ignore[operator]  # both are there
+    assert (shown.source, shown.text) == ("unsteady", "tokens over the time of 9 of 12 steps")
+    assert parsed.shown(STEP).text == "median of 9 of 12 steps"
+    assert shown.value == pytest.approx(parsed.tokens_per_step / (sum(parsed.durations[3:]) / 9))  # type: ignore[operator]  # it is there
 
 
 def test_steps_that_are_never_steady_leave_the_total_to_compare() -> None:
@@ -71,15 +72,15 @@ def test_show_list_and_compare_print_the_number_with_what_it_is(
 
     printed("submit", *files)
     number = rate.removesuffix(" tokens/s")
-    assert f"tokens/s {number} unsteady (median of 9 of 12 steps)" in printed("show", files[0])
+    assert f"tokens/s {number} unsteady (tokens over the time of 9 of 12 steps)" in printed("show", files[0])
     compared = printed("compare", *files)
     assert number in compared
-    assert "A: median of 9 of 12 steps, not steady; B: median of 9 of 12 steps, not steady" in compared
+    assert "A: tokens over the time of 9 of 12 steps, not steady; B: tokens over the time of 9" in compared
     assert "is not on" not in compared
     assert "no steady segment in 1 of 1 launches of A" in compared
     listed = printed("list")
     assert number in listed
-    assert "median of 9 of 12 steps" in printed("list", "--json")
+    assert "tokens over the time of 9 of 12 steps" in printed("list", "--json")
 
 
 def test_interval_means_are_weighed_by_their_steps_and_compared_with_their_kind() -> None:

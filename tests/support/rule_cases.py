@@ -152,15 +152,26 @@ def take(tree: dict[str, Any], path: str) -> bool:
 
 
 def durations(table: Mapping[str, Any]) -> list[float]:
-    """Step durations from ``count``, ``seconds``, ``cv``, ``seed``, ``drift`` (share over the run), ``first``."""
+    """Step durations from ``count``, ``seconds``, ``cv``, ``seed``, ``drift`` (share over the run), ``first``.
+
+    ``stalls`` are every how many steps one is longer, and by how many seconds.
+    """
     count, seconds = table.get("count", 300), table.get("seconds", 0.8)
     source = random.Random(table.get("seed", 7))
     steps = [
         seconds * (1 + source.gauss(0, table.get("cv", 0.004)) + table.get("drift", 0.0) * index / count)
         for index in range(count)
     ]
+    if "stalls" in table:
+        every, longer = table["stalls"]
+        steps[::every] = [step + longer for step in steps[::every]]
     steps[: len(table.get("first", []))] = table.get("first", [])
     return [round(step, 6) for step in steps]
+
+
+def walls(table: Mapping[str, Any], steps: list[float]) -> list[float]:
+    """Wall time of the steps: `gap` seconds before each."""
+    return [round(step + table["gap"], 6) for step in steps]
 
 
 def _without_rates(tree: dict[str, Any]) -> None:
@@ -175,7 +186,9 @@ def build(table: Mapping[str, Any], base_name: str = "cpu", lane: str | None = N
     tree = base(table.get("base", base_name))
     if "steps" in table:
         _without_rates(tree)
-        put(tree, "measurement.step_durations_seconds", durations(table["steps"]))
+        put(tree, "measurement.step_durations_seconds", steps := durations(table["steps"]))
+        if "gap" in table["steps"]:
+            put(tree, "measurement.step_wall_seconds", walls(table["steps"], steps))
         take(tree, "measurement.steps")
     for path in table.get("drop", []):
         assert take(tree, path), f"drop: {path} is not in the base"
@@ -324,10 +337,11 @@ def group(tree: dict[str, Any], side: str, launches: int, interleaved: bool = Fa
             one["run"]["launch"] = f"launch-{side}-{index}"
         if index:
             _without_rates(one)
-            steps = one.get("measurement", {}).get("step_durations_seconds")
-            if steps:
-                scale = 1 + 0.001 * (-1) ** index * ((index + 1) // 2)
-                put(one, "measurement.step_durations_seconds", [round(step * scale, 6) for step in steps])
+            scale = 1 + 0.001 * (-1) ** index * ((index + 1) // 2)
+            for name in ("step_durations_seconds", "step_wall_seconds"):
+                steps = one.get("measurement", {}).get(name)
+                if steps:
+                    put(one, f"measurement.{name}", [round(step * scale, 6) for step in steps])
         made.append(parsed(one, f"{side}{index}.json"))
     return made
 

@@ -3,8 +3,9 @@
 *Why.* A median against a last iteration, a rate against a time, a number against nothing: there is no difference to
 speak of.
 
-*Rejected.* Peak memory where only one side measured it. Means over intervals of steps against every step: a mean holds
-the stalls, and a median does not. As open: a stated warm-up of 200 steps on B and of ten on A, where the steps between
+*Rejected.* Means over intervals of steps against every step: a mean holds the stalls, and a median does not. As open:
+peak memory where only one side measured it, and tokens per second where nobody states the tokens of a step: the finding
+names the leaf that would give it, and the step time answers meanwhile. So is a stated warm-up of 200 steps on B and of ten on A, where the steps between
 them would make B 20 % slower. A launch whose steps never became steady leaves the question open: it has to run
 longer, and is not wrong.
 
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 
 from receipts.judging.rule import COMPARABLE, E, I, Offense, PairCase, rule
 from receipts.metrics import Launch
+from receipts.metrics.launch_readings import lacking
 
 APART = ("compile", "recompile", "checkpoint", "eval", "profile", "data")  # what a step may hold beside its own work
 MOVED = 0.005  # of the level, as steadiness allows
@@ -27,25 +29,27 @@ def different_metric(pair: PairCase) -> Iterator[Offense]:
     """The side, or sides, that do not carry the metric."""
     if pair.metric.summary == "outcome":
         return
-    missing, unsteady = [], []
+    missing, unsteady, leaves = [], [], []
     if pair.metric.summary in ("step", "rate"):
         yield from _summaries(pair)
         yield from _starts(pair)
     for side, group in (("A", pair.group_a), ("B", pair.group_b)):
-        without = [launch for launch in group if launch.read(pair.metric).value is None]
+        without = [launch for launch in group if launch.read(pair.asked).value is None]
         # Steps without a steady segment (R203, R204) say "run longer", which is no verdict on the pair.
-        timed = all(launch.durations and launch.step_seconds is None for launch in without)
-        timed = timed and pair.metric.summary in ("step", "rate")
+        timed = all(launch.shown(pair.asked).value is not None for launch in without)
         if without and not timed:
             missing.append(side)
+            leaves += [lacking(launch, pair.asked) for launch in without]
         elif without:
             unsteady.append(f"{without[0].parsed.name} on {side}")
     if missing:
+        instead = f": {pair.metric.title} answers" if pair.metric != pair.asked else ""
         yield Offense(
-            at="measurement",
-            found=f"no {pair.metric.name} on {' and '.join(missing)}",
+            at=leaves[0],
+            found=f"no {pair.asked.title} on {' and '.join(missing)}{instead}",
             expected="the metric on both sides",
-            do="measure it on both, or compare on a metric that both have: receipts show A",
+            do=f"state {leaves[0]}",
+            level=I,
         )
     for launch in unsteady:
         yield Offense(

@@ -108,7 +108,7 @@ def _summary(pair: ComparedPair, adjusted: Effect | None, rules: RuleSet) -> Jud
         why = adjusted.why
         if effect in PROVEN and adjusted.kind not in PROVEN:
             effect = adjusted.kind
-    status = decide(verdict.comparable, verdict.path, effect)
+    status = decide(verdict.comparable, verdict.path, effect, verdict.standing)
     waved = {axis for axis, _ in (*verdict.uncounted, *verdict.waivers)}
     return JudgedPair(
         a=_refs(pair.a.launches),

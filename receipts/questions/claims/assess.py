@@ -34,9 +34,11 @@ CONFIDENCE = 0.95
 
 def of_pair(claim: Claim, comparison: Comparison, rules: RuleSet) -> Assessment:
     """A candidate against a baseline: the effect's interval held against the claim's band."""
-    bound, metric = claim.bound, metrics.get(claim.metric_name)
+    bound, metric = claim.bound, metrics.get(comparison.metric)
     result = comparison.headline
     assert bound is not None
+    if comparison.asked != comparison.metric and bound.of != "improvement":
+        return Assessment("open", f"{metrics.get(comparison.asked).title} is not on both sides")
     if result is None or metric.summary == "outcome":
         return Assessment("open", f"{metric.title} is a fact of one launch and carries no effect")
     effect = result.effect
