@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean as mean
 
 import numpy as np
 
@@ -42,8 +43,10 @@ def bars(count: int, seed: int) -> list[Bar]:
     rng = np.random.default_rng(seed)
     return [
         _worst("stationary launches called unsteady", _stationary(2 * count, rng), 0.02),
+        _worst("launches that stall regularly called unsteady", _stalling(count // 2, rng), 0.02),
         _worst("shifts of 3 % in the middle of 100 steps missed", _shifted(count, rng), 0.10),
         _worst("locations over 0.5 % off after a warm-up, and not open", _warming(count // 4, rng), 0.05),
+        _worst("seconds a step over 0.5 % off after a warm-up, and not open", _warming(count // 4, rng, mean), 0.05),
         _worst("coverage in turns, one side varying more: off 95 % by", _turns(6 * count, rng), 0.02),
         _worst("equal pairs told apart by the self-check: off 5 % by", _equal_pairs(4 * count, rng), 0.02),
     ]
@@ -62,6 +65,17 @@ def _stationary(count: int, rng: np.random.Generator) -> Iterator[tuple[float, s
             yield unsteady / count, f"{steps} steps, φ = {phi:g}"
 
 
+def _stalling(count: int, rng: np.random.Generator) -> Iterator[tuple[float, str]]:
+    """Every second to twentieth step takes longer, by a sixth to twelve times, the one before the rhythm or after."""
+    for every, wander in ((2, 0), (3, 0), (5, 0), (5, 1), (10, 0), (20, 1)):
+        for longer in (0.17, 2.0, 12.0):
+            launches = 1.0 + STEP_NOISE * autoregressive(rng, count, 300, 0.5)
+            at = np.arange(0, 300, every) + rng.integers(-wander, wander + 1, (count, 300 // every))
+            launches[np.arange(count)[:, None], np.clip(at, 0, 299)] += longer
+            unsteady = sum(steady_segment(launch).status != "steady" for launch in launches.tolist())
+            yield unsteady / count, f"every {every} ± {wander}, {longer:+.0%}"
+
+
 def _shifted(count: int, rng: np.random.Generator) -> Iterator[tuple[float, str]]:
     for phi in (*CORRELATIONS, 0.7):
         for shift in (-0.03, 0.03):
@@ -71,7 +85,9 @@ def _shifted(count: int, rng: np.random.Generator) -> Iterator[tuple[float, str]
             yield missed / count, f"{shift:+.0%}, φ = {phi:g}"
 
 
-def _warming(count: int, rng: np.random.Generator) -> Iterator[tuple[float, str]]:
+def _warming(
+    count: int, rng: np.random.Generator, location: Callable[[Sequence[float]], float] = median
+) -> Iterator[tuple[float, str]]:
     """A correlation's share over all lengths and time constants: of 40 steps that wander none places a level."""
     for phi in CORRELATIONS:
         wrong = 0
@@ -80,7 +96,7 @@ def _warming(count: int, rng: np.random.Generator) -> Iterator[tuple[float, str]
                 noise = 1.0 + STEP_NOISE * autoregressive(rng, count, steps, phi)
                 for launch in (noise * (1.0 + 0.10 * np.exp(-np.arange(steps) / settling))).tolist():
                     segment = steady_segment(launch)
-                    wrong += segment.status == "steady" and abs(median(segment.of(launch)) - 1.0) > 0.005
+                    wrong += segment.status == "steady" and abs(location(segment.of(launch)) - 1.0) > 0.005
         yield wrong / (count * len(WARMING) * len(SETTLING)), f"φ = {phi:g}"
 
 

@@ -1,7 +1,8 @@
 """The steady segment of a launch: which of its steps stand for the speed it settled at.
 
 A head that is far from the rest is a warm-up, which ends where the steps reach the level of the last third; the thirds
-of what is left must then agree. Bars and simulation: docs/statistics.md.
+of what is left must then agree. Steps that stall regularly belong to the launch: the others show its level, and blocks
+that each hold a stall whether it is paid for throughout. Bars and simulation: docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Literal, NamedTuple, TypeVar
 
 from receipts.stats.dependence import third_error
@@ -32,6 +33,10 @@ HEAD = 3
 END_DEVIATIONS = 1.5
 HEAD_DEVIATIONS = 12.0  # AR(1) steps of φ = .9 wander by less
 TAIL_OF_WARM_UP = 0.75  # how much longer than found it is taken to be: its end is below the noise
+STALL = 0.05  # of the level: a shorter stall hides no throughput that matters
+QUICK, QUICK_DEVIATION = 4, 0.35  # the quickest quarter of normal steps has its median 1.15 σ below theirs, this wide
+MOST_STALLS = 0.75  # of the steps; beyond, the quick ones are the exception
+FEWEST_BLOCKS = 10
 ABSOLUTE_TO_SIGMA = math.sqrt(math.pi) / 2.0  # of differences of two normal steps
 
 Number = TypeVar("Number", int, float)
@@ -91,19 +96,24 @@ def steady_segment(
     if len(values) < minimum:
         return whole.segment("too_few", _too_few(len(values), minimum, len(flagged)))
 
-    capped = _capped(values)
-    dropped = _warm_up(values, capped)
+    stalls = regular_stalls(values)
+    level = [value for value, stalled in zip(values, stalls, strict=True) if not stalled] if stalls else values
+    capped = _capped(level)
+    dropped = _warm_up(level, capped)
     if dropped and windowed:
-        if 2 * dropped < len(values) and abs(median(values[dropped:]) / median(values) - 1.0) <= TOLERANCE:
+        if 2 * dropped < len(level) and abs(median(level[dropped:]) / median(level) - 1.0) <= TOLERANCE:
             dropped = 0
         else:
             return whole.segment("unsteady", "the stated window begins within the warm-up: start it later, run longer")
-    if 2 * dropped >= len(values):
+    if 2 * dropped >= len(level):
         return whole.segment("unsteady", f"no end of the warm-up in the first half of {len(values)} steps: run longer")
-    kept = capped[dropped:]
-    if len(kept) < minimum:
-        return whole.segment("too_few", _too_few(len(kept), minimum, len(flagged), dropped))
-    drift = _drift(kept)
+    drift = _drift(capped[dropped:])
+    if stalls:
+        dropped = [at for at, stalled in enumerate(stalls) if not stalled][dropped] if dropped else 0
+        drift = drift or _drift_of_blocks(values[dropped:], stalls[dropped:])
+    kept = len(values) - dropped
+    if kept < minimum:
+        return whole.segment("too_few", _too_few(kept, minimum, len(flagged), dropped))
     if drift is not None:
         return whole.segment("unsteady", drift)
     start = [i for i in range(total) if i not in flagged][dropped] if dropped else 0
@@ -128,6 +138,27 @@ def _too_few(steps: int, minimum: int, flagged: int, warm_up: int = 0) -> str:
         f"{steps} steps{beside}: at least {minimum} are needed to judge and {max(minimum, RECOMMENDED_STEPS)} "
         "are recommended: run longer"
     )
+
+
+def regular_stalls(values: Sequence[float]) -> list[bool]:
+    """Which steps stall, where they do so throughout: ten blocks of the launch and more each hold one; else empty.
+
+    The level is that of the quicker steps, so that stalls in every second step are found as those in every tenth are.
+    """
+    ordered = sorted(values)
+    quick = ordered[: max(3, len(ordered) // QUICK)]
+    center = quantile(quick, 0.5)
+    beyond = center + max(STALL * center, CAP_DEVIATIONS * median_absolute_deviation(quick, center) / QUICK_DEVIATION)
+    if ordered[-1] <= beyond:
+        return []
+    stalls = [value > beyond for value in values]
+    head, *later = [len(list(run)) for stalled, run in groupby(stalls) if stalled]
+    if stalls[0] and head > max(later, default=0):
+        stalls[:head] = [False] * head  # no stall takes so many steps: a warm-up
+    at = [-1, *(i for i, stalled in enumerate(stalls) if stalled), len(values)]
+    few = len(at) - 2 < MOST_STALLS * len(values)
+    longest = max(after - before for before, after in pairwise(at))
+    return stalls if few and longest * FEWEST_BLOCKS <= len(values) else []
 
 
 def _capped(values: Sequence[float]) -> list[float]:
@@ -160,6 +191,24 @@ def _warm_up(values: Sequence[float], capped: Sequence[float]) -> int:
     off = [side * (value - level) for value in values]
     end = next((i for i in range(count) if off[i] <= reached and median(off[i : i + HEAD]) <= reached), count)
     return math.floor((1.0 + TAIL_OF_WARM_UP) * max(end, 1))
+
+
+def _drift_of_blocks(values: Sequence[float], stalls: Sequence[bool]) -> str | None:
+    """Why the thirds of a launch that stalls regularly disagree, by means of blocks that are longer than the stalls."""
+    at = [i for i, stalled in enumerate(stalls) if stalled]
+    size = max(after - before for before, after in pairwise([-1, *at, len(values)]))
+    blocks = [math.fsum(values[i : i + size]) / size for i in range(0, len(values) - size + 1, size)]
+    cuts = (0, len(blocks) // 3, 2 * len(blocks) // 3, len(blocks))
+    thirds = [blocks[cuts[i] : cuts[i + 1]] for i in range(3)]
+    means = [math.fsum(third) / len(third) for third in thirds]
+    mean = math.fsum(blocks) / len(blocks)
+    # Where the thirds begin, one of them may hold a stall more than another.
+    longest = max(values[i] for i in at) - median(values)
+    allowed = max(TOLERANCE * mean, THIRDS_ERRORS * third_error(thirds), 2.0 * longest / (size * len(thirds[0])))
+    if max(means) - min(means) <= allowed:
+        return None
+    shown = ", ".join(f"{value / mean - 1.0:+.1%}" for value in means)
+    return f"the stalls move: thirds are {shown} from the mean of all ({allowed / mean:.1%} apart is allowed): run longer"
 
 
 def _drift(values: Sequence[float]) -> str | None:

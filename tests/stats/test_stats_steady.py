@@ -266,3 +266,33 @@ def test_a_stated_window_replaces_the_cut_of_the_warm_up_alone() -> None:
     assert steady_segment(drifting, windowed=True).status == "unsteady"
     warming = [value * (1 + 0.1 * math.exp(-i / 20)) for i, value in enumerate(steps)]
     assert steady_segment(warming, windowed=True).status == "unsteady"
+
+
+@pytest.mark.parametrize(("every", "wander"), [(2, 0), (3, 0), (5, 1), (10, 0), (20, 1)])
+@pytest.mark.parametrize("longer", [0.17, 14.0])
+def test_regular_stalls_are_neither_cut_away_nor_called_unsteady(every: int, wander: int, longer: float) -> None:
+    rng = random.Random(every)
+    durations = noisy(rng, 300)
+    for at in range(0, 300, every):
+        durations[min(299, max(0, at + rng.randint(-wander, wander)))] += longer
+    segment = steady_segment(durations)
+    assert (segment.status, segment.start, segment.kept) == ("steady", 0, 300), segment.reason
+
+
+def test_a_warm_up_before_regular_stalls_is_cut() -> None:
+    durations = [value * (1 + 0.5 * math.exp(-i / 8)) for i, value in enumerate(noisy(random.Random(3), 300))]
+    for at in range(4, 300, 5):
+        durations[at] += 3.0
+    segment = steady_segment(durations)
+    assert segment.status == "steady"
+    assert 20 <= segment.start < 150
+
+
+def test_stalls_that_grow_are_unsteady() -> None:
+    durations = noisy(random.Random(4), 300)
+    for at in range(0, 300, 5):
+        durations[at] += 0.5 if at < 150 else 1.5
+    segment = steady_segment(durations)
+    assert segment.status == "unsteady"
+    assert segment.reason is not None
+    assert "the stalls move" in segment.reason

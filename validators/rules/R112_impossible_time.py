@@ -13,7 +13,7 @@ one at its instant, to the microsecond or with the same noise in its steps. Only
 rest of the run is ten thousand times their sum. Where the start is known only to the minute or the day, it is compared
 no more exactly than a day. A failed launch that never wrote its end. Launches that started in one second on other
 devices, which they name. Where they name none, the question is open (I). So it is where the run spent ten times as long
-in steps as those listed last.
+in steps as those listed last, and where the wall time of steps is longer than the run, or less than half the steps.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from receipts.receipt.measurement import MAX_STEPS
 
 STARTED, FINISHED = "run.started", "run.finished"
 STEPS, GOODPUT = "measurement.step_durations_seconds", "measurement.goodput."
+WALLS = "measurement.step_wall_seconds"
 SPANS = ("compile_seconds", "checkpoint_seconds", "eval_seconds", "data_seconds", "idle_seconds")
 DEVICES = ("flags.CUDA_VISIBLE_DEVICES", "flags.TPU_VISIBLE_CHIPS", "flags.TPU_VISIBLE_DEVICES")
 CLOCK_SECONDS = 2.0  # times of a run are written to the second, at both ends
@@ -75,6 +76,8 @@ def _against_wall(case: Case, wall: float, loose: float) -> Iterator[Offense]:
         yield Offense(FINISHED, shown, "a finish after the start", "check clocks and zones")
     elif total > wall + loose + CLOCK_SECONDS:
         yield Offense(STEPS, f"{total:,.1f} s of steps in a run of {wall:,.0f} s", f"at most {wall:,.0f} s", do)
+    elif case.launch.walls:
+        yield from _walls(case, total, wall + loose + CLOCK_SECONDS)
     if not steps or case.receipt.run.kind != "training" or case.receipt.run.outcome != "ok":
         return
     if case.launch.interval_steps:  # each is a mean of so many steps
@@ -88,6 +91,17 @@ def _against_wall(case: Case, wall: float, loose: float) -> Iterator[Offense]:
     elif in_steps > TENFOLD * total + START_UP_SECONDS and len(steps) < MAX_STEPS:  # more than a receipt holds
         shown = f"{total:,.4g} s of steps are listed, and the run spent {in_steps:,.0f} s in steps"
         yield Offense(STEPS, shown, "every step of the run", do, level=I)
+
+
+def _walls(case: Case, steps: float, wall: float) -> Iterator[Offense]:
+    """The wall time of the steps against the run, and against the steps: of ranks that wait in turns, the longest."""
+    lengths = case.launch.interval_steps or (1,) * len(case.launch.walls)
+    spent = math.fsum(map(mul, case.launch.walls, lengths))
+    steps = math.fsum(map(mul, case.launch.durations, lengths)) if case.launch.interval_steps else steps
+    if not steps / 2 <= spent <= wall:
+        shown = f"{spent:,.1f} s of wall time in {steps:,.1f} s of steps, and a run of {wall - CLOCK_SECONDS:,.0f} s"
+        expected = "the wall time of the same steps, in the same run"
+        yield Offense(WALLS, shown, expected, "submit the times as the recorder wrote them", level=I)
 
 
 def _at_once(case: Case) -> Iterator[Offense]:
