@@ -69,8 +69,9 @@ def required(
     """Hold a comparison against a requirement.
 
     A rejected comparison meets none, and one that leaves a question open proves none: a gate that cannot tell does
-    not let pass. With ``any_standing`` it asks what happened, whatever is unknown of the cause. *Not slower* needs no named effect: the interval's slow end within δ, or within the margin that was
-    asked for, proves it (non-inferiority, one-sided at 5 %), and its fast end beyond the margin refutes it.
+    not let pass. With ``any_standing`` it asks what happened, whatever is unknown of the cause. *Not slower* needs no
+    named effect: the interval's slow end within δ, or within the margin that was asked for, proves it (non-inferiority,
+    one-sided at 5 %), and its fast end beyond the margin refutes it.
     """
     if verdict.status == "rejected":
         return Gate("fails", "does not hold: the comparison was rejected")

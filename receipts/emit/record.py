@@ -24,8 +24,9 @@ class RunRecord:
     """What a receipt is built from. ``head`` is the journal's first frame, ``blocks`` words of steps, two a step.
 
     ``last_ns`` is the last sign of life in the process's clock, ``finished`` the end by the time of day, ``stall`` a
-    step that was stuck; ``apart`` are nanoseconds of spans before steps, by step; ``outcome`` is None while the run goes on, and ``ended`` says whether a journal holds the run's
-    own word on it. ``journal`` is the SHA-256 of its journal, empty without one.
+    step that was stuck; ``apart`` are nanoseconds of spans before steps, by step; ``outcome`` is None while the run
+    goes on, and ``ended`` says whether a journal holds the run's own word on it. ``journal`` is the SHA-256 of its
+    journal, empty without one.
     """
 
     def __init__(self, head: dict[str, Any], tell: Callable[[list[Any]], None] | None = None) -> None:

@@ -15,7 +15,6 @@ from receipts.judging.verdict import Finding, Level, MetricResult, Question
 from receipts.metrics import Launch, Metric
 from receipts.metrics.reading import MetricReading
 
-
 # Of one kind with every rate: each says how long the same work took.
 _OF_TIME = ("tokens_per_second", "tokens_per_second_per_chip", "step_seconds")
 

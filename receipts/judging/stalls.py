@@ -1,4 +1,4 @@
-"""Where typical step and throughput of a pair part: stalls and gaps that a median does not hold, and a user pays for."""
+"""Where typical step and throughput of a pair part: by stalls and gaps that a median does not hold."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from receipts.judging.rule import PairCase
 from receipts.metrics import Launch
 from receipts.metrics.amortization import wall_time
 
-START_UP_SECONDS: Final = 120.0  # interpreter, imports, devices and first data, which no span of older receipts names
+START_UP_SECONDS: Final = 120.0  # interpreter, imports, devices and first data, which no span names
 SMALLEST_EFFECT: Final = 0.01
-_ORDINALS: Final = ("", "", "second ", "third ", "fourth ", "fifth ", "sixth ", "seventh ", "eighth ", "ninth ", "tenth ")
+_ORDINALS: Final = ("", "", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
 class Parting(NamedTuple):
@@ -87,4 +87,4 @@ def _where(launch: Launch) -> str:
     every = round(len(steps) / max(1, sum(step > mean for step in steps)))
     if mean <= typical or every < 2:
         return "steps that vary"
-    return f"stalls in every {_ORDINALS[every]}step" if every < len(_ORDINALS) else f"stalls in one step of {every}"
+    return f"stalls in every {_ORDINALS[every]} step" if every < len(_ORDINALS) else f"stalls in one step of {every}"

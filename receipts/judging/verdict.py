@@ -306,7 +306,7 @@ def comparable_answer(findings: Iterable[Finding]) -> Comparable:
 
 
 def standing_of(findings: Iterable[Finding], *, stated: bool, clear: bool) -> Standing:
-    """``as stated`` where a side's number is ``stated`` or quoted, and no measurement; else whether all is ``clear``."""
+    """``as stated`` where a side's number is ``stated`` or quoted; else whether all is ``clear``."""
     if stated or any(item.unmeasured for item in findings):
         return "as stated"
     return "attributed" if clear else "unattributed"

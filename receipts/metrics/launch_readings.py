@@ -1,7 +1,7 @@
 """How each kind of metric is read from a launch, with where the number came from.
 
-A typical step is the median of the steady steps, a rate their tokens over their wall time; without them the stated number is given as *stated*, and a rate that merely
-follows from a stated time is *derived*.
+A typical step is the median of the steady steps, a rate their tokens over their wall time; without them the stated
+number is given as *stated*, and a rate that merely follows from a stated time is *derived*.
 """
 
 from __future__ import annotations

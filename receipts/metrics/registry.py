@@ -27,8 +27,8 @@ class Metric(NamedTuple):
     """One number that people compare.
 
     ``summary`` names the launch summary that it is read from: `step` (the typical step: the median steady
-    one), `rate` (tokens over the wall time of the same steps, stalls included), `memory`, `compile`, `goodput`, `loss`, `outcome`,
-    `total` (the time of all steps, by the loop's own clock).
+    one), `rate` (tokens over the wall time of the same steps, stalls included), `memory`, `compile`, `goodput`, `loss`,
+    `outcome`, `total` (the time of all steps, by the loop's own clock).
     ``regimes`` and ``equal_work`` are leaf paths.
     """
 

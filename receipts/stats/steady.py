@@ -208,7 +208,8 @@ def _drift_of_blocks(values: Sequence[float], stalls: Sequence[bool]) -> str | N
     if max(means) - min(means) <= allowed:
         return None
     shown = ", ".join(f"{value / mean - 1.0:+.1%}" for value in means)
-    return f"the stalls move: thirds are {shown} from the mean of all ({allowed / mean:.1%} apart is allowed): run longer"
+    apart = f"({allowed / mean:.1%} apart is allowed)"
+    return f"the stalls move: thirds are {shown} from the mean of all {apart}: run longer"
 
 
 def _drift(values: Sequence[float]) -> str | None:

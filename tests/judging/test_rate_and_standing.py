@@ -23,7 +23,8 @@ TOKENS = ("measurement.tokens_per_step", "batch.global_batch")
 def side(name: str, steps: dict[str, Any], launches: int = 5, drop: tuple[str, ...] = ()) -> list[Parsed]:
     """Launches in turns with the other side's; B learns at another rate."""
     leaves = {"run.label": name} | ({"numerics.learning_rate": 7} if name == "b" else {})
-    tree = rule_cases.build({"set": leaves, "steps": {"seconds": 0.05, **steps}, "drop": ("measurement.goodput", *drop)})
+    dropped = ("measurement.goodput", *drop)
+    tree = rule_cases.build({"set": leaves, "steps": {"seconds": 0.05, **steps}, "drop": dropped})
     tree["run"]["launch"] = f"{name}-first"
     return rule_cases.group(tree, name, launches, interleaved=True)
 

@@ -5,9 +5,9 @@ speak of.
 
 *Rejected.* Means over intervals of steps against every step: a mean holds the stalls, and a median does not. As open:
 peak memory where only one side measured it, and tokens per second where nobody states the tokens of a step: the finding
-names the leaf that would give it, and the step time answers meanwhile. So is a stated warm-up of 200 steps on B and of ten on A, where the steps between
-them would make B 20 % slower. A launch whose steps never became steady leaves the question open: it has to run
-longer, and is not wrong.
+names the leaf that would give it, and the step time answers meanwhile. So is a stated warm-up of 200 steps on B and of
+ten on A, where the steps between them would make B 20 % slower. A launch whose steps never became steady leaves the
+question open: it has to run longer, and is not wrong.
 
 *Accepted.* The metric can be read from both sides, and their launches are summarized in the same way.
 """
