@@ -30,12 +30,12 @@ def answering(asked: Metric, launches: Sequence[Launch]) -> Metric:
     return next(filter(known, map(metrics.get, _OF_TIME)), asked)
 
 
-def alike(a: Sequence[Launch], b: Sequence[Launch]) -> tuple[tuple[Launch, ...], tuple[Launch, ...]]:
-    """Both sides, their rates read in one way: by the wall time of all, else by the steps of all."""
-    walls = [bool(launch.walls) for launch in (*a, *b)]
+def alike(*groups: Sequence[Launch]) -> tuple[tuple[Launch, ...], ...]:
+    """The groups, their rates read in one way: by the wall time of all, else by the steps of all."""
+    walls = [bool(launch.walls) for group in groups for launch in group]
     if all(walls) or not any(walls):
-        return tuple(a), tuple(b)
-    return tuple(item.by_steps() for item in a), tuple(item.by_steps() for item in b)
+        return tuple(map(tuple, groups))
+    return tuple(tuple(item.by_steps() for item in group) for group in groups)
 
 
 def metric_results(pair: PairCase, beside: Sequence[str]) -> Iterable[MetricResult]:

@@ -18,6 +18,7 @@ from receipts.axes.lane import Lane
 from receipts.axes.lane_files import Lanes
 from receipts.judging.facts import Facts
 from receipts.judging.grade import wanted
+from receipts.judging.metric_results import alike
 from receipts.metrics import METRICS, Launch
 from receipts.metrics.chips import largest_difference
 from receipts.metrics.reading import Taint
@@ -43,7 +44,7 @@ _SHAPE = ("hardware.accelerator", "hardware.chips", "batch.sequence_length")  # 
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """σ of log step time on ``df`` degrees of freedom, from ``groups`` of equal launches (``launches`` in all).
+    """σ of log time a step on ``df`` degrees of freedom, from ``groups`` of equal launches (``launches`` in all).
 
     ``of`` says in words whose spread σ is; ``largest_spread`` is the largest that the lane has shown.
     ``exact_memory`` names the memory metrics on which those launches always agree, and ``chip_spread`` is how far one
@@ -233,9 +234,12 @@ def _equal(store: Store, rows: Iterable[Entry], lane: Lane, most: int) -> list[l
 
 
 def _locations(equal: Iterable[Sequence[Launch]]) -> list[list[float]]:
-    """Locations in seconds of equal launches, of those that have a steady segment."""
-    levels = ([launch.step_seconds for launch in group] for group in equal)
-    values = [[level for level in group if level is not None] for group in levels]
+    """What a step of equal launches cost, in seconds, of those that have a steady segment: a rate follows from it.
+
+    It holds the stalls, so that it varies no less than a typical step does.
+    """
+    steady = ([item for item in group if item.step_seconds is not None] for group in equal)
+    values = [[item.pace for item in alike(group)[0] if item.pace is not None] for group in steady]
     return [group for group in values if len(group) > 1]
 
 
