@@ -20,6 +20,7 @@ from receipts.ingest.ending import state_ending
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.identity import state_identity
 from receipts.ingest.intent import state_intent
+from receipts.ingest.launched import state_inputs
 from receipts.ingest.layout import pretty
 from receipts.ingest.listing import state_evidence
 from receipts.ingest.measured import state_steps
@@ -143,6 +144,7 @@ def _begun(base: Base | None, options: Options) -> ReceiptDraft:
 def _state(draft: ReceiptDraft, files: Sequence[FileEvidence], options: Options) -> None:
     """State what the files show, section by section."""
     state_config(draft, files)
+    state_inputs(draft, files)
     steps = state_steps(draft, files)
     named = next((item for item in options.lanes if item.name == options.lane), None)
     state_path(draft, files, named)

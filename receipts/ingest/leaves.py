@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from receipts.base.errors import InputError, Problem, near
+from receipts.emit.contract import INPUT_MAPS
 from receipts.ingest.leaf_type import LeafType, leaf_type
 from receipts.receipt import Receipt
 from receipts.receipt.accelerators import find as find_accelerator
@@ -40,6 +41,9 @@ _ROWS = ("evidence", "run.parts", "memory.chips", "memory.predicted", "measureme
 def parts(path: str) -> list[str]:
     """The keys on the way to a leaf; the key of an open map may hold dots itself."""
     head, _, rest = path.partition(".")
+    inner, _, entry = rest.partition(".")
+    if entry and f"{head}.{inner}" in INPUT_MAPS:
+        return [head, inner, entry]
     return [head, rest] if head in OPEN and rest else path.split(".")
 
 
@@ -101,6 +105,8 @@ def _adapter(path: str) -> TypeAdapter[Any] | None:
     *way, last = parts(path)
     if way and way[0] in OPEN:
         return TypeAdapter(_ENTRIES.get(way[0], Scalar), config=_STRICT) if len(last) <= 200 else None
+    if ".".join(way) in INPUT_MAPS:
+        return TypeAdapter(Scalar, config=_STRICT) if len(last) <= 200 else None
     model: type[BaseModel] | None = Receipt
     for key in way:
         field = _field(model, key)

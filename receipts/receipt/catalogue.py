@@ -89,7 +89,8 @@ def find(path: str) -> Leaf | None:
     if path in table:
         return table[path]
     head, _, rest = path.partition(".")
-    return table.get(f"{head}.*") if rest else None
+    inner = rest.partition(".")[0]
+    return table.get(f"{head}.*") or table.get(f"{head}.{inner}.*") if rest else None
 
 
 def path_of(leaf_path: str) -> str:

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from receipts.ingest.evidence import launches
 from receipts.ingest.evidence.margin import bare
 from receipts.ingest.evidence.prose import without_prose
 from receipts.ingest.evidence.reader import file_readers
@@ -80,9 +81,12 @@ def _log(source: Source, progress: Progress | None) -> tuple[list[Reading], list
             return readings, steps_unread(cut(begun[0]), readings)
     text = b"".join(begun)
     text = bare(text)(text)
+    launch = launches.of_command(text.decode("utf-8", "replace")) if len(text) <= launches.MAX_TEXT else None
     readings = scan([text])
     readings = read_from_end(text) if newest_first(readings) else unwrapped(text, readings)
     readings = without_prose(text.decode("utf-8", "replace"), readings)
+    if launch is not None:
+        readings.append(Reading("command-line", records=1, launch=launch))
     return readings, steps_unread(text, readings)
 
 

@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from receipts.emit.launch_values import text_of
 from receipts.ingest.evidence.steps import Steps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from receipts.ingest.evidence.launches import Launch
 
 Level = Literal["intent", "backend", "kernels"]
 Reason = Literal["compile", "warmup", "profile", "impossible", "stall", "eval", "checkpoint", "skipped"]
@@ -18,6 +24,7 @@ MAX_REMARKS = 200
 MAX_TIMERS = 1000
 MAX_ROWS = 100_000
 MAX_TEXT = 400
+MAX_RESOLVED = 2000
 LOST = 0.02  # a log of single steps may lose a line
 TRANSFERS = "path.witnessed.host_transfers_per_step"
 # A cause that ends in a line of the program.
@@ -209,7 +216,7 @@ class Reading:
     intervals of steps, ``cut`` that the file shows a run's begin and not its end. ``between`` is when its first and
     last event began, in seconds since 1970, ``lasts`` the seconds from first to last where no clock says when,
     ``queries`` are shapes of attention, sequence and width of a head, in ``query_types``, and ``host`` is the machine's
-    name.
+    name. ``launch`` is the line that started it, ``resolved`` are settings as the program itself printed them.
     """
 
     source: str
@@ -241,6 +248,8 @@ class Reading:
     host: str = ""
     processes: set[int] = field(default_factory=set)
     causes: dict[str, dict[str, int]] = field(default_factory=dict)
+    launch: Launch | None = None
+    resolved: dict[str, str] = field(default_factory=dict)
     failures: list[AllocationFailure] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
 
@@ -260,6 +269,17 @@ class Reading:
             self.remark(
                 "contradiction", f"{path} is {earlier.text} at {earlier.place}, and {(text or value)!s:.80} here", line
             )
+
+    def resolve(self, settings: Mapping[str, Any]) -> None:
+        """Keep settings that a program printed of itself, by their dotted keys; one in pairs has its line behind it."""
+        for name, value in settings.items():
+            said = value[0] if isinstance(value, tuple) else value
+            # What is nested further may be endless when it is written out.
+            if not all(isinstance(item, str | int | float | None) for item in (said if type(said) is list else [said])):
+                continue
+            text = text_of(said).strip()
+            if len(self.resolved) < MAX_RESOLVED and 0 < len(name) <= 200 and len(text) <= MAX_TEXT:
+                self.resolved.setdefault(name, text)
 
     def see(
         self, leaf: str, value: str, level: Level, line: int = 0, *, rank: int | None = None, count: int = 1

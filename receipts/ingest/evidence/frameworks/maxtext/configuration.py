@@ -39,17 +39,23 @@ _AXIS_OF_PARAMETER: Final = {"pipeline": "stage"}
 
 
 class Parameters(Arguments):
-    """The parameters that mean something to a receipt, by MaxText's names; the first value of each stands."""
+    """The parameters that mean something to a receipt, by MaxText's names; the first value of each stands.
 
-    __slots__ = ("total",)
+    ``every`` are all of them, whatever they mean.
+    """
+
+    __slots__ = ("every", "total")
 
     def __init__(self) -> None:
         super().__init__({})
         self.total = 0
+        self.every: dict[str, str] = {}
 
     def add(self, name: str, text: str, line: int) -> None:
         """Take one parameter; a name that no leaf follows from is counted only."""
         self.total += 1
+        if len(self.every) < _NAMES:
+            self.every.setdefault(name, text.strip()[:MAX_VALUE])
         if (name in _KNOWN or name.endswith("_parallelism")) and name not in self.values and len(self.values) < _NAMES:
             self.values[name] = text.strip()[:MAX_VALUE], line
 
@@ -76,6 +82,7 @@ class Parameters(Arguments):
 
 def state(reading: Reading, config: Parameters, devices: int | None, shape: tuple[int, ...]) -> None:
     """State what the parameters and the mesh (``shape`` over ``mesh_axes``) say, by the receipt's paths."""
+    reading.resolve(config.every)
     leaves = Leaves(reading, config)
     for path, entry in _TABLE["arguments"].items():
         leaves.read(path, entry)

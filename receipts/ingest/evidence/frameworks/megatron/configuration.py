@@ -9,6 +9,7 @@ from receipts.ingest.evidence.reading import Reading
 
 def state(reading: Reading, values: dict[str, tuple[str, int]], record: str = "") -> None:
     """State every leaf that the arguments give; ``values`` maps a name to its text and its line."""
+    reading.resolve(values)
     leaves = Leaves(reading, Arguments(values), record)
     for rule in RULES:
         rule(leaves.put, leaves.arguments)

@@ -20,6 +20,7 @@ from receipts.ingest.evidence.statements import Statements
 
 def configure(reading: Reading, block: NestedDump) -> None:
     """State what NeMo 1's experiment configuration gives: `trainer`, `model`, and the adapters under it."""
+    reading.resolve(block.values)
     section = block.leaf("model", "trainer")
     leaves = Leaves(reading, Arguments(block.values))
     arguments = leaves.arguments

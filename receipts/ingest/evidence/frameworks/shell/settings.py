@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final
 
+from receipts.ingest.evidence import launches
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
@@ -53,7 +54,10 @@ class ShellSettings(FileReader):
         others = scan(_kept(source, begun))
         reading = Reading(self.source)
         variables: dict[str, tuple[str, int]] = {}
-        for line, command in _commands(b"".join(begun).decode("utf-8", "replace").split("\n")):
+        text = b"".join(begun).decode("utf-8", "replace")
+        reading.launch = launches.of_script(text)
+        reading.records = int(reading.launch is not None)
+        for line, command in _commands(text.split("\n")):
             for name, value in _assigned(command):
                 if len(variables) < _MOST:
                     variables[name] = value, line

@@ -104,6 +104,7 @@ class TorchtitanConfig:
             for name, path in _MODEL.items():
                 self._whole(path, document.get(name), name, line, self.reading.state)
             return True
+        self.reading.resolve(flat)
         for name, value in flat.items():
             section, _, leaf = name.partition(".")
             self._setting(section, leaf, value, name, line, self.reading.state)

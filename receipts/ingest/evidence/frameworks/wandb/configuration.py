@@ -25,6 +25,7 @@ _FRAMEWORKS: Final = ("megatron", "torchtitan", "hf_trainer")
 def state(reading: Reading, config: Mapping[str, Any], record: str = "") -> bool:
     """State the leaves that a configuration gives; False where its names are no framework's that is known."""
     every = flattened(dict(config))
+    reading.resolve(every)
     flat = {name: value for name, value in every.items() if isinstance(value, str | int | float | bool)}
     if "base_emb_dim" in flat:
         parameters = Parameters()

@@ -24,6 +24,7 @@ from receipts.ingest.evidence.frameworks.tensorboard.tags import DIALECTS
 from receipts.ingest.evidence.frameworks.wandb import configuration as wandb_config
 from receipts.ingest.evidence.frameworks.wandb.run_file import MAGIC, records
 from receipts.ingest.evidence.json_bounds import JsonReader
+from receipts.ingest.evidence.launches import of_words
 from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.protobuf.messages import Message
 from receipts.ingest.evidence.reader import FileReader
@@ -150,6 +151,9 @@ class Metadata(JsonReader):
     def take(self, reading: Reading, document: dict[str, Any]) -> None:
         """When it began, on what."""
         reading.records = 1
+        program, words = document.get("codePath") or document.get("program"), document.get("args")
+        if isinstance(program, str) and isinstance(words, list):
+            reading.launch = of_words(program, [str(word) for word in words])
         _machine(
             reading,
             document.get("python"),
