@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 # A script's own folder comes first on its path, also where a test loads it from its file.
 from pages import axes_page, cli_page, names_page, receipt_page, rule_pages  # noqa: E402 — the path comes first
-from recorder_contract import megatron_names, recorder_contract  # noqa: E402 — the path comes first
+from recorder_contract import argument_names, megatron_names, recorder_contract  # noqa: E402 — the path comes first
 from schemas import claims_schema, receipt_schema, verdict_schema  # noqa: E402 — the path comes first
 
 FOLDERS = ("schema", "docs/reference")
@@ -33,6 +33,7 @@ def pages() -> Mapping[str, str]:
         "schema/receipt-1.md": receipt_page(),
         "receipts/emit/contract.json": recorder_contract(),
         "receipts/emit/megatron.json": megatron_names(),
+        "receipts/axes/argument_names.json": argument_names(),
         "docs/reference/axes.md": axes_page(),
         "docs/reference/names.md": names_page(),
         "docs/reference/cli.md": cli_page(),

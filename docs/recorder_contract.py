@@ -13,7 +13,7 @@ from typing import Any
 
 from schemas import receipt_schema
 
-from receipts.ingest.evidence.vocabulary import table
+from receipts.ingest.evidence.vocabulary import table, tables
 from receipts.judging.rulebook import builtin
 from receipts.judging.topic import Topic
 from receipts.receipt.entries import COLLECTIONS
@@ -51,6 +51,17 @@ def megatron_names() -> str:
         rows = [f"    {json.dumps(name)}: {json.dumps(item)}" for name, item in table("megatron")[part].items()]
         parts.append(f"  {json.dumps(part)}: {{\n" + ",\n".join(rows) + "\n  }")
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def argument_names() -> str:
+    """The text of ``receipts/axes/argument_names.json``: the leaves that frameworks' arguments state, by name."""
+    known: dict[str, set[str]] = {}
+    for framework in sorted(tables()):
+        for path, entry in table(framework).get("arguments", {}).items():
+            for name in entry["names"]:
+                known.setdefault(name, set()).add(path)
+    rows = (f"  {json.dumps(name)}: {json.dumps(sorted(paths))}" for name, paths in sorted(known.items()))
+    return "{\n" + ",\n".join(rows) + "\n}\n"
 
 
 def _leaves(node: Node, defs: Mapping[str, Node], before: str) -> Iterator[tuple[str, list[Any]]]:

@@ -85,7 +85,7 @@ def verdict_schema() -> Schema:
         definitions[kind.__name__]["required"].insert(0, "schema_version")
     counted = {"type": "array", "items": {"type": "string"}, "description": "Names of the changed axes that count."}
     definitions["Comparison"]["properties"]["counted"] = counted
-    says = "What the comparison owes to context, in words; empty where nothing is held by one."
+    says = "What the comparison owes to inputs and context, in words; empty where nothing is held by them."
     definitions["Comparison"]["properties"]["owed"] = {"type": "string", "description": says}
     definitions["Comparison"]["required"] += ["counted", "owed"]
     # Only where the store holds some on its receipts, and so never required.

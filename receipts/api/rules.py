@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from receipts.base.config import read_config
-from receipts.judging.rulebook import Rulebook
+from receipts.judging.rulebook import Rulebook, configured
 
 VARIABLE = "RECEIPTS_CONFIG"
 
@@ -19,4 +19,4 @@ def rulebook() -> Rulebook:
 
 @lru_cache(maxsize=1)
 def _read(config: str | None) -> Rulebook:
-    return Rulebook(read_config(Path(config) if config else None).validators)
+    return configured(read_config(Path(config) if config else None))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from receipts.axes.difference import Change, Difference, Member, Unknown, difference, same_context
+from receipts.axes.difference import Change, Difference, Member, Unknown, difference, difference_under
 from receipts.axes.effective import OFF, UNSET, axis_leaves, axis_named, axis_of, effective, in_words, leaf_named
+from receipts.axes.held import same_context
 
 __all__ = [
     "OFF",
@@ -16,6 +17,7 @@ __all__ = [
     "axis_named",
     "axis_of",
     "difference",
+    "difference_under",
     "effective",
     "in_words",
     "leaf_named",

@@ -1,15 +1,17 @@
 """What differs between two receipts: changed, unknown, held and derived, axis by axis.
 
-What varies counts whether or not anybody meant it to: keys of the open maps are walked as the catalogue's leaves are.
-A value that one side alone states is *unknown*, never equal.
+What varies counts whether or not anybody meant it to: keys of the open maps are walked as the catalogue's leaves are,
+and inputs that differ are axes where no leaf says the same (`receipts.axes.inputs`). A value that one side alone states
+is *unknown*, never equal, but where the inputs of one program hold it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from receipts.axes.bookkeeping import BUILT_IN, Bookkeeping
 from receipts.axes.effective import (
     OFF,
     OPEN_MAPS,
@@ -22,8 +24,13 @@ from receipts.axes.effective import (
     leaves_of,
     told_by,
 )
+from receipts.axes.held import Held, HeldBy
+from receipts.axes.inputs import InputChange, InputsApart, inputs_apart, join_inputs
 from receipts.axes.switches import BROUGHT_BY, DECIDED, FOLLOWS, OF_STATE, loaded_from
 from receipts.receipt import Parsed, Role
+
+if TYPE_CHECKING:
+    from receipts.axes.lane import Lane
 
 Side = Literal["a", "b", "both"]
 CODE = ("code.imported_digest", "code.commit", "code.dirty")
@@ -48,16 +55,26 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An axis that cannot be called equal: ``missing`` says which side does not state it."""
+    """An axis that cannot be called equal: ``missing`` says which side does not state it.
+
+    ``opaque``: it is a file that differs, whose settings nobody could read.
+    """
 
     axis: str
     members: tuple[Member, ...]
     missing: Side
+    opaque: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """All that a comparison knows about two receipts' settings. Axes stand in the order of the catalogue."""
+    """All that a comparison knows about two receipts' settings. Axes stand in the order of the catalogue, inputs last.
+
+    ``held`` is unstated and held by a common context, ``held_by_inputs`` by equal inputs. Of the inputs ``left_out``
+    are bookkeeping, and ``length`` are axes that move only what depends on how long a run is. ``without_input``
+    are axes that changed although no input did. ``from_inputs``: an input or the code changed, of a launch that was
+    captured whole, and so may have moved whatever the receipts do not state.
+    """
 
     changed: tuple[Change, ...]
     unknown: tuple[Unknown, ...]
@@ -68,16 +85,16 @@ class Difference:
     equal: tuple[str, ...]
     held: tuple[str, ...]
     not_applicable: tuple[str, ...]
+    held_by_inputs: tuple[str, ...] = ()
+    left_out: tuple[InputChange, ...] = ()
+    length: tuple[str, ...] = ()
+    without_input: tuple[str, ...] = ()
+    from_inputs: bool = False
 
     @property
     def axes(self) -> tuple[str, ...]:
         """Names of the changed axes."""
         return tuple(change.axis for change in self.changed)
-
-
-def same_context(a: Parsed, b: Parsed) -> bool:
-    """Whether both receipts name one base configuration."""
-    return a.receipt.run.context is not None and a.receipt.run.context == b.receipt.run.context
 
 
 def difference(
@@ -86,20 +103,48 @@ def difference(
     not_applicable: Collection[str] = (),
     varied: frozenset[str] = frozenset(),
     values: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None,
+    books: Bookkeeping = BUILT_IN,
 ) -> Difference:
     """Compare two receipts leaf by leaf on effective values.
 
     ``not_applicable`` are axes (or leaf paths) that the lane says do not exist for it; a value that is stated all
     the same still counts. A common context holds what neither states, but for the leaf paths ``varied``, of which two
-    values were seen under it. ``values`` are the effective ones of both, where they are known.
+    values were seen under it. ``values`` are the effective ones of both, where they are known, and ``books`` says
+    which inputs are bookkeeping.
     """
     left, right = values or (effective(a), effective(b))
-    tally = _tallied(a, b, left, right, not_applicable, varied)
+    apart = inputs_apart(a, b, books)
+    tally = _tallied(a, b, left, right, not_applicable, Held(a, b, left, right, varied, apart))
+    return _difference_of(a, b, tally, apart)
+
+
+def difference_under(
+    lane: Lane,
+    a: Parsed,
+    b: Parsed,
+    varied: frozenset[str] = frozenset(),
+    values: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None,
+) -> Difference:
+    """The same under a lane: without what does not exist there, and by its bookkeeping."""
+    return difference(a, b, tuple(lane.not_applicable), varied, values, lane.books)
+
+
+def _difference_of(a: Parsed, b: Parsed, tally: _MemberTally, apart: InputsApart) -> Difference:
+    """The difference that a tally and the inputs make."""
+    changes = [Change(axis, tuple(members)) for axis, members in tally.changed.items()]
+    joined = join_inputs(apart, changes, a, b, other_code="code" in tally.changed)
+    for item in (*joined.alone, *apart.length):
+        member = Member(item.axis, item.a, item.b)
+        if item.opaque:
+            tally.unknown(item.axis, member, "both")
+        else:
+            tally.change(item.axis, member)
+    opaque = {item.axis for item in joined.alone if item.opaque}
     return Difference(
         changed=tuple(Change(axis, tuple(members)) for axis, members in tally.changed.items()),
         # A changed axis is already counted: what else is unknown of it cannot add a second change.
         unknown=tuple(
-            Unknown(axis, tuple(member for member, _ in gaps), _side([side for _, side in gaps]))
+            Unknown(axis, tuple(member for member, _ in gaps), _side([side for _, side in gaps]), axis in opaque)
             for axis, gaps in tally.gaps.items()
             if axis not in tally.changed
         ),
@@ -110,6 +155,11 @@ def difference(
         equal=tuple(tally.equal),
         held=tuple(tally.held),
         not_applicable=tuple(tally.not_applicable),
+        held_by_inputs=tuple(tally.held_by_inputs),
+        left_out=apart.left_out,
+        length=tuple(item.axis for item in apart.length),
+        without_input=joined.without_input,
+        from_inputs=apart.held and bool(apart.counted or "code" in tally.changed),
     )
 
 
@@ -119,10 +169,9 @@ def _tallied(
     left: Mapping[str, Any],
     right: Mapping[str, Any],
     not_applicable: Collection[str],
-    varied: frozenset[str],
+    held: Held,
 ) -> _MemberTally:
-    """What follows from settings and context alone; ``left`` and ``right`` are the effective values."""
-    held_by_context = same_context(a, b)
+    """What follows from settings alone and from what holds them; ``left`` and ``right`` are the effective values."""
     tally = _MemberTally()
     for path, axis in _paths(left, right):
         if axis == "code":
@@ -131,25 +180,36 @@ def _tallied(
         if va is None and vb is None:
             if axis in not_applicable or path in not_applicable:
                 tally.not_applicable.append(path)
-            elif held_by_context and path not in varied:
-                tally.held.append(path)
             else:
-                tally.unknown(axis, Member(path, None, None), "both")
+                _hold(tally, held.neither(path), path, axis)
         elif _brought(path, left, right, va, vb):
             tally.follows.append(Member(path, va, vb))
-        elif held_by_context and path not in varied and _typed_on_neither(path, a, b):
+        elif held.context and path not in held.varied and _typed_on_neither(path, a, b):
             tally.held.append(path)
         elif va is None or vb is None:
-            tally.unknown(axis, Member(path, va, vb), "a" if va is None else "b")
+            if held.one(path):
+                tally.held_by_inputs.append(path)
+            else:
+                tally.unknown(axis, Member(path, va, vb), "a" if va is None else "b")
         elif va == vb:
             tally.equal.append(path)
         elif _follows(path, a, b, va, vb) or _with_wheel(path, left, right):
             tally.follows.append(Member(path, va, vb))
         else:
             tally.change(axis, Member(path, va, vb))
-    _compare_code(left, right, held_by_context and varied.isdisjoint(CODE), "code" in not_applicable, tally)
-    _compare_completeness(a, b, held_by_context, not_applicable, tally)
+    _compare_code(left, right, held.context and held.varied.isdisjoint(CODE), "code" in not_applicable, tally)
+    _compare_completeness(a, b, held, not_applicable, tally)
     return tally
+
+
+def _hold(tally: _MemberTally, by: HeldBy, path: str, axis: str) -> None:
+    """Note what neither side states: by what it is held, or that it is unknown."""
+    if by == "inputs":
+        tally.held_by_inputs.append(path)
+    elif by == "context":
+        tally.held.append(path)
+    else:
+        tally.unknown(axis, Member(path, None, None), "both")
 
 
 def _brought(path: str, left: Mapping[str, Any], right: Mapping[str, Any], va: Any, vb: Any) -> bool:
@@ -236,22 +296,25 @@ def _compare_code(
 
 
 def _compare_completeness(
-    a: Parsed, b: Parsed, held: bool, not_applicable: Collection[str], tally: _MemberTally
+    a: Parsed, b: Parsed, held: Held, not_applicable: Collection[str], tally: _MemberTally
 ) -> None:
-    """An open map that was not captured whole may hide a key: unknown, unless one context holds both."""
+    """An open map that was not captured whole may hide a key: unknown, unless inputs or one context hold both."""
     for name in OPEN_MAPS:
         ca, cb = is_complete(a, name), is_complete(b, name)
         if ca and cb:
             continue
         axis = "wheels" if name == "wheels" else f"{name}.*"
         if ca != cb:
-            tally.unknown(axis, Member(f"{name}.complete", ca or None, cb or None), "b" if ca else "a")
+            if held.one(f"{name}.complete"):
+                tally.held_by_inputs.append(axis)
+            else:
+                tally.unknown(axis, Member(f"{name}.complete", ca or None, cb or None), "b" if ca else "a")
         elif axis in not_applicable or name in not_applicable:
             tally.not_applicable.append(axis)
-        elif held:
-            tally.held.append(axis)
-        else:
+        elif (by := held.neither(f"{name}.complete")) is None:
             tally.unknown(axis, Member(f"{name}.complete", None, None), "both")
+        else:
+            (tally.held_by_inputs if by == "inputs" else tally.held).append(axis)
 
 
 def _differing(a: Parsed, b: Parsed, role: Role) -> tuple[Member, ...]:
@@ -277,6 +340,7 @@ class _MemberTally:
         self.equal: list[str] = []
         self.follows: list[Member] = []
         self.held: list[str] = []
+        self.held_by_inputs: list[str] = []
         self.not_applicable: list[str] = []
 
     def change(self, axis: str, member: Member) -> None:

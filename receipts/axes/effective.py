@@ -108,7 +108,7 @@ def canonical(value: Value) -> Value:
     return value
 
 
-def _one_form(path: str, value: Value) -> Value:
+def one_form(path: str, value: Value) -> Value:
     """`canonical`, and one form for names that sources spell or order in several ways."""
     value = canonical(value)
     if not isinstance(value, str):
@@ -125,7 +125,9 @@ def _one_form(path: str, value: Value) -> Value:
 
 
 def in_words(value: Value) -> str:
-    """A value for people: lists with commas, and of a digest what tells it from others."""
+    """A value for people: lists with commas, and of a digest what tells it from others; None is an input not given."""
+    if value is None:
+        return "not given"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple | list):
@@ -191,7 +193,7 @@ def effective_values(of: DecidedLeaves) -> Mapping[str, Value]:
         for place in leaf.stated_at:
             value = stated.get(place)
             if value is not None:
-                values[leaf.path] = _one_form(leaf.path, value)
+                values[leaf.path] = one_form(leaf.path, value)
                 break
     applied = stated.get(_APPLIED)
     # A profile shows that checkpoints ran, not by which policy: of two launches, only one may have been profiled.
@@ -202,7 +204,7 @@ def effective_values(of: DecidedLeaves) -> Mapping[str, Value]:
         values["compile.posture"] = canonical(seen)
     dtype = stated.get("path.witnessed.compute_dtype")
     if dtype is not None:
-        values["numerics.compute_dtype"] = _one_form("numerics.compute_dtype", dtype)
+        values["numerics.compute_dtype"] = one_form("numerics.compute_dtype", dtype)
     merged = {**stated, **values}
     for switch in SWITCHES:
         if switch.holds(merged):

@@ -13,6 +13,8 @@ from datetime import date
 from functools import cached_property
 from typing import Literal, get_args
 
+from receipts.axes.bookkeeping import Bookkeeping
+
 Convention = Literal["expert_in_data", "expert_in_world", "none"]
 Grade = Literal["typed", "recorded", "evidenced", "kept"]
 EvidenceLevel = Literal["none", "intent", "backend", "kernels"]
@@ -104,6 +106,7 @@ class Lane:
     validated: tuple[Lineage, ...] = ()
     impossible: tuple[Lineage, ...] = ()
     couplings: tuple[Coupling, ...] = ()
+    bookkeeping: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     targets: tuple[Target, ...] = ()
     substrates: tuple[Target, ...] = ()
     headroom: float = 0.10
@@ -133,6 +136,11 @@ class Lane:
     def smallest_effect(self, metric: str) -> float | None:
         """δ, the smallest effect that matters on a metric, as a share; None where the lane leaves it at 1 %."""
         return self.delta.get(metric, self.delta.get(EVERY_METRIC))
+
+    @cached_property
+    def books(self) -> Bookkeeping:
+        """Which inputs of a launch are bookkeeping, by the table that ships and by the lane's own names."""
+        return Bookkeeping(self.bookkeeping)
 
     @cached_property
     def _below(self) -> tuple[str, ...]:
@@ -185,6 +193,7 @@ def combined(a: Lane, b: Lane) -> Lane:
         waivable={key: why for key, why in a.waivable.items() if key in b.waivable},
         required_features=tuple(dict.fromkeys((*a.required_features, *b.required_features))),
         couplings=tuple(item for item in a.couplings if item in b.couplings),
+        bookkeeping=_names_of_both(a, b),
         compile_expensive=a.compile_expensive or b.compile_expensive,
         hosts_differ=a.hosts_differ or b.hosts_differ,
         minimum_steps=max(a.minimum_steps, b.minimum_steps),
@@ -192,6 +201,14 @@ def combined(a: Lane, b: Lane) -> Lane:
         delta=_looser(a, b),
         loss_parity=min(a.loss_parity, b.loss_parity),
     )
+
+
+def _names_of_both(a: Lane, b: Lane) -> dict[str, tuple[str, ...]]:
+    """The bookkeeping that two lanes both add."""
+    return {
+        role: tuple(name for name in names if name in b.bookkeeping.get(role, ()))
+        for role, names in a.bookkeeping.items()
+    }
 
 
 def _looser(a: Lane, b: Lane) -> dict[str, float]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
+from receipts.axes.bookkeeping import checked
 from receipts.axes.lane import (
     EVERY_METRIC,
     METRICS,
@@ -46,6 +47,7 @@ class Lanes:
     """
 
     folders: tuple[Path, ...]
+    bookkeeping: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # beside each lane's own
 
     def names(self) -> tuple[str, ...]:
         """Names in order."""
@@ -66,7 +68,7 @@ class Lanes:
         path = self._files.get(name)
         if path is None:
             raise NotFound(f"there is no lane {name!r}; known: {', '.join(self.names())}{near(name, self.names())}")
-        return _load_cached(path, path.stat().st_mtime_ns)
+        return _load_cached(path, path.stat().st_mtime_ns, tuple(self.bookkeeping.items()))
 
     def of(self, name: str) -> Lane:
         """The lane that a receipt names, or ``unlisted``, which waives nothing and never witnesses a path."""
@@ -78,8 +80,10 @@ class Lanes:
 
 
 @lru_cache(maxsize=64)
-def _load_cached(path: Path, _changed: int) -> Lane:
-    return load(path)
+def _load_cached(path: Path, _changed: int, names: tuple[tuple[str, tuple[str, ...]], ...]) -> Lane:
+    lane = load(path)
+    own = lane.bookkeeping
+    return replace(lane, bookkeeping={**own, **{role: (*own.get(role, ()), *more) for role, more in names}})
 
 
 def load(path: Path) -> Lane:
@@ -147,6 +151,8 @@ def _value(key: str, value: Any, wanted: str, path: Path) -> Any:
 
     if key == "delta":
         return _deltas(value, path)
+    if key == "bookkeeping":
+        return checked(value, f"lane {path.name}")
     if key in _CHOICES and value not in _CHOICES[key]:
         raise refuse(f"one of {', '.join(_CHOICES[key])}")
     if key in _NESTED:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from operator import mul
 from typing import NamedTuple
 
-from receipts.axes.difference import difference
+from receipts.axes.difference import difference_under
 from receipts.axes.lane import Lane
 from receipts.receipt import Parsed
 from receipts.stats.order_statistics import median
@@ -24,7 +24,7 @@ COMPARED_STEPS = 400  # of each of two launches, when their steps are correlated
 
 def replicates(one: Parsed, other: Parsed, lane: Lane) -> bool:
     """Whether no axis of two receipts differs, and none is left open that could."""
-    apart = difference(one, other, tuple(lane.not_applicable))
+    apart = difference_under(lane, one, other)
     return not apart.changed and not apart.unknown
 
 

@@ -6,7 +6,8 @@ unasked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from receipts.base.errors import UsageError
@@ -19,6 +20,7 @@ class Config:
     """What ``receipts.toml`` says. Paths are relative to the file.
 
     A server sends notices to the URLs in ``webhooks``, and to those in ``notify`` with the library apprise.
+    ``bookkeeping`` are options that say nothing of what is computed, by role (`receipts.axes.bookkeeping`).
     """
 
     validators: tuple[Path, ...] = ()
@@ -26,9 +28,10 @@ class Config:
     store: str | None = None
     webhooks: tuple[str, ...] = ()
     notify: tuple[str, ...] = ()
+    bookkeeping: Mapping[str, object] = field(default_factory=dict)
 
 
-_KEYS = {"validators", "reports", "store", "webhooks", "notify"}
+_KEYS = {"validators", "reports", "store", "webhooks", "notify", "bookkeeping"}
 
 
 def read_config(path: Path | None) -> Config:
@@ -49,7 +52,10 @@ def read_config(path: Path | None) -> Config:
         raise UsageError(f"{path}: store must be a text")
     validators, reports = (_folders(table, name, path) for name in ("validators", "reports"))
     webhooks, notify = (_texts(table, name, path, "URL") for name in ("webhooks", "notify"))
-    return Config(validators, reports, store, webhooks, notify)
+    bookkeeping = table.get("bookkeeping", {})
+    if not isinstance(bookkeeping, dict):
+        raise UsageError(f"{path}: bookkeeping must be a table of lists of names, as output = ['artifact_dir']")
+    return Config(validators, reports, store, webhooks, notify, bookkeeping)
 
 
 def _texts(table: dict[str, object], key: str, path: Path, kind: str) -> tuple[str, ...]:

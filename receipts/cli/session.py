@@ -54,9 +54,9 @@ class Session:
     @cached_property
     def rulebook(self) -> Rulebook:
         """Rules, lanes and studies in force."""
-        from receipts.judging.rulebook import Rulebook
+        from receipts.judging.rulebook import Rulebook, configured
 
-        return Rulebook(self.config.validators if self._config else ())
+        return configured(self.config) if self._config else Rulebook()
 
     @property
     def store_url(self) -> str | None:

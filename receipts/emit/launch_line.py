@@ -67,7 +67,7 @@ def parse_words(words: Sequence[str]) -> LaunchLine:
 
 def options(words: Sequence[str], switches: Collection[str] = ()) -> dict[str, str]:
     """A program's arguments as a flat map: key to text. ``switches`` are keys that are known to take no value."""
-    found: dict[str, list[str]] = {}
+    given: dict[str, list[str]] = {}
     place = bare = 0
     words = words[:_MANY]
     while place < len(words):
@@ -79,21 +79,21 @@ def options(words: Sequence[str], switches: Collection[str] = ()) -> dict[str, s
         if _is_option(word):
             name, sign, value = word.lstrip("-").partition("=")
             if not sign and name.startswith("no-"):
-                _add(found, key_of(name[3:]), "false")
+                _add(given, key_of(name[3:]), "false")
             elif sign:
-                _add(found, key_of(name), value)
+                _add(given, key_of(name), value)
             else:
                 taken = 0 if key_of(name) in (*switches, "multirun") else _taken(words, place)
-                _values(found, key_of(name), words[place : place + taken])
+                _values(given, key_of(name), words[place : place + taken])
                 place += taken
         elif pair is not None:
-            _add(found, key_of(pair["key"]), pair["value"])
+            _add(given, key_of(pair["key"]), pair["value"])
         elif word.startswith("~"):
-            _add(found, key_of(word[1:]), DELETED)
+            _add(given, key_of(word[1:]), DELETED)
         else:
-            _add(found, f"#{bare}", word)
+            _add(given, f"#{bare}", word)
             bare += 1
-    return {key: THEN.join(values) for key, values in found.items()}
+    return {key: THEN.join(values) for key, values in given.items()}
 
 
 def launcher_role(key: str) -> LauncherRole:
@@ -183,9 +183,9 @@ def _command(words: list[str]) -> tuple[LaunchLine, bool]:
         if head not in _names() or not _has_subcommand(head, words[1:]):
             break
         sure = True
-        words, found = _after_launcher(_names()[head], words[1:], launcher, environment)
-        if found is not None:
-            return _line(found, words, launcher, environment), True
+        words, program = _after_launcher(_names()[head], words[1:], launcher, environment)
+        if program is not None:
+            return _line(program, words, launcher, environment), True
     program = words[0] if words else None
     return _line(program, words[1:], launcher, environment), sure or bool(program and program.endswith(".py"))
 
@@ -202,13 +202,13 @@ def _line(
 
 
 def _assigned(words: Iterable[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for word in words:
         if not _ASSIGNED.match(word):
             break
         name, _, value = word.partition("=")
-        found[name] = value
-    return found
+        variables[name] = value
+    return variables
 
 
 def _after_python(words: list[str], launcher: dict[str, str]) -> tuple[list[str], str | None]:
@@ -313,18 +313,18 @@ def _taken(words: Sequence[str], place: int) -> int:
     return taken
 
 
-def _values(found: dict[str, list[str]], key: str, values: Sequence[str]) -> None:
+def _values(given: dict[str, list[str]], key: str, values: Sequence[str]) -> None:
     pairs = [_PAIR.fullmatch(word) for word in values]
     if len(values) < 2:
-        _add(found, key, values[0] if values else "true")
+        _add(given, key, values[0] if values else "true")
     elif all(pairs):
         for word in values:
-            _add(found, key, word)
+            _add(given, key, word)
     else:
-        _add(found, key, text_of(values))
+        _add(given, key, text_of(values))
 
 
-def _add(found: dict[str, list[str]], key: str, value: str) -> None:
+def _add(given: dict[str, list[str]], key: str, value: str) -> None:
     """One value of an option; what it holds by names of its own, an object or ``a=1,b=2``, is one input each."""
     tree = _object(value) if value.startswith("{") else None
     parts = [_PAIR.fullmatch(part) for part in value.split(",")] if tree is None and not key.startswith("#") else [None]
@@ -335,7 +335,7 @@ def _add(found: dict[str, list[str]], key: str, value: str) -> None:
     else:
         inner = {key: value}
     for name, text in inner.items():
-        found.setdefault(name, []).append(text)
+        given.setdefault(name, []).append(text)
 
 
 def _object(text: str) -> Any:

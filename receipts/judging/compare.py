@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from receipts import metrics
-from receipts.axes import Difference, difference, same_context
+from receipts.axes import Difference, difference_under, same_context
 from receipts.axes.lane import Lane, combined
 from receipts.judging.effect import is_stated
 from receipts.judging.facts import Facts
@@ -127,7 +127,7 @@ def _difference(a: JudgedSide, b: JudgedSide, lane: Lane, metric: Metric, varied
     gaps = [gap for side in (a, b) for gap in gaps_in_configuration(side.cases, side.letter, lane)]
     gaps += [gap for side in (a, b) for gap in differences_in_manner(side.receipts, side.letter, metric)]
     check_distinct(*([case.launch for case in side.cases] for side in (a, b)))
-    return with_gaps(difference(a.cases[0].parsed, b.cases[0].parsed, tuple(lane.not_applicable), varied), gaps)
+    return with_gaps(difference_under(lane, a.cases[0].parsed, b.cases[0].parsed, varied), gaps)
 
 
 def _witnesses(cases: Iterable[Case]) -> tuple[str, ...]:

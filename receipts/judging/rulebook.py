@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
+from receipts.axes.bookkeeping import bookkeeping_file, checked
 from receipts.axes.lane import Lane
 from receipts.axes.lane_files import Lanes
 from receipts.base.bounded import Bounded
@@ -28,6 +29,7 @@ from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
     from receipts.axes.settings import SettingsCache
+    from receipts.base.config import Config
     from receipts.judging.study import Studies
 
 MOST_JUDGED: Final = 250  # configurations whose findings a rule set holds
@@ -40,6 +42,7 @@ class Rulebook:
     """Everything that verdicts depend on beside the receipts. Read on first use."""
 
     extra: tuple[Path, ...] = ()
+    bookkeeping: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of receipts.toml
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -49,7 +52,7 @@ class Rulebook:
     @cached_property
     def lanes(self) -> Lanes:
         """Lanes."""
-        return Lanes(self.folders)
+        return Lanes(self.folders, self.bookkeeping)
 
     @cached_property
     def session(self) -> SettingsCache:
@@ -65,7 +68,8 @@ class Rulebook:
     @cached_property
     def rules(self) -> RuleSet:
         """Rules, with the digest over rules, lanes and studies."""
-        return load_rules(self.folders, [*self.lanes.files(), *self.study_files()])
+        added = repr(sorted(self.bookkeeping.items())).encode() if self.bookkeeping else b""
+        return load_rules(self.folders, [*self.lanes.files(), *self.study_files(), bookkeeping_file()], added)
 
     @cached_property
     def studies(self) -> Studies:
@@ -76,7 +80,7 @@ class Rulebook:
 
     def of_rules(self, codes: Collection[str]) -> Rulebook:
         """The same with these rules alone."""
-        narrowed = Rulebook(self.extra)
+        narrowed = Rulebook(self.extra, self.bookkeeping)
         rules = RuleSet(tuple(item for item in self.rules.rules if item.code in codes), self.rules.digest)
         vars(narrowed).update(lanes=self.lanes, studies=self.studies, rules=rules)
         return narrowed
@@ -166,10 +170,11 @@ def load_file(path: Path) -> Rule:
     return Rule(**{**vars(rule), "page": page, "path": path})
 
 
-def load_rules(folders: Iterable[Path], data: Iterable[Path] = ()) -> RuleSet:
+def load_rules(folders: Iterable[Path], data: Iterable[Path] = (), added: bytes = b"") -> RuleSet:
     """Load every rule below ``folders`` (each holds ``rules/``), and digest them with the ``data`` files.
 
-    The digest covers the rules' code without their pages, lanes and studies: a reworded page changes no verdict.
+    The digest covers the rules' code without their pages, lanes, studies and bookkeeping: a reworded page changes no
+    verdict. ``added`` is what a receipts.toml adds to that.
     """
     rules: dict[str, Rule] = {}
     digest = hashlib.sha256()
@@ -183,6 +188,7 @@ def load_rules(folders: Iterable[Path], data: Iterable[Path] = ()) -> RuleSet:
             digest.update(f"{path.name}\0".encode() + code_without_page(path.read_bytes()) + b"\0")
     for path in data:
         digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
+    digest.update(added)
     ordered = tuple(rules[code] for code in sorted(rules))
     return RuleSet(ordered, digest.hexdigest())
 
@@ -199,3 +205,8 @@ def code_without_page(source: bytes) -> bytes:
 def builtin() -> Rulebook:
     """The rulebook as shipped."""
     return Rulebook()
+
+
+def configured(config: Config) -> Rulebook:
+    """The rulebook with what a receipts.toml adds. Raises RuleError for bookkeeping that would leave out a setting."""
+    return Rulebook(config.validators, checked(config.bookkeeping, "receipts.toml"))

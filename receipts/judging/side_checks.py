@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from receipts.axes import Change, Difference, Member, Unknown, difference
+from receipts.axes import Change, Difference, Member, Unknown, difference_under
 from receipts.axes.effective import decided
 from receipts.axes.lane import Lane
 from receipts.base.errors import UsageError
@@ -44,7 +44,7 @@ def gaps_in_configuration(group: Sequence[Case], side: Literal["a", "b"], lane: 
         if apart.changed:
             raise _mixed(side, head.parsed, other.parsed, apart)
         if head.borrowed.by or other.borrowed.by:
-            gaps = _gaps(difference(head.parsed, other.parsed, tuple(lane.not_applicable)), side)
+            gaps = _gaps(difference_under(lane, head.parsed, other.parsed), side)
         yield from gaps
 
 
@@ -57,7 +57,7 @@ def check_one_request(group: Sequence[Parsed], side: Literal["a", "b"], lane: La
     """Raises UsageError where launches were asked for different configurations, whatever path they took."""
     head, requested = group[0], as_requested(group[0])
     for other in group[1:]:
-        apart = difference(requested, as_requested(other), tuple(lane.not_applicable))
+        apart = difference_under(lane, requested, as_requested(other))
         if apart.changed:
             raise _mixed(side, head, other, apart)
 

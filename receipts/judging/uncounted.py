@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from receipts.axes import Difference
+from receipts.axes.bookkeeping import LENGTH, why
 from receipts.axes.effective import leaves_of
 from receipts.axes.lane import Lane
 from receipts.base.errors import UsageError
@@ -17,6 +18,8 @@ from receipts.receipt.dtypes import dtype_of
 
 if TYPE_CHECKING:
     from receipts.judging.study import Study
+
+_OF_A_STEP = ("step", "rate", "memory", "compile")  # summaries that a longer run does not move
 
 
 def check_waivers(waivers: Mapping[str, str], lane: Lane, diff: Difference, launches: Sequence[Parsed]) -> None:
@@ -40,6 +43,8 @@ def uncounted_axes(
 ) -> Mapping[str, str]:
     """Changed axes that do not count, each with its reason: the metric's, the lane's, or the study's."""
     reasons: dict[str, str] = {}
+    if metric.summary in _OF_A_STEP:
+        reasons |= dict.fromkeys(diff.length, f"{metric.name} does not depend on it: {why(LENGTH)}")
     for item in metric.indifferent:
         if item.axis in diff.axes and not any(axis in diff.axes for axis in item.unchanged):
             reasons[item.axis] = f"{metric.name} does not depend on it: {item.because}"

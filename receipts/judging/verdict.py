@@ -270,10 +270,11 @@ class Comparison:
 
     @property
     def owed(self) -> str:
-        """What the comparison owes to context, in words; nothing where both sides state all that counts."""
+        """What the comparison owes to inputs and context, in words; nothing where both sides state all that counts."""
         held, name = len(self.difference.held), self.context or ""
         name = name[:12] if DIGEST.fullmatch(name) else name
-        return f"{held} setting{'' if held == 1 else 's'} held by context {name}" if held else ""
+        counts = ((len(self.difference.held_by_inputs), "held by inputs"), (held, f"held by context {name}"))
+        return ", ".join(f"{count} setting{'' if count == 1 else 's'} {by}" for count, by in counts if count)
 
     @property
     def launches_lost(self) -> tuple[str, ...]:

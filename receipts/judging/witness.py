@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from receipts.axes import Change, Member, Unknown, axis_leaves, difference, effective
+from receipts.axes import Change, Member, Unknown, axis_leaves, difference_under, effective
+from receipts.axes.inputs import PREFIX
 from receipts.axes.lane import Lane
 from receipts.receipt import Parsed
 from receipts.receipt.entries import lost
@@ -105,8 +106,11 @@ def witness_difference(
     """
     one, other = as_requested(witness), as_requested(witnessed)
     known = varied.get(one.receipt.run.context or "", frozenset())
-    difference_of_requests = difference(one, other, tuple(lane.not_applicable), known)
-    changed = [item for item in difference_of_requests.changed if item.axis not in _PROFILER]
+    difference_of_requests = difference_under(lane, one, other, known)
+    beside = (*_PROFILER, *difference_of_requests.length)
+    changed = [
+        item for item in difference_of_requests.changed if item.axis not in beside and not _to_profile(item, lane)
+    ]
     lanes = (witness.receipt.run.lane, witnessed.receipt.run.lane)
     if lanes[0] != lanes[1]:
         changed.insert(0, Change("run.lane", (Member("run.lane", *lanes),)))
@@ -115,6 +119,10 @@ def witness_difference(
     left, right = effective(one), effective(other)
     one_sided = any((leaf.path in left) != (leaf.path in right) for leaf in axis_leaves())
     return WitnessDifference(tuple(changed), unknown, complete=not unknown and not one_sided)
+
+
+def _to_profile(change: Change, lane: Lane) -> bool:
+    return change.axis.startswith(PREFIX) and lane.books.of_witness(change.axis.removeprefix(PREFIX))
 
 
 def lend(

@@ -53,10 +53,10 @@ class Launch:
 
     def difference(self, other: Launch, lane: Lane) -> Difference:
         """What differs between its settings and another's, under a lane."""
-        from receipts.axes.difference import difference
+        from receipts.axes.difference import difference_under
 
         values = self.settings.effective, other.settings.effective
-        return difference(self.parsed, other.parsed, tuple(lane.not_applicable), values=values)
+        return difference_under(lane, self.parsed, other.parsed, values=values)
 
     @cached_property
     def account(self) -> Account:

@@ -19,7 +19,7 @@ from receipts.publish import headline, lacks
 from receipts.publish.decisions import decisions
 from receipts.publish.findings import SHOWN_HELD, entry, grouped, worth_reading
 from receipts.publish.page import Code, Entry, Page, Section, points_of, sections_of, table_of
-from receipts.publish.readings import effect_word, ends, mixed, named, reading, signed, value
+from receipts.publish.readings import effect_word, ends, ends_of, mixed, named, reading, signed
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _changed(verdict: Comparison) -> Section:
 
 
 def _member(item: Member, mark: str) -> tuple[Code | str, ...]:
-    return Code(item.path), value(item.a), value(item.b), mark
+    return Code(item.path), *ends_of(item), mark
 
 
 def _unknown(verdict: Comparison) -> Iterator[Section]:
@@ -185,11 +185,15 @@ def payback(verdict: Comparison) -> str:
 def _held(verdict: Comparison) -> Section:
     difference = verdict.difference
     sentences = [say("equal", names=_names(difference.equal))]
+    if difference.held_by_inputs:
+        sentences.append(say("by_inputs", names=_names(difference.held_by_inputs)))
+    if difference.left_out:
+        sentences.append(say("left_out", names="; ".join(f"{item.key} ({item.role})" for item in difference.left_out)))
     if difference.held:
         sentences.append(say("context", names=_names(difference.held)))
     if difference.not_applicable:
         sentences.append(say("not_applicable", names=_names(difference.not_applicable)))
-    count = len(difference.equal) + len(difference.held)
+    count = len(difference.equal) + len(difference.held) + len(difference.held_by_inputs)
     return Section("held", say("held"), tuple(sentences), fold=say("held_fold", n=count))
 
 

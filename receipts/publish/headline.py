@@ -13,7 +13,7 @@ from receipts.judging.verdict import Comparison, Level, MetricResult
 from receipts.publish import lacks
 from receipts.publish.findings import grouped, on_sides, reason, worth_reading
 from receipts.publish.page import Cell, marked
-from receipts.publish.readings import STATED, effect_word, leaf, value
+from receipts.publish.readings import STATED, effect_word, ends_of, leaf
 from receipts.publish.words import words
 
 say = words("compare")
@@ -141,9 +141,9 @@ def _moved(verdict: Comparison) -> str:
 
 
 def _move(member: Member, *, alone: bool) -> str:
+    a, b = ends_of(member)
     if alone:
-        a, b = value(member.a), value(member.b)
         # Two words speak for themselves, as in sdpa_math → sdpa_flash; numbers and switches do not.
         named = all("_" in text and not text[0].isdigit() for text in (a, b))
         return f"{a} → {b}" if named else f"{leaf(member.path)} {a} → {b}"
-    return f"{leaf(member.path)} {value(member.a)}→{value(member.b)}"
+    return f"{leaf(member.path)} {a}→{b}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from receipts import metrics
 from receipts.axes import Member, in_words
+from receipts.axes.inputs import PREFIX
 from receipts.judging.verdict import Comparison, MetricResult
 from receipts.metrics.reading import MetricReading
 from receipts.metrics.registry import Metric
@@ -22,13 +23,19 @@ def value(item: Any) -> str:
 
 
 def leaf(path: str) -> str:
-    """The last part of a path, which names a column or a setting where the whole has no room."""
-    return path.rpartition(".")[2]
+    """The last part of a path, which names a column or a setting where the whole has no room; of an input all of it."""
+    return path.removeprefix(PREFIX) if path.startswith(PREFIX) else path.rpartition(".")[2]
+
+
+def ends_of(member: Member) -> tuple[str, str]:
+    """Both values of a member for people: what an option was not given is no leaf that was not stated."""
+    shown = in_words if member.path.startswith(PREFIX) else value
+    return shown(member.a), shown(member.b)
 
 
 def moved(members: Sequence[Member]) -> str:
     """What an axis changed from and to, leaf by leaf; `?` of no leaf."""
-    moves = [f"{value(member.a)} → {value(member.b)}" for member in members]
+    moves = [" → ".join(ends_of(member)) for member in members]
     if len(moves) == 1:
         return moves[0]
     return "; ".join(f"{leaf(member.path)} {move}" for member, move in zip(members, moves, strict=True)) or "?"

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import combinations
 from statistics import fmean, median, stdev
 
-from receipts.axes.difference import Difference, difference
+from receipts.axes.difference import Difference, difference_under
 from receipts.axes.lane import Lane
 from receipts.axes.replicates import distinct_steps
 from receipts.metrics import Launch
@@ -111,7 +111,7 @@ def pair_of(a: SubmissionSpread, b: SubmissionSpread, lane: Lane) -> SubmissionP
     """What differs between two submissions; their effect where both have launches enough."""
     enough = min(len(a.seconds), len(b.seconds)) >= FEWEST
     effect = effects.compare(a.seconds, b.seconds, better="lower") if enough else None
-    return SubmissionPair(a, b, difference(a.like, b.like, tuple(lane.not_applicable)), effect)
+    return SubmissionPair(a, b, difference_under(lane, a.like, b.like), effect)
 
 
 def _seconds(group: Sequence[Parsed], lane: Lane) -> Iterator[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from receipts.axes.difference import difference
+from receipts.axes.difference import difference_under
 from receipts.axes.lane import Lane
 from receipts.axes.replicates import distinct_steps, replicates
 from receipts.judging.witness import as_requested
@@ -69,7 +69,7 @@ def with_replicates(
 
 def _asked_alike(head: Parsed, candidate: Parsed, lane: Lane) -> bool:
     """Whether a launch was asked for what the group was: one that fell back to the group's path was not."""
-    return not difference(as_requested(head), as_requested(candidate), tuple(lane.not_applicable)).changed
+    return not difference_under(lane, as_requested(head), as_requested(candidate)).changed
 
 
 def groups(launches: Iterable[Parsed], lane: Lane) -> list[list[Parsed]]:

@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any
 
 from receipts import metrics
-from receipts.axes import difference, effective
+from receipts.axes import difference_under, effective
 from receipts.base.errors import NotFound, UsageError, every, near
 from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.topic import Topic
@@ -137,7 +137,7 @@ def _alike(launches: Sequence[Parsed], rulebook: Rulebook) -> tuple[list[Parsed]
     alike, failed = [launches[0]], 0
     moved: set[str] = set()
     for item in launches[1:]:
-        axes = difference(launches[0], item, tuple(lane.not_applicable)).axes
+        axes = difference_under(lane, launches[0], item).axes
         moved.update(axes)
         if axes or item.receipt.run.launch in {other.receipt.run.launch for other in alike}:
             continue
@@ -168,7 +168,7 @@ def _links(cells: Sequence[SweepCell], rulebook: Rulebook) -> list[SweepLink]:
     links = []
     for (i, a), (j, b) in combinations(enumerate(cells), 2):
         lane = rulebook.lanes.of(a.launches[0].receipt.run.lane)
-        apart = difference(a.launches[0], b.launches[0], tuple(lane.not_applicable))
+        apart = difference_under(lane, a.launches[0], b.launches[0])
         if len(apart.axes) == 1 and not apart.unknown:
             links.append(SweepLink(i, j, apart.axes[0]))
     return links

@@ -15,6 +15,7 @@ from receipts.receipt.measurement import StepFlag
 
 COLLECTIONS: Final = (
     *("run.parts", "wheels", "flags", "patches", "features", "numerics", "numerics.adapters", "data"),
+    *("inputs", "inputs.options", "inputs.defaults", "inputs.files", "inputs.environment", "inputs.launcher"),
     *("path.intended", "path.witnessed", "path.witnessed.frameworks", "path.witnessed.fallbacks"),
     *(
         "measurement.step_durations_seconds",

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
@@ -42,9 +42,8 @@ def elsewhere(
     It is a function of a module, or a `functools.partial` of one.
     """
     # Spawned and not forked: a child must not hold the writer's connections.
-    pool = ProcessPoolExecutor(
-        jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(store.database.full_url, rulebook.extra)
-    )
+    begun = (store.database.full_url, rulebook.extra, dict(rulebook.bookkeeping))
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=begun)
     waiting: deque[Future[Result]] = deque()
     try:
         for batch in batches:
@@ -62,11 +61,11 @@ def elsewhere(
         pool.shutdown(cancel_futures=True)
 
 
-def _begin(url: str, extra: tuple[Path, ...]) -> None:
+def _begin(url: str, extra: tuple[Path, ...], bookkeeping: Mapping[str, tuple[str, ...]]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the writer gets the signal, and ends the others
     threading.Thread(target=_end_with_the_writer, daemon=True).start()
     _Worker.url = url
-    _Worker.rulebook = Rulebook(extra)
+    _Worker.rulebook = Rulebook(extra, bookkeeping)
 
 
 def _end_with_the_writer() -> None:

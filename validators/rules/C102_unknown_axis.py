@@ -3,7 +3,9 @@
 *Why.* Missing is not equal. A row that does not say whether CUDA graphs were on was compared with one that says
 they were; the 13 % belonged to the graphs.
 
-*Rejected.* `parallelism.tensor` stated on A and not on B. Or on neither, and the two name no common `run.context`.
+*Rejected.* `parallelism.tensor` stated on A and not on B. Or on neither, where the inputs of both were not captured
+whole and the two name no common `run.context`. A configuration file that differs, and whose settings nobody could read:
+one setting of it changed, or several.
 
 Also rejected: parameter counts that differ although nothing changed that adds parameters, because then some setting is
 not what was stated; and two model names where neither side states a width or a depth, because a common context cannot
@@ -15,7 +17,8 @@ batches do not explain. The micro batch changed, or may have.
 Also rejected, where a batch or a length is not stated: tokens a step that differ although neither changed. A context
 holds no batch that the tokens contradict.
 
-*Accepted.* Neither states it and both name the same context (held by context, and shown); or the lane says that the
+*Accepted.* Equal inputs of one program hold it, or what it is follows from the one input that changed. Neither states
+it and both name the same context (held by context, and shown). Or the lane says that the
 axis does not exist on it; or the lane allows to waive the axis, and a reason is given. A parameter count that grew by
 one learned position for each token by which the sequence is longer.
 """
@@ -25,7 +28,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from receipts.axes import Unknown
+from receipts.axes import Unknown, in_words
 from receipts.judging.rule import COMPARABLE, I, Offense, PairCase, Topic, rule
 
 _COUNTS = ("model.parameters_total", "model.parameters_active")
@@ -51,19 +54,34 @@ def unknown_axis(pair: PairCase) -> Iterator[Offense]:
     for gap in pair.difference.unknown:
         if gap.axis in pair.waived or gap.axis in indifferent:
             continue
+        if gap.opaque:
+            yield _unread(gap)
+            continue
         paths = ", ".join(item.path for item in gap.members)
         where = {"a": "not stated on A", "b": "not stated on B", "both": "not stated"}[gap.missing]
         yield Offense(
             at=gap.axis,
             found=where if paths == gap.axis else f"{paths}: {where}",
-            expected="stated on both sides, or on neither within one run.context",
-            do=f"{_capture(gap)}state {paths}, or name the run.context that both launches share",
+            expected="stated on both sides, or held by inputs that were captured whole, or by one run.context",
+            do=f"{_capture(gap)}state {paths}, or record the inputs of both launches: `receipts.emit` does",
         )
+    if pair.difference.from_inputs:
+        return  # of one program with one change, tokens, counts and names are what that change makes of them
     yield from _micro_batch(pair)
     yield from _tokens(pair)
     if not any(_makes_parameters(axis) for axis in _open(pair)):
         yield from _parameters(pair)
         yield from _names(pair)
+
+
+def _unread(gap: Unknown) -> Offense:
+    member = gap.members[0]
+    return Offense(
+        at=gap.axis,
+        found=f"{in_words(member.a)} on A and {in_words(member.b)} on B differ, and their settings are unread",
+        expected="settings that can be compared one by one",
+        do="keep them in TOML, JSON, YAML or gin, or hand them to the recorder: rec.inputs({...})",
+    )
 
 
 def _makes_parameters(axis: str) -> bool:

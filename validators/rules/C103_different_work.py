@@ -54,7 +54,8 @@ def different_work(pair: PairCase) -> Iterator[Offense]:
     launches = (*pair.group_a, *pair.group_b)
     for path in pair.metric.equal_work:
         work = _WORK[path]
-        if any(axis in pair.counted for axis in work.made_of) or (path != _TOKENS and _equal_tokens(launches)):
+        moved = any(axis in pair.counted for axis in work.made_of) or _by_one_input(pair)
+        if moved or (path != _TOKENS and _equal_tokens(launches)):
             continue
         sides = ([work.of(launch) for launch in group] for group in (pair.group_a, pair.group_b))
         a, b = ([value for value in values if value is not None] for values in sides)
@@ -66,6 +67,11 @@ def different_work(pair: PairCase) -> Iterator[Offense]:
             missing = " and ".join(name for name, values in (("A", a), ("B", b)) if not values)
             do = f"state {path}{', or global_batch and sequence_length' if path == _TOKENS else ''}"
             yield Offense(path, f"not stated on {missing}", expected, do, level=I)
+
+
+def _by_one_input(pair: PairCase) -> bool:
+    """Whether the one change is an input that no leaf states, so that the work follows from it."""
+    return pair.difference.from_inputs and len(pair.counted) == 1 and pair.counted[0].startswith("inputs.")
 
 
 def _equal_tokens(launches: tuple[Launch, ...]) -> bool:

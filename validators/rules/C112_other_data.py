@@ -86,7 +86,7 @@ def other_data(pair: PairCase) -> Iterator[Offense]:
             yield _offense(pair, path, f"{in_words(a)} on A, {in_words(b)} on B")
         elif (a is None) != (b is None):
             yield _one_sided(path, "A" if a is None else "B")
-    if any(axis in pair.difference.axes for axis in _MOVES_FIRST_LOSS):
+    if any(axis in _MOVES_FIRST_LOSS or axis.startswith("inputs.") for axis in pair.difference.axes):
         return
     if any(value is not None for value in pair.values("run.resumed_from")):
         return

@@ -170,12 +170,12 @@ def _explained(
     item: LevelChange, points: Sequence[Point], metric: Metric, lane: Lane, delta: float, read: Callable[[str], Parsed]
 ) -> LineChange:
     """A change with what moved between the launches on its two sides."""
-    from receipts.axes.difference import difference
+    from receipts.axes.difference import difference_under
 
     drift = item.kind == "drift"
     last, first = (points[item.start], points[item.stop - 1]) if drift else (points[item.at - 1], points[item.at])
     before, after = read(last.id), read(first.id)
-    apart = difference(before, after, tuple(lane.not_applicable))
+    apart = difference_under(lane, before, after)
     regime = tuple(path for path in _REGIME if before.stated.get(path) != after.stated.get(path))
     moved = tuple(change.axis for change in apart.changed)
     kind: ChangeKind = item.kind

@@ -37,10 +37,16 @@ def anchors(framework: str) -> tuple[bytes, ...]:
 
 
 @cache
+def tables() -> tuple[str, ...]:
+    """The frameworks that have a table."""
+    names = sorted(place.name for place in resources.files(__name__).iterdir() if place.name.endswith(".toml"))
+    return tuple(item.removesuffix(".toml") for item in names)
+
+
+@cache
 def loops() -> tuple[str, ...]:
     """The tables that describe a whole record: those loops have no reader of their own."""
-    names = sorted(place.name for place in resources.files(__name__).iterdir() if place.name.endswith(".toml"))
-    return tuple(name for item in names if "record" in table(name := item.removesuffix(".toml")))
+    return tuple(name for name in tables() if "record" in table(name))
 
 
 @cache

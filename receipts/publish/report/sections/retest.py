@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from receipts.axes import OFF, UNSET, Difference, Member, difference
+from receipts.axes import OFF, UNSET, Difference, Member, difference_under
 from receipts.axes.configuration import configuration
 from receipts.axes.effective import axis_of, flag_text
 from receipts.axes.lane import Lane
@@ -139,7 +139,7 @@ class Retests:
         unsound: tuple[Entry, Parsed] | None = None
         for a in self._partners(candidate, change, lane, conditions):
             base = self._store.parsed(a.id)
-            if a.launch == b.launch or change_of(difference(base, candidate, tuple(lane.not_applicable))) != change:
+            if a.launch == b.launch or change_of(difference_under(lane, base, candidate)) != change:
                 continue
             if b.outcome != "ok":
                 return Tried(a, b, None)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from receipts.axes import difference
+from receipts.axes import difference_under
 from receipts.axes.shape import target_of
 from receipts.judging.verdict import Level
 from receipts.publish.report.comparisons import is_gain
@@ -134,7 +134,7 @@ def _is_local(reader: ReportReader, pair: JudgedPair, lane: Lane) -> bool | None
 def _gain(reader: ReportReader, pair: JudgedPair, lane: Lane, retests: Retests, *, beside: bool) -> Gain | None:
     """A gain beside the targets with its trial there; or what is no gain there, with a gain beside them."""
     base, candidate = (reader.store.parsed(side[0].id) for side in (pair.a, pair.b))
-    changed = change_of(difference(base, candidate, tuple(lane.not_applicable)))
+    changed = change_of(difference_under(lane, base, candidate))
     if not changed:
         return None
     tried = (retests.at_target if beside else retests.elsewhere)(changed, candidate, lane, pair.metric)

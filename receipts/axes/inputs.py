@@ -1,0 +1,380 @@
+"""What two launches were started with, input by input, and which of it is the change of a leaf that differs too.
+
+An axis is what an experimenter changes, and what he changes is an input: an option, a variable that the program reads,
+a setting of its configuration file. An input that differs counts, unless it is bookkeeping, or the same change as a
+leaf that differs: one input for one leaf's axis, so that the changes are never fewer than the inputs that changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from receipts.axes.bookkeeping import LENGTH, TOPOLOGY, Bookkeeping, leaves_by_name
+from receipts.axes.effective import OFF, canonical, one_form
+from receipts.emit.launch_line import launcher_role, parse
+from receipts.emit.launch_values import THEN, is_number, key_of, normal, text_of
+from receipts.emit.secrets import HIDDEN
+from receipts.receipt import Parsed
+
+if TYPE_CHECKING:
+    from receipts.axes.difference import Change, Member
+    from receipts.receipt.inputs import InputFile, Inputs
+
+PREFIX: Final = "inputs."
+WHOLE: Final = "whole"
+# Parts of a receipt that no input brings about: what a launch runs on, and the code that reads its inputs.
+MACHINE: Final = frozenset({"code", "hardware", "platform", "wheels", "flags", "patches"})
+_WORDS: Final = re.compile(r"[a-z]+|\d+")
+_IDLE_WORDS: Final = frozenset({"use", "enable", "enabled", "with", "no", "disable", "is"})
+_NOTHING: Final = frozenset({"none", "false", OFF})
+_COUNTS: Final = ("hardware.chips", "hardware.hosts")
+
+
+class Input(NamedTuple):
+    """An input as it was typed, and the form in which two are compared; ``opaque``: a file that nobody could read."""
+
+    text: str
+    form: str
+    opaque: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InputChange:
+    """An input that differs, as it was typed; None where a side does not give it and no default is known.
+
+    ``role`` is its bookkeeping role, empty where it counts. ``opaque``: a file differs, and nobody can say in how much.
+    """
+
+    key: str
+    a: str | None
+    b: str | None
+    role: str = ""
+    opaque: bool = False
+
+    @property
+    def axis(self) -> str:
+        """The name under which it counts."""
+        return PREFIX + self.key
+
+
+@dataclass(frozen=True)
+class LaunchInputs:
+    """What one launch was started with. ``options`` are those of argv over those of the configuration files."""
+
+    program: str | None = None
+    options: Mapping[str, Input] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    resolved: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] | None = None
+    launcher: Mapping[str, str] = field(default_factory=dict)
+    whole: bool = False
+    recorded: bool = False
+
+    def value(self, key: str) -> Input | None:
+        """An option's value: as it was given, else as the program resolved it, else its declared default."""
+        given = self.options.get(key)
+        default = self.defaults.get(key)
+        if given is not None:
+            # A repeated option of which the source declares one plain default takes the last of its values.
+            if THEN in given.form and default is not None and normal(default)[:1] not in ("", "[", "n"):
+                return _plain(given.text.rpartition(THEN)[2])
+            return given
+        text = self.resolved.get(key, default)
+        return None if text is None else _plain(text)
+
+
+@dataclass(frozen=True)
+class InputsApart:
+    """How the inputs of two launches differ. ``held``: both were captured whole, of one program.
+
+    ``counted`` are the inputs that count, ``length`` those that count for some metrics, ``left_out`` is bookkeeping.
+    ``resolved`` differ as the program resolved them, though nothing need have changed that was given.
+    """
+
+    counted: tuple[InputChange, ...] = ()
+    length: tuple[InputChange, ...] = ()
+    left_out: tuple[InputChange, ...] = ()
+    resolved: tuple[InputChange, ...] = ()
+    held: bool = False
+    recorded: bool = False
+
+    @property
+    def many(self) -> bool:
+        """Whether more than one input changed, or may have."""
+        return len(self.counted) > 1 or any(item.opaque for item in self.counted)
+
+
+NOTHING: Final = InputsApart()
+
+
+def inputs_of(parsed: Parsed) -> LaunchInputs | None:
+    """What a receipt says that its launch was started with; None where it says nothing of it."""
+    kept = vars(parsed)
+    if "launch_inputs" not in kept:  # a receipt is compared with many others
+        section = parsed.receipt.inputs
+        kept["launch_inputs"] = _recorded(section) if section is not None else _typed(parsed)
+    known: LaunchInputs | None = kept["launch_inputs"]
+    return known
+
+
+def inputs_apart(a: Parsed, b: Parsed, books: Bookkeeping) -> InputsApart:
+    """How the inputs of two launches differ. Where one has none but its command, both are read by their commands.
+
+    Of two programs nothing is compared, nor where a receipt has neither inputs nor a command.
+    """
+    left, right = inputs_of(a), inputs_of(b)
+    if left is not None and right is not None and left.recorded != right.recorded:
+        left, right = _typed(a), _typed(b)
+    if left is None or right is None or not _one_program(left, right, a, b):
+        return NOTHING
+    changes = [*_options(left, right, books), *_variables(left, right, books, a, b), *_launchers(left, right, a, b)]
+    follows = books.follows_length(frozenset({*left.options, *right.options, *left.defaults, *right.defaults}))
+    length = tuple(item for item in changes if item.role == LENGTH and not follows)
+    counted = [item for item in changes if not item.role or (item.role == LENGTH and follows)]
+    return InputsApart(
+        counted=tuple(replace(item, role="") for item in counted),
+        length=length,
+        left_out=tuple(item for item in changes if item.role not in ("", LENGTH)),
+        resolved=tuple(_resolved(left, right, books)),
+        held=left.recorded and left.whole and right.whole and left.program is not None,
+        recorded=left.recorded,
+    )
+
+
+def _one_program(left: LaunchInputs, right: LaunchInputs, a: Parsed, b: Parsed) -> bool:
+    if left.program == right.program:
+        return True
+    if left.program is None or right.program is None:
+        return False
+    if not left.recorded:  # as they were typed: from here, from there, as a file or a module
+        return _bare(left.program) == _bare(right.program)
+    digests = [item.stated.get("code.imported_digest") for item in (a, b)]
+    return digests[0] is not None and digests[0] == digests[1]
+
+
+def _bare(program: str) -> str:
+    return program.removeprefix("-m ").removesuffix(".py").replace(".", "/").rpartition("/")[2]
+
+
+def _recorded(section: Inputs) -> LaunchInputs:
+    options, files = dict(section.options or {}), list(section.files or ())
+    named: dict[str, list[InputFile]] = {}
+    for item in files:
+        named.setdefault(item.option or f"files.{item.name}", []).append(item)
+    settings = {key_of(key): _plain(text_of(value)) for item in files for key, value in (item.flat or {}).items()}
+    given = {key: _plain(text_of(value)) for key, value in options.items() if key not in named}
+    for key, held in named.items():
+        if all(item.flat is not None for item in held):
+            continue  # its settings stand for it
+        text = text_of(options[key]) if key in options else THEN.join(item.name for item in held)
+        digests = [f"sha256 {item.sha256}" if item.sha256 else normal(item.name) for item in held]
+        opaque = any(item.flat is None and item.kind in ("config", None) for item in held)
+        given[key] = Input(text, THEN.join(digests), opaque)
+    return LaunchInputs(
+        program=section.program,
+        options={**settings, **given},
+        defaults={key: text_of(value) for key, value in (section.defaults or {}).items()},
+        resolved={key_of(key): text_of(value) for key, value in (section.resolved or {}).items()},
+        environment=None
+        if section.environment is None
+        else {key: text_of(value) for key, value in section.environment.items()},
+        launcher={key: text_of(value) for key, value in (section.launcher or {}).items()},
+        whole=(section.capture or "").partition(";")[0] == WHOLE and section.options is not None,
+        recorded=True,
+    )
+
+
+def _typed(parsed: Parsed) -> LaunchInputs | None:
+    """The inputs that a command line alone shows, which never is all of them."""
+    command = parsed.receipt.run.command
+    line = parse(command) if command else None
+    if line is None or line.program is None:
+        return None
+    options = {key: _plain(text) for key, text in line.options.items()}
+    return LaunchInputs(line.program, options, environment=line.environment, launcher=line.launcher)
+
+
+def _plain(text: str) -> Input:
+    return Input(text, normal(text))
+
+
+def _options(left: LaunchInputs, right: LaunchInputs, books: Bookkeeping) -> Iterator[InputChange]:
+    for key in sorted({*left.options, *right.options}):
+        one, other = left.value(key), right.value(key)
+        if one is not None and other is not None and one.form == other.form:
+            continue
+        texts = (one and one.text, other and other.text)
+        if HIDDEN not in texts:
+            opaque = any(item is not None and item.opaque for item in (one, other))
+            yield InputChange(key, *texts, books.role(key, *texts), opaque)
+
+
+def _variables(
+    left: LaunchInputs, right: LaunchInputs, books: Bookkeeping, a: Parsed, b: Parsed
+) -> Iterator[InputChange]:
+    if left.environment is None or right.environment is None:
+        return
+    # A variable that a receipt states as a flag is compared there, each flag of it by itself.
+    flags = {key.partition(".")[0] for parsed in (a, b) for key in parsed.receipt.flags or ()}
+    for name in sorted({*left.environment, *right.environment} - flags):
+        one, other = left.environment.get(name), right.environment.get(name)
+        if HIDDEN not in (one, other) and (one and normal(one)) != (other and normal(other)):
+            role = books.variable(name, one, other)
+            yield InputChange(f"env.{name}", one, other, "" if role == TOPOLOGY and not _counted(a, b) else role)
+
+
+def _launchers(left: LaunchInputs, right: LaunchInputs, a: Parsed, b: Parsed) -> Iterator[InputChange]:
+    for key in sorted({*left.launcher, *right.launcher}):
+        one, other = left.launcher.get(key), right.launcher.get(key)
+        if "." in key and (one and normal(one)) != (other and normal(other)):
+            role = launcher_role(key)
+            counts = role == "setting" or (role == TOPOLOGY and not _counted(a, b))
+            yield InputChange(f"launcher.{key}", one, other, "" if counts else role)
+
+
+def _counted(a: Parsed, b: Parsed) -> bool:
+    """Whether both receipts state how many chips they ran on: then a launcher's own words say nothing more."""
+    return all(parsed.stated.get(_COUNTS[0]) is not None for parsed in (a, b))
+
+
+def _resolved(left: LaunchInputs, right: LaunchInputs, books: Bookkeeping) -> Iterator[InputChange]:
+    for key in sorted(left.resolved.keys() & right.resolved.keys()):
+        one, other = left.resolved[key], right.resolved[key]
+        if normal(one) != normal(other) and not books.role(key, one, other):
+            yield InputChange(key, one, other)
+
+
+class Joined(NamedTuple):
+    """The inputs that count beside the leaves' axes, and the axes that changed although no input did."""
+
+    alone: tuple[InputChange, ...]
+    without_input: tuple[str, ...]
+
+
+def join_inputs(apart: InputsApart, changed: Sequence[Change], a: Parsed, b: Parsed, *, other_code: bool) -> Joined:
+    """Which changed inputs are the same change as a changed axis, one for one, and which count by themselves."""
+    counted = apart.counted or (() if other_code else apart.resolved)
+    free = [change for change in changed if change.axis != "code"]
+    alone = list(counted)
+    # Two numbers that happen to move alike are one change where nothing else can have moved the leaf.
+    for least in (3, 2, 1) if apart.held else (3, 2):
+        for item in tuple(alone):
+            match = next((change for change in free if _likeness(item, change) >= least), None)
+            if match is not None and not item.opaque:
+                free.remove(match)
+                alone.remove(item)
+    if apart.held and len(counted) == 1 and alone and not apart.many:
+        follows = next((change for change in free if _follows(change, a, b)), None)
+        if follows is not None:
+            alone = []
+    unmoved = apart.held and not counted and not apart.length and not other_code
+    machine = any(_of_machine(change) for change in changed)
+    strange = [change.axis for change in changed if not _of_machine(change) and not _witnessed(change, a, b)]
+    return Joined(tuple(alone), tuple(strange) if unmoved and not machine else ())
+
+
+def _of_machine(change: Change) -> bool:
+    return any(member.path.partition(".")[0] in MACHINE for member in change.members)
+
+
+def _witnessed(change: Change, a: Parsed, b: Parsed) -> bool:
+    """Whether evidence shows the values of a path that differ: what the machine made of one intention."""
+    seen = (member.path.replace("path.", "path.witnessed.", 1) for member in change.members)
+    return all(
+        path != member.path and (path in a.stated or path in b.stated)
+        for path, member in zip(seen, change.members, strict=True)
+    )
+
+
+def _follows(change: Change, a: Parsed, b: Parsed) -> bool:
+    """Whether an axis may follow from the one input that changed: a probe saw it, and no option of its own is equal."""
+    if _of_machine(change):
+        return False
+    return all(_seen(member.path, item) for member in change.members for item in (a, b)) and not any(
+        _own_option_equal(member.path, a, b) for member in change.members
+    )
+
+
+def _seen(path: str, parsed: Parsed) -> bool:
+    """Whether the recorder, or a reader of logs, states a leaf, and no person does."""
+    recorded = parsed.receipt.run.recorded
+    if recorded is None:
+        return False
+    if recorded.by == "ingest":
+        return True
+    sources = recorded.sources or {}
+    head = path.partition(".")[0]
+    places = (path, path.replace("path.", "path.witnessed.", 1), path.replace("path.", "path.intended.", 1))
+    sources_of = [sources[place] for place in dict.fromkeys(places) if place in sources and place in parsed.stated]
+    if not sources_of and any(place in parsed.stated for place in places):
+        sources_of = [sources.get(f"{head}.*", "caller")]
+    return bool(sources_of) and sources_of[0] != "caller"
+
+
+def _own_option_equal(path: str, a: Parsed, b: Parsed) -> bool:
+    left, right = inputs_of(a), inputs_of(b)
+    if left is None or right is None:
+        return False
+    for key in {*left.options, *right.options, *left.defaults}:
+        if path in _named(key):
+            one, other = left.value(key), right.value(key)
+            if one is not None and other is not None and one.form == other.form:
+                return True
+    return False
+
+
+def _named(key: str) -> Collection[str]:
+    """The leaves that vocabularies, or the leaf's own name, say an option states."""
+    names = leaves_by_name()
+    known = names.get(key) or names.get(key.rpartition(".")[2]) or frozenset()
+    return {path.replace("path.intended.", "path.", 1) for path in known}
+
+
+def _likeness(item: InputChange, change: Change) -> int:
+    """How surely an input and an axis are one change: 3 by a vocabulary, 2 by values and name, 1 by values; else 0."""
+    if any(member.path in _named(item.key) for member in change.members):
+        return 3
+    if _of_machine(change) and not item.key.startswith(("env.", "launcher.")):
+        return 0
+    key = _words_of(item.key.rpartition(".")[2])
+    for member in change.members:
+        named = bool(key & _words_of(member.path.rpartition(".")[2]))
+        if _agree(item, member, named=named):
+            number = all(text is None or is_number(text) for text in (item.a, item.b))
+            return 2 if named or not number else 1
+    return 0
+
+
+def _agree(item: InputChange, member: Member, *, named: bool) -> bool:
+    """Whether an input and a leaf have the same values on both sides, or say the same of the side that gives it."""
+    mine, theirs = (item.a, item.b), (member.a, member.b)
+    same = [None if text is None else _same(text, leaf, member.path) for text, leaf in zip(mine, theirs, strict=True)]
+    if False not in same and True in same:
+        return None not in same or named or not any(is_number(text) for text in mine if text is not None)
+    # A switch is named for what it turns on: `--flash`, where the leaf says sdpa_flash on that side alone.
+    on = [text is not None and normal(text) == "true" for text in mine]
+    if on[0] == on[1] or any(text is not None and normal(text) not in ("true", "false") for text in mine):
+        return False
+    words = _words_of(item.key) - _IDLE_WORDS
+    there, elsewhere = theirs if on[0] else theirs[::-1]
+    return bool((words & _words_of(there)) - _words_of(elsewhere))
+
+
+def _same(text: str, leaf: Any, path: str) -> bool:
+    """Whether a typed value and a leaf's say the same: equal in one form, or a word that the leaf's name has."""
+    if isinstance(leaf, tuple | list):
+        return normal(text) == normal(text_of(leaf))
+    form, other = normal(text), normal(text_of(leaf))
+    if form == other or (form in _NOTHING and other in _NOTHING):
+        return True
+    if one_form(path, canonical(text)) == leaf:
+        return True
+    words = _words_of(form)
+    return bool(words) and not is_number(form) and len(form) > 1 and words <= _words_of(leaf)
+
+
+def _words_of(value: Any) -> set[str]:
+    return set(_WORDS.findall(str(value).lower()))
