@@ -64,6 +64,8 @@ def _plain(value: Any, depth: int, left: list[int]) -> Any:
 
 def _each(fields: dict[Any, Any], depth: int, left: list[int]) -> Iterator[tuple[str, Any]]:
     for name, item in fields.items():
+        if str(name).startswith("_"):
+            continue
         try:
             yield str(name), _plain(item, depth + 1, left)
         except _Left:

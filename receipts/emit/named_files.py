@@ -29,13 +29,15 @@ _GLOB = re.compile(r"[*?\[]")
 class NamedFiles:
     """What was found of each name. ``rows`` are rows of `inputs.files`, ``over`` says that there were too many.
 
-    ``variables`` are those that a configuration names. What the run itself writes to has a name and no digest.
+    ``variables`` are those that a configuration names, ``composes`` says that one is composed of others. What the run
+    itself writes to has a name and no digest.
     """
 
     def __init__(self, root: str) -> None:
         self.rows: list[dict[str, Any]] = []
         self.over = False
         self.variables: set[str] = set()
+        self.composes = False
         self._absent: dict[str, str] = {}
         self._before: list[tuple[dict[str, Any], str, Any]] = []
         self._root = root
@@ -104,6 +106,7 @@ class NamedFiles:
         if flat is None:
             return
         row["flat"] = flat
+        self.composes |= any(key == "defaults" or key.startswith("defaults.") for key in flat)
         for key, text in flat.items():
             self.variables.update(re.findall(r"\$\{(?:oc\.env:|env:)?([A-Z_][A-Z0-9_]*)\b", text))
             # A file that this one includes, or that it names a tokenizer or a preset by.

@@ -271,7 +271,9 @@ class Recorder:
 
     def stated_by(self, name: str) -> ProbeOutput:
         """Where a framework's integration states what it knows: a caller's statement wins, as it does over probes'."""
-        return ProbeOutput(self._run.facts, name, lane=str(self._run.record.head.get("lane") or ""), steps=self._steps)
+        record = self._run.record
+        lane, rank = str(record.head.get("lane") or ""), record.place.rank
+        return ProbeOutput(record.facts, name, lane=lane, rank=rank, world=record.place.world, steps=self._steps)
 
     def loss(self, value: float | Callable[[], float] | Any) -> None:
         """Take the step's loss: a number, or what lies on a device or can be called, which is read at the end only."""

@@ -7,12 +7,16 @@ import json
 import os
 import subprocess
 import sys
+from argparse import Namespace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jobs import environment, only, read, recorder
+from receipts.emit.given_settings import settings
+from receipts.emit.integrations import maxtext_step
 
 pytestmark = pytest.mark.slow
 
@@ -358,6 +362,59 @@ def test_settings_that_are_none_become_a_note(tmp_path: Path) -> None:
     found = read(only(tmp_path, "run.json"))
     assert "inputs: TypeError: it takes a map, as vars(args) gives, and not list" in found["notes"]["recorder"]
     assert found["inputs"]["options"] == {"lr": "3"}
+
+
+HYDRA = """
+import types
+cfg = types.SimpleNamespace(hydra=types.SimpleNamespace(
+    runtime=types.SimpleNamespace(output_dir="out"), output_subdir=None))
+module = types.ModuleType("hydra.core.hydra_config")
+module.HydraConfig = types.SimpleNamespace(instance=lambda: types.SimpleNamespace(cfg=cfg))
+sys.modules["hydra.core.hydra_config"] = module
+"""
+
+
+def test_what_hydra_composed_is_resolved(tmp_path: Path) -> None:
+    pytest.importorskip("yaml")
+    write(tmp_path, "conf/config.yaml", "defaults: [model]\nlr: 1\n")
+    write(tmp_path, "out/.hydra/config.yaml", "lr: 1\nmodel: {heads: 8}\n")
+    found = run(tmp_path, HYDRA + "record()", "conf/config.yaml")
+    assert (found["resolved"], found["capture"]) == ({"lr": "1", "model.heads": "8"}, "whole")
+    alone = run(tmp_path, "record()", "conf/config.yaml")
+    assert alone["capture"] == "a configuration is composed of others that were not seen"
+
+
+def test_a_framework_s_settings_are_resolved(tmp_path: Path) -> None:
+    class Arguments:
+        def get_keys(self) -> dict[str, Any]:
+            return {"steps": 3, "emb_dim": 64, "mesh": object(), "hf_access_token": "hf_0123456789abcdefghijklmn"}
+
+    with recorder(tmp_path) as rec:
+        maxtext_step(rec, lambda: None, Arguments())
+    found = read(only(tmp_path, "run.json"))["inputs"]["resolved"]
+    assert found == {"steps": "3", "emb_dim": "64", "hf_access_token": "[redacted]"}
+
+
+def test_settings_are_flattened_and_what_has_no_text_is_left_out() -> None:
+    @dataclass
+    class Model:
+        heads: int = 8
+        kind: Any = Path
+
+    given = {"a": {"b": [1, 2]}, "model": Model(), "own": Namespace(lr=1e-3, _private=1), "there": lambda: None}
+    assert settings(given | {"where": Path("/x"), "which": {2, 1}, "long": "x" * 500}) == {
+        "a.b": "[1, 2]",
+        "model.heads": "8",
+        "model.kind": "Path",
+        "own.lr": "0.001",
+        "there": "test_settings_are_flattened_and_what_has_no_text_is_left_out.<locals>.<lambda>",
+        "where": "/x",
+        "which": "[1, 2]",
+        "long": f"sha256:{hashlib.sha256(b'x' * 500).hexdigest()}",
+    }
+    endless: dict[str, Any] = {"lr": 1}
+    endless["self"] = endless
+    assert settings(endless)["self.self.lr"] == "1"
 
 
 def test_a_run_that_was_killed_still_says_its_options(tmp_path: Path) -> None:

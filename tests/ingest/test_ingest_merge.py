@@ -328,6 +328,7 @@ LANES = (
         postures=("eager",),
         compile_exceptions=(),
         not_applicable={},
+        unprinted={},
         witness=("attention", "gemm"),
         couplings=(),
         evidence="kernels",

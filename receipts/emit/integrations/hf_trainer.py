@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from receipts.emit.integrations.loop import Hooked, Loop, guarded, whole
+from receipts.emit.integrations.loop import Hooked, Loop, guarded, quietly, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class HfTrainerHooks(Hooked):
     def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         """State what the arguments and the model's configuration say."""
         self.loop.start()
+        quietly(self.loop, "configuration", self.loop.resolved, args)
         self._seen = int(getattr(state, "num_input_tokens_seen", 0) or 0)
         batch = _batch(args)
         if self._tokens is None and self._length and batch.get("batch.global_batch"):

@@ -88,6 +88,8 @@ def maxtext_step(rec: Recorder, step: Callable[..., Any], config: Any = None, *,
     loop = Loop(rec, "maxtext")
     configuration = quietly(loop, "configuration", _configured, config) or {}
     quietly(loop, "configuration", loop.stated, configuration)
+    if (keys := _keys(config)) is not None:
+        quietly(loop, "configuration", loop.resolved, keys)
     batch, length = configuration.get("batch.global_batch"), configuration.get("batch.sequence_length")
     every = tokens or (batch * length if batch and length else None)
     return RecordedStep(loop, step, every, lambda result: _scalars(rec, result))
@@ -102,6 +104,14 @@ def _configured(config: Any) -> dict[str, int | None]:
         except Exception:
             leaves[path] = None
     return leaves
+
+
+def _keys(config: Any) -> Any:
+    """All of its settings; None where there are none, or a version keeps them elsewhere."""
+    try:
+        return config.get_keys()
+    except Exception:
+        return None
 
 
 def _scalars(rec: Recorder, result: Any) -> None:

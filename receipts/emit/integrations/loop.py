@@ -51,6 +51,13 @@ class Loop:
         for path, value in leaves.items():
             self._door.put(path, value)
 
+    def resolved(self, configuration: Any) -> None:
+        """State the settings that the framework resolved, on the first rank: those of the others name themselves."""
+        from receipts.emit.given_settings import settings
+
+        if self.rec.stated_by(self.name).rank == 0:
+            self._door.inputs("resolved", settings(configuration))
+
     def begin(self) -> None:
         """Begin a step, where none is running."""
         if not self.rec.in_step:

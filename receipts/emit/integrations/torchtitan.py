@@ -24,6 +24,7 @@ def record_torchtitan(rec: Recorder, trainer: Any, *, tokens: int | None = None)
     quietly(loop, "start", loop.start)
     leaves = quietly(loop, "configuration", _configured, trainer) or {}
     quietly(loop, "configuration", loop.stated, leaves)
+    quietly(loop, "configuration", loop.resolved, part(loop, trainer, "config") or part(loop, trainer, "job_config"))
     batch, length = leaves.get("batch.global_batch"), leaves.get("batch.sequence_length")
     every = tokens or (batch * length if batch and length else None)
     quietly(loop, "train_step", _wrap_step, loop, trainer, every)

@@ -12,9 +12,9 @@ import os
 import re
 import time
 
-from receipts.emit import literals, own_launch
+from receipts.emit import config_files, literals, own_launch
 from receipts.emit.named_files import NamedFiles
-from receipts.emit.probes import environment, imported
+from receipts.emit.probes import environment, imported, loaded
 from receipts.emit.secrets import allowed, secret_name
 from receipts.emit.source_reads import SourceReads
 
@@ -52,6 +52,7 @@ def at_start(stated: ProbeOutput) -> None:
     stated.inputs("launcher", before)
     if lost := stated.inputs("options", {key: files.relative(text) for key, text in given.items()}):
         doubts.append(f"{lost} options are beyond the bounds")
+    _composed(stated)
     _say(stated)
     if stated.local_rank == 0:
         for option, text in given.items():
@@ -70,6 +71,19 @@ def at_end(stated: ProbeOutput) -> None:
         for row in stated.kept["files"].at_end():
             stated.file(row)
         _say(stated)
+
+
+def _composed(stated: ProbeOutput) -> None:
+    """State the configuration that Hydra has composed of its files, as it wrote it down before it called the job."""
+    held = loaded.part("hydra.core.hydra_config", "HydraConfig")
+    hydra = getattr(getattr(held.instance(), "cfg", None), "hydra", None) if held is not None else None
+    if hydra is None:
+        return
+    path = os.path.join(hydra.runtime.output_dir, hydra.output_subdir or ".hydra", "config.yaml")
+    with open(path, "rb") as stream:
+        composed = config_files.settings(path, stream.read())
+    stated.kept["composed"] = composed is not None
+    stated.inputs("resolved", composed or {})
 
 
 def _read_sources(stated: ProbeOutput, until: float) -> None:
@@ -159,6 +173,8 @@ def _say(stated: ProbeOutput) -> None:
     doubts = list(stated.kept["doubts"])
     if stated.kept["files"].over:
         doubts.append("more files are named than are read")
+    if stated.kept["files"].composes and not stated.kept.get("composed"):
+        doubts.append("a configuration is composed of others that were not seen")
     if stated.kept.get("unread"):
         doubts.append("the run did not come to its end, where the rest of its source is read")
     if computed := sorted(stated.kept["reads"].computed):

@@ -8,6 +8,7 @@ Sources: `global_vars.py`, core 0.9 to 0.20.
 from __future__ import annotations
 
 from receipts.emit.contract import contract
+from receipts.emit.given_settings import settings
 from receipts.emit.megatron import RULES
 from receipts.emit.probes import loaded
 
@@ -117,6 +118,8 @@ def state(stated: ProbeOutput, given: MegatronArguments) -> None:
     def put(path: str, value: Any, _: str) -> None:
         stated.put(path, value)
 
+    if stated.rank == 0:
+        stated.inputs("resolved", settings(given.arguments))
     for rule in (*RULES, _host):
         try:
             rule(put, given)
