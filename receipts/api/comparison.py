@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from receipts.publish.page import Page
     from receipts.questions.comparisons import Comparisons, Floors, JudgedSides
     from receipts.questions.reproduced import Reproduced
+    from receipts.questions.sides import Join
     from receipts.receipt import Parsed
     from receipts.store import Decision
     from receipts.store import Store as Opened
@@ -161,39 +162,38 @@ def compared(
     waivers: Mapping[str, str] = MappingProxyType({}),
     study: str | None = None,
     grade: Grade = "typed",
-    replicates: bool = True,
+    join: Join = "session",
     beside: Opened | None = None,
     floors: Floors | None = None,
 ) -> Comparison:
-    """Compare two groups of launches, each with its stored replicates: receipts, or words that a store knows them by.
+    """Compare two groups of launches: receipts, or words that a store knows them by.
 
-    A launch given as a receipt, id or pin represents its side; those of a label or pattern as far as they
-    count. Every launch is asked for at least the ``grade``. Without replicates, the verdict says how many stored ones
-    were not given; ``beside`` is the store to look into for launches that are in none. Raises NotFound, UsageError for
-    a witness that witnesses none of the launches, and as `receipts.judging.compare.compare_sides` does.
+    A label or pattern means the launches that carry it, as far as they count. A launch given as a receipt, id or pin
+    represents its side, and the others of its session with the same configuration and label join it; with ``join``
+    *only* none does, with *all* every stored launch of the configuration. Every launch is asked for at least the
+    ``grade``. The verdict counts stored launches that were left out; ``beside`` is the store to count them in if the
+    launches are in none. Raises NotFound, UsageError for a witness that witnesses none of the launches, and as
+    `receipts.judging.compare.compare_sides` does.
     """
-    from dataclasses import replace
-
     from receipts.base.errors import every
     from receipts.questions.comparisons import Comparisons, names_one
 
     read = iter(every(partial(receipts_of, store), (*witnesses, *a, *b)))
     shown_by = [item for _ in witnesses for item in next(read)]
     matches = [[(word, next(read)) for word in side] for side in (a, b)]
-    groups = [[item for _, group in side for item in group] for side in matches]
+    left, right = ([item for _, group in side for item in group] for side in matches)
     pairs = [pair for side in matches for pair in side]
     own = {item.id for word, group in pairs if not isinstance(word, str) or names_one(word, group) for item in group}
+    labelled = {item.id for item in (*left, *right)} - own
     comparisons = Comparisons(store, rulebook, witnesses=shown_by, grade=grade, floors=floors)
-    left, right = groups
-    pools = (comparisons.pool(left, right), comparisons.pool(right, left)) if replicates else (left, right)
-    sides = comparisons.sides(*pools, metric, own)
+    asked = comparisons.asked(left, right, join, labelled)
+    if beside is not None:
+        asked = asked._replace(left_out=Comparisons(beside, rulebook).asked(left, right, "only").left_out)
+    sides = comparisons.sides(asked, metric, own)
     refuse_strangers(shown_by, [*sides.a, *sides.b])
-    counting = comparisons if beside is None else Comparisons(beside, rulebook)
-    ungiven = counting.ungiven(left, right) if pools == (left, right) else ()
 
     def judge(*, prove: bool) -> Verdict:
-        verdict = comparisons.verdict(sides, waivers=waivers, study=study, prove=prove)
-        return replace(verdict, ungiven=ungiven) if any(ungiven) else verdict
+        return comparisons.verdict(sides, waivers=waivers, study=study, prove=prove)
 
     return Comparison(
         sides,

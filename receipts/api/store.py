@@ -15,6 +15,7 @@ from receipts.api.receipt import Receipt, parsed
 from receipts.api.rules import rulebook
 from receipts.questions.comparisons import Comparisons, Floors
 from receipts.questions.reproduced import reproduced
+from receipts.questions.sides import Join
 from receipts.questions.signer import signer
 
 if TYPE_CHECKING:
@@ -109,10 +110,11 @@ class Store(AbstractContextManager["Store"]):
         waivers: Mapping[str, str] = MappingProxyType({}),
         study: str | None = None,
         witnesses: Iterable[Given] = (),
-        replicates: bool = True,
+        join: Join = "session",
     ) -> Comparison:
-        """B against A, each a word, a receipt, or a list of them; with the stored replicates of each.
+        """B against A, each a word, a receipt, or a list of them; with the stored launches of their session.
 
+        ``join``: *only* adds no launch to those that are named, *all* every stored one of their configurations.
         ``waivers`` are axes that do not count, each with the reason. Raises NotFound and UsageError.
         """
         groups = (a, b, list(witnesses))
@@ -126,7 +128,7 @@ class Store(AbstractContextManager["Store"]):
             witnesses=shown_by,
             waivers=waivers,
             study=study,
-            replicates=replicates,
+            join=join,
             floors=self.floors,
         )
 
@@ -232,7 +234,7 @@ def open(store: str | None = None, *, create: bool = False) -> Store:  # `receip
 
 
 def compare(a: Given, b: Given, **options: Any) -> Comparison:
-    """B against A, from files, bytes, mappings or receipts, without a store: no replicates, no noise floor.
+    """B against A, from files, bytes, mappings or receipts, without a store: no other launches, no noise floor.
 
     ``options`` are those of `Store.compare`. Raises InputError and UsageError.
     """

@@ -58,7 +58,7 @@ def answered(session: Session, word: str, other: str | None, metric: str) -> Ans
 
     if other is not None:
         sides = ((word,), (other,))
-        options = ComparisonOptions(sides, metric=metric, waive=(), study=None, witness=(), no_replicates=False)
+        options = ComparisonOptions(sides, metric=metric, waive=(), study=None, witness=())
         compared = gather(session, options, stored=not options.all_files)
         return Answered.of("comparison", compared.verdict, [*compared.sides.a, *compared.sides.b])
     if Path(word).is_dir():

@@ -65,7 +65,7 @@ class TeamServer:
         a, b, witnesses = (documented([_document(word) for word in side]) for side in options.words)
         query = [("metric", options.metric), *(("waive", word) for word in options.waive)]
         query += [("study", options.study)] if options.study else []
-        query += [("replicates", "false")] if options.no_replicates else []
+        query += [("join", options.join)] if options.join != "session" else []
         query += [*_form("text" if form == "line" else form, opened=opened), *_flag("line", form == "line")]
         body = json.dumps({"a": a, "b": b, "witness": witnesses}).encode()
         return _print(self._server.ask("POST", "/v1/compare", query, body))

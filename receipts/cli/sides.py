@@ -14,6 +14,7 @@ from receipts.cli.session import Session, is_file, parsed_file, several
 if TYPE_CHECKING:
     from receipts.api.comparison import Comparison
     from receipts.axes.lane import Grade
+    from receipts.questions.sides import Join
     from receipts.store import Store
 
 METRIC = click.option(
@@ -44,10 +45,13 @@ _OPTIONS = (
     click.option("--also-b", multiple=True, metavar="B", help="Another launch of side B."),
     click.option("--witness", multiple=True, metavar="FILE|ID", help="A launch that shows the path of one of A or B."),
     GRADE,
-    click.option("--no-replicates", is_flag=True, help="Do not add the store's replicates to each side."),
+    click.option(
+        *("--only", "--no-replicates", "only"), is_flag=True, help="Only the launches that are named; add none."
+    ),
+    click.option("--pool", is_flag=True, help="Every stored launch of both configurations, whatever its day or label."),
 )
 WARM_CACHE = "warm-cache"  # the study in which the cache state may differ
-_NAMES = ("metric", "waive", "study", "witness", "grade", "no_replicates")
+_NAMES = ("metric", "waive", "study", "witness", "grade", "only", "pool")
 Command = Callable[..., Any]
 
 
@@ -60,13 +64,19 @@ class ComparisonOptions(NamedTuple):
     waive: tuple[str, ...]
     study: str | None
     witness: tuple[str, ...]
-    no_replicates: bool
+    only: bool = False
+    pool: bool = False
     grade: Grade = "typed"
 
     @property
     def words(self) -> tuple[tuple[str, ...], ...]:
         """What names side A, side B and their witnesses."""
         return (*self.sides, self.witness)
+
+    @property
+    def join(self) -> Join:
+        """Which stored launches join those that are named."""
+        return "only" if self.only else "all" if self.pool else "session"
 
     @property
     def all_files(self) -> bool:
@@ -96,6 +106,8 @@ def of_two_sides(command: Command) -> Command:
         if a is None or not b:
             raise click.MissingParameter(param_hint="'B'" if a else "'A'", param_type="argument")
         sides = (*several(a), *also_a), (*(word for item in b for word in several(item)), *also_b)
+        if rest["only"] and rest["pool"]:
+            raise UsageError("--only adds no launch and --pool adds all: give one of them")
         options = ComparisonOptions(sides, **{name: rest.pop(name) for name in _NAMES})
         return command(*given, options=options, **rest)
 
@@ -107,9 +119,9 @@ def of_two_sides(command: Command) -> Command:
 def gather(session: Session, options: ComparisonOptions, *, stored: bool) -> Comparison:
     """The receipts of both sides, compared.
 
-    With ``stored`` a store is asked: for what the words name, for replicates, for its noise floor. A launch that is
-    named by a file, id or pin represents its side; those of a label or pattern as far as they count. Raises what
-    `compared` does, and UsageError for a ``--witness`` that witnesses none of them.
+    With ``stored`` a store is asked: for what the words name, the launches of its session, the noise floor. A launch
+    that is named by a file, id or pin represents its side; those of a label or pattern as far as they count. Raises
+    what `compared` does, and UsageError for a ``--witness`` that witnesses none of them.
     """
     from receipts.api.comparison import compared
 
@@ -126,7 +138,7 @@ def gather(session: Session, options: ComparisonOptions, *, stored: bool) -> Com
         waivers=waivers(options.waive),
         study=options.study,
         grade=options.grade,
-        replicates=not options.no_replicates,
+        join=options.join,
         beside=None if stored or len(looked_up) == 2 else _existing(session),
     )
 

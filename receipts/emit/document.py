@@ -171,7 +171,7 @@ def put(node: dict[str, Any], keys: list[str], value: Any) -> None:
 
 def _state_run(record: RunRecord) -> None:
     head, facts = record.head, record.facts
-    for name in ("launch", "lane", "kind", "started", "label", "context", "site", "command", "tags"):
+    for name in ("launch", "lane", "kind", "started", "label", "session", "context", "site", "command", "tags"):
         facts.put(f"run.{name}", head.get(name) or None, RECORDER)
     for name in ("witness_for", "resumed_from", "start_step"):
         facts.put(f"run.{name}", head.get(name), RECORDER)

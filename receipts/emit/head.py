@@ -49,6 +49,7 @@ def of(about: Mapping[str, Any], where: place.ProcessRank, fault: Callable[[str]
         "boot": place.boot_id(),
         "command": secrets.command_line(_words())[:10_000],
         "tags": [_text(tag) for tag in tags if tag],
+        "session": _text(os.environ.get("RECEIPTS_SESSION", "").strip() or None),
         **counts,
         **texts,
     }

@@ -120,6 +120,7 @@ class PairCase:
     grade: Grade = "typed"
     uncounted: Mapping[str, str] = field(default_factory=dict)
     witnesses: tuple[str, ...] = ()
+    pooled: bool = False  # all sessions of both sides count, as somebody asked
     effects: dict[str, Effect] = field(default_factory=dict, compare=False, repr=False)  # by the names of metrics
 
     @property

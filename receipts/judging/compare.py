@@ -27,6 +27,7 @@ from receipts.judging.uncounted import check_waivers, uncounted_axes
 from receipts.judging.verdict import (
     Comparison,
     Finding,
+    LeftOut,
     Lost,
     PathAnswer,
     comparable_answer,
@@ -43,8 +44,9 @@ class Request:
     """What is asked beside the two sides. ``waivers`` map an axis to the reason why it is waived.
 
     ``beside`` are the metrics that are reported beside the one that is asked for. ``lost`` are launches that the caller
-    left out of its sides, and ``named`` the ids of launches that count in any case. With ``prove`` errors carry their
-    proofs, which costs tens of comparisons.
+    left out of its sides, and ``named`` the ids of launches that count in any case. ``left_out`` are stored launches
+    that were not asked for; ``pooled``: the sides' sessions are pooled. With ``prove`` errors carry their proofs, which
+    costs tens of comparisons.
     """
 
     metric: str = metrics.DEFAULT
@@ -55,6 +57,8 @@ class Request:
     prove: bool = False
     lost: tuple[Lost, ...] = ()
     named: Collection[str] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    pooled: bool = False
 
 
 def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, request: Request | None = None) -> Comparison:
@@ -118,6 +122,7 @@ def _pair(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Request) ->
         group_b=group_b,
         witnesses=_witnesses((*a.cases, *b.cases)),
         lost=(*a.lost, *b.lost),
+        pooled=request.pooled,
         grade=min((case.graded.grade for case in (*a.cases, *b.cases)), key=GRADES.index),
     )
 
@@ -172,6 +177,8 @@ def _verdict(pair: PairCase, rulebook: Rulebook, request: Request) -> Comparison
         lost=pair.lost,
         grade=pair.grade,
         named=tuple(item for item in (*ids_a, *ids_b) if item in request.named),
+        left_out=request.left_out,
+        pooled=pair.pooled,
     )
 
 

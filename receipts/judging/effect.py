@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from receipts.stats.equivalence import Effect
     from receipts.stats.estimate import Sigma
 
+OF_DAYS: Final = ("step", "rate")  # summaries of metrics whose level moves from day to day
 _NO_SPREAD: Final = (
     "the launches of each side agree to the last digit: record finer times, or launches that are no copies"
 )
@@ -66,7 +67,19 @@ def _effect(pair: PairCase, metric: Metric, a: Sequence[MetricReading], b: Seque
         times_a=_times(pair.group_a),
         times_b=_times(pair.group_b),
         largest_spread=_largest_spread(pair, metric),
+        sessions=sessions_of(pair.group_a, pair.group_b) if metric.summary in OF_DAYS else None,
+        day=pair.facts.day if pair.facts is not None else None,
+        pooled_days=pair.pooled,
     )
+
+
+def sessions_of(a: Sequence[Launch], b: Sequence[Launch]) -> tuple[list[int], list[int]]:
+    """The session of each launch of two sides, by their starts and the sessions that they declare."""
+    from receipts.stats.sessions import sessions
+
+    runs = [launch.parsed.receipt.run for launch in (*a, *b)]
+    numbers = sessions([run.started.timestamp() for run in runs], [run.session for run in runs])
+    return numbers[: len(a)], numbers[len(a) :]
 
 
 def _unproven(pair: PairCase, metric: Metric, a: Sequence[MetricReading], b: Sequence[MetricReading]) -> str:

@@ -55,8 +55,9 @@ class Facts:
     same signature. ``witnesses`` are receipts that stand and name one of the judged launches in ``run.witness_for``,
     ``witnessed`` those that one of the judged names there. ``exact_memory`` names the memory metrics on which the
     store's equal launches always agree, and ``chip_spread`` is how far one chip's live peak lies apart in two of them,
-    as a share. ``now`` is when the receipts are judged. By the id of a receipt, ``at_once`` holds the earlier ones that
-    started on its host at its instant, and ``resumed`` the one that it says it resumed. ``varied`` are the axis leaves,
+    as a share. ``day`` is the spread of a lane from day to day. ``history_a`` and ``history_b`` are the metric's values
+    of stored launches of either configuration that were not asked for. ``now`` is when the receipts are judged. By the
+    id of a receipt, ``at_once`` holds the earlier ones that started on its host at its instant, and ``resumed`` the one that it says it resumed. ``varied`` are the axis leaves,
     by context, of which launches under it were seen with two values. ``kept`` are the digests of the files that the
     store keeps, of those that the receipts list, and ``grade`` is what the caller asks of every receipt. ``strangers``
     are the ids of witnesses that another actor submitted than the launch that they name. ``asked`` tells a store that
@@ -72,6 +73,9 @@ class Facts:
     sigma_df: float | None = None
     sigma_of: str = ""  # which launches, in words
     largest_spread: float | None = None
+    day: Sigma | None = None
+    history_a: tuple[float, ...] = ()
+    history_b: tuple[float, ...] = ()
     exact_memory: frozenset[str] = frozenset()
     chip_spread: float | None = None
     now: datetime | None = field(default=None, compare=False)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
+from receipts.judging.effect import OF_DAYS, sessions_of
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_case
 from receipts.judging.proof import proved
@@ -13,7 +14,7 @@ from receipts.judging.rule import Case
 from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.sample import grade
 from receipts.judging.side_checks import check_one_request
-from receipts.judging.verdict import Finding, Lost
+from receipts.judging.verdict import ANOTHER_SESSION, Finding, Level, Lost
 from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed
 
@@ -63,6 +64,11 @@ class JudgedSide:
         return tuple(item.submitted for item in self.judged)
 
     @property
+    def launches(self) -> tuple[Launch, ...]:
+        """The launches that count, under their lanes."""
+        return tuple(item.case.launch for item in self.judged)
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """Findings on its launches, each offense once."""
         return merged(item.findings for item in self.judged)
@@ -94,6 +100,39 @@ class JudgedSide:
                 lost.append(Lost(self.letter, item.submitted.id, its_grade.why))
         check_one_request([kept[0].submitted, *rest], self.letter, self.judged[0].case.lane)
         return replace(self, judged=tuple(kept), lost=(*self.lost, *lost))
+
+
+def in_common_sessions(a: JudgedSide, b: JudgedSide, metric: Metric) -> tuple[JudgedSide, JudgedSide]:
+    """Both sides without the launches of sessions that have one side alone, where they share a session at all.
+
+    A launch that rejects stays: it was named, whenever it ran.
+    """
+    if metric.summary not in OF_DAYS:
+        return a, b
+    of_a, of_b = sessions_of(a.launches, b.launches)
+    shared = set(of_a) & set(of_b)
+    if not shared or shared == {*of_a, *of_b}:
+        return a, b
+    one, other = (
+        replace(
+            side,
+            judged=tuple(item for item, own in zip(side.judged, numbers, strict=True) if own in shared or _errs(item)),
+            lost=(
+                *side.lost,
+                *(
+                    Lost(side.letter, item.submitted.id, (ANOTHER_SESSION,))
+                    for item, own in zip(side.judged, numbers, strict=True)
+                    if own not in shared and not _errs(item)
+                ),
+            ),
+        )
+        for side, numbers in ((a, of_a), (b, of_b))
+    )
+    return one, other
+
+
+def _errs(item: JudgedCase) -> bool:
+    return any(finding.level is Level.ERROR for finding in item.findings)
 
 
 def judge_side(

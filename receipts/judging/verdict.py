@@ -208,6 +208,18 @@ class Lost:
     why: tuple[str, ...]
 
 
+ANOTHER_SESSION = "another session"  # why a launch does not count whose session has no launch of the other side
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Stored launches of a side's configuration that were not asked for: how many, and which: *of other sessions*."""
+
+    side: Literal["a", "b"]
+    count: int
+    which: str
+
+
 def counted_of(side: str, kept: int, lost: Iterable[Lost]) -> str:
     """*A: 3 of 5 launches count; R303 on 2*; empty where none of that side is left out."""
     gone = [item.why for item in lost if item.side == side]
@@ -250,7 +262,8 @@ class Comparison:
     lost: tuple[Lost, ...] = ()  # launches of the sides that are no samples
     named: tuple[str, ...] = ()  # ids that were named, and stand for their side whatever rules find of them
     grade: Grade = "typed"  # the lowest of all launches of both sides
-    ungiven: tuple[int, ...] = ()  # stored launches of A's and of B's configuration that the caller did not give
+    left_out: tuple[LeftOut, ...] = ()  # stored launches of both configurations that were not asked for
+    pooled: bool = False  # sessions were pooled, as somebody asked
 
     @property
     def exit_code(self) -> int:
@@ -281,11 +294,16 @@ class Comparison:
         """How many launches of each side count, where some do not."""
         sides = (("a", self.a), ("b", self.b))
         counted = tuple(words for side, kept in sides if (words := counted_of(side, len(kept), self.lost)))
-        return counted + tuple(
-            f"{side.upper()}: the store holds {more} more of this configuration"
-            for (side, _), more in zip(sides, self.ungiven, strict=False)
-            if more
-        )
+        return (*counted, self.not_asked) if self.not_asked else counted
+
+    @property
+    def not_asked(self) -> str:
+        """*not asked for: A 20 of other sessions*; empty where every stored launch was."""
+        sides = {item.side: "" for item in self.left_out}
+        for item in self.left_out:
+            sides[item.side] += f"{', ' if sides[item.side] else ''}{item.count} {item.which}"
+        told = "; ".join(f"{side.upper()} {text}" for side, text in sides.items())
+        return f"not asked for: {told}" if told else ""
 
     def last_line(self) -> str:
         """All three answers and the status, and how many launches count: the last line of every rendering.

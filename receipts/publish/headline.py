@@ -26,7 +26,8 @@ def answer(verdict: Comparison, rules: RuleSet) -> Cell:
     """Status and reason: the effect of an accepted pair, why a pair is rejected, what an undecided one lacks."""
     build = {"accepted": _accepted, "rejected": _rejected, "inconclusive": _undecided}[verdict.status]
     parted = "" if verdict.status == "rejected" else "".join(f" · {text}" for text in stalls(verdict, rules))
-    return (marked(verdict.status, say(verdict.status)), f"  {build(verdict, rules)}{parted}")
+    asked = "".join(f"; {text}" for text in (say("pooled") if verdict.pooled else "", verdict.not_asked) if text)
+    return (marked(verdict.status, say(verdict.status)), f"  {build(verdict, rules)}{parted}{asked}")
 
 
 def stalls(verdict: Comparison, rules: RuleSet) -> list[str]:
@@ -48,9 +49,8 @@ def _accepted(verdict: Comparison, _rules: RuleSet) -> str:
         return verdict.effect
     metric = metrics.get(result.metric)
     design = result.effect.design
-    launches = say(
-        "launches", a=len(verdict.a), b=len(verdict.b), design=say(design) if design in ("turns", "paired") else ""
-    )
+    told = say(design, n=result.effect.sessions) if design in ("turns", "paired", "sessions", "blocked") else ""
+    launches = say("launches", a=len(verdict.a), b=len(verdict.b), design=told)
     low, high = result.effect.low, result.effect.high
     ends = {"low": _bare(low), "high": _bare(high)} if low is not None and high is not None else None
     moved = _moved(verdict) or say("repeats")

@@ -1,11 +1,11 @@
-"""The recipe of a comparison, in stages: pools of launches, sides judged, samples kept, noise floor added, verdict.
+"""The recipe of a comparison, in stages: sides as asked, judged, samples kept, noise floor added, verdict.
 
 Every command, report and check that compares configurations uses it, so that a pair has one verdict everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -17,14 +17,16 @@ from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_case
 from receipts.judging.rule import Case
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.side import JudgedLaunches, JudgedSide, judge_side
+from receipts.judging.side import JudgedLaunches, JudgedSide, in_common_sessions, judge_side
 from receipts.judging.verdict import Comparison, Finding, Lost
-from receipts.metrics import Launch
+from receipts.metrics import Launch, Metric
+from receipts.questions.sides import Asked, Join, asked
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
     from receipts.questions.noise import Floor
     from receipts.store import Store
+    from receipts.store.query.replicates import AlikeLaunch
 
 Group = Sequence[Parsed]
 Floors = dict[tuple[object, ...], "Floor"]
@@ -93,41 +95,51 @@ class Comparisons:
         return f"Comparisons({self._store!r})"
 
     def compare(
-        self, a: Group, b: Group, metric: str = metrics.DEFAULT, named: Collection[str] | None = None, **options: Any
+        self,
+        a: Group,
+        b: Group,
+        metric: str = metrics.DEFAULT,
+        named: Collection[str] | None = None,
+        join: Join = "session",
+        labelled: Collection[str] = (),
+        **options: Any,
     ) -> Comparison:
-        """B against A, each with its replicates. See `sides`; ``options`` are further fields of a `Request`."""
+        """B against A, each as `asked` has it. See `sides`; ``options`` are further fields of a `Request`."""
         named = _ids(a, b) if named is None else named
-        return self.verdict(self.sides(self.pool(a, b), self.pool(b, a), metric, named), **options)
+        return self.verdict(self.sides(self.asked(a, b, join, labelled), metric, named), **options)
 
-    def pool(self, group: Group, other: Group) -> list[Parsed]:
-        """A group with the stored launches that replicate it, whether they count or not; none of the other side."""
-        if self._store is None or not group:
-            return list(group)
-        from receipts.questions.replicates import with_replicates
+    def asked(self, a: Group, b: Group = (), join: Join = "session", labelled: Collection[str] = ()) -> Asked:
+        """Both sides with the stored launches that belong to them; see `receipts.questions.sides.asked`."""
+        return asked(self._store, self._lane, a, b, labelled=labelled, join=join, until=self._until)
 
-        return with_replicates(self._store, group, self._lane(group[0]), other, self._until)
-
-    def ungiven(self, a: Group, b: Group) -> tuple[int, ...]:
-        """How many stored launches of each side's configuration are on neither side: somebody left them out."""
-        if self._store is None:
-            return ()
-        given = {item.id for item in (*a, *b)}
-        return tuple(sum(item.id not in given for item in self.pool(side, ())) for side in (a, b))
+    def pool(self, group: Group, other: Group = (), join: Join = "session") -> list[Parsed]:
+        """One side alone."""
+        return self.asked(group, other, join).a
 
     def sides(
-        self, a: Group, b: Group, metric: str, named: Collection[str] | None = None, *, of_shape: bool = False
+        self, asked: Asked, metric: str, named: Collection[str] | None = None, *, of_shape: bool = False
     ) -> JudgedSides:
-        """Two pools, judged, with the launches that count for a metric and those ``named`` by id or file.
+        """Two sides, judged, with the launches that count for a metric and those ``named`` by id or file.
 
         None: all of them are named. A claim may have one side alone. With ``of_shape`` the launches of its shape count.
+        Of launches in sessions of their own none counts where both sides share a session.
         """
-        named = _ids(a, b) if named is None else named
+        named = _ids(asked.a, asked.b) if named is None else named
         measured = None if of_shape else metrics.get(metric)
-        known, rules = self._judged([*a, *b]), self.rulebook.rules
-        side_a = judge_side(a, "a", self.rulebook, known).samples(measured, rules, named)
-        side_b = judge_side(b, "b", self.rulebook, known).samples(measured, rules, named)
-        facts = self._with_floor(known.facts or Facts(), [side for side in (side_a, side_b) if side.judged], metric)
-        return JudgedSides(side_a, side_b, Request(metric, facts=facts, named=named))
+        known, rules = self._judged([*asked.a, *asked.b]), self.rulebook.rules
+        side_a = judge_side(asked.a, "a", self.rulebook, known).samples(measured, rules, named)
+        side_b = judge_side(asked.b, "b", self.rulebook, known).samples(measured, rules, named)
+        every = side_a, side_b
+        if measured is not None and not asked.pooled:
+            side_a, side_b = in_common_sessions(side_a, side_b, measured)
+        history_a, history_b = (
+            (*_values(rows, metric), *_left_behind(whole, kept, metrics.get(metric)))
+            for rows, whole, kept in zip(asked.history, every, (side_a, side_b), strict=True)
+        )
+        facts = replace(known.facts or Facts(), history_a=history_a, history_b=history_b)
+        facts = self._with_floor(facts, [side for side in (side_a, side_b) if side.judged], metric)
+        request = Request(metric, facts=facts, named=named, left_out=asked.left_out, pooled=asked.pooled)
+        return JudgedSides(side_a, side_b, request)
 
     def verdict(self, sides: JudgedSides, **options: Any) -> Comparison:
         """The verdict on two sides. Raises as `compare_sides` does."""
@@ -153,8 +165,8 @@ class Comparisons:
             return facts
         from receipts.questions.noise import wants_floor, with_floor
 
-        groups = [side.receipts for side in sides]
-        return with_floor(facts, self.floor(groups[0][0])) if wants_floor(groups, metric) else facts
+        wanted = wants_floor([side.launches for side in sides], metric)
+        return with_floor(facts, self.floor(sides[0].receipts[0])) if wanted else facts
 
     def _judge(self, group: Group) -> JudgedLaunches:
         """The facts of these launches, and the findings on each under them."""
@@ -171,6 +183,18 @@ class Comparisons:
 
     def _lane(self, parsed: Parsed) -> Lane:
         return self.rulebook.lanes.of(parsed.receipt.run.lane)
+
+
+def _values(rows: Iterable[AlikeLaunch], metric: str) -> tuple[float, ...]:
+    """What stored launches have of a metric, by their columns."""
+    return tuple(value for row in rows if (value := row.readings.get(metric)) is not None and value > 0.0)
+
+
+def _left_behind(whole: JudgedSide, kept: JudgedSide, metric: Metric) -> Iterator[float]:
+    """What the launches of a side have of a metric that are of sessions of their own."""
+    counted = {item.id for item in kept.receipts} if kept is not whole else ()
+    gone = (launch for launch in whole.launches if counted and launch.parsed.id not in counted)
+    yield from (value for launch in gone if (value := launch.read(metric).value))
 
 
 def _ids(a: Group, b: Group) -> frozenset[str]:

@@ -7,6 +7,7 @@ peak memory is exact there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,19 +17,22 @@ from typing import TYPE_CHECKING, Literal
 from receipts import metrics
 from receipts.axes.lane import Lane
 from receipts.axes.lane_files import Lanes
+from receipts.judging.effect import sessions_of
 from receipts.judging.facts import Facts
 from receipts.judging.grade import wanted
 from receipts.judging.metric_results import alike
 from receipts.metrics import METRICS, Launch
 from receipts.metrics.chips import largest_difference
 from receipts.metrics.reading import Taint
-from receipts.questions import replicates
+from receipts.questions.sides import groups
 from receipts.receipt import Parsed
 from receipts.receipt.written import intact
 from receipts.stats.equivalence import SMALLEST_EFFECT
 from receipts.stats.estimate import Sigma
 from receipts.stats.exact import shown_exact
 from receipts.stats.noise import SelfCheck, largest_spread, pool, self_check
+from receipts.stats.order import order_kind
+from receipts.stats.sessions import DaySpread, spreads
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store
@@ -46,7 +50,8 @@ _SHAPE = ("hardware.accelerator", "hardware.chips", "batch.sequence_length")  # 
 class Floor:
     """σ of log time a step on ``df`` degrees of freedom, from ``groups`` of equal launches (``launches`` in all).
 
-    ``of`` says in words whose spread σ is; ``largest_spread`` is the largest that the lane has shown.
+    ``of`` says in words whose spread σ is; ``largest_spread`` is the largest that the lane has shown, and ``day`` the
+    spread between its sessions, where launches were repeated in several.
     ``exact_memory`` names the memory metrics on which those launches always agree, and ``chip_spread`` is how far one
     chip's live peak lies apart in two of them, as a share; None where no two of them read their memory chip by chip.
     """
@@ -59,6 +64,7 @@ class Floor:
     exact_memory: frozenset[str] = frozenset()
     chip_spread: float | None = None
     of: str = ""
+    day: Sigma | None = None
 
     @property
     def measured(self) -> Sigma | None:
@@ -111,11 +117,13 @@ def noise_floor(store: Store, like: Parsed, lane: Lane, until: datetime | None =
     others = [row for row in _entries(store, of_lane, 5 * MOST_LAUNCHES, until) if row.id not in known]
     spread = largest_spread(_locations([*equal, *_equal(store, others, lane, MOST_LAUNCHES)]))
     floor = replace(_floor(equal, rows), largest_spread=spread)
-    own = _locations([group for group in equal if _nearness(group[0].parsed) == near])
-    nearest = pool(own)
-    if nearest is None or (nearest.df or 0.0) < FEWEST_FREEDOM:
+    of = "of the same context and model"
+    nearest = _spreads([group for group in equal if _nearness(group[0].parsed) == near], of)
+    if nearest.day is not None and (nearest.day.df or 0.0) >= FEWEST_FREEDOM:
+        floor = replace(floor, day=nearest.day)
+    if nearest.launch is None or (nearest.launch.df or 0.0) < FEWEST_FREEDOM:
         return floor
-    return replace(floor, sigma=nearest.value, df=nearest.df, of="of the same context and model")
+    return replace(floor, sigma=nearest.launch.value, df=nearest.launch.df, of=of)
 
 
 def floor_key(like: Parsed) -> tuple[object, ...]:
@@ -128,18 +136,31 @@ def _nearness(like: Parsed) -> tuple[str | None, str | None]:
     return like.receipt.run.context, like.stated.get("model.name")
 
 
-def wants_floor(groups: Sequence[Sequence[Parsed]], metric: str) -> bool:
-    """Whether the store's own repeats must be read: for the spread of few launches.
+def wants_floor(sides: Sequence[Sequence[Launch]], metric: str) -> bool:
+    """Whether the store's own repeats must be read: for the spread of few launches, and that of days.
 
     And for memory always, since they alone show whether it is exact. A receipt without its steps has no effect that
     they could decide.
     """
     if metrics.get(metric).summary == "memory":
         return True
-    few = min(len(group) for group in groups) < FEWEST_LAUNCHES
     series = ("measurement.step_durations_seconds", "measurement.interval_means_seconds")
-    steps = all(any(path in item.stated for path in series) for group in groups for item in group)
-    return steps and few
+    if not all(any(path in item.stated for path in series) for side in sides for item in side):
+        return False
+    if min(len(side) for side in sides) < FEWEST_LAUNCHES:
+        return True
+    return len(sides) == 2 and not in_turns(*sides)
+
+
+def in_turns(a: Sequence[Launch], b: Sequence[Launch]) -> bool:
+    """Whether two sides share a session, and did not run in it one after the other: then no spread of days matters."""
+    of_a, of_b = sessions_of(a, b)
+    shared = set(of_a) & set(of_b)
+    starts = [
+        [item.parsed.receipt.run.started.timestamp() for item, own in zip(side, numbers, strict=True) if own in shared]
+        for side, numbers in ((a, of_a), (b, of_b))
+    ]
+    return len(shared) > 1 or (bool(shared) and order_kind(*starts) != "sequential")
 
 
 def with_floor(facts: Facts, floor: Floor) -> Facts:
@@ -150,6 +171,7 @@ def with_floor(facts: Facts, floor: Floor) -> Facts:
         sigma_df=floor.df,
         sigma_of=floor.of,
         largest_spread=floor.largest_spread,
+        day=floor.day,
         exact_memory=floor.exact_memory,
         chip_spread=floor.chip_spread,
     )
@@ -206,20 +228,34 @@ def _noise(store: Store, shape: NoiseShape, rows: Sequence[Entry], lane: Lane) -
 
 
 def _floor(equal: Sequence[Sequence[Launch]], rows: Iterable[Entry]) -> Floor:
-    groups = _locations(equal)
+    locations = _locations(equal)
     samples = {row.id for row in rows if row.is_sample(Taint.MEMORY)}
     of_memory = [[item for item in group if item.parsed.id in samples] for group in equal]
-    sigma = pool(groups)
+    of = "of the same shape class"
+    sigma, day = _spreads(equal, of)
     return Floor(
         sigma=sigma.value if sigma else None,
         df=sigma.df if sigma else None,
-        largest_spread=largest_spread(groups),
-        groups=len(groups),
-        launches=sum(len(group) for group in groups),
-        of="of the same shape class" if sigma else "",
+        largest_spread=largest_spread(locations),
+        groups=len(locations),
+        launches=sum(len(group) for group in locations),
+        of=of if sigma else "",
+        day=day,
         exact_memory=frozenset(_exact(of_memory)),
         chip_spread=largest_difference([[item.account.peaks for item in group] for group in of_memory]),
     )
+
+
+def _spreads(equal: Sequence[Sequence[Launch]], of: str) -> DaySpread:
+    """σ between launches of one session, and between sessions; of all together where few were repeated in a session."""
+    kept = [[launch for launch in group if launch.step_seconds] for group in equal]
+    logs = [[math.log(launch.step_seconds or 1.0) for launch in group] for group in kept]
+    found = spreads(
+        ((values, sessions_of(group, ())[0]) for values, group in zip(logs, kept, strict=True) if values), of
+    )
+    if found.launch is not None and (found.launch.df or 0.0) >= FEWEST_FREEDOM:
+        return found
+    return found._replace(launch=pool(_locations(equal), of))
 
 
 def _equal(store: Store, rows: Iterable[Entry], lane: Lane, most: int) -> list[list[Launch]]:
@@ -228,8 +264,8 @@ def _equal(store: Store, rows: Iterable[Entry], lane: Lane, most: int) -> list[l
     Steps that somebody typed show no noise on a lane that asks for receipts that a program wrote.
     """
     launches = _launches(store, rows, most)
-    groups = replicates.groups((item for item in launches if wanted(item, lane) == "typed" or intact(item)), lane)
-    ordered = (sorted(group, key=lambda item: item.receipt.run.started) for group in groups)
+    repeated = groups((item for item in launches if wanted(item, lane) == "typed" or intact(item)), lane)
+    ordered = (sorted(group, key=lambda item: item.receipt.run.started) for group in repeated)
     return [[Launch(item, lane) for item in group] for group in ordered]
 
 

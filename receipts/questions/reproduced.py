@@ -38,7 +38,7 @@ class Reproduced(NamedTuple):
 
 def reproduced(comparisons: Comparisons, store: Store, one: Parsed, metric: str = metrics.DEFAULT) -> Reproduced | None:
     """Who reproduced a stored receipt's value of a metric, by comparisons in its store; None where nobody did."""
-    pool = comparisons.pool([one], ())
+    pool = comparisons.pool([one], join="all")
     rows = {row.id: row for row in ReportQueries(store.database).entries([item.id for item in pool])}
     head = rows[one.id]
     others = [item for item in pool if _elsewhere(rows[item.id], head)][:MOST]
@@ -46,7 +46,7 @@ def reproduced(comparisons: Comparisons, store: Store, one: Parsed, metric: str 
         return None
     own = [one, *(item for item in pool if item.id != one.id and not _elsewhere(rows[item.id], head))][:MOST]
     try:
-        verdict = comparisons.compare(own, others, metric, named=())
+        verdict = comparisons.compare(own, others, metric, named=(), join="only")
     except UsageError:
         return None
     result = next((item.effect for item in verdict.results if item.metric == metric), None)

@@ -95,12 +95,12 @@ def sweep(
         groups[first] = [base, *(item for item in groups.get(first, []) if item.id != base.id)]
     named = (base.id,) if base is not None else ()
     origin, apart = _alike(groups.pop(first), rulebook)
-    alone = comparisons.sides(comparisons.pool(origin, ()), (), metric, named)
+    alone = comparisons.sides(comparisons.asked(origin), metric, named)
     cells = [SweepCell(first, alone.a, None, apart, alone.lost)]
     for key in order:
         if key in groups:
             group, apart = _alike(groups[key], rulebook)
-            sides = comparisons.sides(comparisons.pool(origin, group), comparisons.pool(group, origin), metric, named)
+            sides = comparisons.sides(comparisons.asked(origin, group), metric, named)
             verdict = comparisons.verdict(sides, **options)
             reasons = [item for item in (_reason(verdict, sides.b[0], rulebook.rules), apart) if item]
             cells.append(SweepCell(key, sides.b, verdict, "; ".join(reasons), sides.side_b.lost))

@@ -86,7 +86,7 @@ def verify(call: Call) -> Reply:
 
 
 def compare(call: Call) -> Reply:
-    """Compare B against A, each with its stored replicates."""
+    """Compare B against A, each with the launches of its session."""
     return _compared(call, call.values["a"], call.values["b"], call.get("witness", []))
 
 
@@ -110,7 +110,7 @@ def _compared(call: Call, a: list[Any], b: list[Any], witnesses: list[Any]) -> R
         waivers=waivers,
         study=call.get("study"),
         witnesses=witnesses,
-        replicates=call.get("replicates", True),
+        join=call.get("join", "session"),
     )
     if call.get("format") == "text" and call.get("line", False):
         verdict = answer.verdict

@@ -51,7 +51,7 @@ def mcp_server(store: Callable[[], Store]) -> MCPServer:
 
     @server.tool(annotations=READS)
     def compare(a: Word, b: Word, metric: Metric = registry.DEFAULT) -> dict[str, Any]:
-        """Compare receipt B against A with their stored replicates: verdict, effect with interval, what changed."""
+        """Compare receipt B against A in their session: verdict, effect with interval, what changed."""
         return answered(lambda store: _data(store.compare(a, b, metric=metric)))
 
     @server.tool(annotations=READS)

@@ -25,7 +25,7 @@ _SIDES = (
     METRIC,
     Param("waive", WORD, "AXIS=REASON: an axis that does not count", many=True),
     Param("study", WORD, "A study whose axes change together on purpose"),
-    Param("replicates", FLAG, "false: without the stored replicates"),
+    Param("join", {"type": "string", "enum": ["session", "only", "all"]}, "Which stored launches join those named"),
     Param("line", FLAG, "With format=text: one line"),
     *FORMS,
 )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from receipts.stats.equivalence import (
+    CONFIDENCE,
     DEFAULT_DELTA,
     FEWEST_LAUNCHES,
     SMALLEST_EFFECT,
@@ -20,9 +21,10 @@ from receipts.stats.equivalence import (
     EquivalenceTest,
     Kind,
 )
-from receipts.stats.estimate import Sigma, against_floor, beside_drift, paired, pooled, welch
+from receipts.stats.estimate import RatioEstimate, Sigma, against_floor, beside_drift, paired, pooled, welch
 from receipts.stats.exact import compare_exact
-from receipts.stats.order import OrderKind, Pairs, in_one_go, interleaved_pairs, order_kind
+from receipts.stats.order import Pairs, in_one_go, interleaved_pairs, order_kind
+from receipts.stats.sessions import Sample, across, common, random_days, samples, within
 
 OWN = "from the launches of the two sides"
 
@@ -39,6 +41,9 @@ def compare(
     pairs: Pairs | None = None,
     largest_spread: float | None = None,
     delta_source: str = DEFAULT_DELTA,
+    sessions: tuple[Sequence[int], Sequence[int]] | None = None,
+    day: Sigma | None = None,
+    pooled_days: bool = False,
 ) -> Effect:
     """Compare launches of B with launches of A.
 
@@ -48,23 +53,18 @@ def compare(
     states the pairing outright. `sigma` is the noise floor and `largest_spread` the largest log ratio between two equal
     launches that the lane has shown. `delta` is the smallest effect that matters. People set it, `delta_source` names
     who, and noise does not change it.
+
+    `sessions` are the sessions of A's and of B's launches; without them all are of one. Launches of several are
+    compared within the sessions that both sides share. Where they share none, the spread between days is part of the
+    interval: `day`, without which there is none. With `pooled_days` all count, each session with a level of its own.
     """
-    turns: _Turns | None = None
-    order: OrderKind = "unknown"
-    if pairs is not None:
-        pairs, order = tuple(pairs), "interleaved"
-    elif _timed(a, b, times_a, times_b):
-        order = order_kind(times_a or (), times_b or ())
-        if order == "interleaved":
-            turns = _Turns(tuple(time or 0.0 for time in times_a or ()), tuple(time or 0.0 for time in times_b or ()))
-            pairs = interleaved_pairs(turns.a, turns.b)
     test = EquivalenceTest(
         n_a=len(a),
         n_b=len(b),
         better=better,
         delta=SMALLEST_EFFECT if delta is None else delta,
         delta_source=delta_source,
-        order=order,
+        order="unknown",
         floor=sigma if sigma is not None and sigma.value > 0.0 else None,
         largest_spread=largest_spread,
     )
@@ -72,7 +72,29 @@ def compare(
         return test.without_interval("single", f"side {'B' if a else 'A'} has no launch with a steady segment")
     if not all(0.0 < value < math.inf for value in (*a, *b)):
         return test.without_interval("single", "a launch's value is not a positive number, so there is no ratio")
-    return _judge(test, [math.log(value) for value in a], [math.log(value) for value in b], pairs, turns)
+    timed = _timed(a, b, times_a, times_b)
+    logs = [math.log(value) for value in a], [math.log(value) for value in b]
+    of_a, of_b = sessions or ([0] * len(a), [0] * len(b))
+    if len({*of_a, *of_b}) > 1:
+        launches = samples(*logs, of_a, of_b, times_a if timed else None, times_b if timed else None)
+        if pooled_days or not common(of_a, of_b):
+            return _over_days(test, launches, day, pooled_days=pooled_days)
+        launches = [item for item in launches if item.session in common(of_a, of_b)]
+        if len({item.session for item in launches}) > 1:
+            return _in_sessions(test.of(launches), launches)
+        sides = [[item for item in launches if item.side == side] for side in (0, 1)]
+        test, logs = test.of(launches), ([item.log for item in sides[0]], [item.log for item in sides[1]])
+        times_a, times_b = ([item.time for item in side] for side in sides)
+    turns: _Turns | None = None
+    if pairs is not None:
+        pairs, test = tuple(pairs), replace(test, order="interleaved")
+    elif timed:
+        test = replace(test, order=order_kind(times_a or (), times_b or ()))
+        if test.order != "unknown":
+            turns = _Turns(tuple(time or 0.0 for time in times_a or ()), tuple(time or 0.0 for time in times_b or ()))
+        if test.order == "interleaved" and turns is not None:
+            pairs = interleaved_pairs(turns.a, turns.b)
+    return _judge(test, *logs, pairs, turns, day)
 
 
 def unproven(why: str, n_a: int, n_b: int) -> Effect:
@@ -118,11 +140,18 @@ class _Turns:
 
 
 def _judge(
-    test: EquivalenceTest, a: Sequence[float], b: Sequence[float], pairs: Pairs | None, turns: _Turns | None
+    test: EquivalenceTest,
+    a: Sequence[float],
+    b: Sequence[float],
+    pairs: Pairs | None,
+    turns: _Turns | None,
+    day: Sigma | None,
 ) -> Effect:
-    """Choose the design, estimate, and give the verdict; `a` and `b` are logs."""
+    """Choose the design in one session, estimate, and give the verdict; `a` and `b` are logs."""
     if min(len(a), len(b)) < FEWEST_LAUNCHES:
         return _single(test, a, b)
+    if turns is not None and test.order == "sequential":
+        return _one_after_the_other(test, a, b, turns, day)
     design: Design
     if turns is not None and in_one_go(turns.a, turns.b):
         design, estimate = "turns", beside_drift(a, b, turns.a, turns.b)
@@ -133,7 +162,13 @@ def _judge(
     else:
         design, estimate = "welch", welch(a, b)
         why = f"{len(a)} and {len(b)} launches, Welch's t-test on the logs"
-    why += test.one_after_the_other
+    return _told(test, design, estimate, why, a, b)
+
+
+def _told(
+    test: EquivalenceTest, design: Design, estimate: RatioEstimate, why: str, a: Sequence[float], b: Sequence[float]
+) -> Effect:
+    """The verdict by the launches' own spread, or by the noise floor where they show none."""
     if estimate.error > 0.0:
         own = f"; {pooled((a, b), OWN)}" if design != "paired" else ""
         return test.verdict(design, estimate, "launches", f"{why}{own}")
@@ -142,6 +177,71 @@ def _judge(
         estimate = against_floor(a, b, test.floor)
         return test.verdict(design, estimate, test.floor.source, f"{why}; they agree to the last digit: {test.floor}")
     return test.verdict(design, estimate, "launches", f"{why}; they agree to the last digit")
+
+
+def _one_after_the_other(
+    test: EquivalenceTest, a: Sequence[float], b: Sequence[float], turns: _Turns, day: Sigma | None
+) -> Effect:
+    """All of one side, then all of the other: the drift that would make the effect is taken out, and not trusted.
+
+    Its size comes from the launches' own slope, or from the spread between days, whichever is known better.
+    """
+    drifting = beside_drift(a, b, turns.a, turns.b)
+    why = f"{len(a)} and {len(b)} launches{test.one_after_the_other}; with the drift that they show in the interval"
+    if day is not None:
+        apart = across(samples(a, b, [0] * len(a), [1] * len(b)), day)
+        if apart.half_width(CONFIDENCE) < drifting.half_width(CONFIDENCE):
+            drifting = apart
+            why = f"{len(a)} and {len(b)} launches{test.one_after_the_other}; with the lane's {_days(day)}"
+    effect = _told(test, "blocked", drifting, why, a, b)
+    naive = test.verdict("welch", welch(a, b), "launches", "")
+    confused = effect.kind == "ambiguous" and naive.kind != "ambiguous"
+    return replace(effect, confused="order", needed=None) if confused else effect
+
+
+def _in_sessions(test: EquivalenceTest, launches: Sequence[Sample]) -> Effect:
+    """Both sides in several sessions: within each, and never across."""
+    count = len({item.session for item in launches})
+    why = f"{test.n_a} and {test.n_b} launches in {count} sessions, compared within each"
+    if min(test.n_a, test.n_b) >= FEWEST_LAUNCHES:
+        estimate = within(launches)
+        if estimate.error > 0.0:
+            return replace(test.verdict("sessions", estimate, "launches", why), sessions=count)
+    if test.floor is not None:
+        estimate = within(launches, test.floor)
+        effect = test.verdict("sessions", estimate, test.floor.source, f"{why}; {test.floor}")
+        return replace(effect, sessions=count)
+    log_ratio = within(launches, Sigma(1.0, None, "declared")).log_ratio
+    why = f"{why}, and no noise floor: {FEWEST_LAUNCHES} launches per side would give an interval"
+    return replace(test.without_interval("sessions", why, "unproven", log_ratio, FEWEST_LAUNCHES), sessions=count)
+
+
+def _over_days(test: EquivalenceTest, launches: Sequence[Sample], day: Sigma | None, *, pooled_days: bool) -> Effect:
+    """Sides that share no session, or that somebody asked to pool."""
+    count = len({item.session for item in launches})
+    counted = f"{test.n_a} and {test.n_b} launches of {count} sessions"
+    logs = [[item.log for item in launches if item.side == side] for side in (0, 1)]
+    shared = common(*([item.session for item in launches if item.side == side] for side in (0, 1)))
+    if pooled_days and (shared or count > FEWEST_LAUNCHES) and min(map(len, logs)) >= FEWEST_LAUNCHES:
+        why = f"{counted}, pooled as asked, with a random effect a session"
+        return replace(test.verdict("pooled", random_days(launches), "launches", why), sessions=count)
+    log_ratio = math.fsum(logs[1]) / test.n_b - math.fsum(logs[0]) / test.n_a
+    why = f"{counted}, none of which has both sides"
+    few = min(map(len, logs)) < FEWEST_LAUNCHES
+    if day is None or (few and test.floor is None):
+        why += f", and the spread of this lane {'between launches' if day else 'from day to day'} is not known"
+        kind: Kind = "indicated" if test.indicates(log_ratio) else "unproven"
+        effect = test.without_interval("days", why, kind, log_ratio)
+    else:
+        estimate = across(launches, day, test.floor if few else None)
+        effect = test.verdict("days", estimate, "measured", f"{why}; {_days(day)}")
+    confused = effect.kind in ("unproven", "ambiguous", "indicated")
+    effect = replace(effect, sessions=0)
+    return replace(effect, confused="days", needed=None) if confused else effect
+
+
+def _days(day: Sigma) -> str:
+    return f"spread from day to day: {day}"
 
 
 def _single(test: EquivalenceTest, a: Sequence[float], b: Sequence[float]) -> Effect:

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from receipts.stats.estimate import RatioEstimate, Sigma, Source
 from receipts.stats.order import OrderKind
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from receipts.stats.sessions import Sample
+
 Kind = Literal["faster", "slower", "equivalent", "ambiguous", "indicated", "unproven"]
-Design = Literal["welch", "paired", "turns", "single", "exact"]
+Design = Literal["welch", "paired", "turns", "blocked", "sessions", "days", "pooled", "single", "exact"]
+Confusion = Literal["", "days", "order"]
 Better = Literal["lower", "higher"]
 Spread = Source
 
@@ -34,7 +40,9 @@ class Effect:
     `ratio` is the metric of B over that of A (of step time where lower is better: below 1 is faster), `low` to
     `high` its 95 % interval and `low90` to `high90` the 90 % interval that equivalence is judged by; none where
     the launches carry no number. `needed` is about how many launches per side would settle it. `spread` says where
-    the interval's width comes from: the launches themselves, or a noise floor, measured or declared.
+    the interval's width comes from: the launches themselves, or a noise floor, measured or declared. `sessions` are
+    those that it was estimated in or over; `confused` names what leaves it open though launches would not: the *days*
+    of sides that share no session, or the *order* of sides that took no turns.
     `p_beyond` is the two-sided p of *the effect is not larger than delta*, `p_equivalent` that of *it is*.
     """
 
@@ -56,6 +64,8 @@ class Effect:
     p_beyond: float | None = None
     p_equivalent: float | None = None
     delta_source: str = DEFAULT_DELTA
+    sessions: int = 1
+    confused: Confusion = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +81,11 @@ class EquivalenceTest:
     largest_spread: float | None
     delta_source: str = DEFAULT_DELTA
 
+    def of(self, launches: Sequence[Sample]) -> EquivalenceTest:
+        """The same test of fewer launches: those of the sessions that both sides share."""
+        b = sum(item.side for item in launches)
+        return replace(self, n_a=len(launches) - b, n_b=b)
+
     @property
     def margin(self) -> float:
         return math.log1p(self.delta)
@@ -80,7 +95,7 @@ class EquivalenceTest:
         """What to say of an order that would make an effect out of a drift."""
         if self.order != "sequential":
             return ""
-        return "; one side ran after the other, so a drift of the machine would look the same: interleave them"
+        return "; one side ran after the other, and a drift of the machine looks the same"
 
     def indicates(self, log_ratio: float) -> bool:
         """Beyond eight times the largest spread shown, and beyond δ."""

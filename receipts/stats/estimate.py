@@ -39,7 +39,7 @@ def pooled(groups: Iterable[Sequence[float]], of: str = "", source: Source = "me
     None where there is no such group, or where all launches agree to the last digit: copies and coarse clocks tell
     nothing about noise.
     """
-    moments = [(len(group) - 1, _moments(group)[1]) for group in groups if len(group) > 1]
+    moments = [(len(group) - 1, mean_and_variance(group)[1]) for group in groups if len(group) > 1]
     freedom = sum(df for df, _ in moments)
     squares = math.fsum(df * variance for df, variance in moments)
     return Sigma(math.sqrt(squares / freedom), float(freedom), source, of) if squares > 0.0 else None
@@ -76,7 +76,7 @@ def contrast(groups: Sequence[Sequence[float]], weights: Sequence[float], sigma:
     Its error is that of ``sigma``, else of the groups' own spreads, with Satterthwaite's degrees of freedom (Welch
     1947); then each group has at least two launches.
     """
-    moments = [_moments(group) for group in groups]
+    moments = [mean_and_variance(group) for group in groups]
     counts = [len(group) for group in groups]
     value = math.fsum(weight * mean for weight, (mean, _) in zip(weights, moments, strict=True))
     if sigma is not None:
@@ -98,14 +98,14 @@ def welch(a: Sequence[float], b: Sequence[float]) -> RatioEstimate:
 
 def predicted(logs: Sequence[float]) -> RatioEstimate:
     """One more of at least two logs: their mean, with the error of a single further one, s · sqrt(1 + 1/n)."""
-    mean, variance = _moments(logs)
+    mean, variance = mean_and_variance(logs)
     count = len(logs)
     return RatioEstimate(mean, math.sqrt(variance * (1.0 + 1.0 / count)), float(count - 1))
 
 
 def paired(differences: Sequence[float]) -> RatioEstimate:
     """B − A from the log differences of at least two pairs, by the paired t-test."""
-    mean, variance = _moments(differences)
+    mean, variance = mean_and_variance(differences)
     count = len(differences)
     return RatioEstimate(mean, math.sqrt(variance / count), float(count - 1) if variance > 0.0 else None)
 
@@ -166,7 +166,8 @@ def against_floor(a: Sequence[float], b: Sequence[float], sigma: Sigma) -> Ratio
     return contrast((a, b), (-1.0, 1.0), sigma)
 
 
-def _moments(values: Sequence[float]) -> tuple[float, float]:
+def mean_and_variance(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and variance of at least two values; of equal ones the variance is zero."""
     if min(values) == max(values):  # rounding must not make a spread out of equal values
         return values[0], 0.0
     mean = math.fsum(values) / len(values)

@@ -26,6 +26,11 @@ def tail(t: float, freedom: float | None) -> float:
     return 0.5 * _incomplete_beta(freedom / 2.0, 0.5, t, freedom)
 
 
+def ratio_tail(ratio: float, above: float, below: float) -> float:
+    """P(F > ratio) for a ratio of two variances on ``above`` and ``below`` degrees of freedom."""
+    return _incomplete_beta(below / 2.0, above / 2.0, math.sqrt(above * ratio), below) if ratio > 0.0 else 1.0
+
+
 @lru_cache(maxsize=1024)
 def quantile(share: float, freedom: float | None) -> float:
     """The t below which `share` of the distribution lies; `share` is strictly between 0 and 1."""

@@ -27,6 +27,7 @@ PATHS: Final[Mapping[str, str]] = {
     "outcome": "run.outcome",
     "provenance": "run.provenance",
     "label": "run.label",
+    "session": "run.session",
     "context": "run.context",
     "host": "run.host",
     "revision": "code.commit",
@@ -81,6 +82,7 @@ class Entry(NamedTuple):
     finished: datetime | None
     submitted_at: datetime
     label: str | None
+    session: str | None
     context: str | None
     host: str | None
     revision: str | None

@@ -201,7 +201,8 @@ class Revalidation:
             for side in ("a", "b")
         )
         named = document.get("named") if gone or "named" in document else None
-        sides = comparisons.sides(a, b, document["metric"], named)
+        asked = comparisons.asked(a, b, "only")._replace(pooled=document.get("pooled", False))
+        sides = comparisons.sides(asked, document["metric"], named)
         return comparisons.verdict(sides, waivers=dict(document["waivers"]), study=document["study"])
 
     # Claims

@@ -141,11 +141,15 @@ def test_sides_are_groups_of_launches(shell: Shell) -> None:
 
 @pytest.mark.slow
 def test_replicates_are_found_in_the_store_unless_refused(shell: Shell) -> None:
-    for number in range(3):
-        shell.store(f"base-{number}", measurement__step_durations_seconds=_steps(number))
-    shell.store("cand", numerics__learning_rate=0.001)
-    assert len(shell("compare", "base-0", "cand", "--json").json["a"]) == 3
-    assert len(shell("compare", "base-0", "cand", "--no-replicates", "--json").json["a"]) == 1
+    own = {"run__label": "base", "measurement__stated": None}
+    ids = [
+        shell.store(f"base-{number}", measurement__step_durations_seconds=_steps(number), **own) for number in range(3)
+    ]
+    cand = shell.store("cand", numerics__learning_rate=0.001)
+    assert len(shell("compare", ids[0], cand, "--json").json["a"]) == 3
+    for flag in ("--only", "--no-replicates"):
+        assert len(shell("compare", ids[0], cand, flag, "--json").json["a"]) == 1
+    assert shell("compare", ids[0], cand, "--only", "--pool").code == 2
 
 
 @pytest.mark.slow
@@ -285,15 +289,15 @@ def test_launches_of_either_configuration_that_were_not_given_are_counted(shell:
     for number, name in enumerate(names):
         steps = [0.1 + (number + step) / 1000 for step in range(20)]
         rate = 0.001 if name.startswith("fast") else 0.0003
-        shell.write(name, measurement__step_durations_seconds=steps, numerics__learning_rate=rate)
+        own = {"measurement__step_durations_seconds": steps, "measurement__stated": None}
+        shell.write(name, numerics__learning_rate=rate, **own)
     words = ["compare", "slow0.json", "fast0.json", "fast1.json", "--also-a", "slow1.json"]
-    assert "more of this configuration" not in shell(*words).lines[-1]
+    assert "not asked for" not in shell(*words).lines[-1]
     assert not (shell.folder / "store.sqlite").exists()
     assert shell("submit", *(f"{name}.json" for name in names)).code == 0
     chosen = shell(*words)
-    assert "A: the store holds 2 more of this configuration · B: the store holds 2 more" in " ".join(chosen.out.split())
-    assert shell(*words, "--json").json["ungiven"] == [2, 2]
+    assert "not asked for: A 2 of other labels; B 2 of other labels" in " ".join(chosen.out.split())
+    assert [item["count"] for item in shell(*words, "--json").json["left_out"]] == [2, 2]
     # The worst against the best of one configuration, where neither side is given its replicates.
     twins = shell("compare", "slow0,slow1", "slow2")
-    assert "A: the store holds 1 more of this configuration" in " ".join(twins.out.split())
-    assert "more of this configuration" not in shell("compare", "slow0", "fast0").out
+    assert "not asked for: A 1 of other labels" in " ".join(twins.out.split())

@@ -43,8 +43,11 @@ from thorough import unless_thorough
 pytestmark = pytest.mark.slow
 
 METRIC = "tokens_per_second"
-# Configurations of each kind; 200 pairs take minutes, and these 21 are of almost every two kinds.
-KINDS = unless_thorough({"sound": 4, "unwitnessed": 1, "spoilt": 2}, {"sound": 11, "unwitnessed": 6, "spoilt": 4})
+# Launches of each configuration by kind: from a lone one to more than any surface once read.
+SIDES = unless_thorough(
+    {"sound": (1, 3, 25, 60), "unwitnessed": (3,), "spoilt": (1, 2)},
+    {"sound": (1, 3, 3, 4, 5, 10, 25, 25, 60, 60), "unwitnessed": (1, 2, 3, 25), "spoilt": (1, 2, 3)},
+)
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 AS_OF = MONDAY + timedelta(days=60)
 HOST_READS: dict[str, Any] = {"path.witnessed.host_transfers_per_step": 2.0}
@@ -75,26 +78,38 @@ def put(store: Store, *launches: Parsed) -> None:
 
 
 class Lab:
-    """Configurations one axis apart: sound ones, unwitnessed ones, and such of which every launch is spoilt."""
+    """Configurations one axis apart, launched in turns in one session, beside what must enter no side unasked.
+
+    Sound ones, unwitnessed ones, and such of which every launch is spoilt; every second has 2 % slower launches of
+    twenty days ago, some under another label in the session itself, and a spoilt one.
+    """
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.heads: dict[str, Parsed] = {}
         draw = random.Random(5)
         made: list[Parsed] = []
-        for index, kind in enumerate(kind for kind, count in KINDS.items() for _ in range(count)):
+        counts = [(kind, count) for kind, several in SIDES.items() for count in several]
+        for index, (kind, count) in enumerate(counts):
             rate = {"numerics.learning_rate": 1e-4 * (index + 1)}
             drop = ("path.witnessed",) if kind == "unwitnessed" else ()
-            seconds = 1.2 + 0.06 * draw.randrange(12)
-            count = draw.choice((3, 4)) if kind == "sound" else draw.choice((1, 2))
+            seconds, name = 1.2 + 0.06 * draw.randrange(12), f"{kind}{index}"
+
+            def one(label: str, at: int, hours: float, seconds: float, leaves: dict[str, Any]) -> Parsed:
+                return launch(f"{label}-{at}", hours, seconds, {**rate, **leaves, "numerics.seed": at}, drop)  # noqa: B023
+
+            group = []
             for at in range(count):
-                leaves = {**rate, **(draw.choice(SPOILT[:2]) if kind == "spoilt" else {}), "numerics.seed": at}
-                one = launch(f"{kind}{index}-{at}", index + 30 * at, seconds * (1 + 0.001 * at), leaves, drop)
-                made.append(one)
-                self.heads.setdefault(f"{kind}{index}", one)
+                leaves = draw.choice(SPOILT[:2]) if kind == "spoilt" else {}
+                # The last of every configuration are launched together, so that the newest one is of the session.
+                hours = 12 - (count - at) * 12 / 61 + index / 200
+                group.append(one(name, at, hours, seconds * (1 + 0.001 * (at % 5)), leaves))
+            self.heads[name] = group[0]
+            made += group
             if index % 2:
-                leaves = {**rate, **draw.choice(SPOILT), "numerics.seed": 90}
-                made.append(launch(f"{kind}{index}-90", 200 + index, 3 * seconds, leaves, drop))
+                made += (one(name, 100 + at, at / 3 - 480, 1.02 * seconds * (1 + 0.001 * at), {}) for at in range(5))
+                made += (one(f"other-{name}", 200 + at, 10 + at / 9, 0.9 * seconds, {}) for at in range(3))
+                made.append(one(name, 300, 11.5 + index / 200, 3 * seconds, draw.choice(SPOILT)))
         put(store, *made)
 
     def pairs(self) -> Iterator[tuple[Parsed, Parsed]]:
@@ -113,7 +128,7 @@ def said(verdict: Comparison) -> tuple[object, ...]:
 
 
 def command(store: Store, a: Parsed, b: Parsed, **words: Any) -> Comparison:
-    options: dict[str, Any] = {"metric": METRIC, "waive": (), "study": None, "witness": (), "no_replicates": False}
+    options: dict[str, Any] = {"metric": METRIC, "waive": (), "study": None, "witness": ()}
     asked = ComparisonOptions(((a.id,), (b.id,)), **{**options, **words})
     return gather(session(store.url), asked, stored=True).verdict
 
@@ -221,10 +236,10 @@ def fresh(tmp_path: Path) -> Store:
 
 
 def side(name: str, seconds: float, hours: float = 0, count: int = 4, **leaves: Any) -> list[Parsed]:
-    """Launches of one configuration, a seed each."""
+    """Launches of one configuration, a seed each, two thirds of an hour apart: beside others in turns."""
     values = {path.replace("__", "."): value for path, value in leaves.items()}
     return [
-        launch(f"{name}-{at}", hours + 30 * at, seconds * (1 + 0.001 * at), {**values, "numerics.seed": at})
+        launch(f"{name}-{at}", (hours + 2 * at) / 3, seconds * (1 + 0.001 * at), {**values, "numerics.seed": at})
         for at in range(count)
     ]
 
@@ -239,7 +254,8 @@ def ceiling(store: Store) -> tuple[str, str]:
 def test_invalid_launches_change_no_answer_and_are_counted(tmp_path: Path) -> None:
     with fresh(tmp_path) as store:
         a, b = side("base", 0.8), side("fast", 0.7, 1, numerics__learning_rate=1e-3)
-        put(store, *a, *b)
+        elsewhere = [launch("base-20", 240, 0.8, {"numerics.seed": 20})]  # a second day, for the ceiling
+        put(store, *a, *b, *elsewhere)
 
         def answers() -> list[object]:
             surfaces = [said(verdict) for _, verdict in Surfaces(store).each(a[0], b[0]) if verdict is not None]
@@ -249,10 +265,10 @@ def test_invalid_launches_change_no_answer_and_are_counted(tmp_path: Path) -> No
         assert before[0][0][0] == "accepted"
         assert ceiling(store) == ("supported", "validated")
         for at, spoilt in enumerate(SPOILT):
-            put(store, launch(f"base-{50 + at}", 300 + at, 2.4, {**spoilt, "numerics.seed": 50 + at}))
+            put(store, launch(f"base-{50 + at}", 3 + at, 2.4, {**spoilt, "numerics.seed": 50 + at}))
         assert answers() == before
         verdict = command(store, a[0], b[0])
-        assert verdict.launches_lost == ("A: 4 of 7 launches count; R111 on 1, R303 on 1, crash on 1",)
+        assert verdict.launches_lost[0] == "A: 4 of 7 launches count; R111 on 1, R303 on 1, crash on 1"
         assert "4 of 7 launches count" in verdict.last_line()
         assert "C119" in {item.code for item in verdict.findings}
 
@@ -260,10 +276,10 @@ def test_invalid_launches_change_no_answer_and_are_counted(tmp_path: Path) -> No
 def test_an_invalid_launch_rejects_where_it_is_named_and_not_where_a_label_names_it(tmp_path: Path) -> None:
     with fresh(tmp_path) as store:
         a, b = side("base", 0.8), side("fast", 0.7, 1, numerics__learning_rate=1e-3)
-        spoilt = launch("base-9", 300, 0.8, HOST_READS)
+        spoilt = launch("base-9", 5, 0.8, HOST_READS)
         put(store, *a, *b, spoilt)
         assert command(store, spoilt, b[0]).status == "rejected"
-        options: dict[str, Any] = {"metric": METRIC, "waive": (), "study": None, "witness": (), "no_replicates": True}
+        options: dict[str, Any] = {"metric": METRIC, "waive": (), "study": None, "witness": (), "only": True}
         asked = ComparisonOptions((("label=base",), ("label=fast",)), **options)
         assert gather(Session(store.url), asked, stored=True).verdict.status == "accepted"
 
@@ -272,7 +288,7 @@ def test_one_unsteady_launch_does_not_silence_the_others(tmp_path: Path) -> None
     with fresh(tmp_path) as store:
         a, b = side("base", 0.8), side("fast", 0.7, 1, numerics__learning_rate=1e-3)
         tree = json.loads(a[0].raw)
-        tree["run"].update(launch="base-8", started=(MONDAY + timedelta(days=9)).isoformat(), finished=None)
+        tree["run"].update(launch="base-8", started=(MONDAY + timedelta(hours=4)).isoformat(), finished=None)
         steps = cases.durations({"seconds": 0.8, "drift": 0.5, "seed": 8})
         tree["measurement"]["step_durations_seconds"] = steps
         put(store, *a, *b, cases.parsed(tree, "drifting"))

@@ -127,8 +127,19 @@ def test_the_order_of_launches(times_a: list[float | None], times_b: list[float 
 
 def test_one_side_after_the_other_is_said() -> None:
     effect = compare(A, B, times_a=[0, 1, 2, 3], times_b=[4, 5, 6, 7, 8])
-    assert (effect.design, effect.order) == ("welch", "sequential")
-    assert "interleave" in effect.why
+    assert (effect.design, effect.order) == ("blocked", "sequential")
+    assert "one side ran after the other" in effect.why
+
+
+def test_a_drift_that_the_launches_show_makes_no_effect_in_blocked_order() -> None:
+    """0.2 % a launch: five of A, then five of B."""
+    drifting = [1.0 + 0.002 * at + 0.0002 * (-1) ** at for at in range(10)]
+    effect = compare(drifting[:5], drifting[5:], times_a=range(5), times_b=range(5, 10))
+    assert effect.kind in ("ambiguous", "equivalent")
+    noisy = [1.0 + 0.004 * (-1) ** at for at in range(10)]
+    effect = compare(noisy[:5], [value * 0.984 for value in noisy[5:]], times_a=range(5), times_b=range(5, 10))
+    assert (effect.kind, effect.confused) == ("ambiguous", "order")
+    assert effect.needed is None
 
 
 def test_equivalence_is_a_tost_at_five_percent() -> None:

@@ -14,7 +14,8 @@ from sqlalchemy import delete, func, select
 from receipts.axes import catalogue, difference
 from receipts.axes import configuration as configuration_module
 from receipts.axes.configuration import configuration
-from receipts.questions.replicates import with_replicates
+from receipts.axes.lane import Lane
+from receipts.questions.sides import asked
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, condition, open_store, prepare
 from receipts.store.address import address
@@ -209,6 +210,11 @@ def number_of(store: Store, one: Parsed) -> int:
     with reading(store.database.engine) as connection:
         query = select(placements.c.configuration).where(placements.c.receipt == seq)
         return connection.execute(query).scalar_one()
+
+
+def with_replicates(store: Store, group: list[Parsed], lane: Lane, other: list[Parsed]) -> list[Parsed]:
+    """The group and every stored launch of its configuration."""
+    return asked(store, lambda _: lane, group, other, join="all").a
 
 
 @pytest.mark.parametrize("seed", range(unless_thorough(1, 4)))

@@ -33,6 +33,7 @@ from receipts.metrics import Launch
 from receipts.questions.claims.judge import ClaimEvidence, judge
 from receipts.questions.claims.load import from_json
 from receipts.receipt import Document, Parsed, parse
+from receipts.stats.estimate import Sigma
 
 FOLDER = Path(__file__).resolve().parents[1] / "cases"
 BASES = {"cpu": "base.json", "megatron": "base-megatron.json", "tpu": "base-tpu.json"}
@@ -222,6 +223,8 @@ def facts_of(
     named = ids or {}
     superseded = {named.get(key, key): tuple(why) for key, why in values.pop("superseded", {}).items()}
     failures = tuple(EarlierFailure(**{"phase": None, "class_": None, **row}) for row in values.pop("failures", []))
+    if "day" in values:
+        values["day"] = Sigma(*values["day"])
     return Facts(superseded=superseded, shapes=shapes, failures=failures, **kin, **values)
 
 

@@ -23,7 +23,7 @@ from receipts.judging.judge import judge_receipt
 from receipts.judging.side_checks import check_distinct
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.publish.origins import Origins
-from receipts.questions.replicates import groups
+from receipts.questions.sides import groups
 from receipts.receipt import Document, parse, read
 from receipts.receipt.written import UNWRITTEN, sealed
 from receipts.workflows.submit.amended import amended

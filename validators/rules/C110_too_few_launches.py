@@ -25,7 +25,7 @@ def too_few_launches(pair: PairCase) -> Iterator[Offense]:
     if not readings_a or any(item.source not in ("steps", "memory") for item in (*readings_a, *readings_b)):
         return
     effect = effect_of(pair, pair.metric, readings_a, readings_b)
-    if effect.kind in ("faster", "slower", "equivalent"):
+    if effect.confused or effect.kind in ("faster", "slower", "equivalent"):  # C124: other days, or no turns
         return
     need = f"{effect.needed} launches per side" if effect.needed else "three launches per side"
     yield Offense(

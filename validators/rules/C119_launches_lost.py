@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from receipts.judging.rule import NONE, Offense, PairCase, W, rule
-from receipts.judging.verdict import counted_of
+from receipts.judging.verdict import ANOTHER_SESSION, counted_of
 
 MOST = 1 / 3
 
@@ -25,7 +25,7 @@ MOST = 1 / 3
 def launches_lost(pair: PairCase) -> Iterator[Offense]:
     """Sides of which many launches, or more than of the other, are no samples."""
     sides: tuple[tuple[Literal["a", "b"], int], ...] = (("a", len(pair.group_a)), ("b", len(pair.group_b)))
-    gone = {side: sum(item.side == side for item in pair.lost) for side, _ in sides}
+    gone = {side: sum(item.side == side and item.why != (ANOTHER_SESSION,) for item in pair.lost) for side, _ in sides}
     shares = {side: gone[side] / max(1, kept + gone[side]) for side, kept in sides}
     uneven = shares["a"] != shares["b"]
     for side, kept in sides:

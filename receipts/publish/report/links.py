@@ -10,6 +10,7 @@ from itertools import zip_longest
 from receipts.judging.verdict import Comparison
 from receipts.publish.report.neighbours import KINDS, RECENT, Configurations, LaunchGroup, Neighbours, eligible
 from receipts.publish.report.reader import Item, ReportReader, order
+from receipts.stats.sessions import APART
 
 LINKS = 2  # comparisons a configuration of the interval has at most, beside the one with a pin
 TRIED = 4  # neighbours that are compared to find them
@@ -57,7 +58,7 @@ class Links:
     def between(self, one: Item, other: Item, metric: str) -> Comparison | None:
         """The launches that ran what one launch ran against those of another; None where both ran the same."""
         a, b = (self._as_whole(self._every.of(item.entry)) for item in (one, other))
-        return self._judged(a, b, metric) if a.key != b.key else None
+        return self._judged(one, other, metric) if a.key != b.key else None
 
     def _as_whole(self, configuration: LaunchGroup) -> LaunchGroup:
         place = place_of(configuration)
@@ -145,21 +146,31 @@ class Links:
     def _pair(self, one: LaunchGroup, other: LaunchGroup) -> ComparedPair:
         other = self._as_whole(other)
         a, b = (other, one) if other.order < one.order else (one, other)
-        verdict = self._judged(a, b)
+        verdict = self._judged(*_near_in_time(a, b))
         return ComparedPair(self._counted(a, verdict.a), self._counted(b, verdict.b), verdict)
 
     def _counted(self, configuration: LaunchGroup, ids: Sequence[str]) -> LaunchGroup:
         """The configuration with the launches that count."""
         return LaunchGroup(configuration.key, tuple(self._reader.item(self._reader.entry(name)) for name in ids))
 
-    def _judged(self, a: LaunchGroup, b: LaunchGroup, metric: str | None = None) -> Comparison:
-        """B against A, on the lane's own metric unless another is asked for."""
+    def _judged(self, a: Item, b: Item, metric: str | None = None) -> Comparison:
+        """B against A as `compare` has it, on the lane's own metric unless another is asked for."""
         if metric is None:
-            both = all(side.last.entry.tokens_per_second is not None for side in (a, b))
+            both = all(side.entry.tokens_per_second is not None for side in (a, b))
             metric = "tokens_per_second" if both else "step_seconds"
-        comparisons = self._reader.comparisons
-        sides = comparisons.sides(self._every.pool(a), self._every.pool(b), metric, ())
-        return comparisons.verdict(sides, beside=())
+        return self._reader.comparisons.compare([a.parsed], [b.parsed], metric, named=(), beside=())
+
+
+def _near_in_time(a: LaunchGroup, b: LaunchGroup) -> tuple[Item, Item]:
+    """A launch of each side, of the newest session that both have; else their last ones."""
+    near = [
+        (one, other)
+        for one in a.launches
+        for other in b.launches
+        if abs((one.entry.started - other.entry.started).total_seconds()) <= APART
+    ]
+    newest = max(near, key=lambda two: max(order(item.entry) for item in two), default=None)
+    return newest or (a.last, b.last)
 
 
 def ran_by(one: LaunchGroup, other: LaunchGroup) -> frozenset[tuple[Hashable, str]]:

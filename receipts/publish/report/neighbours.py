@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 
 from receipts.judging.side_checks import copied_pair
 from receipts.publish.report.reader import Item, ReportReader, order
-from receipts.questions.replicates import AS_MEASURED
-from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
     from receipts.axes.configuration import Configuration
@@ -110,7 +108,6 @@ class Configurations:
         self._keys: dict[str, Hashable] = {}
         self._met: dict[Hashable, dict[str, Entry]] = defaultdict(dict)
         self._groups: dict[tuple[int, str], list[LaunchGroup]] = {}
-        self._pools: dict[tuple[Hashable, ...], tuple[Item, ...]] = {}
 
     def ran(self, item: Item) -> Configuration:
         """What a launch ran, read from its document."""
@@ -136,29 +133,13 @@ class Configurations:
         return sorted(configurations, key=lambda one: one.order)
 
     def whole(self, configuration: LaunchGroup) -> LaunchGroup:
-        """The same with its other launches that had run, as far as they were measured alike: the newest of them."""
-        return self._alike(
-            configuration,
-            [one for one in self._launches(configuration) if soundness(one) == soundness(configuration.last)],
-        )
-
-    def pool(self, configuration: LaunchGroup) -> list[Parsed]:
-        """All of its launches that had run and were measured alike, sound or not: which count is for others to say."""
-        place = (configuration.key, *(item.entry.id for item in configuration.launches))
-        if place not in self._pools or not isinstance(configuration.key, int):  # of others more may be met yet
-            self._pools[place] = self._alike(configuration, self._launches(configuration)).launches
-        return [item.parsed for item in self._pools[place]]
-
-    def _alike(self, configuration: LaunchGroup, others: Iterable[Item]) -> LaunchGroup:
-        newest = configuration.last
+        """The same with its other launches that had run and are as sound: the newest of them, each once."""
+        others = [one for one in self._launches(configuration) if soundness(one) == soundness(configuration.last)]
         every = {item.entry.id: item for item in (*others, *configuration.launches)}
-        ordered = sorted(every.values(), key=lambda item: (item.rate_status != "invalid", order(item.entry)))
-        ordered = sorted(ordered[-MOST_LAUNCHES:], key=lambda item: order(item.entry))
-        measured = _as_measured(newest)
-        alike = [item for item in ordered if _as_measured(item) == measured]
-        while (twice := copied_pair([item.launch for item in alike])) is not None:
-            alike = [item for item in alike if item.entry.id != twice[1].id]
-        return LaunchGroup(configuration.key, tuple(alike))
+        newest = sorted(every.values(), key=lambda item: order(item.entry))[-MOST_LAUNCHES:]
+        while (twice := copied_pair([item.launch for item in newest])) is not None:
+            newest = [item for item in newest if item.entry.id != twice[1].id]
+        return LaunchGroup(configuration.key, tuple(newest))
 
     def of(self, row: Entry) -> LaunchGroup:
         """The launches that ran what a row ran, as sound as it."""
@@ -191,11 +172,6 @@ class Configurations:
             number = self._numbers.get(name)
             self._keys[name] = number if number is not None and self.holds(item) else self.ran(item).whole
         return self._keys[name]
-
-
-def _as_measured(item: Item) -> list[object]:
-    stated = item.parsed.stated
-    return [stated.get(path) for path in AS_MEASURED]
 
 
 def soundness(item: Item) -> tuple[object, ...]:

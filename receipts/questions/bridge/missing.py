@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from receipts.questions.bridge.lattice import Lattice
 from receipts.questions.bridge.point import BridgePoint, Judge
 from receipts.questions.plan import write_plan
-from receipts.questions.replicates import MOST
+from receipts.questions.sides import MAX_JOINED
 from receipts.receipt import Parsed
 from receipts.stats import student
 from receipts.stats.equivalence import CONFIDENCE, FEWEST_LAUNCHES, SMALLEST_EFFECT, Effect
@@ -176,10 +176,10 @@ def launches_needed(sigma: Sigma | None, delta: float | None) -> int:
     if sigma is None:
         return FEWEST_LAUNCHES
     margin = math.log1p(SMALLEST_EFFECT if delta is None else delta)
-    for count in range(FEWEST_LAUNCHES, MOST):
+    for count in range(FEWEST_LAUNCHES, MAX_JOINED):
         if student.quantile(0.5 + CONFIDENCE / 2, 2.0 * count - 2) * sigma.value * math.sqrt(2 / count) <= margin:
             return count
-    return MOST
+    return MAX_JOINED
 
 
 def launches_to_settle(effect: Effect | None) -> tuple[int, str]:
@@ -187,8 +187,8 @@ def launches_to_settle(effect: Effect | None) -> tuple[int, str]:
     needed = effect.needed if effect is not None else None
     if needed is None and (effect is None or effect.kind != "ambiguous"):
         return FEWEST_LAUNCHES, ""
-    if needed is None or needed > MOST:
-        return MOST, f"; a comparison reads at most {MOST} launches per side, which may leave it open"
+    if needed is None or needed > MAX_JOINED:
+        return MAX_JOINED, f"; a comparison reads at most {MAX_JOINED} launches per side, which may leave it open"
     return needed, ""
 
 

@@ -84,8 +84,8 @@ class Judge:
 
     def compared(self, a: BridgePoint, b: BridgePoint) -> JudgedHop:
         """B judged against A."""
-        sides = self._comparisons.sides(a.pool, b.pool, self._metric.name, (*a.named, *b.named))
-        return JudgedHop(self._comparisons.verdict(sides), self.gain(a, b))
+        verdict = self._comparisons.compare([a.parsed], [b.parsed], self._metric.name, (*a.named, *b.named))
+        return JudgedHop(verdict, self.gain(a, b))
 
     def gain(self, a: BridgePoint, b: BridgePoint) -> HopGain | None:
         """What B has over A by their launches."""

@@ -14,6 +14,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.questions.claims.judge import ClaimEvidence, judge, target_bounds
 from receipts.questions.claims.load import ClaimFile, from_json
 from receipts.questions.comparisons import Comparisons, names_one
+from receipts.questions.sides import Join
 from receipts.receipt import Document, Parsed, parse, read
 
 if TYPE_CHECKING:
@@ -40,15 +41,17 @@ def gather(
     if not any(groups):
         return ClaimEvidence((), (), None, tuple(missing), earlier, lost)
     comparisons = Comparisons(store, rulebook)
-    a, b = groups
-    a, b = (comparisons.pool(a, b), comparisons.pool(b, a)) if replicates else (a, b)
     of_shape = claim.kind == "ceiling"
+    # A ceiling is no level that days move: every launch that reached the shape shows that it holds.
+    join: Join = "all" if of_shape or claim.kind == "does-not-fit" else "session"
+    labelled = {item.id for group in groups for item in group} - named
+    asked = comparisons.asked(groups[0], groups[1], join if replicates else "only", labelled)
     try:
         # What does not fit is shown by launches that failed.
         own = None if claim.kind == "does-not-fit" else named
-        sides = comparisons.sides(a, b, claim.metric_name, own, of_shape=of_shape)
+        sides = comparisons.sides(asked, claim.metric_name, own, of_shape=of_shape)
     except UsageError:  # a side of several configurations: the comparison says so
-        sides = comparisons.sides(a, b, claim.metric_name)
+        sides = comparisons.sides(asked, claim.metric_name)
     facts = _with_target(claim, sides.b, sides.facts, rulebook, store)
     return ClaimEvidence(sides.a, sides.b, facts, tuple(missing), earlier, lost, sides.lost, frozenset(named))
 

@@ -140,7 +140,7 @@ def _arm(store: Store, rulebook: Rulebook, item: Candidate, metric: str) -> Arm:
         ids = store.query.replicate_candidates(plan, configuration(plan, lane))
         head = store.parsed(ids[0]) if ids else None
     comparisons = Comparisons(store, rulebook)
-    pool = comparisons.samples(comparisons.pool([head], []), metric) if head is not None else ()
+    pool = comparisons.samples(comparisons.pool([head], join="all"), metric) if head is not None else ()
     counted = tuple(one.id for one in pool if Launch(one, lane).read(metrics.get(metric)).value is not None)
     return Arm(item.name, counted, item.changes, _chip_hours(item.like, lane))
 

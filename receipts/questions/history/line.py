@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from receipts import metrics
 from receipts.metrics import Launch, Metric
-from receipts.questions.replicates import AS_MEASURED
+from receipts.questions.sides import AS_MEASURED
 from receipts.stats.equivalence import SMALLEST_EFFECT
 from receipts.store.entries import METRICS
 

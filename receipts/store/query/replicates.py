@@ -2,22 +2,87 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from receipts.axes.configuration import Configuration
 from receipts.metrics.reading import Taint
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
-from receipts.store.entries import PATHS, cut, safe, standing
+from receipts.store.entries import METRICS, PATHS, cut, safe, standing
 from receipts.store.query import samples
 from receipts.store.query.neighbours import holds_lane
 from receipts.store.tables import configurations, placements, receipts
 
+FEW: Final = 300  # launches of other sessions that are read
+_COLUMNS: Final = ("id", "launch", "label", "session", "started", "outcome", "rate_source", *METRICS)
 _SPOILT: Final = ~samples.unspoilt(Taint.RATE)
 _SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "global_batch", "depth")
+
+
+class AlikeLaunch(NamedTuple):
+    """A stored launch of a configuration by its columns; ``sound``: by its first verdict no offense spoils its rate."""
+
+    id: str
+    launch: str
+    label: str | None
+    session: str | None
+    started: datetime
+    outcome: str
+    sound: bool
+    readings: Mapping[str, float | None]
+
+
+class AlikeLaunches(NamedTuple):
+    """Those in a span of time or of a declared session, and others, the newest; ``more`` were not read."""
+
+    near: list[AlikeLaunch]
+    others: list[AlikeLaunch]
+    more: int
+
+
+def alike(
+    connection: Connection,
+    parsed: Parsed,
+    own: Configuration,
+    span: tuple[datetime, datetime],
+    sessions: Collection[str],
+    until: datetime | None = None,
+) -> AlikeLaunches:
+    """Stored launches that may differ from this one in no axis, by their columns alone; no document is read."""
+    conditions = _conditions(connection, parsed, own, until)
+    near: ColumnElement[bool] = receipts.c.started.between(*span)
+    if sessions:
+        near = or_(near, receipts.c.session.in_(sorted(sessions)))
+    query = select(*(receipts.c[name] for name in _COLUMNS), (~_SPOILT).label("sound")).where(*conditions)
+    newest = query.where(~near).order_by(receipts.c.started.desc(), receipts.c.seq.desc()).limit(FEW)
+    found, others = (list(map(_alike_launch, connection.execute(one))) for one in (query.where(near), newest))
+    more = 0
+    if len(others) == FEW:
+        every = connection.execute(select(func.count()).select_from(receipts).where(*conditions)).scalar_one()
+        more = every - len(found) - FEW
+    return AlikeLaunches(found, others, more)
+
+
+def _alike_launch(row: Any) -> AlikeLaunch:
+    readings = {name: getattr(row, name) for name in METRICS} if row.rate_source in ("steps", None) else {}
+    return AlikeLaunch(row.id, row.launch, row.label, row.session, row.started, row.outcome, bool(row.sound), readings)
+
+
+def _conditions(
+    connection: Connection, parsed: Parsed, own: Configuration, until: datetime | None
+) -> list[ColumnElement[bool]]:
+    run = parsed.receipt.run
+    placed = _in_index(own) if holds_lane(connection, own) else _in_columns(parsed, own)
+    conditions = [placed, receipts.c.kind == run.kind, standing()]
+    if run.outcome != "ok":
+        conditions.append(receipts.c.outcome == run.outcome)
+    if until is not None:
+        conditions.append(func.coalesce(receipts.c.finished, receipts.c.started) <= until)
+    return conditions
 
 
 def candidates(connection: Connection, parsed: Parsed, own: Configuration, until: datetime | None = None) -> list[str]:
@@ -29,12 +94,7 @@ def candidates(connection: Connection, parsed: Parsed, own: Configuration, until
     failed alike. Those that ran after ``until`` are left out.
     """
     run = parsed.receipt.run
-    alike = _in_index(own) if holds_lane(connection, own) else _in_columns(parsed, own)
-    query = select(receipts.c.id).where(alike, receipts.c.kind == run.kind, receipts.c.launch != run.launch, standing())
-    if run.outcome != "ok":
-        query = query.where(receipts.c.outcome == run.outcome)
-    if until is not None:
-        query = query.where(func.coalesce(receipts.c.finished, receipts.c.started) <= until)
+    query = select(receipts.c.id).where(*_conditions(connection, parsed, own, until), receipts.c.launch != run.launch)
     query = query.order_by(receipts.c.outcome != run.outcome, _SPOILT, receipts.c.started.desc(), receipts.c.seq.desc())
     return list(connection.execute(query).scalars())
 

@@ -26,6 +26,7 @@ class Queries(Repository):
     reached_with = reads(facts_module.of_geometry)
     failed_alike = reads(signatures.failed_alike)
     replicate_candidates = reads(replicates.candidates)
+    alike = reads(replicates.alike)
     neighbours = reads(near.neighbours)
     mixtures = reads(mixtures.mixtures)
     line = reads(lines.launches)

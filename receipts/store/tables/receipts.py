@@ -61,6 +61,7 @@ receipts = Table(
     moment("finished", "run.finished", required=False),
     moment("submitted_at", "When the store took it in"),
     words("label", "run.label"),
+    words("session", "run.session, the launches that were made to answer one question"),
     words("context", "run.context, the base configuration"),
     words("host", "run.host"),
     words("revision", "code.commit"),

@@ -1,0 +1,280 @@
+"""Sessions: which launches were made to answer one question, and what two sides differ by within and across them.
+
+The level of a machine moves from day to day. So a side's launches of several sessions are blocks: the effect is
+estimated within sessions, and across them only with the spread between days in its interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from receipts.stats import student
+from receipts.stats.estimate import RatioEstimate, Sigma, mean_and_variance, pooled, welch
+from receipts.stats.order import order_kind
+
+APART: Final = 12 * 3600.0  # seconds between neighbors of one session, at most
+SPAN: Final = 36 * 3600.0  # from its first launch to its last
+UNLIKE: Final = 0.05  # below it sessions do not agree on the effect, and their own spread is its error
+_ALIASED: Final = 0.98  # order and side say the same: no slope can be told from an effect
+
+
+def sessions(times: Sequence[float], names: Sequence[str | None]) -> list[int]:
+    """The number of each launch's session, by start times in seconds and declared names.
+
+    Neighbors lie at most `APART` from each other, and a session spans at most `SPAN`; a longer one is cut at its widest
+    gap. A declared session joins launches, and never separates them.
+    """
+    order = sorted(range(len(times)), key=times.__getitem__)
+    number = [0] * len(times)
+    for at, block in enumerate(_cut(order, times)):
+        for i in block:
+            number[i] = at
+    first: dict[str, int] = {}
+    for i in order:
+        name = names[i]
+        if name is not None and (joined := first.setdefault(name, number[i])) != number[i]:
+            left = number[i]
+            number = [joined if other == left else other for other in number]
+            first = {key: joined if value == left else value for key, value in first.items()}
+    return number
+
+
+def _cut(order: Sequence[int], times: Sequence[float]) -> Iterator[Sequence[int]]:
+    start = 0
+    for at in range(1, len(order) + 1):
+        if at == len(order) or times[order[at]] - times[order[at - 1]] > APART:
+            yield from _short(order[start:at], times)
+            start = at
+
+
+def _short(order: Sequence[int], times: Sequence[float]) -> Iterator[Sequence[int]]:
+    """Launches in pieces that span no more than a session does."""
+    if not order or times[order[-1]] - times[order[0]] <= SPAN:
+        yield order
+        return
+    at = max(range(1, len(order)), key=lambda at: times[order[at]] - times[order[at - 1]])
+    yield from _short(order[:at], times)
+    yield from _short(order[at:], times)
+
+
+class Sample(NamedTuple):
+    """One launch: its log, its session, its side (0 for A, 1 for B), and its start in seconds where it is known."""
+
+    log: float
+    session: int
+    side: int
+    time: float | None
+
+
+def samples(
+    a: Sequence[float],
+    b: Sequence[float],
+    of_a: Sequence[int],
+    of_b: Sequence[int],
+    times_a: Sequence[float | None] | None = None,
+    times_b: Sequence[float | None] | None = None,
+) -> list[Sample]:
+    """Both sides' launches in one list."""
+    starts_a, starts_b = times_a or [None] * len(a), times_b or [None] * len(b)
+    return [
+        *(Sample(log, of, 0, time) for log, of, time in zip(a, of_a, starts_a, strict=True)),
+        *(Sample(log, of, 1, time) for log, of, time in zip(b, of_b, starts_b, strict=True)),
+    ]
+
+
+def common(of_a: Iterable[int], of_b: Iterable[int]) -> frozenset[int]:
+    """The sessions that both sides have launches in."""
+    return frozenset(of_a) & frozenset(of_b)
+
+
+def within(launches: Sequence[Sample], sigma: Sigma | None = None) -> RatioEstimate:
+    """B − A within sessions: least squares with a level for each session, which no difference between them enters.
+
+    Of one launch a side and session it is the paired t-test. Where the sides took no turns, and a slope can be told
+    from the effect, a straight drift is taken out too. Where the sessions do not agree on the effect, their own spread
+    is its error. With ``sigma`` that is the spread of a launch.
+    """
+    blocks = _both(launches)
+    rows = [row for block in blocks for row in _centered(block)]
+    drifted = sigma is None and _in_one_order(blocks) and len(rows) - len(blocks) > 2
+    log_ratio, information, squares, slopes = _least_squares(rows, drift=drifted)
+    if sigma is not None:
+        return RatioEstimate(log_ratio, sigma.value / math.sqrt(information), sigma.df)
+    freedom = len(rows) - len(blocks) - 1 - slopes
+    if freedom <= 0 or squares <= 1e-24:
+        return RatioEstimate(log_ratio, 0.0, None)
+    estimate = RatioEstimate(log_ratio, math.sqrt(squares / freedom / information), float(freedom))
+    apart = [_difference(block) for block in blocks]
+    mean, variance = mean_and_variance([item[0] for item in apart])
+    if slopes or len(blocks) < 3 or _agree(blocks, apart, squares, freedom):
+        return estimate
+    return RatioEstimate(mean, math.sqrt(variance / len(blocks)), len(blocks) - 1.0)
+
+
+def _agree(
+    blocks: Sequence[Sequence[Sample]], apart: Sequence[tuple[float, float]], squares: float, freedom: int
+) -> bool:
+    """Whether the sessions' effects lie no further apart than their launches do: an F-test of side by session."""
+    total = math.fsum(weight for _, weight in apart)
+    middle = math.fsum(value * weight for value, weight in apart) / total
+    between, between_freedom = math.fsum(weight * (value - middle) ** 2 for value, weight in apart), len(blocks) - 1
+    rest, rest_freedom = squares - between, freedom - between_freedom
+    if rest_freedom <= 0 or rest <= 0.0:
+        return True
+    return (
+        student.ratio_tail((between / between_freedom) / (rest / rest_freedom), between_freedom, rest_freedom) > UNLIKE
+    )
+
+
+def _both(launches: Sequence[Sample]) -> list[list[Sample]]:
+    """The launches of each session that has some of both sides."""
+    blocks: dict[int, list[Sample]] = defaultdict(list)
+    for item in launches:
+        blocks[item.session].append(item)
+    return [block for block in blocks.values() if len({item.side for item in block}) == 2]
+
+
+def _difference(block: Sequence[Sample]) -> tuple[float, float]:
+    """B − A of one session, and its weight."""
+    a, b = ([item.log for item in block if item.side == side] for side in (0, 1))
+    return math.fsum(b) / len(b) - math.fsum(a) / len(a), len(a) * len(b) / (len(a) + len(b))
+
+
+def _in_one_order(blocks: Sequence[Sequence[Sample]]) -> bool:
+    """Whether the same side ran first in every session, all of its launches before the other's."""
+    first = set()
+    for block in blocks:
+        times = [[item.time for item in block if item.side == side] for side in (0, 1)]
+        if order_kind(*times) != "sequential":
+            return False
+        first.add(min(block, key=lambda item: item.time or 0.0).side)
+    return len(first) == 1
+
+
+def _centered(block: Sequence[Sample]) -> list[tuple[float, float, float]]:
+    """Log, side and time of each launch, around the means of its session."""
+    columns = [[item.log for item in block], [float(item.side) for item in block], [item.time or 0.0 for item in block]]
+    means = [math.fsum(column) / len(column) for column in columns]
+    return [(y - means[0], x - means[1], t - means[2]) for y, x, t in zip(*columns, strict=True)]
+
+
+def _least_squares(rows: Sequence[tuple[float, float, float]], *, drift: bool) -> tuple[float, float, float, int]:
+    """The effect of the side, the information on it, the squares that are left, and how many slopes were taken."""
+    yy, xx, tt = (math.fsum(row[i] ** 2 for row in rows) for i in range(3))
+    xy, ty, xt = (math.fsum(row[i] * row[j] for row in rows) for i, j in ((1, 0), (2, 0), (1, 2)))
+    if not drift or tt == 0.0 or xt * xt > _ALIASED**2 * xx * tt:
+        return xy / xx, xx, max(0.0, yy - xy * xy / xx), 0
+    information = xx - xt * xt / tt
+    effect = (xy - xt * ty / tt) / information
+    slope = (ty - effect * xt) / tt
+    return effect, information, max(0.0, yy - effect * xy - slope * ty), 1
+
+
+def across(launches: Sequence[Sample], day: Sigma, sigma: Sigma | None = None) -> RatioEstimate:
+    """B − A of sides that share no session: the spread between days is in the error, for each session of each side.
+
+    The launches' own spread where each side has two launches and more, else that of ``sigma``.
+    """
+    a, b = ([item.log for item in launches if item.side == side] for side in (0, 1))
+    own = (
+        welch(a, b)
+        if sigma is None
+        else RatioEstimate(
+            math.fsum(b) / len(b) - math.fsum(a) / len(a), sigma.value * math.sqrt(1 / len(a) + 1 / len(b)), sigma.df
+        )
+    )
+    shares = [_share_of_days([item for item in launches if item.side == side]) for side in (0, 1)]
+    between = day.value**2 * math.fsum(shares)
+    squared = own.error**2 + between
+    parts = ((own.error**2, own.df), (between, day.df))
+    inverse = math.fsum((part / squared) ** 2 / df for part, df in parts if df is not None)
+    return RatioEstimate(own.log_ratio, math.sqrt(squared), 1.0 / inverse if inverse else None)
+
+
+def _share_of_days(side: Sequence[Sample]) -> float:
+    """Sum of the squared shares of a side's sessions: 1 of one session, 1/k of k equal ones."""
+    counts: dict[int, int] = defaultdict(int)
+    for item in side:
+        counts[item.session] += 1
+    return math.fsum((count / len(side)) ** 2 for count in counts.values())
+
+
+def random_days(launches: Sequence[Sample]) -> RatioEstimate:
+    """B − A over all sessions, each with a random level: generalised least squares, spread by restricted likelihood.
+
+    Degrees of freedom are those of the sessions where the sides share none, else those left within sessions; at least
+    one.
+    """
+    middle = math.fsum(item.log for item in launches) / len(launches)
+    days: dict[int, list[Sample]] = defaultdict(list)
+    for item in launches:
+        days[item.session].append(item._replace(log=item.log - middle))
+    grid = [0.0, *(10.0 ** (step / 8.0) for step in range(-24, 41))]
+    best = min((_fit(list(days.values()), len(launches), share) for share in grid), key=lambda fit: fit[0])
+    shared = sum(len({item.side for item in day}) == 2 for day in days.values())
+    freedom = len(days) - 2 if not shared else min(len(launches) - len(days) - 1, len(days) - 1 + shared)
+    return RatioEstimate(best[1], best[2], float(max(1, freedom)))
+
+
+def _fit(days: Sequence[Sequence[Sample]], count: int, share: float) -> tuple[float, float, float]:
+    """At one ratio of the variance between days to that within: −2 log restricted likelihood, B − A, and its error."""
+    s1 = sx = sxx = sy = sxy = syy = logs = 0.0
+    for day in days:
+        n, x, y = len(day), sum(item.side for item in day), math.fsum(item.log for item in day)
+        shrink = share / (1.0 + n * share)
+        s1 += n - shrink * n * n
+        sx += x - shrink * n * x
+        sxx += x - shrink * x * x
+        sy += y - shrink * n * y
+        sxy += math.fsum(item.log for item in day if item.side) - shrink * x * y
+        syy += math.fsum(item.log**2 for item in day) - shrink * y * y
+        logs += math.log1p(n * share)
+    determinant = s1 * sxx - sx * sx
+    effect = (s1 * sxy - sx * sy) / determinant
+    level = (sy - effect * sx) / s1
+    squares = max(syy - level * sy - effect * sxy, 1e-24)
+    variance = squares / (count - 2)
+    return (
+        (count - 2) * math.log(variance) + logs + math.log(determinant),
+        effect,
+        math.sqrt(variance * s1 / determinant),
+    )
+
+
+class DaySpread(NamedTuple):
+    """σ of a launch within a session, and σ between sessions; either is None where nothing shows it."""
+
+    launch: Sigma | None
+    day: Sigma | None
+
+
+def spreads(groups: Iterable[tuple[Sequence[float], Sequence[int]]], of: str = "") -> DaySpread:
+    """Both spreads from groups of equal launches, as logs with the session of each (analysis of variance).
+
+    Groups of a single launch a session show what both make together, which is an upper bound of either.
+    """
+    cells: list[list[float]] = []
+    between = between_freedom = effective = 0.0
+    for logs, of_session in groups:
+        by_session: dict[int, list[float]] = defaultdict(list)
+        for log, session in zip(logs, of_session, strict=True):
+            by_session[session].append(log)
+        cells += by_session.values()
+        if len(by_session) > 1:
+            mean, count = math.fsum(logs) / len(logs), len(logs)
+            sizes = [len(cell) for cell in by_session.values()]
+            between += math.fsum(len(cell) * (math.fsum(cell) / len(cell) - mean) ** 2 for cell in by_session.values())
+            between_freedom += len(sizes) - 1
+            effective += count - math.fsum(size * size for size in sizes) / count
+    launch = pooled(cells, of)
+    if not between_freedom or between <= 0.0:
+        return DaySpread(launch, None)
+    size = effective / between_freedom
+    square = between / between_freedom
+    # What is left of the days beside the launches; never nothing, since few days may agree by chance.
+    own = launch.value**2 if launch is not None else 0.0
+    day = math.sqrt(max((square - own) / size, square / size / 4.0))
+    return DaySpread(launch, Sigma(day, float(between_freedom), "measured", of))
