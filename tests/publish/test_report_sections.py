@@ -109,7 +109,9 @@ def test_the_loss_of_a_later_week_is_held_against_the_gain_of_an_earlier_one(sma
 def test_a_gain_that_ran_out_of_memory_at_the_target_has_vanished(small: Store) -> None:
     failed = {**week.changed(), "run.outcome": "oom", "run.exit_code": 1, "failure": week.OOM["failure"]}
     flat = {path.replace(".", "__"): value for path, value in failed.items()}
-    week.put(small, [*week.local_gain(), *week.side("target base", 0.5, 2.3), week.launch("too much", 2, **flat)])
+    week.put(
+        small, [*week.local_gain(), *week.side("target base", 2 - week.HOUR, 2.3), week.launch("too much", 2, **flat)]
+    )
     (gain,) = week.report(small).sections.survival.vanished
     assert gain.there is not None
     assert gain.there.effect == "ended in oom"
@@ -131,7 +133,7 @@ def test_a_gain_that_nobody_tried_at_the_target_waits_and_one_that_holds_there_i
 
 def test_the_trial_of_another_value_is_no_trial_of_the_change(small: Store) -> None:
     other = week.side("other buckets", 2, 2.31, {"parallelism.bucket_bytes": 4 * week.BUCKETS})
-    week.put(small, [*week.local_gain(), *week.side("target base", 0.5, 2.3), *other])
+    week.put(small, [*week.local_gain(), *week.side("target base", 2 - week.HOUR, 2.3), *other])
     made = week.report(small).sections.survival
     assert made.vanished == ()
     assert [gain.fate for gain in made.waiting] == ["waits"]
@@ -139,7 +141,7 @@ def test_the_trial_of_another_value_is_no_trial_of_the_change(small: Store) -> N
 
 def test_launches_that_differ_in_another_axis_as_well_are_no_trial_of_the_change(small: Store) -> None:
     other = week.side("two axes", 2, 2.31, week.changed({"numerics.learning_rate": 99}))
-    week.put(small, [*week.local_gain(), *week.side("target base", 0.5, 2.3), *other])
+    week.put(small, [*week.local_gain(), *week.side("target base", 2 - week.HOUR, 2.3), *other])
     made = week.report(small).sections.survival
     assert [gain.fate for gain in made.waiting] == ["waits"]
     assert (made.vanished, made.held) == ((), ())
@@ -245,12 +247,21 @@ def test_validated_ceilings_stand_apart_from_peaks_with_the_nearest_failure(stor
     long: dict[str, Any] = {"batch__sequence_length": 8192, "batch__global_batch": 32, "batch__accumulation": 2}
     longer = {**long, "batch__sequence_length": 16384, "batch__global_batch": 16, "batch__accumulation": 1}
     later = week.launch("longer", 9, **longer)
-    week.put(store, [*week.at_target(2.31), week.launch("long", 2, **long), week.known_failure(3, "too much"), later])
+    week.put(
+        store,
+        [
+            *week.at_target(2.31),
+            week.launch("target base-9", 0),
+            week.launch("long", 2, **long),
+            week.known_failure(3, "too much"),
+            later,
+        ],
+    )
     data = week.report(store)
     (group,) = data.sections.ceilings["nvidia-megatron"].reached.frontiers
     made = group.ceilings
     assert [(item.grade, item.size[0], item.launches) for item in made] == [
-        ("validated", 4096, 6),
+        ("validated", 4096, 7),
         ("peak", 8192, 1),
     ]
     assert [(failed.size[1], failed.launches) for failed in made[0].failures] == [(8, 1)]
@@ -365,7 +376,8 @@ def test_a_stated_result_names_what_keeps_it_from_the_frontier_whatever_it_is(sm
 
 
 def test_every_rule_that_is_cited_is_explained_on_the_page(small: Store) -> None:
-    week.put(small, full())
+    two = week.launch("two axes", 4, 2.2, parallelism__bucket_bytes=1, numerics__learning_rate=99)
+    week.put(small, [*full(), two])
     text = shown(week.report(small))
     for code in ("C101", "K104", "R414"):
         assert f"](#rule-{code})" in text

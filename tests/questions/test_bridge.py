@@ -212,8 +212,10 @@ def test_hops_of_too_few_launches_are_open_and_the_launches_are_asked_for(store:
 
 def test_receipts_that_are_not_stored_are_bridged_by_what_they_ran(store: Store) -> None:
     whole = grid()
-    whole.put(store, CORNERS)
-    found = bridge(store, whole.launch([]), whole.launch(EVERY), RULEBOOK)
+    named = {"run__label": "one", "run__session": "one"}
+    keep(store, [whole.launch(corner, **named) for corner in CORNERS for _ in range(3)])
+    a, b = (whole.launch(corner, **named) for corner in ([], EVERY))
+    found = bridge(store, a, b, RULEBOOK)
     assert found.status == "bridged"
     assert len(found.a.launches) > 1
 

@@ -230,8 +230,8 @@ def test_no_run_is_asked_for_that_a_comparison_would_not_read() -> None:
 
     assert launches_to_settle(None) == launches_to_settle(effect("unproven", None)) == (3, "")
     assert launches_to_settle(effect("ambiguous", 12)) == (12, "")
-    for needed in (51, 128, None):  # none of an ambiguous one is more than a thousand
+    for needed in (201, 800, None):  # none of an ambiguous one is more than a thousand
         count, beyond = launches_to_settle(effect("ambiguous", needed))
-        assert count == 50
-        assert "at most 50 launches per side" in beyond
-    assert launches_needed(Sigma(0.5, None, "measured"), 0.001) == 50
+        assert count == 200
+        assert "at most 200 launches per side" in beyond
+    assert launches_needed(Sigma(0.5, None, "measured"), 0.001) == 200

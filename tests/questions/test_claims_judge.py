@@ -23,7 +23,7 @@ TARGET = {"chips": 1, "sequence_length": 256, "micro_batch": 8, "depth": 8}
 
 
 def _judge(claim: Mapping[str, Any], **table: Any) -> ClaimVerdict:
-    measured = {"a": SLOW, "b": FAST, "launches_a": 3, "launches_b": 3, "facts": {}, **table}
+    measured = {"a": SLOW, "b": FAST, "launches_a": 3, "launches_b": 3, "interleaved": True, "facts": {}, **table}
     return rule_cases.judge_claim({"claim": claim, **measured})
 
 

@@ -24,6 +24,7 @@ from receipts.workflows.submit import submit
 WEEK = "2026-W10"
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 AS_OF = MONDAY + timedelta(days=6)
+HOUR = 1 / 24  # of a day
 BUCKETS = 80_000_000  # the change that is tried: gradient buckets of twice the bytes
 LOCAL = {"batch.sequence_length": 2048, "batch.global_batch": 128, "batch.accumulation": 8}  # the same tokens a step
 OOM = {
@@ -67,7 +68,7 @@ def drifting(name: str) -> Parsed:
 
 
 def side(name: str, day: float, seconds: float, values: dict[str, Any] | None = None) -> list[Parsed]:
-    """Three launches of one configuration, hours apart."""
+    """Three launches of one configuration, two hours apart; another's an hour later make turns of the two."""
     flat = {path.replace(".", "__"): value for path, value in (values or {}).items()}
     spread = (1.0, 1.001, 0.999)
     return [launch(f"{name}-{index}", day + index / 12, seconds * spread[index], **flat) for index in range(3)]
@@ -80,12 +81,12 @@ def changed(values: dict[str, Any] | None = None) -> dict[str, Any]:
 
 def local_gain() -> list[Parsed]:
     """The change gains a tenth at half the sequence length."""
-    return [*side("local base", 0, 2.3, LOCAL), *side("local buckets", 1, 2.07, changed(LOCAL))]
+    return [*side("local base", 0, 2.3, LOCAL), *side("local buckets", HOUR, 2.07, changed(LOCAL))]
 
 
 def at_target(seconds: float, day: float = 2) -> list[Parsed]:
     """The change at the lane's target, against a base of 2.3 s a step."""
-    return [*side("target base", 0.5, 2.3), *side("target buckets", day, seconds, changed())]
+    return [*side("target base", day - HOUR, 2.3), *side("target buckets", day, seconds, changed())]
 
 
 def known_failure(day: float, name: str, **leaves: Any) -> Parsed:

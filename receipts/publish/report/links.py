@@ -15,6 +15,7 @@ from receipts.stats.sessions import APART
 LINKS = 2  # comparisons a configuration of the interval has at most, beside the one with a pin
 TRIED = 4  # neighbours that are compared to find them
 PINNED = 4  # pins of a lane, the newest, of which the nearest one is compared
+SOUND = ("valid", "open", "invalid")  # how a launch is judged for rates, the best first
 Place = tuple[Hashable, str, str, bool]
 
 
@@ -144,10 +145,18 @@ class Links:
         return ran_by(one, other) not in self._seen
 
     def _pair(self, one: LaunchGroup, other: LaunchGroup) -> ComparedPair:
-        other = self._as_whole(other)
+        one, other = self._soundest(one), self._soundest(other)
         a, b = (other, one) if other.order < one.order else (one, other)
         verdict = self._judged(*_near_in_time(a, b))
         return ComparedPair(self._counted(a, verdict.a), self._counted(b, verdict.b), verdict)
+
+    def _soundest(self, configuration: LaunchGroup) -> LaunchGroup:
+        """The launches that speak for a configuration: an unsound repeat does not."""
+        key, kind = configuration.key, configuration.last.entry.kind
+        others = self._every.numbered(key, kind) if isinstance(key, int) else self.of_interval
+        alike = [one for one in others if (one.key, one.last.entry.kind) == (key, kind)]
+        ranked = [configuration, *alike]
+        return self._as_whole(min(ranked, key=lambda one: (SOUND.index(one.last.rate_status), not one.last.kept_steps)))
 
     def _counted(self, configuration: LaunchGroup, ids: Sequence[str]) -> LaunchGroup:
         """The configuration with the launches that count."""
