@@ -57,11 +57,11 @@ class Facts:
     store's equal launches always agree, and ``chip_spread`` is how far one chip's live peak lies apart in two of them,
     as a share. ``day`` is the spread of a lane from day to day. ``history_a`` and ``history_b`` are the metric's values
     of stored launches of either configuration that were not asked for. ``now`` is when the receipts are judged. By the
-    id of a receipt, ``at_once`` holds the earlier ones that started on its host at its instant, and ``resumed`` the one that it says it resumed. ``varied`` are the axis leaves,
-    by context, of which launches under it were seen with two values. ``kept`` are the digests of the files that the
-    store keeps, of those that the receipts list, and ``grade`` is what the caller asks of every receipt. ``strangers``
-    are the ids of witnesses that another actor submitted than the launch that they name. ``asked`` tells a store that
-    knows of no shape from no store.
+    id of a receipt, ``at_once`` holds the earlier ones that started on its host at its instant, and ``resumed`` the one
+    that it says it resumed. ``varied`` are the axis leaves, by context, of which launches under it were seen with two
+    values. ``kept`` are the digests of the files that the store keeps, of those that the receipts list, and ``grade``
+    is what the caller asks of every receipt. ``strangers`` are the ids of witnesses that another actor submitted than
+    the launch that they name. ``asked`` tells a store that knows of no shape from no store.
     """
 
     superseded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
