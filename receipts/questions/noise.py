@@ -248,11 +248,11 @@ def _floor(equal: Sequence[Sequence[Launch]], rows: Iterable[Entry]) -> Floor:
 
 def _spreads(equal: Sequence[Sequence[Launch]], of: str) -> DaySpread:
     """σ between launches of one session, and between sessions; of all together where few were repeated in a session."""
-    kept = [[launch for launch in group if launch.step_seconds] for group in equal]
-    logs = [[math.log(launch.step_seconds or 1.0) for launch in group] for group in kept]
-    found = spreads(
-        ((values, sessions_of(group, ())[0]) for values, group in zip(logs, kept, strict=True) if values), of
+    kept = [[(launch, pace) for launch in group if (pace := launch.pace)] for group in map(_steady, equal)]
+    logs = (
+        ([math.log(pace) for _, pace in group], sessions_of([launch for launch, _ in group], ())[0]) for group in kept
     )
+    found = spreads((item for item in logs if item[0]), of)
     if found.launch is not None and (found.launch.df or 0.0) >= FEWEST_FREEDOM:
         return found
     return found._replace(launch=pool(_locations(equal), of))
@@ -274,9 +274,13 @@ def _locations(equal: Iterable[Sequence[Launch]]) -> list[list[float]]:
 
     It holds the stalls, so that it varies no less than a typical step does.
     """
-    steady = ([item for item in group if item.step_seconds is not None] for group in equal)
-    values = [[item.pace for item in alike(group)[0] if item.pace is not None] for group in steady]
+    values = [[item.pace for item in _steady(group) if item.pace is not None] for group in equal]
     return [group for group in values if len(group) > 1]
+
+
+def _steady(group: Sequence[Launch]) -> Sequence[Launch]:
+    """Those that have a steady segment, and a pace that was read in one way."""
+    return alike([item for item in group if item.step_seconds is not None])[0]
 
 
 def _launches(store: Store, rows: Iterable[Entry], most: int) -> Iterator[Parsed]:

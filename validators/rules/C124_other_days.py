@@ -43,7 +43,7 @@ def other_days(pair: PairCase) -> Iterator[Offense]:
 
 
 def _history(pair: PairCase) -> Iterator[Offense]:
-    if pair.facts is None or pair.pooled:
+    if pair.facts is None or pair.pooled or pair.metric is not pair.asked:
         return
     sides = (("A", pair.group_a, pair.facts.history_a), ("B", pair.group_b, pair.facts.history_b))
     told = [text for letter, group, history in sides if (text := _apart(pair, letter, group, history))]
