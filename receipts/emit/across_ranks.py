@@ -101,7 +101,7 @@ class Join:
         """Open maps. An entry on which ranks disagree says so in its own value, so that it is never taken for unset."""
         merged: dict[str, dict[str, Any]] = {}
         for name in (*OPEN_MAPS[:-1], *INPUT_MAPS):
-            trees = {rank: entries for rank, tree in self.trees.items() if (entries := _at(tree, name))}
+            trees = {rank: entries for rank, tree in self.trees.items() if (entries := _at(tree, name)) is not None}
             if not trees:
                 continue
             complete = all(tree.get("complete") is True for tree in trees.values())
@@ -183,7 +183,7 @@ class Join:
         """Rows of a list, each once, in the order of ranks."""
         distinct: list[Any] = []
         for tree in self.trees.values():
-            distinct += [row for row in _at(tree, name) if row not in distinct]
+            distinct += [row for row in _at(tree, name) or () if row not in distinct]
         return distinct[:2000]
 
     def notes(self) -> dict[str, list[str]]:
@@ -240,10 +240,10 @@ def _leaves(tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
 
 
 def _at(tree: Mapping[str, Any], path: str) -> Any:
-    """The map or list at a path; empty where it is not stated."""
+    """The map or list at a path; None where it is not stated."""
     head, _, rest = path.partition(".")
-    node = tree.get(head, ())
-    return (node.get(rest, ()) if node else ()) if rest else node
+    node = tree.get(head)
+    return node.get(rest) if rest and node is not None else node
 
 
 def _steps(tree: Mapping[str, Any], name: str = "step_durations_seconds") -> Sequence[float]:

@@ -6,7 +6,7 @@ import json
 import math
 
 from receipts.emit import journal, secrets
-from receipts.emit.contract import OPEN_MAPS, contract
+from receipts.emit.contract import INPUT_MAPS, OPEN_MAPS, contract
 from receipts.emit.facts import CALLER, RECORDER
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ def tree(record: RunRecord) -> dict[str, Any]:
         if path in facts.values:
             put(receipt, path.split("."), facts.values[path])
     for name, entries in facts.maps.items():
-        if entries:
+        if entries or name in INPUT_MAPS:
             ordered = {key: entries[key] for key in sorted(entries, key=lambda key: (key != "complete", key))}
             put(receipt, name.split("."), ordered)
     if facts.files:

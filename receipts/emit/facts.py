@@ -124,7 +124,11 @@ class StatedFacts:
             self._event(["entry", name, checked_key, checked, source])
 
     def put_inputs(self, name: str, entries: Mapping[str, Any], source: str = CALLER) -> int:
-        """State entries of a map of inputs; a caller's win, of the others the first. How many could not be kept."""
+        """State entries of a map of inputs; a caller's win, of the others the first. How many could not be kept.
+
+        A map without any entry is stated too: nothing was given.
+        """
+        unstated = name not in self.maps
         known = self.maps.setdefault(name, {})
         taken: dict[str, Any] = {}
         lost = 0
@@ -137,7 +141,7 @@ class StatedFacts:
             if source == CALLER or checked not in known:
                 taken[checked] = held
         fitting = dict(list(taken.items())[: max(0, MAX_INPUTS - len(known))])
-        if fitting:
+        if fitting or unstated:
             fitting = clean_map(fitting)
             known.update(fitting)
             self._by(name, source)

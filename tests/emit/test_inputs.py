@@ -59,7 +59,7 @@ def test_options_are_what_was_typed(tmp_path: Path) -> None:
     found = run(tmp_path, "record()", "--lr", "1e-2", "--micro-batch=4", "model.depth=3", "fit", "--bf16")
     assert found["options"] == {"#0": "fit", "bf16": "true", "lr": "1e-2", "micro_batch": "4", "model.depth": "3"}
     assert (found["program"], found["capture"]) == ("t.py", "whole")
-    assert "launcher" not in found
+    assert (found["launcher"], found["environment"]) == ({}, {})
 
 
 def test_an_option_that_the_program_takes_out_of_its_words_is_kept(tmp_path: Path) -> None:

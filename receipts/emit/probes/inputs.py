@@ -82,8 +82,9 @@ def _composed(stated: ProbeOutput) -> None:
     path = os.path.join(hydra.runtime.output_dir, hydra.output_subdir or ".hydra", "config.yaml")
     with open(path, "rb") as stream:
         composed = config_files.settings(path, stream.read())
-    stated.kept["composed"] = composed is not None
-    stated.inputs("resolved", composed or {})
+    if composed is not None:
+        stated.kept["composed"] = True
+        stated.inputs("resolved", composed)
 
 
 def _read_sources(stated: ProbeOutput, until: float) -> None:
