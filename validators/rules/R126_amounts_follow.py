@@ -1,0 +1,64 @@
+"""# R126 amounts_follow
+
+*Why.* MFU multiplies the rate by a count that somebody typed. `top_k` went from 4 to 2, the count of active parameters
+stayed, and the same machine was 5.3 % better used.
+
+*Rejected.* 4.73 billion parameters of which 3.03 are active, with 2 of 16 experts a token: what a token does not visit
+is 14 experts in each of 22 blocks, 0.3 billion more than the difference of the two counts.
+
+*Accepted.* The same counts with 4 of 16 experts. Experts with a gate or without; counts that leave the embedding out;
+printed digits, and a twentieth of the active count more or less, since people count shared parts in several ways. A
+dense model, or one that states one count alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from receipts.judging.rule import COMPARABLE, MFU, Case, E, Offense, rule, runs_model
+from receipts.metrics.flops import geometry_of
+from receipts.receipt.alphabets import BlockKind
+
+ACTIVE, TOTAL = "model.parameters_active", "model.parameters_total"
+WIDTHS = tuple(f"model.{name}" for name in ("experts", "top_k", "hidden", "expert_ffn"))
+OF_EXPERTS, OF_ACTIVE = 0.03, 0.05  # biases and routers; embeddings, heads and shared parts that one counts or not
+
+
+def needs(case: Case) -> Iterator[str]:
+    """What both counts follow from, where two different ones are stated: some of the parameters are idle."""
+    if None not in (case.get(ACTIVE), case.get(TOTAL)) and case.get(ACTIVE) != case.get(TOTAL):
+        yield from ("model.pattern", "model.depth", *WIDTHS)
+
+
+@rule(
+    "R126",
+    "amounts_follow",
+    E,
+    question=COMPARABLE,
+    taints=(MFU,),
+    needs=needs,
+    applies=runs_model,
+    of_configuration=True,
+)
+def amounts_follow(case: Case) -> Iterator[Offense]:
+    """The parameters that a token does not visit, by both counts and by the experts that it is not sent to."""
+    model = geometry_of(case.stated)
+    blocks = (model.blocks or {}).get(BlockKind.EXPERT, 0)
+    widths = (model.experts, model.top_k, model.hidden, model.expert_ffn, model.parameters_total)
+    if not blocks or model.parameters_active is None or not all(widths):
+        return
+    experts, top_k, hidden, width, total = (int(value or 0) for value in widths)
+    idle = total - model.parameters_active
+    one = (experts - top_k) * hidden * width * blocks
+    tables = hidden * (model.vocabulary or 0)
+    possible = [one * matrices + tables * left_out for matrices, left_out in product((2, 3), (0, 1, 2))]
+    slack = OF_EXPERTS * abs(idle) + OF_ACTIVE * model.parameters_active
+    if top_k <= experts and all(abs(idle - value) > slack for value in possible):
+        nearest = min(possible, key=lambda value: abs(idle - value))
+        yield Offense(
+            at=ACTIVE,
+            found=f"{model.parameters_active:,} of {total:,}, with {top_k} of {experts} experts a token",
+            expected=f"about {total - nearest:,}: a token skips {experts - top_k} experts in each of {blocks} blocks",
+            do="count the active parameters of this model again; MFU and FLOPs a token follow from them",
+        )
