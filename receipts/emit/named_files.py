@@ -39,6 +39,7 @@ class NamedFiles:
         self.variables: set[str] = set()
         self.composes = False
         self._absent: dict[str, str] = {}
+        self._places: dict[str, str] = {}
         self._before: list[tuple[dict[str, Any], str, Any]] = []
         self._root = root
         self._seen: set[tuple[str, str]] = set()
@@ -46,6 +47,7 @@ class NamedFiles:
     def take(self, option: str, text: str, *, only_config: bool = False, beside: str = "") -> None:
         """Look at one value, or each of several; ``beside`` is the folder of the file that names it."""
         for value in _values(text):
+            self._places[option] = os.path.abspath(value)
             path = next((item for item in _places(value, beside) if os.path.exists(item)), "")
             if not path and _GLOB.search(value) and "/" in value:
                 self._listing(option, value)
@@ -65,11 +67,15 @@ class NamedFiles:
         known = "/" in value and "://" not in value and len(value) < 1000 and "\0" not in value
         return known and (value.startswith(self._root + "/") or os.path.exists(value))
 
-    def at_end(self) -> Iterator[dict[str, Any]]:
-        """Rows that the end knows better: places that the run made, data left for now, and what the run wrote to."""
-        for option, value in self._absent.items():
-            if os.path.exists(value):
-                yield {"option": option, "name": within(self._root, value), "kind": "output"}
+    def at_end(self, out: str) -> Iterator[dict[str, Any]]:
+        """Rows that the end knows better: places that the run made, data left for now, and what the run wrote to.
+
+        ``out`` is the receipt, which is made later.
+        """
+        made = {option: value for option, value in self._absent.items() if os.path.exists(value)}
+        made |= {option: place for option, place in self._places.items() if place == out}
+        for option, value in made.items():
+            yield {"option": option, "name": within(self._root, value), "kind": "output"}
         for row, path, before in self._before:
             if _state(row, path) != before:
                 yield {name: value for name, value in row.items() if name != "sha256"}

@@ -23,8 +23,11 @@ ALL_SECONDS = 20.0
 class Probing:
     """The probes of one run, each with its own `ProbeOutput`. Nothing here raises."""
 
-    def __init__(self, facts: StatedFacts, place: ProcessRank, steps: StepTimer, lane: str, warmup: int | None) -> None:
+    def __init__(
+        self, facts: StatedFacts, place: ProcessRank, steps: StepTimer, lane: str, warmup: int | None, out: str = ""
+    ) -> None:
         self._facts = facts
+        self._out = out
         self._place = place
         self._steps = steps
         self._lane = lane
@@ -52,6 +55,7 @@ class Probing:
                 world=self._place.world,
                 warmup=self._warmup,
                 steps=self._steps,
+                out=self._out,
             )
             self._stated.append((module, stated))
 

@@ -170,7 +170,8 @@ class RunState:
         from receipts.emit.probing import Probing
 
         record = self.record
-        self._probing = Probing(self.facts, record.place, self.steps, record.head["lane"], record.warmup)
+        about = record.head
+        self._probing = Probing(self.facts, record.place, self.steps, about["lane"], record.warmup, about["out"])
         self._probing.load(None if self._probes is True else self._probes)
         self._probing.call("at_start")
         self._probing.call("at_phase", "post_init")

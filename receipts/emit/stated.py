@@ -23,11 +23,23 @@ class ProbeOutput:
     nothing here raises for its input.
 
     ``rank``, ``local_rank`` and ``world`` are the process's place in the launch, ``warmup`` the steps that the caller
-    calls warm-up (None where it does not say).
+    calls warm-up (None where it does not say), ``out`` the path of the receipt that will be.
     ``kept`` is the probe's own, and lives from its ``at_start`` to its ``at_end``: listeners, baselines of counters.
     """
 
-    __slots__ = ("_deadline", "_facts", "_steps", "kept", "lane", "local_rank", "probe", "rank", "warmup", "world")
+    __slots__ = (
+        "_deadline",
+        "_facts",
+        "_steps",
+        "kept",
+        "lane",
+        "local_rank",
+        "out",
+        "probe",
+        "rank",
+        "warmup",
+        "world",
+    )
 
     def __init__(
         self,
@@ -40,6 +52,7 @@ class ProbeOutput:
         world: int = 1,
         warmup: int | None = None,
         steps: StepTimer | None = None,
+        out: str = "",
         limit_seconds: float = 5.0,
     ) -> None:
         self._facts = facts
@@ -51,6 +64,7 @@ class ProbeOutput:
         self.local_rank = local_rank
         self.world = world
         self.warmup = warmup
+        self.out = out
         self.kept: dict[str, Any] = {}
 
     def put(self, path: str, value: Any) -> None:

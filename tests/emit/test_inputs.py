@@ -330,6 +330,13 @@ with Recorder("cpu-torch", out="run.json", quiet=True, probes=[inputs]) as rec:
     assert rows["log"] == {"option": "log", "name": "old", "kind": "folder"}
 
 
+def test_the_receipt_itself_is_an_output(tmp_path: Path) -> None:
+    write(tmp_path, "t.py", HEAD + "record(os.environ['TO'])")
+    start(tmp_path, "t.py", "--to", "a.json", TO="a.json")
+    rows = read(tmp_path / "a.json")["inputs"]["files"]
+    assert sorted((row["option"], row["kind"]) for row in rows) == [("environment.TO", "output"), ("to", "output")]
+
+
 def test_large_data_is_digested_when_the_run_ends(tmp_path: Path) -> None:
     with (tmp_path / "tokens.bin").open("wb") as stream:
         stream.write(os.urandom(5 << 20))

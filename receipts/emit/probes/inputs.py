@@ -68,7 +68,7 @@ def at_end(stated: ProbeOutput) -> None:
     if stated.local_rank == 0:
         _read_sources(stated, math.inf)
         _state_reads(stated, math.inf)
-        for row in stated.kept["files"].at_end():
+        for row in stated.kept["files"].at_end(stated.out):
             stated.file(row)
         _say(stated)
 
