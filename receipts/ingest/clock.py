@@ -14,7 +14,7 @@ from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.stream import Source
 
 # Stamps lead a line; a date further on is the name of a data set or a checkpoint.
-_LEAD: Final = 96
+LEAD: Final = 96
 _LINES: Final = 4000
 _EARLIEST: Final = 2015
 STDIN: Final = "standard input"  # what is spooled from there has the date of now
@@ -55,7 +55,7 @@ def first_stamp(file: FileEvidence) -> Stamp | None:
     except UsageError:
         return None
     for number, line in enumerate(head.split(b"\n", _LINES)[:_LINES], start=1):
-        if moment := stamp(line[:_LEAD].decode("ascii", "replace"), number, american=_american(file)):
+        if moment := stamp(line[:LEAD].decode("ascii", "replace"), number, american=_american(file)):
             return moment
     return None
 
@@ -70,7 +70,7 @@ def last_stamp(file: FileEvidence) -> Stamp | None:
     except (UsageError, OSError):
         return None
     for at in range(len(lines) - 1, -1, -1):
-        if moment := stamp(lines[at][:_LEAD].decode("ascii", "replace"), american=_american(file)):
+        if moment := stamp(lines[at][:LEAD].decode("ascii", "replace"), american=_american(file)):
             return None if _trains(lines[at + 1 :]) else moment
     return None
 

@@ -16,6 +16,7 @@ from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.evidence.reading import Reason
 from receipts.ingest.losses import state_losses, state_norms
 from receipts.ingest.series import StepSeries, series
+from receipts.ingest.walls import state_walls
 from receipts.receipt.measurement import MAX_STEPS
 from receipts.stats.rounding import half_of
 
@@ -194,6 +195,7 @@ def _keep(draft: ReceiptDraft, steps: StepSeries, durations: Sequence[float | No
     kept = [round(float(durations[row] or 0.0), 9) for row in rows]
     draft.put(_DURATIONS, kept, where, steps.track.reading.source, _summary(kept))
     draft.fill("measurement.timer", "framework log", where, SOURCE)
+    state_walls(draft, steps, rows, kept)
     if flags := _flags(draft, steps, rows):
         draft.put("measurement.step_flags", flags, where, SOURCE)
     ordinary = array("L", (row for row in rows if steps.numbers[row] not in steps.not_steady)) or rows

@@ -7,6 +7,7 @@ question; whether what was seen is what was meant is the rules'.
 from __future__ import annotations
 
 import re
+from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -211,6 +212,8 @@ class IntervalMeans(NamedTuple):
 class Reading:
     """All that one reader found in one file. Readers fill it; nobody changes it afterwards.
 
+    ``numbered`` are the steps of its records in order, and ``lines`` the lines that they stand on; both are empty where
+    the file was not read as it lies.
     ``predicted`` are the bytes of one chip that a program expected to need, by surface in its own words: no measure.
     ``causes`` say by leaf why it has its value, each with how often the file says so. ``means`` are times over
     intervals of steps, ``cut`` that the file shows a run's begin and not its end. ``between`` is when its first and
@@ -223,6 +226,8 @@ class Reading:
     version: str | None = None
     records: int = 0
     steps: Steps = field(default_factory=Steps)
+    numbered: array[int] = field(default_factory=lambda: array("q"))
+    lines: array[int] = field(default_factory=lambda: array("q"))
     stated: dict[str, StatedValue] = field(default_factory=dict)
     disputed: set[str] = field(default_factory=set)
     not_steady: dict[int, Reason] = field(default_factory=dict)

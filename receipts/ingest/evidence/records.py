@@ -22,7 +22,7 @@ from receipts.ingest.evidence.peaks import Peaks, of_each_chip
 from receipts.ingest.evidence.reader import LineReader, Spans
 from receipts.ingest.evidence.reading import Reading, Reason
 from receipts.ingest.evidence.record import Form, LineRecord, Pieces, RecordRows
-from receipts.ingest.evidence.steps import ABSENT, FIELDS
+from receipts.ingest.evidence.steps import ABSENT, FIELDS, MAX_STEPS
 from receipts.ingest.evidence.vocabulary import Label
 
 STEP: Final = "step"
@@ -181,6 +181,9 @@ class RecordReader(LineReader):
             self.starts.add(steps[0])
             self.fresh = False
         self.taken += len(steps)
+        if len(self.reading.lines) <= MAX_STEPS:
+            self.reading.numbered.extend(steps)
+            self.reading.lines.extend(rows.lines)
         ranks = rows.counts.get(RANK)
         if ranks is None or ranks.count(ranks[0]) == len(ranks):
             self.reading.steps.extend(steps, figures, None if ranks is None else ranks[0])

@@ -8,6 +8,7 @@ are of one length too: so the file is read as it stands and as it may have been,
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
@@ -187,4 +188,5 @@ def placed(reading: Reading, first: Sequence[int]) -> Reading:
     reading.seen = [replace(seen, place=place(seen.place)) for seen in reading.seen]
     reading.failures = [replace(failure, place=place(failure.place)) for failure in reading.failures]
     reading.remarks = [replace(remark, place=place(remark.place)) for remark in reading.remarks]
+    reading.numbered, reading.lines = array("q"), array("q")
     return reading
