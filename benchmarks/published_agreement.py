@@ -32,10 +32,11 @@ NAMED, EXCLUDED, ANSWERED = 0.02, (0.03, 0.07), 0.90
 
 @dataclass(slots=True)
 class Tally:
-    """Splits of one group: how many, with an interval, whose interval excludes 1, with a word for an effect."""
+    """Splits of one group: how many, with an interval, of those with a word, excluding 1, and called different."""
 
     splits: int = 0
     answered: int = 0
+    said: int = 0
     excluded: int = 0
     named: int = 0
 
@@ -43,13 +44,15 @@ class Tally:
         """Add the counts of another."""
         self.splits += other.splits
         self.answered += other.answered
+        self.said += other.said
         self.excluded += other.excluded
         self.named += other.named
 
-    def shares(self) -> tuple[float, float, float]:
-        """With an interval of all; excluding 1 of those with an interval; naming an effect of all."""
+    def shares(self) -> tuple[float, float, float, float]:
+        """With an interval of all; with a word, and excluding 1, of those with an interval; called different of all."""
         answered = self.answered or 1
-        return self.answered / self.splits, self.excluded / answered, self.named / self.splits
+        of_answered = self.said / answered, self.excluded / answered
+        return self.answered / self.splits, *of_answered, self.named / self.splits
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,8 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             counts = tally(launches, size, rulebook, options.metric, options.most)
             for total in (whole, tallies[context], by_size[f"{size} against {len(launches) - size}"]):
                 total.add(counts)
-    answered, excluded, named = whole.shares()
-    holds = named <= NAMED and EXCLUDED[0] <= excluded <= EXCLUDED[1] and answered >= ANSWERED
+    answered, said, excluded, named = whole.shares()
+    holds = named <= NAMED and EXCLUDED[0] <= excluded <= EXCLUDED[1] and min(answered, said) >= ANSWERED
     if options.json:
         parts = {"groups": tallies, "sizes": by_size}
         shown = {key: {name: asdict(item) for name, item in part.items()} for key, part in parts.items()}
@@ -81,7 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(
         f"{whole.splits:,} splits of {len(tallies)} groups: {answered:.1%} have an interval (at least {ANSWERED:.0%})"
     )
-    print(f"{excluded:.1%} of the intervals exclude 1 (3 to 7 %), {named:.1%} name an effect (at most {NAMED:.0%})")
+    print(f"{said:.1%} of those have a word (at least {ANSWERED:.0%}), {named:.1%} are called different ({NAMED:.0%})")
+    print(f"{excluded:.1%} of the intervals exclude 1 (3 to 7 %)")
     return 0 if holds else 1
 
 
@@ -107,6 +111,7 @@ def tally(launches: Sequence[Parsed], size: int, rulebook: Rulebook, metric: str
         counts.named += effect.kind in ("faster", "slower")
         if effect.low is not None and effect.high is not None:
             counts.answered += 1
+            counts.said += effect.kind != "unproven"
             counts.excluded += not effect.low <= 1.0 <= effect.high
     return counts
 

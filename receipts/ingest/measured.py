@@ -23,6 +23,7 @@ from receipts.stats.rounding import half_of
 SOURCE: Final = "steps"
 _DURATIONS: Final = "measurement.step_durations_seconds"
 _MEANS: Final = "measurement.interval_means_seconds"
+_RATES_OF_STEPS: Final = "measurement.step_tokens_per_second"
 _MEAN: Final = "kept as their mean, single steps are not in this log; log every step"
 # A log may lose a line; where more are missing than that, what is left is not every step.
 MAX_GAPS: Final = 0.02
@@ -90,6 +91,7 @@ def state_measurement(draft: ReceiptDraft, files: Sequence[FileEvidence], steps:
         if durations is not None:
             _keep(draft, steps, durations)
         else:
+            _keep_rates(draft, steps)
             _average(draft, steps)
     _flops(draft, files, tokens)
     if steps.skews:
@@ -198,6 +200,8 @@ def _keep(draft: ReceiptDraft, steps: StepSeries, durations: Sequence[float | No
     state_walls(draft, steps, rows, kept)
     if flags := _flags(draft, steps, rows):
         draft.put("measurement.step_flags", flags, where, SOURCE)
+    if not draft.get(TOKENS):
+        _state_rates(draft, steps, rows)
     ordinary = array("L", (row for row in rows if steps.numbers[row] not in steps.not_steady)) or rows
     # A median over fewer steps than those is one of other steps than the receipt's own.
     # One rate of tokens: a log rounds each of them for itself (22.8K beside 11.4K), so that two may seem to differ.
@@ -206,6 +210,29 @@ def _keep(draft: ReceiptDraft, steps: StepSeries, durations: Sequence[float | No
     if "tokens_per_second" in whole and "tokens_per_second_per_chip" in whole:
         whole.remove("tokens_per_second_per_chip")
     _rates(draft, steps, ordinary, whole, "median")
+
+
+def _keep_rates(draft: ReceiptDraft, steps: StepSeries) -> None:
+    """Keep the printed tokens a second of every step, where a log prints no more of it, and their flags by position."""
+    whole = steps.numbers[-1] - steps.numbers[0] + 1 == len(steps.numbers)
+    moving = draft.get("batch.global_batch") and draft.get("batch.sequence_length")
+    if steps.known("step_seconds") or not whole or moving or (steps.interval or 1) > 1 or steps.stride > 1:
+        return
+    rows = array("L", range(min(len(steps.numbers), MAX_STEPS)))
+    if _state_rates(draft, steps, rows) and (flags := _flags(draft, steps, rows)):
+        draft.put("measurement.step_flags", flags, steps.where, SOURCE)
+
+
+def _state_rates(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int]) -> bool:
+    """State the printed tokens a second of the steps at ``rows``, where each of them has a rate over all chips."""
+    for name, chips in (("tokens_per_second", 1), ("tokens_per_second_per_chip", draft.get("hardware.chips"))):
+        rates = steps.known(name, rows)
+        if chips and len(rates) == len(rows) and all(0.0 < rate < math.inf for rate in rates):
+            kept = [float(f"{rate * chips:.9g}") for rate in rates]
+            text = f"{len(kept):,} steps, median {median(kept):,.6g} tokens/s"
+            draft.put(_RATES_OF_STEPS, kept, steps.where, steps.track.reading.source, text)
+            return True
+    return False
 
 
 def _flags(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int]) -> dict[str, list[int]]:
@@ -228,7 +255,7 @@ def _underived(draft: ReceiptDraft) -> tuple[str, ...]:
 
     A batch that moves leaves the tokens of a step unknown, too, but its rates are of steps that differ.
     """
-    if not draft.get("measurement.tokens_per_step"):
+    if not draft.get(TOKENS):
         moving = draft.get("batch.global_batch") and draft.get("batch.sequence_length")
         return () if moving else ("tokens_per_second", "tokens_per_second_per_chip")
     return () if draft.get("hardware.chips") else ("tokens_per_second_per_chip",)

@@ -147,7 +147,7 @@ class PairCase:
     @property
     def nameless(self) -> bool:
         """Whether neither side kept steps and the metric is read of them: no effect is named, and nothing accepted."""
-        return self.metric.summary in ("step", "rate") and not (self.a.launch.durations or self.b.launch.durations)
+        return self.metric.summary in ("step", "rate") and not (self.a.launch.series or self.b.launch.series)
 
     def values(self, path: str) -> tuple[Any, Any]:
         """The stated values at a path, on A and on B."""

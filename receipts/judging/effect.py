@@ -88,7 +88,7 @@ def _unproven(pair: PairCase, metric: Metric, a: Sequence[MetricReading], b: Seq
         return "an outcome belongs to one launch and has no effect"
     for side, readings, group in (("A", a, pair.group_a), ("B", b, pair.group_b)):
         without = [launch for launch, item in zip(group, readings, strict=True) if item.value is None]
-        if without and all(launch.level is not None for launch in without):
+        if without and all(launch.shown(metric).value is not None for launch in without):
             return f"no steady segment in {len(without)} of {len(group)} launches of {side}: {_instead(pair)}"
         if without:
             return f"{metric.title} is not on side {side}"

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from receipts.axes.lane import Lane
@@ -81,10 +82,22 @@ class Launch:
         walls = (measurement.step_wall_seconds or ()) if measurement else ()
         return walls if len(walls) == len(self.durations) and math.fsum(walls) > 0.0 else ()
 
+    @cached_property
+    def rates(self) -> tuple[float, ...]:
+        """Tokens per second of every step, where a log prints them and nothing tells the tokens of a step."""
+        measurement = self.parsed.receipt.measurement
+        rates = (measurement.step_tokens_per_second or ()) if measurement else ()
+        return rates if rates and min(rates) > 0.0 and len(rates) == len(self.durations or rates) else ()
+
+    @cached_property
+    def series(self) -> tuple[float, ...]:
+        """What steadiness is judged by: durations of steps, else the seconds that a token of each took."""
+        return self.durations or tuple(1.0 / rate for rate in self.rates)
+
     def by_steps(self) -> Launch:
         """The same launch with the rate of its steps alone: beside others that kept no wall time."""
         other = copy(self)
-        for made_of_walls in ("pace", "of_rate", "numbers"):
+        for made_of_walls in ("pace", "rate", "of_rate", "numbers"):
             vars(other).pop(made_of_walls, None)
         vars(other)["walls"] = ()
         return other
@@ -116,7 +129,7 @@ class Launch:
         measurement = self.parsed.receipt.measurement
         window = measurement.window if measurement else None
         if window is not None:
-            length = len(self.durations)
+            length = len(self.series)
             positions.update(range(min(window.start or 0, length)))
             if window.stop is not None:
                 positions.update(range(window.stop, length))
@@ -140,13 +153,13 @@ class Launch:
     @cached_property
     def segment(self) -> Segment | None:
         """The steady segment; None without steps."""
-        if not self.timed:
+        if not self.series or min(self.series) <= 0.0:
             return None
         from receipts.stats.steady import steady_segment
 
         window = self.parsed.receipt.measurement.window if self.parsed.receipt.measurement else None
         windowed = window is not None and window.start is not None
-        return steady_segment(self.durations, self.excluded, self.lane.minimum_steps, windowed=windowed)
+        return steady_segment(self.series, self.excluded, self.lane.minimum_steps, windowed=windowed)
 
     @cached_property
     def interval_steps(self) -> tuple[int, ...]:
@@ -158,7 +171,7 @@ class Launch:
     @cached_property
     def summary(self) -> LaunchSummary | None:
         """Summary over the steady segment; None where there is no steady segment."""
-        if self.segment is None or self.segment.status != "steady":
+        if self.segment is None or self.segment.status != "steady" or not self.durations:
             return None
         from receipts.stats.launch import summarize
 
@@ -179,7 +192,7 @@ class Launch:
     @cached_property
     def level(self) -> float | None:
         """The same of a launch that is not steady, over every step that no flag and no window leaves out."""
-        if self.segment is None or not self.segment.kept:
+        if self.segment is None or not self.segment.kept or not self.durations:
             return None
         if self.interval_steps:
             return _weighted_mean(self.segment.of(self.durations), self.segment.of(self.interval_steps))
@@ -193,12 +206,30 @@ class Launch:
     @cached_property
     def pace(self) -> float | None:
         """Seconds that a step of the segment cost: its wall time, else the sum of its steps, over their number."""
-        if self.segment is None or not self.segment.kept:
+        if self.segment is None or not self.segment.kept or not self.durations:
             return None
         seconds = self.segment.of(self.walls or self.durations)
         if self.interval_steps:
             return _weighted_mean(seconds, self.segment.of(self.interval_steps))
         return math.fsum(seconds) / len(seconds)
+
+    @cached_property
+    def rate(self) -> float | None:
+        """Tokens per second over the segment, steady or not; None where nothing tells the tokens."""
+        if self.segment is None or not self.segment.kept:
+            return None
+        if not self.durations:  # equal steps: what each token took, on average
+            return self.segment.kept / math.fsum(self.segment.of(self.series))
+        tokens: float | None = self.tokens_per_step
+        if tokens is None and self.rates:
+            each = map(mul, self.segment.of(self.rates), self.segment.of(self.durations))
+            tokens = math.fsum(each) / self.segment.kept
+        return tokens / self.pace if tokens is not None and self.pace else None
+
+    @property
+    def steady(self) -> bool:
+        """Whether its numbers are those of a steady segment, or of interval means over steps enough."""
+        return self.step_seconds is not None or bool(self.segment and self.segment.status == "steady")
 
     def counting(self, positions: Iterable[int]) -> tuple[int, float]:
         """Of steps that are left out: how many are of ordinary length, and by what share the level moves with them."""
@@ -255,12 +286,11 @@ class Launch:
     def shown(self, metric: Metric) -> MetricReading:
         """The value to show: that of a launch that is not steady too, which says so and is no sample."""
         reading = self.read(metric)
-        if reading.value is not None or metric.summary not in ("step", "rate") or self.level is None:
+        if reading.value is not None or metric.summary not in ("step", "rate"):
             return reading
         if metric.summary == "step":
-            return MetricReading(self.level, 1, "unsteady", self.of_steps)
-        tokens, pace = self.tokens_per_step, self.pace
-        total = rate_from_total(self, metric.name, tokens / pace if tokens is not None and pace else None)
+            return reading if self.level is None else MetricReading(self.level, 1, "unsteady", self.of_steps)
+        total = rate_from_total(self, metric.name, self.rate)
         return reading if total is None else MetricReading(total, 1, "unsteady", self.of_rate)
 
     @cached_property
@@ -280,7 +310,7 @@ class Launch:
         if self.segment is None:
             return None
         what, unit = "wall time" if self.walls else "time", "intervals" if self.interval_steps else "steps"
-        return f"tokens over the {what} of {self.segment.kept:,} of {len(self.durations):,} {unit}"
+        return f"tokens over the {what} of {self.segment.kept:,} of {len(self.series):,} {unit}"
 
 
 def _weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:

@@ -47,7 +47,7 @@ def _step(launch: Launch, _metric: Metric) -> MetricReading:
 def _rate(launch: Launch, metric: Metric) -> MetricReading:
     path = f"measurement.stated.{metric.name}"
     stated, text = _stated(launch, path), launch.stated.get(f"{path}_stated")
-    if launch.step_seconds is None and stated is not None:
+    if not launch.steady and stated is not None:
         return MetricReading(stated, 1, "stated", text)
     total, source = _tokens_per_second(launch)
     value = rate_from_total(launch, metric.name, total)
@@ -62,8 +62,8 @@ def _rate(launch: Launch, metric: Metric) -> MetricReading:
 
 def _tokens_per_second(launch: Launch) -> tuple[float | None, str]:
     tokens, chips = launch.tokens_per_step, _stated(launch, "hardware.chips")
-    if launch.step_seconds is not None and launch.pace and tokens is not None:
-        return tokens / launch.pace, "steps"
+    if launch.steady and launch.rate is not None:
+        return launch.rate, "steps"
     stated = _stated(launch, "measurement.stated.tokens_per_second")
     if stated is not None:
         return stated, "stated"
@@ -98,8 +98,8 @@ def lacking(launch: Launch, metric: Metric) -> str:
     if metric.summary not in ("step", "rate"):
         return _LEAVES.get(metric.name, _LEAVES.get(metric.summary, "measurement"))
     wanted = {
-        "measurement.step_durations_seconds": bool(launch.durations),
-        "measurement.tokens_per_step": metric.summary == "step" or launch.tokens_per_step is not None,
+        "measurement.step_durations_seconds": bool(launch.series if metric.summary == "rate" else launch.durations),
+        "measurement.tokens_per_step": metric.summary == "step" or launch.rate is not None,
         "hardware.chips": "hardware.chips" in launch.stated,
         "measurement.stated.flops_per_token": "measurement.stated.flops_per_token" in launch.stated,
     }

@@ -96,6 +96,7 @@ class Numbers:
     def _rates_over_steps(self) -> Iterator[CandidateValue]:
         amounts = self.tokens_a_step
         if not amounts:
+            yield from self._printed_rates()
             return
         for step in self.step_statistics:
             for tokens in amounts:
@@ -109,6 +110,24 @@ class Numbers:
                 # Of an even number of steps the median is a mean of two, and not the rate of the median step.
                 if len(kept) % 2 == 0:
                     yield CandidateValue(f"the median of rates over {name}", tokens * self._middle_rate(inverse))
+
+    def _printed_rates(self) -> Iterator[CandidateValue]:
+        """Statistics over the tokens/s that a log prints of every step."""
+        rates, segment = self._launch.rates, self._launch.segment
+        for name, kept in (
+            ("all steps", rates),
+            ("the steps that count", segment.of(rates) if segment and rates else ()),
+        ):
+            if not kept:
+                continue
+            half = 0.5 * 10.0 ** _last_place_of(kept[:PRINTED_ALIKE])
+            inverse = [1.0 / rate for rate in kept]
+            values = {"median": median(kept), "mean": math.fsum(kept) / len(kept), "last": kept[-1], "best": max(kept)}
+            values |= {"rate of the median": 1.0 / median(inverse), "rate of the mean": len(kept) / math.fsum(inverse)}
+            for statistic, value in values.items():
+                yield CandidateValue(
+                    f"the {statistic} step of {name}, by the printed tokens/s", Interval.around(value, half)
+                )
 
     @cached_property
     def rate_from_step_time(self) -> tuple[CandidateValue, ...]:

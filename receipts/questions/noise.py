@@ -144,8 +144,7 @@ def wants_floor(sides: Sequence[Sequence[Launch]], metric: str) -> bool:
     """
     if metrics.get(metric).summary == "memory":
         return True
-    series = ("measurement.step_durations_seconds", "measurement.interval_means_seconds")
-    if not all(any(path in item.stated for path in series) for side in sides for item in side):
+    if not all(item.series for side in sides for item in side):
         return False
     if min(len(side) for side in sides) < FEWEST_LAUNCHES:
         return True

@@ -22,6 +22,7 @@ COLLECTIONS: Final = (
         "measurement.interval_means_seconds",
         "measurement.interval_steps",
         "measurement.step_wall_seconds",
+        "measurement.step_tokens_per_second",
         "measurement.loss",
     ),
     *(f"measurement.step_flags.{name}" for name in get_args(StepFlag)),

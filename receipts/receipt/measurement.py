@@ -136,6 +136,11 @@ class Measurement(Section):
         unit="seconds",
         since="1.1",
     )
+    step_tokens_per_second: Annotated[tuple[Duration, ...], Field(max_length=MAX_STEPS)] | None = observed(
+        "Tokens per second over all chips of each step, in order, if nothing tells how many tokens a step has.",
+        unit="tokens/s",
+        since="1.1",
+    )
     step_flags: dict[StepFlag, tuple[Count, ...]] | None = observed(
         "Positions in the list of steps that are not ordinary, by reason."
     )

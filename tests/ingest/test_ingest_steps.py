@@ -11,7 +11,7 @@ from ingest_evidence import at, file, ingested, reading, stepping, told
 from receipts.ingest.evidence import Reading
 from receipts.judging.rule import Case
 from receipts.judging.rulebook import builtin
-from receipts.metrics import Launch
+from receipts.metrics import Launch, get
 from receipts.receipt import Document, parse
 
 DURATIONS = "measurement.step_durations_seconds"
@@ -67,6 +67,25 @@ def test_durations_follow_from_tokens_a_second_where_a_log_prints_rates_alone(tm
     found = ingested(file(tmp_path, config, rates))
     assert at(found, DURATIONS) == [2.0, 1.0, 1.0]
     assert "follow from 8,000 tokens a step" in told(found)
+
+
+def test_tokens_a_second_of_every_step_are_kept_where_nothing_tells_the_batch(tmp_path: Path) -> None:
+    """They are the rate of the launch, with its steps and without."""
+    rates = [1000.0 + step % 3 for step in range(40)]
+    for seconds in ([None] * 40, [2.0] * 40):
+        found = ingested(file(tmp_path, stepping(seconds, tokens_per_second=rates)), hardware__chips=4)
+        assert at(found, "measurement.step_tokens_per_second") == rates
+        assert at(found, "measurement.tokens_per_step") is None
+        launch = Launch(parse(Document(found.raw, "test")), builtin().lanes.of("unlisted"))
+        reading = launch.read(get("tokens_per_second"))
+        assert (reading.source, reading.value) == ("steps", pytest.approx(1001.0, rel=0.001))
+        assert (launch.read(get("step_seconds")).value is None) == (seconds[0] is None)
+
+
+def test_rates_of_one_chip_are_kept_where_the_chips_are_known(tmp_path: Path) -> None:
+    each = stepping([None] * 12, tokens_per_second_per_chip=[100.0] * 12)
+    assert at(ingested(file(tmp_path, each), hardware__chips=4), "measurement.step_tokens_per_second") == [400.0] * 12
+    assert at(ingested(file(tmp_path, each)), "measurement.step_tokens_per_second") is None
 
 
 def test_flags_stand_at_positions_and_not_at_step_numbers(tmp_path: Path) -> None:

@@ -121,3 +121,24 @@ def test_numbers_of_a_page_stand_as_stated() -> None:
         tree["run"]["provenance"] = "quoted"
     verdict = judged(side("a", {}), [rule_cases.parsed(tree) for tree in trees])
     assert (verdict.effect, verdict.standing, verdict.status) == ("faster", "as stated", "inconclusive")
+
+
+def printed_rates(parsed: list[Parsed]) -> list[Parsed]:
+    """The launches as a log shows them that prints tokens a second on every step, and nothing else of the batch."""
+    made = []
+    for item in parsed:
+        tree = json.loads(item.raw)
+        measured = tree["measurement"]
+        measured["step_tokens_per_second"] = [round(4096 / step, 3) for step in measured.pop("step_durations_seconds")]
+        for path in (*TOKENS, "batch.sequence_length"):
+            rule_cases.take(tree, path)
+        made.append(rule_cases.parsed(tree))
+    return made
+
+
+def test_printed_tokens_a_second_of_every_step_are_compared_as_steps_are() -> None:
+    a, b = side("a", {"stalls": [10, 0.04]}), side("b", {"stalls": [3, 0.04]})
+    verdict = judged(printed_rates(a), printed_rates(b))
+    assert (verdict.metric, verdict.effect) == (RATE, "slower")
+    assert ratios(verdict)[RATE] == pytest.approx(ratios(judged(a, b))[RATE], rel=0.001)
+    assert STEP not in ratios(verdict)

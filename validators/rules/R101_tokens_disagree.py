@@ -46,6 +46,8 @@ def needs(case: Case) -> Iterable[str]:
     """Tokens a step and a time, where a rate is stated at all."""
     if case.get(TOTAL) is None and case.get(EACH) is None:
         return
+    if case.launch.rates:
+        return  # as the log prints them: nothing is to follow from the batch
     if case.get("measurement.tokens_per_step") is None:
         yield "batch.global_batch"
         yield "batch.sequence_length"

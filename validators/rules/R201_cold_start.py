@@ -30,7 +30,7 @@ DO = "start the window later, or warm up every shape before it"
 
 def needs(case: Case) -> Iterable[str]:
     """Where the window starts; and with steps, which of them were flagged."""
-    if not case.launch.durations:
+    if not case.launch.series:
         yield f"{START}|{WARMUP}"
     else:
         yield WARMUP if _default(case) else START
@@ -80,7 +80,7 @@ def _by_default(case: Case, compiled: list[int], boundary: int) -> Iterator[Offe
     end = boundary + MARGIN
     if inside := [index for index in compiled if index >= end]:
         yield _compiled(inside, f"more than {MARGIN} steps behind a warm-up of {boundary}")
-    steps = case.launch.durations
+    steps = case.launch.series
     usual = median(steps[end:]) if len(steps) > end else None
     slow = [index for index, seconds in enumerate(steps[:end]) if usual and seconds > SLOW * usual]
     if early := sorted({*slow, *(index for index in compiled if index < end)}):

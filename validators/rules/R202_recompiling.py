@@ -26,7 +26,7 @@ def needs(case: Case) -> Iterable[str]:
     """Compiles after warm-up, the flagged steps and where the window starts, graph breaks where a graph is captured."""
     yield AFTER
     yield POSTURE
-    if case.launch.durations:
+    if case.launch.series:
         yield FLAGS
         yield START
     if case.get(POSTURE) in CAPTURING:

@@ -6,8 +6,9 @@ receipt can be stored and shown, but no claim can rest on it.
 *Rejected.* 112,152 tokens/s and 2,337 ms a step, and no list of steps. Nine means over intervals of ten steps. As W:
 300 durations of a run of 900 steps; nobody says which 600 are missing.
 
-*Accepted.* The same with every step's duration in order, or with ten and more means over intervals of known length. A
-list from which the warm-up is missing, or what came before a resumed launch. A failed launch, which carries no rate.
+*Accepted.* The same with every step's duration or tokens per second in order, or with ten and more means over intervals
+of known length. A list from which the warm-up is missing, or what came before a resumed launch. A failed launch, which
+carries no rate.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def summary_only(case: Case) -> Iterator[Offense]:
             expected=f"every step's duration in order, or at least {MINIMUM_STEPS} interval means",
             do="run longer, log more often, or record every step",
         )
-    if case.launch.durations:
+    if case.launch.series:
         yield from _partial(case)
         return
     leaves = case.parsed.flat.leaves
@@ -49,10 +50,10 @@ def summary_only(case: Case) -> Iterator[Offense]:
 
 def _partial(case: Case) -> Iterator[Offense]:
     """More or fewer steps than the durations that are listed, beyond a line that a log may lose."""
-    ran, listed = case.get("measurement.steps"), sum(case.launch.interval_steps) or len(case.launch.durations)
+    ran, listed = case.get("measurement.steps"), sum(case.launch.interval_steps) or len(case.launch.series)
     resumed, warmup = case.get("run.start_step") or 0, case.get("measurement.window.warmup_steps") or 0
     before, lost = (0, resumed, warmup, resumed + warmup), max(1.0, LOST * listed)
-    full = len(case.launch.durations) >= MAX_STEPS  # a receipt holds no more
+    full = len(case.launch.series) >= MAX_STEPS  # a receipt holds no more
     if ran is None or full or any(abs(ran - earlier - listed) <= lost for earlier in before):
         return
     yield Offense(
