@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any
+from io import BytesIO
+from typing import Any
 
 from anyio import to_thread
 from starlette.applications import Starlette
@@ -23,9 +24,7 @@ from receipts.serve.limits import THREADS, BadEncoding, Busy, TooLarge, unpacked
 from receipts.serve.operation import Call, Operation, Reply, values_of
 from receipts.serve.problems import problem
 from receipts.serve.server import AccessDenied, Server
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+from receipts.serve.sites import Sites
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 # A page loads nothing from elsewhere and runs no script; nobody frames it.
@@ -51,7 +50,7 @@ def application(server: Server, operations: Sequence[Operation], pages: Sequence
     for item in operations:
         by_path.setdefault(item.path, {})[item.method] = item
     routes = [Route(path, _endpoint(server, held), methods=list(held)) for path, held in by_path.items()]
-    middleware = [Middleware(_Hosts, hosts=server.settings.hosts)]
+    middleware = [Middleware(Sites, settings=server.settings)]
     if server.settings.origins:
         methods, headers = ["GET", "POST", "PUT", "DELETE"], ["Authorization", "Content-Type"]
         middleware.append(
@@ -75,25 +74,6 @@ async def _not_allowed(request: Request, error: Any) -> Response:
     return problem(405, f"{request.method} is not allowed at {request.url.path}", dict(error.headers or {}))
 
 
-class _Hosts:
-    """Refuses a request for another host's name: a page elsewhere may have its name lead here."""
-
-    def __init__(self, app: ASGIApp, hosts: Sequence[str]) -> None:
-        self._app = app
-        self._hosts = frozenset(hosts)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
-            bare = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-            if "*" not in self._hosts and bare.strip("[]").lower() not in self._hosts:
-                await problem(421, f"no server here is called {bare[:80]!r}; start it with --host NAME")(
-                    scope, receive, send
-                )
-                return
-        await self._app(scope, receive, send)
-
-
 def _endpoint(server: Server, operations: dict[str, Operation]) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         started = time.perf_counter()
@@ -115,7 +95,10 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
         if item.body is not None and item.body.streamed:
             call = Call(server, request, token, values, pieces=pieces)
         else:
-            call = Call(server, request, token, values, b"".join([piece async for piece in pieces]))
+            whole = BytesIO()
+            async for piece in pieces:
+                whole.write(piece)
+            call = Call(server, request, token, values, whole.getvalue())
         answered = item.answer(call) if iscoroutinefunction(item.answer) else to_thread.run_sync(_worked, item, call)
         reply: Reply = await answered
     except AccessDenied as error:
@@ -140,16 +123,19 @@ def bearer(request: Request) -> str | None:
 
 
 def _most(server: Server, item: Operation) -> int:
-    streamed = item.body is not None and item.body.streamed
-    return server.settings.limits.evidence if streamed else server.settings.limits.body
+    limits = server.settings.limits
+    if item.body is not None and item.body.streamed:
+        return limits.evidence
+    return limits.toml if item.body is not None and item.body.media == "application/toml" else limits.body
 
 
 async def _body(server: Server, item: Operation, request: Request) -> AsyncIterator[bytes]:
     if item.body is None:
         return
-    kind = request.headers.get("content-type", item.body.media).partition(";")[0].strip().lower()
+    # A page elsewhere can send a body without a type, and three types that nothing here takes, and is not asked first.
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in (item.body.media, "application/octet-stream"):
-        raise BadEncoding(f"Content-Type {kind!r}: send {item.body.media}")
+        raise BadEncoding(f"Content-Type {kind[:80]!r}: send {item.body.media}")
     encoding = request.headers.get("content-encoding", "").lower()
     async for piece in unpacked(request.stream(), encoding, _most(server, item)):
         yield piece

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from threading import BoundedSemaphore
 from typing import Final
@@ -13,6 +13,7 @@ from receipts.store.kept import MOST_BYTES
 
 THREADS: Final = 8  # requests that work at once; the others wait
 _WBITS: Final = 31  # gzip alone
+PIECE: Final = 1 << 20  # bytes of a body that are unpacked at once
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,13 @@ class Limits:
     """
 
     body: int = MAX_BYTES
+    toml: int = 1 << 18  # its parser is slow
     evidence: int = MOST_BYTES
     rate: str = "1000/second"
     failures: str = "20/minute"
     comparisons: int = 4  # at once
     hops: int = 500  # that a bridge may judge
+    seconds: float = 60.0
     swept: int = 12  # runs of one sweep
     shapes: int = 12  # tables of an envelope
 
@@ -58,18 +61,27 @@ async def unpacked(chunks: AsyncIterator[bytes], encoding: str, most: int) -> As
     unpack = zlib.decompressobj(_WBITS) if encoding == "gzip" else None
     held = 0
     async for chunk in chunks:
-        try:
-            part = unpack.decompress(chunk, most + 1 - held) if unpack is not None else chunk
-        except zlib.error as error:
-            raise BadEncoding(f"the body is no gzip: {error}") from None
-        if unpack is not None and unpack.unused_data:  # held in memory, and no part of what is counted
-            raise BadEncoding("more follows the end of the gzip body")
-        held += len(part)
-        if held > most or (unpack is not None and unpack.unconsumed_tail):
-            raise TooLarge
-        yield part
+        for part in _pieces(unpack, chunk) if unpack is not None else (chunk,):
+            held += len(part)
+            if held > most:
+                raise TooLarge
+            yield part
     if unpack is not None and not unpack.eof:
         raise BadEncoding("the gzip body is cut off")
+
+
+def _pieces(unpack: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
+    """What a chunk unpacks to, a thousand times as much where it was made for that, in pieces."""
+    part = b""
+    while chunk or len(part) == PIECE:
+        try:
+            part = unpack.decompress(chunk, PIECE)
+        except zlib.error as error:
+            raise BadEncoding(f"the body is no gzip: {error}") from None
+        if unpack.unused_data:  # held in memory, and no part of what is counted
+            raise BadEncoding("more follows the end of the gzip body")
+        chunk = unpack.unconsumed_tail
+        yield part
 
 
 class ComparisonSlots:

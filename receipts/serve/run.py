@@ -18,7 +18,8 @@ from receipts.serve.app import application
 from receipts.serve.limits import Limits
 from receipts.serve.notices import targets
 from receipts.serve.operations import OPERATIONS
-from receipts.serve.server import LOCAL, Server, Settings
+from receipts.serve.server import Server, Settings
+from receipts.serve.sites import LOCAL
 from receipts.store import open_store
 
 if TYPE_CHECKING:

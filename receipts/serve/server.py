@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from limits import parse
 from limits.storage import MemoryStorage
@@ -17,6 +17,7 @@ from receipts.serve.cache import Cache
 from receipts.serve.limits import Busy, ComparisonSlots, Limits
 from receipts.serve.metrics import Metrics
 from receipts.serve.notices import Notices, Target
+from receipts.serve.sites import LOCAL
 from receipts.serve.writer import Writer
 from receipts.store import Store as Opened
 from receipts.store.database import Database
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
 
 T = TypeVar("T")
-LOCAL: Final = ("127.0.0.1", "::1", "localhost")
 
 
 class AccessDenied(Exception):

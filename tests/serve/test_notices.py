@@ -77,7 +77,7 @@ def test_a_path_left_is_posted_once_with_a_signature_that_holds(
     telling = Server(server.opened, server.rulebook, server.settings, targets([receiver.url], []))
     with TestClient(with_pages(telling)) as client:
         for _ in range(2):
-            answer = client.post("/v1/receipts", content=LEFT[0].raw)
+            answer = client.post("/v1/receipts", content=LEFT[0].raw, headers={"Content-Type": "application/json"})
     assert answer.status_code == 200
     (sent,) = receiver.verified
     assert sent["type"] == "path.left"
@@ -96,7 +96,10 @@ def test_a_target_that_hangs_or_fails_costs_a_submit_nothing(server: Server, qui
     telling = Server(server.opened, server.rulebook, server.settings, [Bad()])  # type: ignore[list-item]
     with TestClient(with_pages(telling)) as client:
         begun = time.perf_counter()
-        assert client.post("/v1/receipts", content=LEFT[0].raw).status_code == 201
+        assert (
+            client.post("/v1/receipts", content=LEFT[0].raw, headers={"Content-Type": "application/json"}).status_code
+            == 201
+        )
         assert time.perf_counter() - begun < 0.6  # three tries take longer
     assert "path.left was not delivered to bad: broken" in capsys.readouterr().err
 

@@ -30,6 +30,8 @@ EVERY = report_store.everything()
 A, B = EVERY[0].id, EVERY[4].id
 GUARDED = [item for item in OPERATIONS if item.scope is not None]
 
+JSON = {"Content-Type": "application/json"}
+
 
 def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
@@ -65,11 +67,11 @@ def test_a_token_of_a_lane_submits_to_that_lane_alone(guarded: tuple[TestClient,
     tree = json.loads(EVERY[0].raw)
     tree["run"].update(launch="another", lane="unlisted", started="2026-03-09T09:00:00+00:00")
     own = bearer(tokens["submit:cpu-torch"])
-    refused = client.post("/v1/receipts", content=json.dumps(tree), headers=own)
+    refused = client.post("/v1/receipts", content=json.dumps(tree), headers={**own, **JSON})
     assert refused.status_code == 403
     assert "cpu-torch" in refused.json()["detail"]
     tree["run"]["lane"] = "cpu-torch"
-    assert client.post("/v1/receipts", content=json.dumps(tree), headers=own).status_code == 201
+    assert client.post("/v1/receipts", content=json.dumps(tree), headers={**own, **JSON}).status_code == 201
 
 
 def test_a_token_that_is_revoked_or_expired_stands_no_more(server: Server) -> None:
@@ -103,7 +105,7 @@ def test_every_row_has_its_token_as_actor(guarded: tuple[TestClient, dict[str, s
     client, tokens = guarded
     tree = json.loads(EVERY[0].raw)
     tree["run"].update(launch="another", started="2026-03-09T09:00:00+00:00")
-    sent = client.post("/v1/receipts", content=json.dumps(tree), headers=bearer(tokens["submit"])).json()
+    sent = client.post("/v1/receipts", content=json.dumps(tree), headers={**bearer(tokens["submit"]), **JSON}).json()
     assert server.opened.entry(sent["id"]).actor == "token:submit"
     client.put("/v1/pins/by", json={"receipt": A}, headers=bearer(tokens["decide"]))
     assert server.opened.pins()["by"].actor == "token:decide"
@@ -225,16 +227,16 @@ def test_a_receipt_is_stored_once_whoever_sends_it_how_often(client: TestClient)
     tree = json.loads(EVERY[0].raw)
     tree["run"].update(launch="new", label="new", started="2026-03-09T09:00:00+00:00")
     raw = json.dumps(tree).encode()
-    first = client.post("/v1/receipts", content=raw)
-    packed = client.post("/v1/receipts", content=gzip.compress(raw), headers={"Content-Encoding": "gzip"})
+    first = client.post("/v1/receipts", content=raw, headers=JSON)
+    packed = client.post("/v1/receipts", content=gzip.compress(raw), headers={**JSON, "Content-Encoding": "gzip"})
     assert (first.status_code, packed.status_code) == (201, 200)
     assert first.json()["id"] == packed.json()["id"]
     tree["run"]["label"] = "other bytes"
-    other = client.post("/v1/receipts", content=json.dumps(tree))
+    other = client.post("/v1/receipts", content=json.dumps(tree), headers=JSON)
     assert other.status_code == 409
     assert client.get(f"/v1/receipts/{first.json()['id']}/raw").content == raw
     del tree["run"]["lane"], tree["run"]["kind"]
-    refused = client.post("/v1/receipts", content=json.dumps(tree))
+    refused = client.post("/v1/receipts", content=json.dumps(tree), headers=JSON)
     assert refused.status_code == 422
     assert refused.headers["content-type"] == "application/problem+json"
     assert len(refused.json()["errors"]) >= 2
@@ -282,12 +284,12 @@ def test_a_file_of_evidence_is_kept_under_its_digest_alone(client: TestClient, s
 def test_a_body_is_bounded_as_it_comes_and_unpacked(server: Server) -> None:
     asking = Server(server.opened, server.rulebook, Settings(("testserver",), open=True, limits=Limits(body=10_000)))
     with TestClient(with_pages(asking)) as client:
-        assert client.post("/v1/receipts", content=b" " * 10_001).status_code == 413
-        bomb = gzip.compress(b" " * 50_000_000)
-        assert client.post("/v1/receipts", content=bomb, headers={"Content-Encoding": "gzip"}).status_code == 413
+        assert client.post("/v1/receipts", content=b" " * 10_001, headers=JSON).status_code == 413
+        bomb, packed = gzip.compress(b" " * 50_000_000), {**JSON, "Content-Encoding": "gzip"}
+        assert client.post("/v1/receipts", content=bomb, headers=packed).status_code == 413
         whole = gzip.compress(b"{}")
         for encoding, content in (("gzip", b"no gzip"), ("gzip", whole[:-4]), ("gzip", whole + whole), ("br", b"x")):
-            answer = client.post("/v1/receipts", content=content, headers={"Content-Encoding": encoding})
+            answer = client.post("/v1/receipts", content=content, headers={**JSON, "Content-Encoding": encoding})
             assert answer.status_code == 415, (encoding, content)
         assert client.post("/v1/receipts", content=b"x", headers={"Content-Type": "text/html"}).status_code == 415
 
@@ -343,6 +345,88 @@ def test_another_host_s_name_and_another_site_are_refused(client: TestClient) ->
     answer = client.get("/v1/pins", headers={"Origin": "https://evil.example"})
     assert "access-control-allow-origin" not in answer.headers
     assert client.options("/v1/pins", headers={"Origin": "https://evil.example"}).status_code == 405
+
+
+ELSEWHERE = (
+    {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"},
+    {"Origin": "https://evil.example"},
+    {"Origin": "http://testserver:3000", "Sec-Fetch-Site": "same-site"},  # another port of this machine
+    {"Origin": "http://testserver:3000"},
+    {"Origin": "null"},
+    {"Origin": "http://[testserver"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Origin": "http://evil.example", "Sec-Fetch-Site": "same-origin"},
+)
+
+
+@pytest.mark.parametrize("headers", ELSEWHERE)
+def test_a_page_elsewhere_changes_nothing(client: TestClient, server: Server, headers: dict[str, str]) -> None:
+    decided = {"receipt": A, "decision": "ship", "reason": "evil"}
+    for method, path, body in (
+        ("POST", "/v1/decisions", decided),
+        ("PUT", "/v1/pins/evil", {"receipt": A}),
+        ("DELETE", "/v1/pins/golden", None),
+        ("POST", "/v1/compare", {"a": [A], "b": [B]}),
+        ("POST", "/logout", None),
+    ):
+        assert client.request(method, path, json=body, headers=headers).status_code == 403, (method, path)
+    assert server.opened.pins().keys() == {"golden"}
+    assert client.get("/v1/pins", headers=headers).status_code == 200
+
+
+def test_a_body_without_its_type_is_no_document(client: TestClient) -> None:
+    # What `fetch` sends of a page elsewhere, with `no-cors` and a Blob.
+    decided = json.dumps({"receipt": A, "decision": "ship", "reason": "evil"})
+    for headers in ({}, {"Content-Type": "text/plain"}, {"Content-Type": "application/x-www-form-urlencoded"}):
+        assert client.post("/v1/decisions", content=decided, headers=headers).status_code == 415
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Origin": "http://testserver", "Sec-Fetch-Site": "same-origin"},
+        {"Origin": "https://lab.example", "Sec-Fetch-Site": "cross-site"},
+        {"Origin": "https://receipts.example.org", "Sec-Fetch-Site": "same-origin"},
+    ],
+)
+def test_programs_this_site_a_listed_one_and_a_proxy_s_name_may_write(server: Server, headers: dict[str, str]) -> None:
+    settings = Settings(("testserver", "receipts.example.org"), ("https://lab.example",), open=True)
+    with TestClient(with_pages(Server(server.opened, server.rulebook, settings))) as client:
+        assert client.put("/v1/pins/mine", json={"receipt": A}, headers=headers).status_code == 200
+
+
+def test_an_upload_is_unpacked_in_pieces(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand bytes of every one that came: what is unpacked at once is what is in memory."""
+    from receipts.serve import limits
+
+    longest = []
+    unpacked = limits._pieces
+
+    def watched(*given: Any) -> Any:
+        for piece in unpacked(*given):
+            longest.append(len(piece))
+            yield piece
+
+    monkeypatch.setattr(limits, "_pieces", watched)
+    raw = bytes(20 << 20)
+    headers = {"Content-Type": "application/octet-stream", "Content-Encoding": "gzip"}
+    digest = hashlib.sha256(raw).hexdigest()
+    assert client.put(f"/v1/evidence/{digest}", content=gzip.compress(raw), headers=headers).status_code == 201
+    assert sum(longest) == len(raw)
+    assert max(longest) <= limits.PIECE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [".".join("a" * 20_000), " . ".join("a" * 20), ".".join(['"a"'] * 20), "a" * 2000, "x = " + "{ a = " * 70],
+)
+def test_a_key_of_toml_is_bounded_before_it_is_parsed(client: TestClient, text: str) -> None:
+    headers = {"Content-Type": "application/toml"}
+    for body in (f"{text} = 1", f"[{text}]\nx = 1"):
+        answer = client.post("/v1/claims/check", content=body, headers=headers)
+        assert answer.status_code == 422, body[:40]
+    assert client.post("/v1/claims/check", content="#" * (1 << 18) + "#", headers=headers).status_code == 413
 
 
 def test_an_address_that_others_reach_needs_tokens_and_a_name(server: Server) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -119,17 +120,45 @@ def test_a_visitor_signs_in_with_a_token(guarded: tuple[TestClient, dict[str, st
     client, tokens = guarded
     away = client.get("/runs", follow_redirects=False)
     assert (away.status_code, away.headers["location"]) == (303, "/login?next=/runs")
-    assert client.post("/login", data={"token": "rcp_wrong"}).status_code == 401
-    assert client.post("/login", data={"token": tokens["submit"]}).status_code == 403
-    entered = client.post("/login?next=/runs", data={"token": tokens["read"]}, follow_redirects=False)
+    assert _sign_in(client, "rcp_wrong").status_code == 401
+    assert _sign_in(client, tokens["submit"]).status_code == 403
+    entered = _sign_in(client, tokens["read"], "/runs")
     assert (entered.status_code, entered.headers["location"]) == (303, "/runs")
     cookie = entered.headers["set-cookie"].lower()
     assert all(word in cookie for word in ("httponly", "samesite=strict", "path=/"))
     assert "read" in Read(client.get("/runs").text).text
-    away = client.post("/login?next=//evil.example", data={"token": tokens["read"]}, follow_redirects=False)
+    away = _sign_in(client, tokens["read"], "//evil.example")
     assert away.headers["location"] == "/"
-    client.post("/logout")
+    assert client.post("/logout").status_code == 403
+    client.post("/logout", data={"form": _proof(client, "/runs")})
     assert client.get("/runs", follow_redirects=False).status_code == 303
+
+
+def _proof(client: TestClient, path: str) -> str:
+    """What the first form of a page carries."""
+    found = re.search(r'type="hidden"[^>]* value="([0-9a-f]{64})"', client.get(path).text)
+    assert found
+    return found[1]
+
+
+def _sign_in(client: TestClient, secret: str, target: str = "/") -> Any:
+    given = {"token": secret, "form": _proof(client, "/login")}
+    return client.post(f"/login?next={target}", data=given, follow_redirects=False)
+
+
+def test_a_page_elsewhere_signs_nobody_in_or_out(guarded: tuple[TestClient, dict[str, str]]) -> None:
+    client, tokens = guarded
+    theirs = TestClient(client.app)
+    proof = _proof(theirs, "/login")
+    theirs.cookies.clear()
+    for given in ({}, {"form": proof}, {"form": "0" * 64}):  # a cookie that is strict does not come with their form
+        answer = theirs.post("/login", data={"token": tokens["read"], **given}, follow_redirects=False)
+        assert (answer.status_code, "set-cookie" in answer.headers) == (403, False)
+    _sign_in(client, tokens["decide"])
+    for path in ("/login", "/logout"):
+        answer = client.post(path, data={"token": tokens["read"], "form": proof}, follow_redirects=False)
+        assert (answer.status_code, "set-cookie" in answer.headers) == (403, False)
+    assert "decide" in Read(client.get("/runs").text).text
 
 
 def _form(client: TestClient) -> str:
@@ -142,10 +171,10 @@ def test_only_a_form_of_the_site_and_a_token_that_may_change_anything(
 ) -> None:
     client, tokens = guarded
     pin = {"pin": "best", "note": "why"}
-    client.post("/login", data={"token": tokens["read"]})
+    _sign_in(client, tokens["read"])
     assert _form(client) == ""
     assert client.post(f"/runs/{A}", data=pin).status_code == 403
-    client.post("/login", data={"token": tokens["decide"]})
+    _sign_in(client, tokens["decide"])
     proof = _form(client)
     assert proof
     assert client.post(f"/runs/{A}", data=pin).status_code == 403
@@ -155,7 +184,7 @@ def test_only_a_form_of_the_site_and_a_token_that_may_change_anything(
     assert server.opened.pins()["best"].receipt == A
     decision = {"decision": "ship", "reason": "it holds", "form": proof}
     assert "it holds" in client.post(f"/runs/{A}", data=decision).text
-    client.post("/login", data={"token": tokens["admin"]})
+    _sign_in(client, tokens["admin"])
     assert client.post(f"/runs/{A}", data={**pin, "form": proof}).status_code == 403
 
 

@@ -10,9 +10,10 @@ from functools import partial
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 
 from anyio import to_thread
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -29,7 +30,10 @@ from receipts.serve.pages.view import NAV, View, lead
 from receipts.serve.server import AccessDenied, Server
 
 COOKIE: Final = "receipts"
+VISIT: Final = "receipts-visit"  # what a form's proof is bound to before there is a token
 DAYS: Final = 30
+FORM: Final = "application/x-www-form-urlencoded"
+FORM_BYTES: Final = 1 << 16
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 Handler = Callable[[Call], View]
 
@@ -71,6 +75,21 @@ def _again(request: Request) -> tuple[str, Mapping[str, Any]]:
     return "site", NOTHING
 
 
+async def _form(request: Request) -> Mapping[str, str]:
+    """The fields of a posted form. Raises HTTPException 400 for one that is too long, or of another type."""
+    raw = bytearray()
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() not in (FORM, ""):
+        raise HTTPException(400, f"send the form as {FORM}")
+    async for piece in request.stream():
+        raw += piece
+        if len(raw) > FORM_BYTES:
+            raise HTTPException(400, f"a form has at most {FORM_BYTES:,} bytes")
+    try:
+        return dict(parse_qsl(raw.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=20))
+    except ValueError:
+        raise HTTPException(400, "a form has at most 20 fields") from None
+
+
 class _Site:
     """The pages of a server. Its key lives as long as it does: a form of an earlier start is refused."""
 
@@ -87,7 +106,7 @@ class _Site:
 
     async def change(self, request: Request) -> Response:
         """A pin or a decision, from a form of this site alone."""
-        form = await request.form(max_files=0, max_fields=20)
+        form = await _form(request)
         return await self._guarded(request, partial(self._changed, request, form), scope="decide")
 
     async def login(self, request: Request) -> Response:
@@ -96,25 +115,27 @@ class _Site:
         target = target if target.startswith("/") and not target.startswith(("//", "/\\")) else "/"
         if request.method == "GET":
             return self._rendered(request, View(Page("Sign in"), "login", {"next": target}))
-        form = await request.form(max_files=0, max_fields=5)
+        form = await _form(request)
         secret = str(form.get("token", "")).strip()
         caller = request.client.host if request.client else "unknown"
         try:
+            self._prove(request, form)
             token = await to_thread.run_sync(self._server.authenticate, secret, "read", caller)
         except (AccessDenied, Busy) as error:
             why = error.why if isinstance(error, AccessDenied) else "too many attempts; wait a minute"
             view = View(Page("Sign in", (why,)), "login", {"next": target}, getattr(error, "status", 429))
             return self._rendered(request, view)
         response = RedirectResponse(target, 303, SECURITY)
-        secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
         if token is not None:  # a server that asks for none keeps nothing of what was typed
-            response.set_cookie(
-                COOKIE, secret, max_age=DAYS * 86400, httponly=True, samesite="strict", secure=secure, path="/"
-            )
+            _keep(request, response, COOKIE, secret)
         return response
 
     async def logout(self, request: Request) -> Response:
         """Forget the token."""
+        try:
+            self._prove(request, await _form(request))
+        except AccessDenied as error:
+            return self._failed(request, error.status, error.why)
         response = RedirectResponse("/login", 303, SECURITY)
         response.delete_cookie(COOKIE, path="/")
         return response
@@ -143,8 +164,7 @@ class _Site:
             return self._rendered(request, handler(call), token)
 
     def _changed(self, request: Request, form: Any, token: Any) -> Response:
-        if not hmac.compare_digest(str(form.get("form", "")).encode(), self._proof(request).encode()):
-            raise AccessDenied(403, "this form is of another visit; open the page again")
+        self._prove(request, form)
         call = Call(self._server, request, token, {})
         return RedirectResponse(one_run.changed(call, form), 303, SECURITY)
 
@@ -153,14 +173,21 @@ class _Site:
     ) -> Response:
         return self._rendered(request, View(Page(problems.TITLES[status].capitalize(), (why,)), form, values, status))
 
-    def _proof(self, request: Request) -> str:
-        """What a form of this site carries, and nobody else can know: bound to the visitor's cookie."""
-        visitor = request.cookies.get(COOKIE, "")
-        return hmac.new(self._key, visitor.encode(), sha256).hexdigest()
+    def _prove(self, request: Request, form: Any) -> None:
+        """Raises AccessDenied for a form that this site did not give to this visitor."""
+        visit = request.cookies.get(VISIT, "")
+        if not visit or not hmac.compare_digest(str(form.get("form", "")).encode(), self._proof(request, visit)):
+            raise AccessDenied(403, "this form is of another visit; open the page again")
+
+    def _proof(self, request: Request, visit: str) -> bytes:
+        """What a form carries, and only the visitor of its page has: whoever opens the page elsewhere gets another."""
+        visitor = f"{visit} {request.cookies.get(COOKIE, '')}"
+        return hmac.new(self._key, visitor.encode("utf-8", "surrogatepass"), sha256).hexdigest().encode()
 
     def _rendered(self, request: Request, view: View, token: Any = None) -> Response:
         from receipts.publish.render.html import environment
 
+        visit = request.cookies.get(VISIT) or secrets.token_urlsafe(16)
         text = (
             environment()
             .get_template(f"parts/{view.template}.html.j2")
@@ -170,8 +197,17 @@ class _Site:
                 here=request.url.path,
                 nav=NAV,
                 who=token.name if token is not None else "",
-                form=self._proof(request),
+                form=self._proof(request, visit).decode(),
                 **view.values,
             )
         )
-        return HTMLResponse(text, view.status, SECURITY)
+        response = HTMLResponse(text, view.status, SECURITY)
+        if request.method == "GET" and VISIT not in request.cookies:
+            _keep(request, response, VISIT, visit)
+        return response
+
+
+def _keep(request: Request, response: Response, name: str, value: str) -> None:
+    """A cookie that no script reads and no other site sends."""
+    secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
+    response.set_cookie(name, value, max_age=DAYS * 86400, httponly=True, samesite="strict", secure=secure, path="/")
