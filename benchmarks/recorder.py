@@ -23,7 +23,8 @@ from benchmarks.result import Result, show
 
 FLOOR = "two clock readings"
 STEPS = 10_000
-BAR_STEP, BAR_MEMORY, BAR_IMPORT, BAR_EQUAL = 2.0, 1.0, 15.0, 1.0
+FILES = 850
+BAR_STEP, BAR_MEMORY, BAR_IMPORT, BAR_START, BAR_EQUAL = 2.0, 1.0, 15.0, 60.0, 1.0
 LAUNCHES = 24
 # The C library gives the heap's end back when a step's tensors are freed, and takes it again page by page: a hundred
 # page faults a step or none, as the heap happens to lie, whoever else is called. In the A/A it keeps what it has.
@@ -100,6 +101,28 @@ import time
 begin = time.perf_counter()
 import receipts.emit
 print(time.perf_counter() - begin)
+"""
+# A project of many files: what they read is looked for when the recorder starts, and its bar is on that alone.
+START = """
+import sys, time, types
+from pathlib import Path
+source = "import os\\nDEPTH = int(os.environ.get('DEPTH_%d', 3))\\nparser.add_argument('--lr_%d', default=1e-3)\\n"
+filling = "def name(value):\\n    return value * 2 + 1  # as code goes\\n" * 80
+for number in range(int(sys.argv[1])):
+    path = Path(f"m{number}.py")
+    path.write_text((source % (number, number) if number % 20 == 0 else "") + filling)
+    module = sys.modules[f"m{number}"] = types.ModuleType(f"m{number}")
+    module.__file__ = str(path.resolve())
+from receipts.emit import Recorder
+from receipts.emit.probes import inputs
+took = []
+for probes in ([], [inputs]):
+    rec = Recorder("cpu-torch", out="start.json", probes=probes, quiet=True)
+    begin = time.perf_counter()
+    rec.start()
+    took.append(time.perf_counter() - begin)
+    rec.finish()
+print(took[1] - took[0])
 """
 LOOP = """
 import json, sys
@@ -192,7 +215,8 @@ def measure(quick: bool = False, python: str | None = None) -> list[Result]:
     """The figures that the recorder's bars speak of; ``python`` has torch in it."""
     with tempfile.TemporaryDirectory() as place:
         call = _Caller(Path(place))
-        return [*_steps(call, quick), *_memory(call), _import(call, quick), *_same(call, quick, python)]
+        starts = [_import(call, quick), _start(call, quick)]
+        return [*_steps(call, quick), *_memory(call), *starts, *_same(call, quick, python)]
 
 
 class _Caller:
@@ -239,6 +263,12 @@ def _import(call: _Caller, quick: bool) -> Result:
     return Result(
         "recorder, its import in a fresh process", times[len(times) // 2], "ms", bar=BAR_IMPORT, bar_on="value"
     )
+
+
+def _start(call: _Caller, quick: bool) -> Result:
+    times = [float(call(START, FILES)) * 1e3 for _ in range(3 if quick else 9)]
+    what = f"recorder, its inputs at the start of a project of {FILES} files"
+    return Result(what, min(times), "ms", bar=BAR_START, bar_on="value")
 
 
 def _same(call: _Caller, quick: bool, python: str | None) -> list[Result]:
