@@ -70,14 +70,18 @@ class NamedFiles:
     def at_end(self, out: str) -> Iterator[dict[str, Any]]:
         """Rows that the end knows better: places that the run made, data left for now, and what the run wrote to.
 
-        ``out`` is the receipt, which is made later.
+        ``out`` is the receipt, which is made later. A bare word is never a place by itself, whatever folder has its
+        name: `flash` in a folder `flash` chooses what runs.
         """
-        made = {option: value for option, value in self._absent.items() if os.path.exists(value)}
+        made = {option: value for option, value in self._absent.items() if os.path.exists(value) or _holds(value, out)}
         made |= {option: place for option, place in self._places.items() if place == out}
         for option, value in made.items():
             yield {"option": option, "name": within(self._root, value), "kind": "output"}
         for row, path, before in self._before:
-            if _state(row, path) != before:
+            filled = before == "" and _state(row, path) != before
+            if row["kind"] == "folder" and "/" in path and (filled or os.path.dirname(out) == os.path.abspath(path)):
+                yield {"option": row["option"], "name": row["name"], "kind": "output"}
+            elif _state(row, path) != before:
                 yield {name: value for name, value in row.items() if name != "sha256"}
             elif "sha256" not in row and before is not None:
                 yield row | {"sha256": _sampled(path, row["bytes"])}
@@ -130,6 +134,10 @@ class NamedFiles:
             self.rows.append(row)
         else:
             self.over = True
+
+
+def _holds(folder: str, path: str) -> bool:
+    return path.startswith(os.path.abspath(folder) + os.sep)
 
 
 def _state(row: Mapping[str, Any], path: str) -> Any:

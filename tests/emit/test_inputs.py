@@ -330,6 +330,27 @@ with Recorder("cpu-torch", out="run.json", quiet=True, probes=[inputs]) as rec:
     assert rows["log"] == {"option": "log", "name": "old", "kind": "folder"}
 
 
+def test_a_folder_that_is_there_for_the_run_is_an_output_and_a_bare_word_never_is(tmp_path: Path) -> None:
+    for name in ("runs/empty", "runs/receipt", "data/tiny", "flash"):
+        (tmp_path / name).mkdir(parents=True)
+    write(tmp_path, "runs/receipt/old.log", "1")
+    write(tmp_path, "data/tiny/train.bin", "01")
+    body = """
+with Recorder("cpu-torch", out="runs/receipt/run.json", quiet=True, probes=[inputs]) as rec:
+    for folder in ("runs/empty", "data/tiny", "flash"):
+        open(folder + "/new", "w").close()
+"""
+    write(tmp_path, "t.py", HEAD + body)
+    start(tmp_path, "t.py", "--a", "runs/empty", "--b", "runs/receipt", "--data", "data/tiny", "--attn", "flash")
+    rows = read(tmp_path / "runs/receipt/run.json")["inputs"]["files"]
+    assert {row["option"]: row["kind"] for row in rows} == {
+        "a": "output",
+        "b": "output",
+        "data": "folder",
+        "attn": "folder",
+    }
+
+
 def test_the_receipt_itself_is_an_output(tmp_path: Path) -> None:
     write(tmp_path, "t.py", HEAD + "record(os.environ['TO'])")
     start(tmp_path, "t.py", "--to", "a.json", TO="a.json")

@@ -28,13 +28,13 @@ def test_three_commands_lead_from_the_loop_to_an_accepted_comparison(shell: Shel
     env = {**os.environ, "PYTHONPATH": str(CHECKOUT), "OMP_NUM_THREADS": "1"}
     for number in (1, 2, 3):
         for backend in ("MATH", "FLASH_ATTENTION"):
-            (shell.folder / f"{backend}-{number}").mkdir()
-            words = [python, "train.py", backend, f"{backend}-{number}"]
+            (shell.folder / f"runs/{backend}-{number}").mkdir(parents=True)
+            words = [python, "train.py", backend, f"runs/{backend}-{number}"]
             done = subprocess.run(words, cwd=shell.folder, env=env, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr[-3000:]
-    receipts = sorted(str(path.relative_to(shell.folder)) for path in shell.folder.glob("*/run.json"))
+    receipts = sorted(str(path.relative_to(shell.folder)) for path in shell.folder.glob("runs/*/run.json"))
     submit, compare, later = COMMANDS
-    assert submit == "receipts submit */run.json --evidence trace.json"
+    assert submit == "receipts submit runs/*/run.json --evidence trace.json"
     stored = shell("submit", *receipts, *submit.split()[3:])
     assert stored.code == 0, stored.err
     assert "attention kinds" not in stored.out, "the page states what its lane asks for"
