@@ -48,7 +48,9 @@ GIB = 2**30
 CERTAIN = 28 * GIB  # of 31.25: below it no later pass refuses
 NEAR, NEAR_SHARE, RIGHT_SHARE = 0.15, 0.90, 0.95
 # The sources that decide what is compiled: a change there makes what was compiled before another program.
-SOURCES = ("blocks.py", "parameters.py", "step.py")
+SOURCES = ("blocks.py", "mixers.py", "parameters.py", "step.py")
+# Shapes with the blocks of NAM56R, by the beginning of their names.
+HYBRID_BLOCKS = ("nam-", "sparse-", "latent-", "mimo-", "matrix-rnn-", "hybrid-", "recurrent-")
 IMPORT = re.compile(rb"^(?:from|import) .*\n", re.MULTILINE)
 
 

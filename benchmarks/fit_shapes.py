@@ -17,6 +17,16 @@ HYBRID = {name: value for name, value in DENSE.items() if name != "ffn"} | {
     "shared_expert_ffn": 0, "capacity_factor": 1.25, "ssm_state": 128, "ssm_heads": 32, "ssm_groups": 8,
     "ssm_variant": "mamba2, and an RNN with matrix states for R",
 }  # fmt: skip
+# The blocks of NAM56R, by the widths of its code.
+INDEXER = {"index_n_heads": 32, "index_head_dim": 64, "index_topk": 256, "dsa_indexer_loss_coeff": 0.001}
+LATENT = {"q_lora_rank": 64, "kv_lora_rank": 64, "qk_nope_head_dim": 64, "qk_rope_head_dim": 64, "v_head_dim": 64}
+WIDE_LATENT = {"q_lora_rank": 512, "kv_lora_rank": 256, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+               "v_head_dim": 128}  # fmt: skip
+NAM = HYBRID | {
+    "pattern": "AEMEAEMEAEMR", "depth": 12, "experts": 16, "top_k": 4, "expert_ffn": 896, "shared_expert_ffn": 896,
+    "ffn_projections": 2, "ssm_heads": 64, "ssm_variant": "Mamba-3 MIMO R4 + M2RNN", "attention_kinds": "2 DSA + 1 MLA",
+    "sparse_attention": "pallas",
+}  # fmt: skip
 MUON = {"optimizer": "muon", "optimizer_other": "adamw"}
 WIDE = {"hidden": 4096, "heads": 32, "ffn": 14336}
 
@@ -31,6 +41,7 @@ def plan(
     accumulation: int = 1,
     attention: str = "pallas_splash",
     loss: str = "xla",
+    features: Any = None,
     **numerics: Any,
 ) -> dict[str, Any]:
     """A plan of the lane tpu-maxtext. ``layout`` is such as ``data2 tensor2 sp``; data is sharded as FSDP does."""
@@ -58,7 +69,7 @@ def plan(
         },
         "path": {"intended": {"framework": "maxtext", "runtime": "pjrt-tpu", "attention": attention,
                               "cross_entropy": loss}},
-    }  # fmt: skip
+    } | ({"features": features} if features else {})  # fmt: skip
 
 
 def shapes() -> Iterator[dict[str, Any]]:
@@ -110,3 +121,24 @@ def shapes() -> Iterator[dict[str, Any]]:
     yield plan("mamba-tensor2", am, "data2 tensor2 sp", 4, 4096, "full")
     yield plan("hybrid-too-large", HYBRID | {"experts": 64, "expert_ffn": 4096}, "data4", 4, 4096, "none")
     yield plan("dense-muon-wide", w | {"depth": 24}, "data4", 1, 4096, "full", **MUON)
+    nam = {"features": INDEXER | LATENT}
+    deep = NAM | {"depth": 24, "attention_kinds": "4 DSA + 2 MLA"}
+    sparse = NAM | {"pattern": "AE", "attention_kinds": "6 DSA on MLA"}
+    full = NAM | {"pattern": "AE", "attention_kinds": "6 DSA"}
+    yield plan("nam-none", NAM, "data4", 1, 4096, "none", **nam)
+    yield plan("nam-full", deep, "data4", 2, 4096, "full", **nam)
+    yield plan("nam-selective", deep, "data4", 1, 4096, "selective: moe layernorm", **nam)
+    yield plan("nam-expert4", NAM, "expert4", 2, 4096, "none", **nam)
+    yield plan("nam-too-large", deep | {"depth": 52}, "data4", 4, 4096, "none", **nam)
+    yield plan("nam-wide", NAM | {"hidden": 3584, "heads": 28, "ssm_heads": 112}, "data4", 1, 4096, "none", **nam)
+    yield plan("sparse-none", sparse, "data4", 2, 4096, "none", features=INDEXER | WIDE_LATENT)
+    yield plan("sparse-full", sparse, "data4", 4, 4096, "full", features=INDEXER | WIDE_LATENT)
+    yield plan("sparse-long", sparse, "data4", 1, 16384, "full", **nam)
+    yield plan("sparse-heads", full, "data4", 2, 4096, "none", features=INDEXER)
+    yield plan("latent-none", NAM | {"pattern": "AE", "attention_kinds": "6 MLA"}, "data4", 2, 4096, "none",
+               features=WIDE_LATENT)  # fmt: skip
+    yield plan("mimo-none", NAM | {"pattern": "M"}, "data4", 2, 4096, "none")
+    yield plan("mimo-full", NAM | {"pattern": "M", "depth": 24}, "data4", 4, 4096, "full")
+    yield plan("mimo-tensor2", NAM | {"pattern": "ME"}, "data2 tensor2 sp", 2, 4096, "none")
+    yield plan("matrix-rnn-none", NAM | {"pattern": "RE"}, "data4", 4, 4096, "none")
+    yield plan("matrix-rnn-full", NAM | {"pattern": "RE"}, "data4", 8, 4096, "full")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from receipts.estimate.recompute import FULL, drops, survives
 from receipts.estimate.routing import RoutingScratch
+from receipts.estimate.saved_mixers import selection_scratch
 from receipts.estimate.saved_tensors import routing_of, saved_tensors, stream_bytes
 from receipts.estimate.setup import Layer, Setup
 from receipts.receipt.alphabets import BlockKind
@@ -93,11 +94,13 @@ def _working(setup: Setup, kind: BlockKind) -> float:
     Of the gradients no more than the two widest live together with that of the residual stream.
     """
     saved = saved_tensors(setup, kind)
+    chooses = kind is BlockKind.SPARSE_ATTENTION
+    scratch = selection_scratch(setup, training=not setup.serving) if chooses else 0.0
     gradients = sum(sorted((item.bytes for item in saved), reverse=True)[:2]) + stream_bytes(setup)
     if setup.serving:
-        return sum(item.bytes for item in saved)
+        return sum(item.bytes for item in saved) + scratch
     recomputed = sum(item.bytes for item in saved) - survives(setup.recompute, saved)
-    return gradients + (recomputed if setup.recompute else 0.0)
+    return gradients + scratch + (recomputed if setup.recompute else 0.0)
 
 
 def _loss(setup: Setup) -> float:

@@ -10,7 +10,19 @@ from receipts.estimate.setup import Architecture, Layer
 from receipts.estimate.unpriced import LATENT
 from receipts.estimate.weights import parameters_total
 from receipts.metrics.flops import Geometry, geometry_of
-from receipts.metrics.flops.attention import is_latent, latent_of, mixes_layers
+from receipts.metrics.flops.attention import LATENT_WIDTHS, is_latent, latent_of, mixes_layers, sparse_layers
+from receipts.metrics.flops.mixers import (
+    INDEXER,
+    LOSS,
+    MIMO,
+    RANK,
+    RECURRENCE,
+    Indexer,
+    indexer_of,
+    is_mamba3,
+    mamba3_of,
+    recurrence_of,
+)
 from receipts.receipt.alphabets import ALPHABETS, ATTENDING, STATEFUL, BlockKind
 from receipts.receipt.patterns import DEEPEST, Pattern, read
 
@@ -19,7 +31,7 @@ _EXPAND = 2
 _HEAD = 64
 _STATE = 128
 _HEAD_WIDTH = "features.mamba_head_dim"
-_COUNTED = re.compile(r"mamba[-_ ]?2|m2rnn|(?<![a-z])rnn|^mamba$")  # variants that are counted as what they are
+_COUNTED = re.compile(r"mamba[-_ ]?[23]|mimo|m2rnn|(?<![a-z])rnn|^mamba$")  # variants that are counted as what they are
 # The width of a head where nothing tells it: that of most models since Llama (Touvron et al. 2023, arXiv:2302.13971).
 _ATTENTION_HEAD = 128
 
@@ -65,13 +77,26 @@ def _layers(facts: EstimateInputs, geometry: Geometry) -> tuple[tuple[Layer, ...
         blocks = [tuple(table[letter] for letter in group) for group in pattern.blocks]
         mtp = tuple(tuple(table[letter] for letter in group) for group in pattern.mtp)
         main = tuple(blocks[index % len(blocks)] for index in range(depth))
-        return main, mtp or main[-1:]
+        return _selecting(facts, main), mtp or main[-1:]
     if pattern is not None:
         facts.need(f"model.pattern ({pattern[0].what})")
     if geometry.family in ("hybrid", "ssm") and text is None:
         facts.need("model.pattern")
     layer: Layer = (BlockKind.ATTENTION, BlockKind.MLP if _dense(facts, geometry) else BlockKind.EXPERT)
-    return (layer,) * depth, (layer,)
+    return _selecting(facts, (layer,) * depth), (layer,)
+
+
+def _selecting(facts: EstimateInputs, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+    """The layers with those of sparse attention among them: the plain ones are spread evenly, the first one first."""
+    attending = [index for index, layer in enumerate(layers) if BlockKind.ATTENTION in layer]
+    sparse = sparse_layers(facts.stated, len(attending))
+    plain = len(attending) - sparse
+    chosen = {index for rank, index in enumerate(attending) if rank * plain % len(attending) >= plain}
+    swap = {BlockKind.ATTENTION: BlockKind.SPARSE_ATTENTION}
+    return tuple(
+        tuple(swap.get(kind, kind) for kind in layer) if index in chosen else layer
+        for index, layer in enumerate(layers)
+    )
 
 
 def _laid_out(facts: EstimateInputs, leaf: str, depth: int) -> int:
@@ -96,6 +121,8 @@ def _with_attention(facts: EstimateInputs, model: Architecture) -> Architecture:
         heads = max(1, model.hidden // wide)
         facts.assume("model.heads", heads, f"as many heads of {wide} as the hidden width has room for")
     heads = int(heads or 1)
+    if any(BlockKind.SPARSE_ATTENTION in layer for layer in (*model.layers, *model.mtp)):
+        model = replace(model, indexer=_indexer(facts))
     if (latent := latent_of(facts.stated)) is not None:
         return replace(model, heads=heads, kv_heads=heads, head_dim=latent.nope + latent.rope, latent=latent)
     kv_heads = facts.take("model.kv_heads", heads, "as many as query heads, the larger cache and projection")
@@ -103,6 +130,13 @@ def _with_attention(facts: EstimateInputs, model: Architecture) -> Architecture:
         "model.head_dim", model.hidden // max(1, heads), "hidden width over heads (Vaswani et al. 2017)"
     )
     return replace(model, heads=heads, kv_heads=kv_heads, head_dim=head_dim)
+
+
+def _indexer(facts: EstimateInputs) -> Indexer | None:
+    found = indexer_of(facts.stated)
+    if found is not None and not facts.word(*LOSS):
+        facts.assume(LOSS[0], "trained", "a loss of its own trains an indexer, and what that needs is kept")
+    return found
 
 
 def _with_experts(facts: EstimateInputs, model: Architecture) -> Architecture:
@@ -131,15 +165,23 @@ def _with_states(facts: EstimateInputs, model: Architecture, kinds: set[BlockKin
     else:
         facts.assume(_HEAD_WIDTH, inner // max(1, heads), "an inner width of twice the hidden one, Mamba-2's default")
     variant = facts.word("model.ssm_variant")
-    if BlockKind.RECURRENT in kinds and "rnn" not in variant:
+    mamba3 = mamba3_of(facts.stated)
+    if mamba3 is not None and "features.mimo_rank" not in facts.stated and str(mamba3.rank) not in variant:
+        facts.assume(RANK, mamba3.rank, "mamba_ssm's default")
+    rnn = recurrence_of(facts.stated) if BlockKind.RECURRENT in kinds else None
+    if BlockKind.RECURRENT in kinds and rnn is None:
         facts.assume("model.ssm_variant", f"{variant or 'unstated'}, R as the Mamba block", "NeMo builds it as one")
+    if rnn is not None:
+        for path, value in zip(RECURRENCE, rnn, strict=True):
+            facts.take(path, value, "as the code of M2RNN sizes it from the hidden width")
     return replace(
         model,
         ssm_inner=inner,
         ssm_heads=heads,
         ssm_state=facts.take("model.ssm_state", _STATE, "Mamba-2's default"),
         ssm_groups=facts.take("model.ssm_groups", 1, "Mamba-2's default"),
-        matrix_recurrence=BlockKind.RECURRENT in kinds and "rnn" in variant,
+        mamba3=mamba3,
+        recurrence=rnn,
     )
 
 
@@ -159,17 +201,18 @@ def _projections(facts: EstimateInputs, model: Architecture) -> int:
 
 def _uncounted(facts: EstimateInputs, kinds: set[BlockKind]) -> tuple[str, ...]:
     uncounted = []
-    words = " ".join(facts.word(path) for path in ("model.attention_kinds", "path.intended.attention"))
-    sparse = BlockKind.SPARSE_ATTENTION in kinds or any(word in words for word in ("dsa", "sparse"))
-    if sparse or (is_latent(facts.stated) and latent_of(facts.stated) is None):
+    if is_latent(facts.stated) and latent_of(facts.stated) is None:
         cache = "" if all(facts.word(path).isdigit() for path in LATENT) else " and its cache"
-        what = f"sparse or latent attention{cache} is counted as full attention"
-        uncounted.append(f"{what}; an indexer's keys and scores are not counted")
+        widths = ", ".join(paths[0] for paths in LATENT_WIDTHS)
+        uncounted.append(f"sparse or latent attention{cache} is counted as full attention; state {widths}")
+    if BlockKind.SPARSE_ATTENTION in kinds and indexer_of(facts.stated) is None:
+        widths = ", ".join(paths[0] for paths in INDEXER)
+        uncounted.append(f"sparse attention is counted without its indexer, of keys and scores; state {widths}")
     if BlockKind.DELTA in kinds:
         uncounted.append("a gated delta net is counted as a Mamba block")
     variant = facts.word("model.ssm_variant")
-    if "mamba3" in variant or "mamba-3" in variant or "mimo" in variant:
-        uncounted.append("Mamba-3 is counted as Mamba-2; the ranks of its MIMO form are not counted")
+    if kinds & STATEFUL and is_mamba3(facts.stated) and mamba3_of(facts.stated) is None:
+        uncounted.append(f"Mamba-3 without MIMO is counted as Mamba-2; state {MIMO[0]} where it has MIMO")
     elif kinds & STATEFUL and variant not in OFF and not _COUNTED.search(variant):
         uncounted.append(f"{variant} is counted as Mamba-2")
     if mixes_layers(facts.stated):

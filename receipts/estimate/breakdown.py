@@ -17,7 +17,7 @@ _FAMILIES: Final = (
     ("norms", ("norm",)),
     ("routers", ("router",)),
     ("embedding and head", ("embedding", "head")),
-    ("attention", ("qkv", "attention out")),
+    ("attention", ("qkv", "attention out", "indexer")),
     ("experts", ("experts",)),
     ("feed-forward", ("mlp", "shared expert")),
     ("mixers", ("mixer", "convolution", "transition")),

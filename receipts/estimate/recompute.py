@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from receipts.estimate.saved_tensors import SavedTensor
+from receipts.estimate.kept import SavedTensor
 
 NONE: frozenset[str] = frozenset()
 FULL = frozenset({"full"})
@@ -15,14 +15,15 @@ _INPUTS = {"decoder_layer_input", "layer_input", "block_input"}
 # Modules of Megatron-Core's `recompute_modules`, MaxText's policies and everyday words, and the tensors they drop.
 # core_attn: section 5 of arXiv:2205.05198 (the scores). moe_act, mlp, layernorm: transformer_config.py.
 _DROPS: dict[str, tuple[str, ...]] = {
-    "core_attn": ("scores",),
+    # Sparse attention chooses its keys in there.
+    "core_attn": ("scores", "chosen keys", "index queries and keys"),
     "mla_up_proj": ("query, key, value",),
     "layernorm": ("norm output",),
     "moe_act": ("expert activation",),
     "shared_experts": ("shared expert hidden", "shared expert activation"),
     "moe": ("expert hidden", "expert activation", "shared expert hidden", "shared expert activation", "receive"),
     "mlp": ("mlp hidden", "mlp activation"),
-    "mamba": ("projections", "scan output", "gated output", "states"),
+    "mamba": ("projections", "rotary angles", "forget gate", "scan output", "gated output", "states"),
     "activations": (
         "norm output", "mlp activation", "expert activation", "shared expert activation", "gated output",
     ),

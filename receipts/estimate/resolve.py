@@ -19,6 +19,7 @@ from receipts.estimate.setup import Architecture, ParallelLayout, RankBatch, Set
 from receipts.estimate.unpriced import assume_unpriced, served_in
 from receipts.estimate.weights import parameters_total
 from receipts.metrics.flops.attention import is_windowed
+from receipts.metrics.flops.mixers import BACKEND
 from receipts.receipt.accelerators import find
 from receipts.receipt.dtypes import DTYPES, dtype_of
 
@@ -78,6 +79,7 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
         recompute=recompute or NONE,
         framework=framework,
         fused_attention=_fused(facts),
+        fused_selection=model.indexer is None or _selects_in_a_kernel(facts),
         chunked_loss=any(word in facts.word(*_paths("cross_entropy")) for word in _CHUNKED),
         serving=serving,
         offload=_offload(facts),
@@ -198,3 +200,12 @@ def _fused(facts: EstimateInputs) -> bool:
         facts.assume("path.intended.attention", "fused", "every lane's path asks for attention that stores no scores")
         return True
     return not any(word in attention for word in _UNFUSED)
+
+
+def _selects_in_a_kernel(facts: EstimateInputs) -> bool:
+    """Whether attention over chosen keys is a kernel; Megatron-Core's own default (`none`) is plain operators."""
+    said = facts.word(BACKEND, "model.sparse_attention")
+    if said in ("", "dsa"):
+        facts.assume("model.sparse_attention", "a kernel", "attention over chosen keys that stores no scores")
+        return True
+    return not any(word in said for word in (*_UNFUSED, "none", "torch", "reference"))

@@ -8,31 +8,18 @@ arXiv:2205.14135).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
+from receipts.estimate import saved_mixers
+from receipts.estimate.kept import SavedTensor
 from receipts.estimate.routing import RoutingScratch, routing
 from receipts.estimate.setup import Setup
 from receipts.estimate.weights import heads_a_rank
-from receipts.receipt.alphabets import BlockKind
+from receipts.receipt.alphabets import ATTENDING, STATEFUL, BlockKind
 
-# What a selective recompute may name (Megatron-Core, `recompute_modules`; MaxText, remat policies).
-BlockPart = Literal["input", "norm", "projection", "core", "activation", "routing"]
 # Chunk of the state-space dual form (mamba_ssm, ops/triton/ssd_combined.py, chunk_size of Mamba2).
 CHUNK = 256
-# Steps of a matrix recurrence between two states that are kept: the square root of a sequence of 4,096.
-STEPS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class SavedTensor:
-    """A tensor kept from forward to backward. ``part`` is what a selective recompute drops it by."""
-
-    name: str
-    part: BlockPart
-    bytes: float
 
 
 def saved_tensors(setup: Setup, kind: BlockKind) -> tuple[SavedTensor, ...]:
@@ -49,11 +36,19 @@ def saved_tensors(setup: Setup, kind: BlockKind) -> tuple[SavedTensor, ...]:
 
 def _own(setup: Setup, kind: BlockKind) -> Iterable[SavedTensor]:
     """What a block keeps beside its input and the norm of it."""
-    if kind in (BlockKind.ATTENTION, BlockKind.SPARSE_ATTENTION):
+    model = setup.model
+    if kind is BlockKind.SPARSE_ATTENTION and model.indexer is not None:
+        core = saved_mixers.full_selection if model.latent is None else saved_mixers.latent_selection
+        return (*core(setup), *saved_mixers.indexer(setup, model.indexer))
+    if kind in ATTENDING:
         return _attention(setup)
+    if kind is BlockKind.RECURRENT and model.recurrence is not None:
+        return saved_mixers.matrix_recurrence(setup, model.recurrence)
+    if kind in STATEFUL:
+        return _state_space(setup) if model.mamba3 is None else saved_mixers.mamba3(setup, model.mamba3)
     if kind is BlockKind.MLP:
         return _feed_forward(setup, setup.model.ffn, float(setup.tokens), setup.layout.tensor, "mlp")
-    return _experts(setup) if kind is BlockKind.EXPERT else _state_space(setup, kind)
+    return _experts(setup)
 
 
 def _in_fp8(setup: Setup, kind: BlockKind, tensor: SavedTensor) -> SavedTensor:
@@ -141,23 +136,14 @@ def routing_of(setup: Setup) -> RoutingScratch:
     )
 
 
-def _state_space(setup: Setup, kind: BlockKind) -> tuple[SavedTensor, ...]:
-    """Mamba-2: projections, scan output, gated output (mamba_ssm, MambaSplitConv1dScanCombinedFn.forward keeps these).
-
-    A recurrent block with matrix states keeps its projections, its output and the fp32 state at every chunk.
-    """
+def _state_space(setup: Setup) -> tuple[SavedTensor, ...]:
+    """Mamba-2: projections, scan output, gated output (mamba_ssm, MambaSplitConv1dScanCombinedFn.forward)."""
     model, tokens, size, ways = setup.model, setup.tokens, setup.types.compute, setup.layout.tensor
     inner = model.ssm_inner / ways
     groups = 2 * max(1, -(-model.ssm_groups // ways)) * model.ssm_state
     heads = model.ssm_heads / ways
-    saved = [
+    return (
         SavedTensor("projections", "projection", tokens * (2 * inner + groups + heads) * size),
         SavedTensor("scan output", "core", tokens * inner * size),
         SavedTensor("gated output", "activation", tokens * inner * size),
-    ]
-    if kind is BlockKind.RECURRENT and model.matrix_recurrence:
-        chunks = setup.batch.micro * math.ceil(setup.length / STEPS)
-        saved.append(
-            SavedTensor("states", "core", chunks * heads * model.ssm_state * (model.ssm_inner / model.ssm_heads) * 4)
-        )
-    return tuple(saved)
+    )

@@ -8,6 +8,7 @@ from typing import Literal
 from receipts.estimate.framework_memory import FrameworkMemory
 from receipts.estimate.optimizer_kind import OptimizerKind
 from receipts.metrics.flops.attention import LatentAttention
+from receipts.metrics.flops.mixers import Indexer, Mamba3, MatrixRecurrence
 from receipts.receipt.alphabets import BlockKind
 
 Fp8 = Literal["", "all", "experts"]
@@ -36,7 +37,9 @@ class Architecture:
     ssm_state: int = 0
     ssm_heads: int = 0
     ssm_groups: int = 0
-    matrix_recurrence: bool = False
+    indexer: Indexer | None = None
+    mamba3: Mamba3 | None = None
+    recurrence: MatrixRecurrence | None = None
     tied: bool = False
     mtp: tuple[Layer, ...] = ()
     mtp_depth: int = 0
@@ -99,6 +102,7 @@ class Setup:
     ``kv_bytes`` an element of a served cache are 0 for those of a matmul, and ``kv_block`` tokens fill a block of it.
     ``kv_latent`` elements hold a token of a layer where attention is latent; 0 where each head has keys and values.
     ``pass_tokens`` are the most that one pass of a server computes, 0 for all of its sequences' tokens.
+    ``fused_selection``: whether attention over chosen keys is a kernel that stores no scores.
     ``unstated`` are paths that something was assumed for. ``pressed`` asks for the least that a compiler reaches when
     memory is short (`receipts.estimate.estimate.least`).
     """
@@ -112,6 +116,7 @@ class Setup:
     recompute: frozenset[str]
     framework: FrameworkMemory
     fused_attention: bool = True
+    fused_selection: bool = True
     chunked_loss: bool = False
     serving: bool = False
     offload: frozenset[str] = frozenset()

@@ -7,6 +7,7 @@ from typing import TypedDict
 
 from receipts.estimate.framework_memory import FrameworkMemory
 from receipts.estimate.inputs import OFF, EstimateInputs
+from receipts.metrics.flops import mixers
 from receipts.metrics.flops.attention import WIDTHS
 from receipts.receipt.dtypes import DTYPES, dtype_of
 
@@ -14,7 +15,7 @@ _SHOWN = 4  # names of features; of more it says how many
 _CACHE_TYPE, _CACHE_BLOCK = "features.kv_cache_dtype", "features.kv_block_size"
 _PASS = "features.max_num_batched_tokens"
 LATENT = ("features.kv_lora_rank", "features.qk_rope_head_dim")  # as the configurations of Hugging Face name them
-_COUNTED = ("features.mamba_head_dim", "features.mtp", *WIDTHS)
+_COUNTED = ("features.mamba_head_dim", "features.mtp", *WIDTHS, *mixers.WIDTHS)
 _KNOWN = (_CACHE_TYPE, _CACHE_BLOCK, _PASS, *LATENT, "features.fp8_param_gather", *_COUNTED)
 _PASS_TOKENS = 8192  # of a server where nothing is stated: vLLM's on large GPUs, TensorRT-LLM's max_num_tokens
 

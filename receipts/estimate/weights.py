@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from receipts.estimate.setup import Architecture, Layer, ParallelLayout
 from receipts.metrics.flops.attention import LatentAttention
+from receipts.metrics.flops.mixers import Mamba3, MatrixRecurrence
 from receipts.receipt.alphabets import BlockKind
 
 CONVOLUTION = 4  # taps of Mamba's causal convolution (Dao and Gu 2024, arXiv:2405.21060, `d_conv`)
@@ -60,8 +61,10 @@ def _replicated(name: str, whole: float) -> Tensor:
 
 def block(model: Architecture, layout: ParallelLayout, kind: BlockKind) -> tuple[Tensor, ...]:
     """The tensors of one block on a rank."""
-    if kind in (BlockKind.ATTENTION, BlockKind.SPARSE_ATTENTION):
+    if kind is BlockKind.ATTENTION:
         return _attention(model, layout)
+    if kind is BlockKind.SPARSE_ATTENTION:
+        return (*_attention(model, layout), *_indexer(model))
     if kind is BlockKind.MLP:
         return _mlp(model, layout)
     return _experts(model, layout) if kind is BlockKind.EXPERT else _state_space(model, layout, kind)
@@ -93,6 +96,21 @@ def _latent(model: Architecture, latent: LatentAttention, layout: ParallelLayout
     )
 
 
+def _indexer(model: Architecture) -> tuple[Tensor, ...]:
+    """Whole on every tensor rank (Megatron-Core, experimental_attention_variant/dsa.py: `duplicated`), with the
+    LayerNorm of its key.
+    """
+    indexer = model.indexer
+    if indexer is None:
+        return ()
+    query = model.latent.query if model.latent is not None and model.latent.query else model.hidden
+    whole = indexer.projections(model.hidden, query)
+    return (
+        Tensor("indexer", Owner.REPLICATED, whole, whole, matrix=True),
+        _replicated("indexer norm", 2 * indexer.width),
+    )
+
+
 def _mlp(model: Architecture, layout: ParallelLayout) -> tuple[Tensor, ...]:
     return (
         _replicated("mlp norm", model.hidden),
@@ -115,14 +133,16 @@ def _experts(model: Architecture, layout: ParallelLayout) -> tuple[Tensor, ...]:
 
 
 def _state_space(model: Architecture, layout: ParallelLayout, kind: BlockKind) -> tuple[Tensor, ...]:
-    """Mamba-2 (Dao and Gu 2024, arXiv:2405.21060, section 7; Megatron-Core, ssm/mamba_mixer.py).
-
-    A recurrent block (R) has the same projections; with matrix states it adds a transition matrix a head.
-    """
+    """Mamba-2 (Dao and Gu 2024, arXiv:2405.21060, section 7; Megatron-Core, ssm/mamba_mixer.py)."""
+    if kind is BlockKind.RECURRENT and model.recurrence is not None:
+        return _matrix_recurrence(model.hidden, model.recurrence, layout.tensor)
+    if model.mamba3 is not None:
+        return _mamba3(model, model.mamba3, layout.tensor)
     h, inner, heads, ways = model.hidden, model.ssm_inner, model.ssm_heads, layout.tensor
     groups = 2 * model.ssm_groups * model.ssm_state
     groups_here = 2 * max(1, -(-model.ssm_groups // ways)) * model.ssm_state
-    parts = [
+    taps = CONVOLUTION + 1
+    return (
         _replicated("mixer norm", h),
         Tensor(
             "mixer in", Owner.TENSOR, h * ((2 * inner + heads) / ways + groups_here),
@@ -130,15 +150,36 @@ def _state_space(model: Architecture, layout: ParallelLayout, kind: BlockKind) -
         ),
         _tensor("mixer scalars", 3 * heads + inner, ways, matrix=False),
         _tensor("mixer out", inner * h, ways),
-    ]  # fmt: skip
-    if kind is BlockKind.RECURRENT and model.matrix_recurrence:
-        parts.append(_tensor("transition", heads * (inner / heads) ** 2, ways, matrix=False))
-    else:
-        whole = (CONVOLUTION + 1) * (inner + groups)
-        parts.append(
-            Tensor("convolution", Owner.TENSOR, (CONVOLUTION + 1) * (inner / ways + groups_here), whole, matrix=False)
-        )
-    return tuple(parts)
+        Tensor("convolution", Owner.TENSOR, taps * (inner / ways + groups_here), taps * (inner + groups), matrix=False),
+    )  # fmt: skip
+
+
+def _mamba3(model: Architecture, mamba3: Mamba3, ways: int) -> tuple[Tensor, ...]:
+    """mamba_ssm, modules/mamba3.py: a head has biases of keys and queries, and three projections of ranks."""
+    h, inner, heads, state = model.hidden, model.ssm_inner, model.ssm_heads, model.ssm_state
+    cut, shared = mamba3.matrix(h, inner, heads, model.ssm_groups, state)
+    groups_here = max(1, -(-model.ssm_groups // ways))
+    _, here = mamba3.matrix(h, inner, heads, groups_here, state)
+    return (
+        _replicated("mixer norm", h + 2 * state),
+        Tensor("mixer in", Owner.TENSOR, h * (cut / ways + here), h * (cut + shared), matrix=True),
+        _tensor("mixer scalars", 2 * heads + mamba3.rank * (2 * heads * state + 3 * inner), ways, matrix=False),
+        _tensor("mixer out", inner * h, ways),
+    )
+
+
+def _matrix_recurrence(h: int, rnn: MatrixRecurrence, ways: int) -> tuple[Tensor, ...]:
+    """lm-engine, sequence_mixer_blocks/m2rnn: one query and one key head are whole on every rank."""
+    shared = 2 * rnn.key
+    whole, convolved = h * rnn.columns, (CONVOLUTION + 1) * rnn.convolved
+    return (
+        _replicated("mixer norm", h),
+        Tensor("mixer in", Owner.TENSOR, h * ((rnn.columns - shared) / ways + shared), whole, matrix=True),
+        _tensor("mixer scalars", 2 * rnn.heads + 2 * rnn.inner, ways, matrix=False),
+        _tensor("mixer out", rnn.inner * h, ways),
+        _tensor("convolution", convolved, ways, matrix=False),
+        _tensor("transition", rnn.heads * rnn.value**2, ways, matrix=False),
+    )
 
 
 def layers(model: Architecture, layout: ParallelLayout, which: Iterable[Layer]) -> Iterator[Tensor]:

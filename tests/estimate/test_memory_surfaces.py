@@ -247,13 +247,6 @@ def test_mamba_keeps_its_projections_and_outputs() -> None:
     assert "states" not in found
 
 
-def test_a_matrix_recurrence_keeps_a_state_every_64_steps() -> None:
-    found = {
-        item.name: item.bytes for item in saved_tensors(setup(model={"matrix_recurrence": True}), BlockKind.RECURRENT)
-    }
-    assert found["states"] == 2 * (1024 // 64) * 32 * 64 * 64 * 4
-
-
 def test_full_recompute_keeps_one_input_a_block_and_works_with_one_block() -> None:
     made = setup(recompute=FULL)
     active = activations(made, made.model.layers, 0, last=False)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from receipts.base.resources import folder
+from receipts.estimate.kept import SavedTensor
 from receipts.estimate.recompute import policy_of, survives
-from receipts.estimate.saved_tensors import SavedTensor
 from receipts.estimate.surface import Name
 from receipts.judging.rulebook import Rulebook
 from receipts.questions.fit.estimate import MemoryEstimate, estimate, predicted
@@ -157,8 +157,8 @@ def test_a_shipped_illustration_is_estimated_and_is_no_measure(name: str) -> Non
     item = estimate(parsed, Rulebook(()).lanes.of(parsed.receipt.run.lane))
     assert item.measured is None
     assert item.delta is None
-    assert item.uncounted
-    assert item.fits is None
+    assert not item.uncounted
+    assert item.fits is True
     stated = parsed.receipt.memory
     assert stated is not None
     assert [row.surface for row in stated.predicted or ()] == [row["surface"] for row in predicted(item)]

@@ -26,7 +26,7 @@ def small(*layers: tuple[BlockKind, ...], **fields: object) -> Setup:
     return setup(
         layers=layers,
         model={"hidden": 256, "ffn": 512, "expert_ffn": 256, "vocabulary": 1024, "ssm_inner": 512, "ssm_heads": 8,
-               "capacity_factor": 1.25, "matrix_recurrence": True},
+               "capacity_factor": 1.25},
         batch=RankBatch(1, 512),
         framework=XLA,
         types=Types(2.0, 4.0, 4.0, 0.0),

@@ -1,4 +1,4 @@
-"""The blocks of the decoder as functions of their parameters: attention, feed-forward, experts, Mamba-2, matrix RNN.
+"""The blocks of the decoder as functions of their parameters: attention, feed-forward, experts, Mamba-2.
 
 What a block keeps for its backward pass is named as in `receipts.estimate.saved_tensors`: a policy keeps some of them
 and everything else is recomputed, as fused kernels do with what lies between matmuls.
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 from jax.sharding import Mesh, PartitionSpec
 
-from receipts.estimate.saved_tensors import CHUNK, STEPS
+from receipts.estimate.saved_tensors import CHUNK
 from receipts.estimate.setup import Setup
 from receipts.metrics.arithmetic import capacity
 
@@ -32,7 +32,7 @@ def norm(x: Array, scale: Array) -> Array:
     return (scaled * scale).astype(x.dtype)
 
 
-def _rotate(x: Array) -> Array:
+def rotate(x: Array) -> Array:
     """Rotary positions (Su et al. 2021, arXiv:2104.09864)."""
     half = x.shape[-1] // 2
     angle = jnp.arange(x.shape[1])[:, None] * (10_000.0 ** (-jnp.arange(half) / half))[None, :]
@@ -45,8 +45,8 @@ def attention(setup: Setup, mesh: Mesh, p: Parameters, x: Array) -> Array:
     """Grouped-query attention, by the splash kernel or with stored scores."""
     model = setup.model
     y = checkpoint_name(norm(x, p["norm"]), "norm output")
-    q = checkpoint_name(_rotate(jnp.einsum("bsh,hnd->bsnd", y, p["q"])), "query, key, value")
-    k = checkpoint_name(_rotate(jnp.einsum("bsh,hnd->bsnd", y, p["k"])), "query, key, value")
+    q = checkpoint_name(rotate(jnp.einsum("bsh,hnd->bsnd", y, p["q"])), "query, key, value")
+    k = checkpoint_name(rotate(jnp.einsum("bsh,hnd->bsnd", y, p["k"])), "query, key, value")
     v = checkpoint_name(jnp.einsum("bsh,hnd->bsnd", y, p["v"]), "query, key, value")
     inner = _splash if setup.fused_attention else _scores
     heads = PartitionSpec(BATCH, None, "tensor", None)
@@ -188,7 +188,7 @@ def _finish(p: Parameters, x: Array, scanned: Array, gate: Array) -> Array:
     return x + jnp.einsum("bsnp,nph->bsh", checkpoint_name(gated, "gated output"), p["out"])
 
 
-def _conv(x: Array, taps: Array) -> Array:
+def convolve(x: Array, taps: Array) -> Array:
     """Causal depthwise convolution over the sequence."""
     padded = jnp.pad(x, ((0, 0), (taps.shape[0] - 1, 0), (0, 0), (0, 0)))
     return jax.nn.silu(sum(padded[:, i : i + x.shape[1]] * taps[i] for i in range(taps.shape[0])))
@@ -198,7 +198,7 @@ def mamba(setup: Setup, mesh: Mesh, p: Parameters, x: Array) -> Array:
     """Selective state space in the chunked dual form (Dao and Gu 2024, arXiv:2405.21060, section 6)."""
     values, gate, keys, queries, step = _projected(setup, p, x)
     groups = keys.shape[2]
-    values, keys, queries = _conv(values, p["conv_v"]), _conv(keys, p["conv_k"]), _conv(queries, p["conv_q"])
+    values, keys, queries = convolve(values, p["conv_v"]), convolve(keys, p["conv_k"]), convolve(queries, p["conv_q"])
     delta = jax.nn.softplus(step.astype(jnp.float32) + p["bias"])
     heads = PartitionSpec(BATCH, None, "tensor", None)
     shared = heads if groups % setup.layout.tensor == 0 else PartitionSpec(BATCH, None, None, None)
@@ -212,7 +212,8 @@ def mamba(setup: Setup, mesh: Mesh, p: Parameters, x: Array) -> Array:
     return _finish(p, x, scanned + values * p["skip"][:, None].astype(x.dtype), gate)
 
 
-def _chunks(t: Array, size: int) -> Array:
+def cut(t: Array, size: int) -> Array:
+    """Chunks of the sequence, in front."""
     batch, length = t.shape[:2]
     return jnp.moveaxis(t.reshape(batch, length // size, size, *t.shape[2:]), 1, 0)
 
@@ -237,48 +238,8 @@ def _state_space(values: Array, keys: Array, queries: Array, delta: Array, decay
         return state * jnp.exp(log[:, -1])[..., None, None] + grown, inside + across
 
     start = jnp.zeros((batch, heads, width, keys.shape[3]), jnp.float32)
-    _, out = jax.lax.scan(chunk, start, tuple(_chunks(t, size) for t in (values, keys, queries, delta)))
+    _, out = jax.lax.scan(chunk, start, tuple(cut(t, size) for t in (values, keys, queries, delta)))
     return jnp.moveaxis(out, 0, 1).reshape(batch, length, heads, width)
-
-
-def recurrent(setup: Setup, mesh: Mesh, p: Parameters, x: Array) -> Array:
-    """A non-linear recurrence with one matrix a head for its state, step by step in chunks that are recomputed."""
-    values, gate, keys, queries, step = _projected(setup, p, x)
-    heads = PartitionSpec(BATCH, None, "tensor", None)
-    shared = heads if keys.shape[2] % setup.layout.tensor == 0 else PartitionSpec(BATCH, None, None, None)
-    scanned = jax.shard_map(
-        _matrix_states,
-        mesh=mesh,
-        in_specs=(
-            heads, shared, shared, PartitionSpec(BATCH, None, "tensor"), PartitionSpec("tensor", None, None),
-        ),
-        out_specs=heads,
-        check_vma=False,
-    )(values, keys, queries, step, p["transition"])  # fmt: skip
-    return _finish(p, x, scanned, gate)
-
-
-def _matrix_states(values: Array, keys: Array, queries: Array, step: Array, transition: Array) -> Array:
-    batch, length, heads, width = values.shape
-    size, group = min(STEPS, length), heads // keys.shape[2]
-
-    def one(state: Array, xs: tuple[Array, ...]) -> tuple[Array, Array]:
-        v, k, q, f = xs
-        k, q = jnp.repeat(k, group, 1), jnp.repeat(q, group, 1)
-        keep = jax.nn.sigmoid(f.astype(jnp.float32))[..., None, None]
-        write = jnp.einsum("bhn,bhp->bhnp", k, v).astype(jnp.float32)
-        moved = jnp.einsum("bhnp,hpo->bhno", state, transition.astype(jnp.float32))
-        state = keep * state + (1 - keep) * jnp.tanh(moved + write)
-        return state, jnp.einsum("bhn,bhnp->bhp", q.astype(jnp.float32), state).astype(v.dtype)
-
-    @jax.checkpoint
-    def chunk(state: Array, xs: tuple[Array, ...]) -> tuple[Array, Array]:
-        return jax.lax.scan(one, state, tuple(jnp.moveaxis(t, 1, 0) for t in xs))
-
-    start = jnp.zeros((batch, heads, keys.shape[3], width), jnp.float32)
-    _, out = jax.lax.scan(chunk, start, tuple(_chunks(t, size) for t in (values, keys, queries, step)))
-    # chunks, steps, batch → batch, length
-    return jnp.moveaxis(out.reshape(-1, batch, heads, width), 0, 1).reshape(batch, length, heads, width)
 
 
 Block = Callable[[Setup, Mesh, Parameters, Array], Array]

@@ -58,15 +58,19 @@ def _refusals(setup: Setup) -> Iterator[str]:
         yield f"{chips} chips are no v6e slice; there are {', '.join(map(str, TOPOLOGIES))}"
     if layout.zero == 2:
         yield "state sharding of stage 2 is not compiled; XLA shards gradients with the parameters, or not at all"
-    if model.latent is not None:
-        yield "latent attention is not compiled"
+    if any(BlockKind.SPARSE_ATTENTION in layer for layer in model.layers) and model.indexer is None:
+        yield "the widths of the indexer of sparse attention are not stated"
+    if not setup.fused_selection:
+        yield "attention over chosen keys is compiled in blocks that store no scores; set model.sparse_attention"
     if setup.types.compute not in (2.0, 4.0) or setup.types.parameter not in (2.0, 4.0):
         yield "only 16 and 32 bit types are compiled"
-    if model.kv_heads and model.kv_heads % layout.tensor:
+    if model.latent is None and model.kv_heads and model.kv_heads % layout.tensor:
         yield f"{model.kv_heads} key-value heads are not divided by tensor {layout.tensor}"
     for optimizer in (setup.matrix_optimizer, setup.other_optimizer):
         if optimizer.states and optimizer.state_bytes not in (2.0, 4.0):
             yield f"{optimizer.name} with states of {optimizer.state_bytes:g} bytes is not compiled"
+    if model.recurrence is not None and model.recurrence.heads % layout.tensor:
+        yield f"{model.recurrence.heads} heads of M2RNN are not divided by tensor {layout.tensor}"
     stateful = {BlockKind.MAMBA, BlockKind.RECURRENT, BlockKind.DELTA} & {
         kind for layer in model.layers for kind in layer
     }

@@ -11,7 +11,9 @@ from jax.sharding import PartitionSpec
 
 from receipts.estimate.setup import Layer, Setup
 from receipts.estimate.weights import CONVOLUTION
-from receipts.receipt.alphabets import BlockKind
+from receipts.metrics.flops.attention import LatentAttention
+from receipts.metrics.flops.mixers import Indexer, Mamba3, MatrixRecurrence
+from receipts.receipt.alphabets import ATTENDING, BlockKind
 
 T, E = "tensor", "expert"
 
@@ -47,14 +49,9 @@ def block(setup: Setup, kind: BlockKind) -> dict[str, ParameterSpec]:
     model = setup.model
     h = model.hidden
     parameters = {"norm": ParameterSpec((h,), (None,), matrix=False)}
-    if kind in (BlockKind.ATTENTION, BlockKind.SPARSE_ATTENTION):
-        n, k, d = model.heads, model.kv_heads, model.head_dim
-        return parameters | {
-            "q": ParameterSpec((h, n, d), (None, T, None)),
-            "k": ParameterSpec((h, k, d), (None, T, None)),
-            "v": ParameterSpec((h, k, d), (None, T, None)),
-            "out": ParameterSpec((n, d, h), (T, None, None)),
-        }
+    if kind in ATTENDING:
+        own = _attention(setup) if model.latent is None else _latent(setup, model.latent)
+        return parameters | own | (_indexer(setup, model.indexer) if kind is BlockKind.SPARSE_ATTENTION else {})
     if kind is BlockKind.MLP:
         return parameters | _feed_forward(setup, model.ffn)
     if kind is BlockKind.EXPERT:
@@ -64,7 +61,49 @@ def block(setup: Setup, kind: BlockKind) -> dict[str, ParameterSpec]:
         if model.shared_ffn:
             parameters |= {f"shared_{name}": leaf for name, leaf in _feed_forward(setup, model.shared_ffn).items()}
         return parameters
-    return parameters | _state_space(setup, kind)
+    if kind is BlockKind.RECURRENT and model.recurrence is not None:
+        return parameters | _matrix_recurrence(h, model.recurrence)
+    return parameters | (_state_space(setup) if model.mamba3 is None else _mamba3(setup, model.mamba3))
+
+
+def _attention(setup: Setup) -> dict[str, ParameterSpec]:
+    h, n, k, d = setup.model.hidden, setup.model.heads, setup.model.kv_heads, setup.model.head_dim
+    return {
+        "q": ParameterSpec((h, n, d), (None, T, None)),
+        "k": ParameterSpec((h, k, d), (None, T, None)),
+        "v": ParameterSpec((h, k, d), (None, T, None)),
+        "out": ParameterSpec((n, d, h), (T, None, None)),
+    }
+
+
+def _latent(setup: Setup, latent: LatentAttention) -> dict[str, ParameterSpec]:
+    h, n, rank = setup.model.hidden, setup.model.heads, latent.key_value
+    query = {
+        "q_down": ParameterSpec((h, latent.query), (None, None)),
+        "q_norm": ParameterSpec((latent.query,), (None,), matrix=False),
+    }
+    return (query if latent.query else {}) | {
+        "q_up": ParameterSpec((latent.query or h, n, latent.nope + latent.rope), (None, T, None)),
+        "kv_down": ParameterSpec((h, rank + latent.rope), (None, None)),
+        "kv_norm": ParameterSpec((rank,), (None,), matrix=False),
+        "k_up": ParameterSpec((n, latent.nope, rank), (T, None, None)),
+        "v_up": ParameterSpec((n, rank, latent.value), (T, None, None)),
+        "out": ParameterSpec((n, latent.value, h), (T, None, None)),
+    }
+
+
+def _indexer(setup: Setup, indexer: Indexer | None) -> dict[str, ParameterSpec]:
+    if indexer is None:
+        return {}
+    h, latent = setup.model.hidden, setup.model.latent
+    return {
+        "index_q": ParameterSpec(
+            ((latent.query if latent is not None else 0) or h, indexer.heads, indexer.width), (None, None, None)
+        ),
+        "index_k": ParameterSpec((h, indexer.width), (None, None)),
+        "index_norm": ParameterSpec((indexer.width,), (None,), matrix=False),
+        "index_w": ParameterSpec((h, indexer.heads), (None, None)),
+    }
 
 
 def _feed_forward(setup: Setup, width: int) -> dict[str, ParameterSpec]:
@@ -73,12 +112,12 @@ def _feed_forward(setup: Setup, width: int) -> dict[str, ParameterSpec]:
     return parameters | ({"gate": ParameterSpec((h, width), (None, T))} if setup.model.projections == 3 else {})
 
 
-def _state_space(setup: Setup, kind: BlockKind) -> dict[str, ParameterSpec]:
+def _state_space(setup: Setup) -> dict[str, ParameterSpec]:
     model = setup.model
     h, n, g, s = model.hidden, model.ssm_heads, model.ssm_groups, model.ssm_state
     width = model.ssm_inner // n
     groups = T if g % setup.layout.tensor == 0 else None
-    parameters = {
+    return {
         "value": ParameterSpec((h, n, width), (None, T, None)),
         "gate": ParameterSpec((h, n, width), (None, T, None)),
         "keys": ParameterSpec((h, g, s), (None, groups, None)),
@@ -86,10 +125,6 @@ def _state_space(setup: Setup, kind: BlockKind) -> dict[str, ParameterSpec]:
         "step": ParameterSpec((h, n), (None, T)),
         "gate_norm": ParameterSpec((n, width), (T, None), matrix=False),
         "out": ParameterSpec((n, width, h), (T, None, None)),
-    }
-    if kind is BlockKind.RECURRENT and model.matrix_recurrence:
-        return parameters | {"transition": ParameterSpec((n, width, width), (T, None, None), matrix=False)}
-    return parameters | {
         "bias": ParameterSpec((n,), (T,), matrix=False),
         "decay": ParameterSpec((n,), (T,), matrix=False),
         "skip": ParameterSpec((n,), (T,), matrix=False),
@@ -97,6 +132,41 @@ def _state_space(setup: Setup, kind: BlockKind) -> dict[str, ParameterSpec]:
         "conv_k": ParameterSpec((CONVOLUTION, g, s), (None, groups, None), matrix=False),
         "conv_q": ParameterSpec((CONVOLUTION, g, s), (None, groups, None), matrix=False),
     }
+
+
+def _mamba3(setup: Setup, kind: Mamba3) -> dict[str, ParameterSpec]:
+    model = setup.model
+    h, n, g, s, r = model.hidden, model.ssm_heads, model.ssm_groups, model.ssm_state, kind.rank
+    width = model.ssm_inner // n
+    groups = T if g % setup.layout.tensor == 0 else None
+    ranked = {name: ParameterSpec((h, r, g, s), (None, None, groups, None)) for name in ("keys", "queries")}
+    bias = {name: ParameterSpec((n, r, s), (T, None, None), matrix=False) for name in ("key_bias", "query_bias")}
+    mimo = {
+        name: ParameterSpec((n, r, width), (T, None, None), matrix=False) for name in ("mimo_x", "mimo_z", "mimo_o")
+    }
+    norms = {name: ParameterSpec((s,), (None,), matrix=False) for name in ("key_norm", "query_norm")}
+    cut = {name: ParameterSpec((h, n, width), (None, T, None)) for name in ("value", "gate")}
+    scalars = {name: ParameterSpec((h, n), (None, T)) for name in ("step", "decay", "trap")}
+    return ranked | bias | mimo | norms | cut | scalars | {
+        "angle": ParameterSpec((h, kind.angles), (None, None)),
+        "skip": ParameterSpec((n,), (T,), matrix=False),
+        "out": ParameterSpec((n, width, h), (T, None, None)),
+    }  # fmt: skip
+
+
+def _matrix_recurrence(h: int, rnn: MatrixRecurrence) -> dict[str, ParameterSpec]:
+    n, k, v = rnn.heads, rnn.key, rnn.value
+    cut = {name: ParameterSpec((h, n, v), (None, T, None)) for name in ("value", "gate")}
+    shared = {name: ParameterSpec((h, 1, k), (None, None, None)) for name in ("query", "key")}
+    taps = {name: ParameterSpec((CONVOLUTION, 1, k), (None, None, None), matrix=False) for name in ("conv_q", "conv_k")}
+    scalars = {name: ParameterSpec((n,), (T,), matrix=False) for name in ("decay", "bias")}
+    rows = {name: ParameterSpec((n, v), (T, None), matrix=False) for name in ("skip", "gate_norm")}
+    return cut | shared | taps | scalars | rows | {
+        "conv_v": ParameterSpec((CONVOLUTION, n, v), (None, T, None), matrix=False),
+        "forget": ParameterSpec((h, n), (None, T)),
+        "transition": ParameterSpec((n, v, v), (T, None, None), matrix=False),
+        "out": ParameterSpec((n, v, h), (T, None, None)),
+    }  # fmt: skip
 
 
 def period_of(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:

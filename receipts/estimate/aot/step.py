@@ -11,26 +11,39 @@ import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from receipts.estimate.aot import blocks
+from receipts.estimate.aot import blocks, mixers
 from receipts.estimate.aot.parameters import ParameterSpec, period_of, tree
 from receipts.estimate.recompute import FULL, drops
 from receipts.estimate.setup import Layer, Setup
-from receipts.receipt.alphabets import BlockKind
+from receipts.receipt.alphabets import STATEFUL, BlockKind
 
 Array = Any  # as in blocks
 _BLOCKS: Mapping[BlockKind, blocks.Block] = {
     BlockKind.ATTENTION: blocks.attention,
-    BlockKind.SPARSE_ATTENTION: blocks.attention,
+    BlockKind.SPARSE_ATTENTION: mixers.selecting,
     BlockKind.MLP: blocks.mlp,
     BlockKind.EXPERT: blocks.experts,
     BlockKind.MAMBA: blocks.mamba,
     BlockKind.DELTA: blocks.mamba,
-    BlockKind.RECURRENT: blocks.recurrent,
+    BlockKind.RECURRENT: blocks.mamba,
 }
+
+
+def _block_of(setup: Setup, kind: BlockKind) -> blocks.Block:
+    """The function of a kind of block, by what this model makes of it."""
+    model = setup.model
+    if kind is BlockKind.ATTENTION and model.latent is not None:
+        return mixers.latent
+    if kind is BlockKind.RECURRENT and model.recurrence is not None:
+        return mixers.matrix_recurrence
+    return mixers.mamba3 if kind in STATEFUL and model.mamba3 is not None else _BLOCKS[kind]
+
+
 NAMES = (
     "block input", "norm output", "query, key, value", "attention output", "row sums", "scores", "mlp hidden",
     "mlp activation", "router scores", "receive", "expert hidden", "expert activation", "shared expert hidden",
-    "shared expert activation", "projections", "scan output", "gated output",
+    "shared expert activation", "projections", "scan output", "gated output", "latent vectors",
+    "index queries and keys",
 )  # fmt: skip
 CHUNK_TOKENS = 1024
 TYPES = {4.0: jnp.float32, 2.0: jnp.bfloat16}
@@ -101,7 +114,7 @@ class TrainingStep:
 
     def _block(self, kind: BlockKind, parameters: Any, x: Array) -> Array:
         cast = jax.tree.map(lambda value: value.astype(self._dtype) if value.ndim > 1 else value, parameters)
-        return self._stream(_BLOCKS[kind](self.setup, self.mesh, cast, x))
+        return self._stream(_block_of(self.setup, kind)(self.setup, self.mesh, cast, x))
 
     def _run(self, layers: tuple[Layer, ...], parameters: Any, x: Array) -> Array:
         kinds = [kind for layer in layers for kind in layer]

@@ -13,16 +13,18 @@ _LATENT: Final = re.compile(r"(?<![a-z])mla(?![a-z])|latent", re.IGNORECASE)
 _SPARSE: Final = re.compile(r"(?<![a-z])dsa(?![a-z])|sparse", re.IGNORECASE)
 # Widths of latent attention, as configurations of Hugging Face name them, and as Megatron-Core does.
 _RANK: Final = "features.kv_lora_rank"
-_LATENT_WIDTHS: Final = (
+LATENT_WIDTHS: Final = (
     (_RANK,),
     ("features.qk_nope_head_dim", "features.qk_head_dim"),
     ("features.qk_rope_head_dim", "features.qk_pos_emb_head_dim"),
     ("features.v_head_dim",),
 )
+_COUNTED: Final = re.compile(r"(\d+)\s*(?:x\s*)?dsa")
+_AT_RANKS: Final = re.compile(r"dsa a-ranks?\s*((?:\d+\s*,?\s*)+)")
 WINDOWED: Final = "attention sees a window, and which layers do is not stated"
 MIXED: Final = "dense and expert layers take turns, and no pattern counts them"
 WIDTHS: Final = (
-    "features.multi_latent_attention", "features.q_lora_rank", *(path for paths in _LATENT_WIDTHS for path in paths),
+    "features.multi_latent_attention", "features.q_lora_rank", *(path for paths in LATENT_WIDTHS for path in paths),
 )  # fmt: skip
 
 
@@ -50,7 +52,7 @@ class LatentAttention(NamedTuple):
 
 def latent_of(stated: Mapping[str, Any]) -> LatentAttention | None:
     """The widths of latent attention; None where it is not, or they are not all stated. A query may have no rank."""
-    widths = [next((word for path in paths if (word := _word(stated, path))), "") for paths in _LATENT_WIDTHS]
+    widths = [next((word for path in paths if (word := _word(stated, path))), "") for paths in LATENT_WIDTHS]
     if not is_latent(stated) or not all(word.isdigit() and int(word) for word in widths):
         return None
     rank = _word(stated, "features.q_lora_rank")
@@ -64,6 +66,23 @@ def is_latent(stated: Mapping[str, Any]) -> bool:
         return switch not in _OFF  # programs print the widths of what is off, too
     paths = ("model.attention_kinds", "path.intended.attention", "features.attention_type")
     return _word(stated, _RANK) not in _OFF or any(_LATENT.search(_word(stated, path)) for path in paths)
+
+
+def sparse_layers(stated: Mapping[str, Any], attending: int) -> int:
+    """How many of the ``attending`` blocks of letter A select their keys: ``9 DSA + 4 MLA``, ``DSA A-ranks 0,4,8``.
+
+    All of them where sparse attention is said and no number is; none where other kinds are counted.
+    """
+    kinds = _word(stated, "model.attention_kinds")
+    if (match := _COUNTED.search(kinds)) is not None:
+        return min(int(match[1]), attending)
+    if (match := _AT_RANKS.search(kinds)) is not None:
+        return min(len(re.findall(r"\d+", match[1])), attending)
+    if kinds[:1].isdigit() and not _SPARSE.search(kinds):
+        return 0  # kinds that are counted one by one, and none of them chooses
+    said = _SPARSE.search(f"{kinds} {_word(stated, 'path.intended.attention')}")
+    requested = _word(stated, "model.sparse_attention")
+    return attending if said or (requested not in _OFF and "delta" not in requested) else 0
 
 
 def mixes_layers(stated: Mapping[str, Any]) -> bool:
@@ -85,7 +104,7 @@ def unsummed(stated: Mapping[str, Any]) -> str:
     """What keeps a stack of one kind of layer from being summed by its widths; empty where nothing is known to."""
     if is_latent(stated) and latent_of(stated) is None:
         return (
-            f"attention is latent, and its widths are not all stated: {', '.join(paths[0] for paths in _LATENT_WIDTHS)}"
+            f"attention is latent, and its widths are not all stated: {', '.join(paths[0] for paths in LATENT_WIDTHS)}"
         )
     if _SPARSE.search(_word(stated, "model.attention_kinds")) or _word(stated, "model.sparse_attention") not in _OFF:
         return "no sum is known here for sparse attention"

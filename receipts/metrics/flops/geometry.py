@@ -7,7 +7,18 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
-from receipts.metrics.flops.attention import LatentAttention, latent_of, unsummed
+from receipts.metrics.flops.attention import LatentAttention, latent_of, sparse_layers, unsummed
+from receipts.metrics.flops.mixers import (
+    INDEXER,
+    Indexer,
+    Mamba3,
+    MatrixRecurrence,
+    indexer_of,
+    is_mamba3,
+    mamba3_of,
+    recurrence_of,
+    unstated,
+)
 from receipts.receipt.alphabets import BlockKind
 from receipts.receipt.patterns import Pattern, kind_counts, read
 
@@ -23,6 +34,8 @@ class Geometry:
     `ffn_projections` is 3 for a gated feed-forward (SwiGLU, GeGLU) and 2 for a plain one. `blocks` are blocks of the
     main stack by kind, for models that a pattern describes. Widths and lengths are in elements and tokens. `unsummed`
     says what keeps a stack of one kind of layer from being summed by its widths; empty where nothing is known to.
+    `sparse` of the attention blocks select their keys by the `indexer`; `siso` are Mamba-3 blocks without MIMO, and
+    `lacking` are widths of the mixers that are not stated.
     """
 
     family: str | None = _at("model.family")
@@ -49,6 +62,12 @@ class Geometry:
     blocks: Mapping[BlockKind, int] | None = _at("model.pattern")
     latent: LatentAttention | None = field(default=None, metadata={"path": "features.kv_lora_rank"})
     unsummed: str = field(default="", metadata={"path": "model.attention_kinds"})
+    sparse: int = field(default=0, metadata={"path": "model.attention_kinds"})
+    indexer: Indexer | None = field(default=None, metadata={"path": INDEXER[0][0]})
+    mamba3: Mamba3 | None = field(default=None, metadata={"path": "model.ssm_variant"})
+    recurrence: MatrixRecurrence | None = field(default=None, metadata={"path": "model.ssm_variant"})
+    siso: bool = field(default=False, metadata={"path": "model.ssm_variant"})
+    lacking: tuple[str, ...] = field(default=(), metadata={"path": "model.ssm_variant"})
 
     @property
     def is_dense(self) -> bool:
@@ -70,7 +89,7 @@ def geometry_of(stated: Mapping[str, Any]) -> Geometry:
 
     Embeddings, heads and the like are taken as they stand. A pattern counts blocks only with a stated depth.
     """
-    derived = ("latent", "unsummed")
+    derived = ("latent", "unsummed", "sparse", "indexer", "mamba3", "recurrence", "siso", "lacking")
     values = {
         name: stated[path] for name, path in PATHS.items() if stated.get(path) is not None and name not in derived
     }
@@ -80,4 +99,15 @@ def geometry_of(stated: Mapping[str, Any]) -> Geometry:
         values["blocks"] = kind_counts(pattern, values["layers"])
     if isinstance(pattern, Pattern) and pattern.mtp_depth:
         values.setdefault("mtp_depth", pattern.mtp_depth)
-    return Geometry(**values, latent=latent_of(stated), unsummed=unsummed(stated))
+    attending = values["blocks"].get(BlockKind.ATTENTION, 0) if "blocks" in values else values.get("layers", 0)
+    return Geometry(
+        **values,
+        latent=latent_of(stated),
+        unsummed=unsummed(stated),
+        sparse=sparse_layers(stated, attending),
+        indexer=indexer_of(stated),
+        mamba3=(mamba3 := mamba3_of(stated)),
+        recurrence=recurrence_of(stated),
+        siso=mamba3 is None and is_mamba3(stated),
+        lacking=unstated(stated),
+    )

@@ -13,6 +13,7 @@ from typing import Any
 
 from receipts.metrics.flops.attention import MIXED, WINDOWED
 from receipts.metrics.flops.geometry import Geometry
+from receipts.metrics.flops.hybrid import blocks as blocks_as_they_are
 from receipts.metrics.flops.megatron import megatron
 from receipts.receipt.alphabets import BlockKind
 
@@ -23,7 +24,8 @@ _SUMMED = (BlockKind.ATTENTION, BlockKind.MAMBA, BlockKind.EXPERT, BlockKind.MLP
 _ABSENT = ("shared_expert_ffn", "mtp_depth")  # counts of what a model may be without
 _NOT_COUNTED = (
     "family", "parameters_total", "parameters_active", "tied_embeddings", "blocks", "sequence_length",
-    "latent", "unsummed",
+    "latent", "unsummed", "sparse", "indexer", "mamba3", "recurrence", "siso",
+    "lacking",
 )  # fmt: skip
 
 
@@ -58,4 +60,6 @@ def _from_widths(geometry: Geometry) -> float:
     elif geometry.unsummed not in ("", WINDOWED) or (geometry.latent is not None and blocks is not None):
         unstated |= {"heads": 0, "kv_heads": 0}  # what attention multiplies is not known
     whole = replace(geometry, blocks=blocks, **{**unstated, "sequence_length": 1, "unsummed": ""})
-    return (megatron(whole).flops or 0.0) / 6.0
+    # What is stated to the last width counts as it is: the indexer, every rank of Mamba-3, M2RNN.
+    as_they_are = blocks_as_they_are(replace(geometry, sequence_length=1)).flops
+    return max(megatron(whole).flops or 0.0, as_they_are or 0.0) / 6.0

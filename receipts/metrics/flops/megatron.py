@@ -25,7 +25,7 @@ def megatron_full(geometry: Geometry) -> FlopsPerToken:
     """Core 0.5 to 0.10: full attention, one feed-forward width, and no term for MTP or shared experts."""
     numbers, absent = need(geometry, "layers", "hidden", "vocabulary", "sequence_length", "ffn", "ffn_projections")
     layers, hidden, vocabulary, length, width, projections = numbers
-    attention, more = _attention(geometry, length, core_share=1.0)
+    attention, more = attention_work(geometry, length, core_share=1.0)
     (visited,), also = ((1,), ()) if geometry.is_dense else need(geometry, "top_k")
     if geometry.blocks is not None:
         return FlopsPerToken(None, because="Megatron-Core before 0.12 has no sum over the blocks of a pattern")
@@ -50,7 +50,7 @@ def pattern(geometry: Geometry) -> FlopsPerToken:
     (hidden, vocabulary, length, depth), absent = need(geometry, "hidden", "vocabulary", "sequence_length", "mtp_depth")
     forward = 2.0 * hidden * vocabulary * (1 + depth)
     for kind, count in geometry.blocks.items():
-        flops, more = _block(geometry, kind, length)
+        flops, more = block_work(geometry, kind, length)
         forward += count * flops
         absent += more
     return missing(absent) if absent else FlopsPerToken(3.0 * forward)
@@ -62,7 +62,7 @@ def _transformer(geometry: Geometry, core_share: float) -> FlopsPerToken:
     )
     if geometry.unsummed:
         return FlopsPerToken(None, because=geometry.unsummed)
-    attention, more = (_attention if geometry.latent is None else _latent)(geometry, length, core_share)
+    attention, more = (attention_work if geometry.latent is None else latent_work)(geometry, length, core_share)
     feed_forward, also = _mlp(geometry) if geometry.is_dense else _experts(geometry)
     if absent + more + also:
         return missing(absent + more + also)
@@ -72,21 +72,24 @@ def _transformer(geometry: Geometry, core_share: float) -> FlopsPerToken:
     return FlopsPerToken(3.0 * ((layers + depth) * (attention + feed_forward) + joining + head))
 
 
-def _block(geometry: Geometry, kind: BlockKind, length: int) -> tuple[float, tuple[str, ...]]:
+def block_work(geometry: Geometry, kind: BlockKind, length: int) -> tuple[float, tuple[str, ...]]:
+    """FLOPs a token of one block's forward pass, and the paths that it lacks."""
     if kind is BlockKind.ATTENTION:
-        return _attention(geometry, length, core_share=0.5)
+        return attention_work(geometry, length, core_share=0.5)
     if kind is BlockKind.EXPERT:
         return _experts(geometry)
     return _mlp(geometry) if kind is BlockKind.MLP else _mamba(geometry)
 
 
-def _attention(geometry: Geometry, length: int, core_share: float) -> tuple[float, tuple[str, ...]]:
+def attention_work(geometry: Geometry, length: int, core_share: float) -> tuple[float, tuple[str, ...]]:
+    """The same of grouped-query attention, with a share of its scores."""
     (hidden, heads, kv_heads, head_dim), absent = need(geometry, "hidden", "heads", "kv_heads", "head_dim")
     query, key_value = heads * head_dim, kv_heads * head_dim
     return 4.0 * hidden * (query + key_value) + 4.0 * length * query * core_share, absent
 
 
-def _latent(geometry: Geometry, length: int, core_share: float) -> tuple[float, tuple[str, ...]]:
+def latent_work(geometry: Geometry, length: int, core_share: float) -> tuple[float, tuple[str, ...]]:
+    """The same of latent attention."""
     (hidden, heads), absent = need(geometry, "hidden", "heads")
     assert geometry.latent is not None
     latent = geometry.latent
