@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
-from receipts.axes.switches import OF_STATE, SWITCHES, Stated, mesh_of, only_tells
+from receipts.axes.switches import OF_STATE, SWITCHES, Stated, loaded_over, mesh_of, only_tells
 from receipts.axes.switches import OFF as OFF  # rules import it from here
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
@@ -215,6 +215,9 @@ def effective_values(of: DecidedLeaves) -> Mapping[str, Value]:
     if isinstance(machine, str) and (known := find_accelerator(machine)) is not None:
         values["hardware.accelerator"] = known.key
     values.update(_open(of.maps))
+    for wheel, version in loaded_over(values).items():
+        values[wheel] = version
+        values.pop(f"{wheel}.digest", None)  # of what is installed, and was not loaded
     if _restated(values.get(_MTP), values.get("model.mtp_depth")):
         del values[_MTP]
     return values

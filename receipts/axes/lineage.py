@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from receipts.axes.lane import Lane, Lineage, fits
+from receipts.axes.switches import LOADED, loaded_over
 
 if TYPE_CHECKING:
     from receipts.receipt import Parsed
@@ -43,14 +44,24 @@ class Versions:
         self._wheels = {
             _spelling(key): str(getattr(item, "version", item)) for key, item in stated.items() if item is not True
         }
+        installed = {f"wheels.{name.replace('_', '-')}": version for name, version in self._wheels.items()}
+        libraries = {library: get(library) for library in LOADED}
+        self._loaded = loaded_over({**installed, **libraries})
         self._absent = _ABSENT if stated.get("complete") is True else None
         self._get = get
 
     def of(self, name: str) -> str | None:
-        """The version of a distribution or leaf; empty where it is not installed, None where nobody states it."""
+        """The version of a distribution or leaf; empty where it is not installed, None where nobody states it.
+
+        Of a distribution whose library was loaded from elsewhere, what was loaded.
+        """
         if "." in name:
             value = self._get(name)
             return None if value is None else str(value)
+        return self._loaded.get(f"wheels.{name.replace('_', '-').lower()}") or self.installed(name)
+
+    def installed(self, name: str) -> str | None:
+        """The version of a distribution that is installed, loaded or not."""
         return self._wheels.get(_spelling(name), self._absent)
 
     def leaf(self, name: str) -> str:

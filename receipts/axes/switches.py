@@ -97,6 +97,20 @@ def only_tells(path: str, value: Any) -> bool:
     return _TELLING.fullmatch(path) is not None and _SLOWING.fullmatch(f"{path}={value}") is None
 
 
+def loaded_over(values: Mapping[str, Any]) -> dict[str, str]:
+    """By installed wheel the version that was loaded in its place, where none of its library's wheels was loaded.
+
+    What runs is what the loader found first on its path, whatever is installed beside it.
+    """
+    found: dict[str, str] = {}
+    for library, wheels in LOADED.items():
+        loaded = values.get(library)
+        fitting = {name: same_version(loaded, values.get(name)) for name in (f"wheels.{wheel}" for wheel in wheels)}
+        if True not in fitting.values():
+            found |= {name: str(loaded) for name, fits in fitting.items() if fits is False}
+    return found
+
+
 class Switch(NamedTuple):
     """A switch, and what it does where a rule on stated leaves holds."""
 

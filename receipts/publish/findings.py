@@ -57,13 +57,14 @@ def worth_reading(verdict: Comparison, rules: RuleSet) -> list[Finding]:
     quoted = {(item.subject, item.at) for item in pair if item.code in rules.about(Topic.SIDES)}
     unknown = rules.about(Topic.UNKNOWN)
     listed = len({item.at for item in pair if item.code in unknown}) <= SHOWN_HELD
+    shown = (*rules.about(Topic.WITNESS), *rules.about(Topic.INCIDENT))  # what a side ran on, though it decides nothing
     sides = [
         item
         for item in verdict.findings
         if item not in pair
         and (item.subject, item.at) not in quoted
         and not (item.unjudged and item.question is Question.COMPARABLE)
-        and (item.level is not Level.SHOWN or item.code in rules.about(Topic.WITNESS))
+        and (item.level is not Level.SHOWN or item.code in shown)
     ]
     return [item for item in pair if listed or item.code not in unknown] + sides
 

@@ -369,7 +369,15 @@ def test_a_stated_result_names_what_keeps_it_from_the_frontier_whatever_it_is(sm
     week.put(small, [week.launch("no pattern", 1, model__pattern=None, model__family="sparse")])
     (lane,) = week.report(small).lanes
     (told,) = lane.stated
-    assert told.open_questions == ("R109",)
+    assert told.open_questions == ("R109", "R126")
+
+
+def test_the_frontier_shows_the_lineage_that_a_result_ran_on(small: Store) -> None:
+    week.put(small, [week.launch("one", 1), week.launch("two", 2)])
+    data = week.report(small)
+    (lane,) = data.lanes
+    assert lane.ranked[0].lineage
+    assert f"Lineage, {lane.ranked[0].lineage}." in shown(data)
 
 
 # Pages

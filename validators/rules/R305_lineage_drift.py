@@ -5,7 +5,8 @@ attention exists at all, and the order of a search path decides which cuDNN is l
 
 *Rejected.* Wheels that are neither a documented nor a validated lineage of the lane (shown). torch 2.10 below torch_xla
 2.9, or Transformer Engine 2.13 over cuDNN 9.10: these cannot work together, and that is an error. Where what decides
-this is not stated, the question stays open. The wheel of libtpu 0.0.36 where 0.0.40 was loaded (shown).
+this is not stated, the question stays open. The wheel of libtpu 0.0.36 where 0.0.40 was loaded (shown, on
+the page of each comparison too): what was loaded is what counts as the wheel.
 
 *Accepted.* torch 2.9.0a0+git21fec65, torch_xla 2.9.0+gitc04e61c and libtpu 0.0.36 on the torch_xla lane. cuDNN 9.10.2
 loaded from the wheel 9.10.2.21.
@@ -43,10 +44,10 @@ def _other_loaded(versions: Versions) -> Iterator[Offense]:
     """Libraries that were loaded in another version than their installed wheel."""
     for leaf, wheels in LOADED.items():
         for name in wheels:
-            if same_version(versions.of(leaf), versions.of(name)) is False:
+            if same_version(versions.of(leaf), versions.installed(name)) is False:
                 yield Offense(
                     at=leaf,
-                    found=f"{versions.of(leaf)} loaded, beside the wheel {name} {versions.of(name)}",
+                    found=f"{versions.of(leaf)} loaded, beside the wheel {name} {versions.installed(name)}",
                     expected="the version of the wheel",
                     do="see which library path comes first, and read this launch as one on what was loaded",
                 )

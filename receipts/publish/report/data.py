@@ -62,7 +62,8 @@ class BestResult:
 
     `in_week` tells whether it ran in the week or stands from earlier; `open_questions` are the codes for which a
     stated result is no witnessed one. `change` is that since the interval began; None for a stated result or a peak.
-    `launches` counts the valid launches of its configuration; None for a stated result.
+    `launches` counts the valid launches of its configuration; None for a stated result. `lineage` says which of the
+    lane's known versions it ran on; empty where the lane names none.
     """
 
     receipt: Ref
@@ -86,6 +87,7 @@ class BestResult:
     work: StepWork
     change: FrontierMove | None
     launches: int | None
+    lineage: str
 
     @property
     def is_peak(self) -> bool:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts import metrics
+from receipts.axes.lineage import ran_on
 from receipts.axes.shape import described
 from receipts.judging.verdict import Level, Question
 from receipts.metrics.reading import Taint
@@ -59,6 +60,7 @@ def result(
         work=work(launch, item.verdict.findings, item.reader.rulebook.rules),
         change=change,
         launches=launches,
+        lineage=str(ran_on(item.parsed, item.lane) or ""),
     )
 
 
