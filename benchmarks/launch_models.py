@@ -44,6 +44,18 @@ def stalls(rng: np.random.Generator, launches: int, steps: int) -> Floats:
     return np.where(hit, times * (1.0 + rng.exponential(2.0, times.shape)), times)
 
 
+def regular_stalls(rng: np.random.Generator, launches: int, steps: int) -> Floats:
+    """Every tenth step takes four fifths longer, as where something is written or collected."""
+    times = _plain(0.5)(rng, launches, steps)
+    times[:, ::10] += 0.8
+    return times
+
+
+def gaps(rng: np.random.Generator, launches: int, steps: int) -> Floats:
+    """The wall time of steps with a fifth of a step between them, which varies by a quarter."""
+    return _plain(0.5)(rng, launches, steps) + rng.gamma(16.0, 0.2 / 16.0, (launches, steps))
+
+
 def warm_up(rng: np.random.Generator, launches: int, steps: int) -> Floats:
     """A first step that compiles, and a head that starts half as slow again and settles within 4 to 20 steps."""
     settling = rng.uniform(4.0, 20.0, (launches, 1))
@@ -76,7 +88,7 @@ class Scenario:
     """How steps, launches and the host behave.
 
     `drift` and `wander` are logs a launch: a line, and a random walk. `days` is how far the levels of days lie apart,
-    where every two launches have a day of their own.
+    where every two launches have a day of their own. `paid`: a launch is what its steps cost, and not its typical step.
     """
 
     name: str
@@ -85,6 +97,7 @@ class Scenario:
     drift: float = 0.0
     wander: float = 0.0
     days: float = 0.0
+    paid: bool = False
 
     @property
     def still(self) -> bool:
@@ -111,6 +124,9 @@ SCENARIOS = (
     Scenario("AR(1) φ = .5", _plain(0.5), spread=0.0),
     Scenario("AR(1) φ = .9", _plain(0.9), spread=0.0),
     Scenario("1 % stalls", stalls, spread=0.0),
+    Scenario("throughput, 1 % stalls", stalls, paid=True),
+    Scenario("throughput, stalls in every tenth step", regular_stalls, paid=True),
+    Scenario("throughput, gaps between steps", gaps, paid=True),
     Scenario("launch spread 0.3 %", _plain(0.5)),
     Scenario("host drift", _plain(0.5), drift=DRIFT_A_LAUNCH),
     Scenario("host drift, four times", _plain(0.5), drift=4 * DRIFT_A_LAUNCH),

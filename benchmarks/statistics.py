@@ -46,6 +46,7 @@ TURNS = (0, 1, 1, 0)
 FLOOR_GROUPS, FLOOR_LAUNCHES = 6, 3  # what the noise floor of one launch against one is measured on
 BLOCK, RESAMPLES = 20, 200
 QUIET = "launch spread 0.3 %"
+PAID = frozenset(item.name for item in SCENARIOS if item.paid)
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Pool:
-    """Steady launches of one model and length: their medians, steps of some, and the share that was not steady."""
+    """Steady launches of one model and length: the location of each, steps of some, and the share not steady."""
 
-    medians: Floats
+    locations: Floats
     steps: Floats
     unsteady: float
 
@@ -101,23 +102,24 @@ class Pool:
 def make_pool(scenario: Scenario, steps: int, size: Size, rng: np.random.Generator) -> Pool:
     """Send launches through the product's steady segment and summary."""
     times = scenario.model(rng, size.pool, steps)
-    medians, kept = [], []
+    locations, kept = [], []
     for i, launch in enumerate(times.tolist()):
         segment = steady_segment(launch)
         summary = summarize(launch, segment) if segment.status == "steady" else None
         if summary is not None:
-            medians.append(summary.median)
+            locations.append(summary.mean if scenario.paid else summary.median)
             kept.append(i)
-    _check_scale(times[kept[:20]], medians[:20])
-    return Pool(np.array(medians), times[kept[: 4 * size.raw]], 1.0 - len(kept) / size.pool)
+    _check_scale(scenario, times[kept[:20]], locations[:20])
+    return Pool(np.array(locations), times[kept[: 4 * size.raw]], 1.0 - len(kept) / size.pool)
 
 
-def _check_scale(times: Floats, medians: Sequence[float]) -> None:
-    """A factor on every step is a factor on the median: what the pool rests on."""
-    for launch, median in zip(times, medians, strict=True):
+def _check_scale(scenario: Scenario, times: Floats, locations: Sequence[float]) -> None:
+    """A factor on every step is a factor on the location: what the pool rests on."""
+    for launch, location in zip(times, locations, strict=True):
         scaled = (launch * 1.0123).tolist()
         summary = summarize(scaled, steady_segment(scaled))
-        if summary is None or abs(summary.median / (1.0123 * median) - 1.0) > 1e-12:
+        found = None if summary is None else summary.mean if scenario.paid else summary.median
+        if found is None or abs(found / (1.0123 * location) - 1.0) > 1e-12:
             raise AssertionError("the steady segment depends on the unit of time")
 
 
@@ -160,7 +162,7 @@ def sessions(
 ) -> Iterator[Effect]:
     """The product's verdict on each of `count` sessions."""
     side = sides(order, launches)
-    chosen = drawn.medians[rng.integers(0, len(drawn.medians), (count, 2 * launches))]
+    chosen = drawn.locations[rng.integers(0, len(drawn.locations), (count, 2 * launches))]
     locations = chosen * np.exp(scenario.factors(rng, count, 2 * launches) + effect * side)
     times = scenario.starts(2 * launches)
     times_a, times_b = times[side == 0].tolist(), times[side == 1].tolist()
@@ -172,7 +174,7 @@ def sessions(
 def _floor(scenario: Scenario, drawn: Pool, rng: np.random.Generator) -> Sigma | None:
     """A noise floor as a store would have it by then."""
     shape = (FLOOR_GROUPS, FLOOR_LAUNCHES)
-    chosen = drawn.medians[rng.integers(0, len(drawn.medians), shape)]
+    chosen = drawn.locations[rng.integers(0, len(drawn.locations), shape)]
     return pool((chosen * np.exp(scenario.factors(rng, *shape))).tolist())
 
 
@@ -250,11 +252,12 @@ def every_bar(size: Size) -> tuple[list[Row], list[Bar]]:
 
 
 def _off_five(row: Row) -> float:
-    return abs(row.excludes - 0.05)
+    """Stalls at random make launches rare and far: what is wrong less often than promised is no fault of theirs."""
+    return max(0.0, row.excludes - 0.05) if row.scenario in PAID else abs(row.excludes - 0.05)
 
 
 def _off_ninety_five(row: Row) -> float:
-    return abs(row.covered - 0.95)
+    return max(0.0, 0.95 - row.covered) if row.scenario in PAID else abs(row.covered - 0.95)
 
 
 def _bar(name: str, rows: Sequence[Row], wrong: Callable[[Row], float], most: float) -> Bar:

@@ -44,6 +44,7 @@ def bars(count: int, seed: int) -> list[Bar]:
     return [
         _worst("stationary launches called unsteady", _stationary(2 * count, rng), 0.02),
         _worst("launches that stall regularly called unsteady", _stalling(count // 2, rng), 0.02),
+        _worst("throughput lost to stalls or gaps, and not called slower", _lost(count // 10, rng), 0.01),
         _worst("shifts of 3 % in the middle of 100 steps missed", _shifted(count, rng), 0.10),
         _worst("locations over 0.5 % off after a warm-up, and not open", _warming(count // 4, rng), 0.05),
         _worst("seconds a step over 0.5 % off after a warm-up, and not open", _warming(count // 4, rng, mean), 0.05),
@@ -74,6 +75,23 @@ def _stalling(count: int, rng: np.random.Generator) -> Iterator[tuple[float, str
             launches[np.arange(count)[:, None], np.clip(at, 0, 299)] += longer
             unsteady = sum(steady_segment(launch).status != "steady" for launch in launches.tolist())
             yield unsteady / count, f"every {every} ± {wander}, {longer:+.0%}"
+
+
+def _lost(count: int, rng: np.random.Generator) -> Iterator[tuple[float, str]]:
+    """Five launches a side in turns, of one typical step: B stalls in every third step, or waits between steps."""
+    times = np.arange(10, dtype=float)
+    a, b = (times[np.resize(TURNS["ABBA"], 10) == side].tolist() for side in (0, 1))
+    for name, cost in (("stalls", 0.8 / 3), ("gaps", 0.2)):
+        missed = 0
+        for _ in range(count):
+            launches = 1.0 + STEP_NOISE * autoregressive(rng, 10, 300, 0.5)
+            launches *= np.exp(rng.normal(0.0, 0.003, (10, 1)))
+            launches[:5, ::10] += 0.8
+            launches[5:, ::3] += 0.8 if name == "stalls" else 0.0
+            launches[5:] += cost if name == "gaps" else 0.0
+            paces = [mean(steady_segment(launch).of(launch)) for launch in launches.tolist()]
+            missed += compare(paces[:5], paces[5:], times_a=a, times_b=b).kind != "slower"
+        yield missed / count, f"{name}, 5 in turns"
 
 
 def _shifted(count: int, rng: np.random.Generator) -> Iterator[tuple[float, str]]:

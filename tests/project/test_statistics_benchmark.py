@@ -60,4 +60,4 @@ def test_bars_speak_of_the_worst_cell(benchmark: ModuleType, simulated: list[Any
 
 def test_every_bar_is_measured(benchmark: ModuleType) -> None:
     _, found = benchmark.every_bar(benchmark.Size(**SMALL))
-    assert len({item.name for item in found}) == len(found) == 11
+    assert len({item.name for item in found}) == len(found) == 14
