@@ -133,10 +133,10 @@ def _with_attention(facts: EstimateInputs, model: Architecture) -> Architecture:
 
 
 def _indexer(facts: EstimateInputs) -> Indexer | None:
-    found = indexer_of(facts.stated)
-    if found is not None and not facts.word(*LOSS):
+    indexer = indexer_of(facts.stated)
+    if indexer is not None and not facts.word(*LOSS):
         facts.assume(LOSS[0], "trained", "a loss of its own trains an indexer, and what that needs is kept")
-    return found
+    return indexer
 
 
 def _with_experts(facts: EstimateInputs, model: Architecture) -> Architecture:

@@ -101,8 +101,8 @@ def _uncounted(
     if total is None and any(item.path == "model.family" for item in facts.assumed):
         yield "the blocks are not stated, nor how many parameters they make; all are counted as dense"
     if total is not None and not facts.missing and not adds_up(facts, model):
-        made, said = parameters_total(model) / 1e9, total / 1e9
-        yield f"the widths make {made:.3g} billion parameters, and {said:.3g} billion are stated"
+        computed = parameters_total(model) / 1e9
+        yield f"the widths make {computed:.3g} billion parameters, and {total / 1e9:.3g} billion are stated"
     if serving:
         if is_windowed(facts.stated):
             yield "attention over a window is cached as full attention"
@@ -204,8 +204,8 @@ def _fused(facts: EstimateInputs) -> bool:
 
 def _selects_in_a_kernel(facts: EstimateInputs) -> bool:
     """Whether attention over chosen keys is a kernel; Megatron-Core's own default (`none`) is plain operators."""
-    said = facts.word(BACKEND, "model.sparse_attention")
-    if said in ("", "dsa"):
+    kernel = facts.word(BACKEND, "model.sparse_attention")
+    if kernel in ("", "dsa"):
         facts.assume("model.sparse_attention", "a kernel", "attention over chosen keys that stores no scores")
         return True
-    return not any(word in said for word in (*_UNFUSED, "none", "torch", "reference"))
+    return not any(word in kernel for word in (*_UNFUSED, "none", "torch", "reference"))

@@ -80,9 +80,9 @@ def sparse_layers(stated: Mapping[str, Any], attending: int) -> int:
         return min(len(re.findall(r"\d+", match[1])), attending)
     if kinds[:1].isdigit() and not _SPARSE.search(kinds):
         return 0  # kinds that are counted one by one, and none of them chooses
-    said = _SPARSE.search(f"{kinds} {_word(stated, 'path.intended.attention')}")
+    named = _SPARSE.search(f"{kinds} {_word(stated, 'path.intended.attention')}")
     requested = _word(stated, "model.sparse_attention")
-    return attending if said or (requested not in _OFF and "delta" not in requested) else 0
+    return attending if named or (requested not in _OFF and "delta" not in requested) else 0
 
 
 def mixes_layers(stated: Mapping[str, Any]) -> bool:

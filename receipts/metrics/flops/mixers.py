@@ -114,9 +114,9 @@ def indexer_of(stated: Mapping[str, Any]) -> Indexer | None:
     widths = [next((word for path in paths if (word := _word(stated, path))), "") for paths in INDEXER]
     if not all(word.isdigit() and int(word) for word in widths):
         return None
-    said = [word for path in LOSS if (word := _word(stated, path))]
+    loss = [word for path in LOSS if (word := _word(stated, path))]
     heads, width, top_k = map(int, widths)
-    return Indexer(heads, width, top_k, trained=not said or said[0] not in _OFF)
+    return Indexer(heads, width, top_k, trained=not loss or loss[0] not in _OFF)
 
 
 def mamba3_of(stated: Mapping[str, Any]) -> Mamba3 | None:
