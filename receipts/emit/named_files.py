@@ -23,6 +23,7 @@ LARGEST = 64 << 20  # bytes of a file that are digested whole
 _AT_ONCE = 4 << 20  # bytes that the start of a run has time for
 _SAMPLES = 16
 _LISTED = 5000
+_FEW = 50  # files of a folder of settings
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -47,11 +48,12 @@ class NamedFiles:
     def take(self, option: str, text: str, *, only_config: bool = False, beside: str = "") -> None:
         """Look at one value, or each of several; ``beside`` is the folder of the file that names it."""
         for value in _values(text):
-            self._places[option] = os.path.abspath(value)
+            if option:
+                self._places[option] = os.path.abspath(value)
             path = next((item for item in _places(value, beside) if os.path.exists(item)), "")
             if not path and _GLOB.search(value) and "/" in value:
                 self._listing(option, value)
-            elif not path and "/" in value and "://" not in value:
+            elif not path and option and "/" in value and "://" not in value:
                 self._absent[option] = value
             elif path and os.path.isdir(path):
                 if not only_config and os.path.realpath(path) not in (self._root, os.getcwd()):
@@ -144,7 +146,9 @@ def _state(row: Mapping[str, Any], path: str) -> Any:
     """What shows that a file or a folder was written to: size and time, or names and sizes."""
     if row["kind"] == "folder":
         found = _inside(path) if os.path.isdir(path) else _matches(path)
-        return None if found is None else "".join(f"{name}\0{size}\n" for name, size in sorted(found))
+        if found is None:
+            return None
+        return "".join(f"{name}\0{size}\0{_settings(path, name, len(found))}\n" for name, size in sorted(found))
     try:
         status = os.stat(path)
     except OSError:
@@ -169,6 +173,18 @@ def _places(value: str, beside: str) -> Iterator[str]:
         yield whole.partition(":")[0]
     if whole.startswith("@"):
         yield whole[1:]
+
+
+def _settings(folder: str, name: str, listed: int) -> str:
+    """Of a configuration in a small folder its digest: an edit need not change its size."""
+    path = os.path.join(folder, name)
+    if listed > _FEW or not config_files.is_config(name):
+        return ""
+    try:
+        with open(path, "rb") as stream:
+            return hashlib.sha256(stream.read(config_files.LARGEST)).hexdigest()
+    except OSError:
+        return ""
 
 
 def _inside(folder: str) -> list[tuple[str, int]] | None:

@@ -95,6 +95,17 @@ def doubts(main: str, rank: int, world: int, several: bool) -> list[str]:
     return found + (["a second launch was recorded with these words"] if again else _handed(world))
 
 
+def piped() -> bool:
+    """Whether standard input is a file or a pipe: what it holds is not among the words."""
+    import stat
+
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISFIFO(mode)
+
+
 def _handed(world: int) -> list[str]:
     """Whether a parent may have handed this process options beside its words."""
     number = _spawned()

@@ -11,7 +11,12 @@ from functools import lru_cache
 
 _LONGEST = 1 << 20
 _ARGUMENTS = (b"add_argument(", b"DEFINE_", b".option(")
-_CONFIGS = rb"\.(?:ya?ml|json|toml|gin|py|cfg|ini)"
+# Settings, text, and source that is compiled while the job runs. Weights are left out: a run that writes them for the
+# next one seldom reads them itself.
+_NAMED = rb"\.(?:ya?ml|json|toml|gin|py|cfg|ini|txt|csv|cuh?|cpp|h)"
+# One of these is in a text that names any; a search for the pattern itself would take most of the start.
+_SIGNS = (b".json", b".yaml", b".yml", b".toml", b".gin", b".cfg", b".ini", b".txt", b".csv", b".cu", b".cpp")
+_SIGNS += (b'.py"', b".py'", b'.h"', b".h'")
 
 
 class _Patterns:
@@ -21,15 +26,21 @@ class _Patterns:
         reads = rb"\b(?:environb?(?:\.(?:get|pop|setdefault))?|getenvb?)\s*[\[(]\s*"
         settings = rb"\b(?:envvar|auto_envvar_prefix|env_prefix)\s*=\s*"
         quoted = rb"(?:[rb]?[\"'](?P<name>[A-Za-z_]\w*)[\"'](?P<on>\s*(?:\+|%|\.format))?"
-        started = rb"|f[\"'](?P<start>\w*)\{|(?P<word>[A-Za-z_][\w.]*)\s*[\]),]|(?P<else>\S))"
+        started = rb"|f?[\"'](?P<start>\w*)[{%]|(?P<word>[A-Za-z_][\w.]*)\s*[\]),]|(?P<else>\S))"
         self.read = re.compile(rb"(?:(?P<set>" + settings + rb")|" + reads + rb")" + quoted + started)
         self.inside = re.compile(rb"[\"'](\w+)[\"']\s+(?:not\s+)?in\s+(?:os\.)?environ\b")
         self.written = re.compile(rb"environ\[[\"'](\w+)[\"']\]\s*=(?!=)|environ\.setdefault\(\s*[\"'](\w+)[\"']")
         loop = rb"\bfor\b[^\n]*\bin\s+(?:os\.)?environ(?:\.(?:items|keys)\(\))?\s*[:\])}]"
         self.whole = re.compile(loop + rb"|=\s*(?:os\.)?(?:environ|getenv)\s*(?:#|$)", re.M)
         self.function = re.compile(rb"^[ \t]*(?:async\s+)?def\s+(\w+)\s*\(([^)]*)", re.M)
-        named = rb"[\"']([^\"'\n]{1,200}" + _CONFIGS + rb")[\"']\s*(?:\)|,\s*[\"']r|,\s*enc)"
-        self.file = re.compile(rb"(?:\bopen|\bload\w*|\brun_path)\(\s*" + named)
+        self.file = re.compile(rb"[\"']([^\"'\s]{1,200}" + _NAMED + rb")[\"']")
+        reads = rb"(?:open|load|read_|from_|parse|run_path)\w*\s*\("
+        self.reads = re.compile(reads + rb"|\bsources\s*=|\.read_")
+        self.writes = re.compile(
+            rb"[\"'][wax]b?\+?[\"']|\.write|dump\w*\(|\bsave|\bto_\w+\(|\b(?:out|output)\s*=|Recorder\(|exists\("
+        )
+        self.constant = re.compile(rb"[ \t]*(\w+)\s*(?::[^=\n]+)?=")
+        self.asks = re.compile(rb"\bsys\.stdin\b|(?<![\w.])input\(")
 
 
 @lru_cache(maxsize=1)
@@ -41,7 +52,8 @@ class SourceReads:
     """What was found so far. ``computed`` are files that read a variable whose name they do not say.
 
     ``assigned`` are variables that the source sets itself; ``options`` sources that declare options, by module;
-    ``executes`` says that the main script lets another file assign its globals.
+    ``executes`` says that the main script lets another file assign its globals, ``asks`` that it reads standard input.
+    ``files`` are names of files, each with the folder of the source that names it.
     """
 
     def __init__(self) -> None:
@@ -49,14 +61,15 @@ class SourceReads:
         self.prefixes: set[str] = set()
         self.assigned: set[str] = set()
         self.computed: set[str] = set()
-        self.files: set[str] = set()
+        self.files: set[tuple[str, str]] = set()
         self.options: dict[str, bytes] = {}
         self.executes = False
+        self.asks = False
         self._helpers: dict[str, str] = {}
         self._texts: list[bytes] = []
 
-    def take(self, name: str, raw: bytes) -> None:
-        """Read one file of the project."""
+    def take(self, name: str, raw: bytes, folder: str = "") -> None:
+        """Read one file of the project, which lies in a folder."""
         if len(raw) > _LONGEST:
             return
         self._texts.append(raw)
@@ -65,8 +78,13 @@ class SourceReads:
             self.options[name] = raw
         if b"environ" in raw or b"getenv" in raw or b"env_prefix" in raw or b"envvar" in raw:
             self._variables(name, raw)
-        if b"open(" in raw or b"load" in raw or b"run_path(" in raw:
-            self.files.update(match[1].decode("utf-8", "replace") for match in _patterns().file.finditer(raw))
+        if any(sign in raw for sign in _SIGNS):
+            self._files(raw, folder)
+        self.asks |= (b"stdin" in raw or b"input(" in raw) and _patterns().asks.search(raw) is not None
+
+    def forget(self) -> None:
+        """Let go of the sources, when no more will come."""
+        self._texts.clear()
 
     def finish(self) -> None:
         """Follow functions that are given the name of a variable to where they are called."""
@@ -78,8 +96,6 @@ class SourceReads:
                         self.names.add(match[1].decode())
                     elif not raw[: match.start()].rstrip(b" \t").endswith(b"def"):
                         self.computed.add(where)
-        self._helpers.clear()
-        self._texts.clear()
 
     def wants(self, name: str) -> bool:
         """Whether the source reads a variable of this name."""
@@ -100,6 +116,19 @@ class SourceReads:
                 self.names.add(match["name"].decode())
             elif not match["set"]:
                 self._computed(name, raw, match)
+
+    def _files(self, raw: bytes, folder: str) -> None:
+        """Files whose names stand where something is read, or are constants that are read from."""
+        patterns = _patterns()
+        for match in patterns.file.finditer(raw):
+            line = raw[raw.rfind(b"\n", 0, match.start()) + 1 : raw.find(b"\n", match.end())]
+            read = bool(patterns.reads.search(line)) and not patterns.writes.search(line)
+            if not read and (constant := patterns.constant.match(line)):
+                name = re.escape(constant[1])
+                used = rb"(?:open|load\w*|read_\w+)\(\s*(?:\w+\()?" + name + rb"\b(?!\s*,\s*[\"'][wax])|\b" + name
+                read = re.search(used + rb"\.(?:read_|open\(\s*\))", raw) is not None
+            if read:
+                self.files.add((match[1].decode("utf-8", "replace"), folder))
 
     def _computed(self, name: str, raw: bytes, match: re.Match[bytes]) -> None:
         """A read by a word: a constant of the file, or what its function is given; else the name is computed."""

@@ -402,12 +402,30 @@ sys.modules["hydra.core.hydra_config"] = module
 """
 
 
+def test_what_standard_input_holds_is_not_among_the_words(tmp_path: Path) -> None:
+    write(tmp_path, "t.py", HEAD + "heads = int(input())\nrecord()")
+    start(tmp_path, "t.py", stdin="8\n")
+    capture = read(tmp_path / "run.json")["inputs"]["capture"]
+    assert capture == "the source reads standard input, which was handed to it"
+
+
+def test_an_edited_file_of_a_folder_of_settings_shows(tmp_path: Path) -> None:
+    digests = []
+    for heads in (8, 2):
+        write(tmp_path, "conf/model/a.yaml", f"heads: {heads}\n")
+        (row,) = run(tmp_path, "record()", "--config-dir", "conf/model")["files"]
+        digests.append(row["sha256"])
+    assert digests[0] != digests[1]
+
+
 def test_what_hydra_composed_is_resolved(tmp_path: Path) -> None:
     pytest.importorskip("yaml")
     write(tmp_path, "conf/config.yaml", "defaults: [model]\nlr: 1\n")
     write(tmp_path, "out/.hydra/config.yaml", "lr: 1\nmodel: {heads: 8}\n")
     found = run(tmp_path, HYDRA + "record()", "conf/config.yaml")
     assert (found["resolved"], found["capture"]) == ({"lr": "1", "model.heads": "8"}, "whole")
+    (tmp_path / "out/.hydra/config.yaml").unlink()
+    assert "not seen" in run(tmp_path, HYDRA + "record()")["capture"]
     alone = run(tmp_path, "record()", "conf/config.yaml")
     assert alone["capture"] == "a configuration is composed of others that were not seen"
 

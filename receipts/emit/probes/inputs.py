@@ -28,7 +28,7 @@ NAME = "inputs"
 MAY_BLOCK = True
 # What the start may take for sources, and how many are read then whatever that takes.
 BUDGET_SECONDS = 0.03
-AT_LEAST = 100
+AT_LEAST = 50
 # Numbers and addresses of processes, and what a machine or a login sets: never what an experimenter did.
 _OTHERS = re.compile(
     r"(?:(?:GROUP_|LOCAL_|ROLE_|NODE_)?(?:RANK|WORLD_SIZE)|HOME|USER|LOGNAME|HOST(?:NAME)?|(?:OLD)?PWD|TMP(?:DIR)?|TEMP|SHELL"
@@ -68,6 +68,7 @@ def at_end(stated: ProbeOutput) -> None:
     if stated.local_rank == 0:
         _read_sources(stated, math.inf)
         _state_reads(stated, math.inf)
+        stated.kept["reads"].forget()
         for row in stated.kept["files"].at_end(stated.out):
             stated.file(row)
         _say(stated)
@@ -80,8 +81,12 @@ def _composed(stated: ProbeOutput) -> None:
     if hydra is None:
         return
     path = os.path.join(hydra.runtime.output_dir, hydra.output_subdir or ".hydra", "config.yaml")
-    with open(path, "rb") as stream:
-        composed = config_files.settings(path, stream.read())
+    try:
+        with open(path, "rb") as stream:
+            composed = config_files.settings(path, stream.read())
+    except OSError:
+        composed = None
+    stated.kept["files"].composes = True
     if composed is not None:
         stated.kept["composed"] = True
         stated.inputs("resolved", composed)
@@ -103,7 +108,7 @@ def _read_sources(stated: ProbeOutput, until: float) -> None:
         taken.add(name)
         try:
             with open(own[name], "rb") as stream:
-                reads.take(name, stream.read())
+                reads.take(name, stream.read(), os.path.dirname(own[name]))
         except OSError:
             stated.kept["doubts"].append(f"{name} could not be read")
     stated.kept["unread"] = False
@@ -114,8 +119,8 @@ def _state_reads(stated: ProbeOutput, until: float) -> None:
     files: NamedFiles = stated.kept["files"]
     reads.finish()
     _state_defaults(stated, reads, files, until)
-    for name in sorted(reads.files):
-        files.take("", name, only_config=True, beside=os.path.dirname(stated.kept["main"]))
+    for name, folder in sorted(reads.files):
+        files.take("", name, beside=folder)
     kept: dict[str, str] = {}
     for name, text in _variables(stated, reads).items():
         if (reads.wants(name) or name in files.variables) and _own(name):
@@ -176,6 +181,8 @@ def _say(stated: ProbeOutput) -> None:
         doubts.append("more files are named than are read")
     if stated.kept["files"].composes and not stated.kept.get("composed"):
         doubts.append("a configuration is composed of others that were not seen")
+    if stated.kept["reads"].asks and own_launch.piped():
+        doubts.append("the source reads standard input, which was handed to it")
     if stated.kept.get("unread"):
         doubts.append("the run did not come to its end, where the rest of its source is read")
     if computed := sorted(stated.kept["reads"].computed):
