@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from receipts.axes.bookkeeping import bookkeeping_file
 from receipts.axes.effective import OPEN_MAPS, axis_leaves, axis_of
 from receipts.axes.switches import BROUGHT_BY, DECIDED, FOLLOWS, LOADED
 
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
     from receipts.axes.lane import Lane
 
 # One more whenever an effective value is read otherwise than before: indexes made by another version are made anew.
-VERSION: Final = 7
+VERSION: Final = 8
 _LOWER: Final = 48  # bits of a catalogue below its edition
 compact_json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
 
 class AxisCatalogue(NamedTuple):
-    """The axes of a lane, made once for its couplings and what is not applicable there.
+    """The axes of a lane, made once for its couplings, its bookkeeping and what is not applicable there.
 
     ``digest`` is that of all of it: configurations with another one cannot be compared by their digests. Its first 16
     bits are the edition, which says how parts are read on whatever lane.
@@ -38,11 +39,16 @@ class AxisCatalogue(NamedTuple):
 
 def catalogue_of(lane: Lane) -> AxisCatalogue:
     """The catalogue of a lane."""
-    return _catalogue(tuple(lane.not_applicable), tuple((item.when, tuple(item.then)) for item in lane.couplings))
+    couplings = tuple((item.when, tuple(item.then)) for item in lane.couplings)
+    return _catalogue(tuple(lane.not_applicable), couplings, tuple(sorted(lane.bookkeeping.items())))
 
 
 @lru_cache(maxsize=64)
-def _catalogue(not_applicable: tuple[str, ...], couplings: tuple[tuple[str, tuple[str, ...]], ...]) -> AxisCatalogue:
+def _catalogue(
+    not_applicable: tuple[str, ...],
+    couplings: tuple[tuple[str, tuple[str, ...]], ...],
+    bookkeeping: tuple[tuple[str, tuple[str, ...]], ...],
+) -> AxisCatalogue:
     missing = frozenset(not_applicable)
     leaves = tuple(
         (leaf.path, leaf.axis, not (leaf.axis in missing or leaf.path in missing))
@@ -50,7 +56,8 @@ def _catalogue(not_applicable: tuple[str, ...], couplings: tuple[tuple[str, tupl
         if leaf.axis != "code"
     )
     follow = _followers(couplings)
-    identity = [VERSION, leaves, sorted((axis, sorted(names)) for axis, names in follow.items()), sorted(missing)]
+    links = sorted((axis, sorted(names)) for axis, names in follow.items())
+    identity = [VERSION, leaves, links, sorted(missing), bookkeeping, bookkeeping_file().read_text(encoding="utf-8")]
     lower = eight_bytes(f"catalogue\0{compact_json(identity)}") & (1 << _LOWER) - 1
     return AxisCatalogue(edition() << _LOWER | lower, leaves, follow, missing)
 

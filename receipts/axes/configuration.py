@@ -20,6 +20,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from receipts.axes.catalogue import AxisCatalogue, catalogue_of, compact_json, eight_bytes
 from receipts.axes.difference import CODE
 from receipts.axes.effective import OPEN_MAPS, UNSET, axis_of, decided, effective_values
+from receipts.axes.held import PROGRAM
+from receipts.axes.input_parts import PROGRAM_PART, InputParts, input_parts
+from receipts.axes.inputs import PREFIX
 from receipts.receipt import Parsed
 from receipts.receipt.maps import COMPLETE
 
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
     from receipts.axes.lane import Lane
 
 _MODULUS: Final = 2**64
+NO_INPUTS: Final = InputParts()
+# Axes of which equal inputs hold nothing unstated but on one host, and those of which they hold nothing.
+_OF_MACHINE: Final = frozenset({"topology", "hardware.accelerator", "platform"})
+_OF_LAUNCH: Final = frozenset({"code", "wheels", "flags.*"})
 
 
 class AxisPart(NamedTuple):
@@ -45,8 +52,10 @@ LINEAGE: Final = frozenset({"code", "wheels", "platform"})
 class Configuration:
     """The parts of one receipt by their axes, under one lane and one catalogue of axes.
 
-    ``anchor`` replaces what is unstated of the axes ``unstated``: the context, else the receipt's own id (``own``),
-    which no other receipt has. It is None where nothing is unstated. All digests are signed integers of 64 bits.
+    ``anchor`` replaces what is unstated of the axes ``unstated``: the program of inputs that hold it, else the context,
+    else the receipt's own id (``own``), which no other receipt has. It is None where nothing is unstated. All digests
+    are signed integers of 64 bits. ``plain`` is the same by its leaves alone, as receipts without inputs have it: by it
+    a history goes on across the version that began to record them.
     """
 
     lane: str
@@ -56,6 +65,7 @@ class Configuration:
     anchor: str | None
     own: bool
     follow: Mapping[str, frozenset[str]]
+    plain: Configuration | None = None
 
     @cached_property
     def digest(self) -> int:
@@ -146,21 +156,42 @@ def configuration(parsed: Parsed, lane: Lane) -> Configuration:
     A key that a completely captured map does not have has no part either; that the map is complete has.
     """
     catalogue, of = catalogue_of(lane), decided(parsed)
-    return configuration_of(parsed, catalogue, stated_axes(effective_values(of), of.maps, catalogue))
+    stated = stated_axes(effective_values(of), of.maps, catalogue)
+    return configuration_of(parsed, catalogue, stated, inputs_beside(parsed, lane, stated))
 
 
-def configuration_of(parsed: Parsed, catalogue: AxisCatalogue, stated: StatedAxes) -> Configuration:
-    """The same of axes that were read already."""
+def inputs_beside(parsed: Parsed, lane: Lane, stated: StatedAxes) -> InputParts:
+    """The parts of a receipt's inputs, beside those of its leaves."""
+    return input_parts(parsed, lane, machine=bool(stated.unstated & _OF_MACHINE))
+
+
+def configuration_of(
+    parsed: Parsed, catalogue: AxisCatalogue, stated: StatedAxes, inputs: InputParts = NO_INPUTS
+) -> Configuration:
+    """The same of axes and inputs that were read already."""
     run = parsed.receipt.run
+    parts = {**stated.parts, **{axis: axis_part(axis, compact_json({axis: value})) for axis, value in inputs.parts}}
+    held = bool(inputs.anchor) and not stated.unstated & _OF_LAUNCH
+    anchor = inputs.anchor if held else run.context or parsed.id
+    beside = inputs is not NO_INPUTS and bool(inputs.parts)
     return Configuration(
+        plain=configuration_of(parsed, catalogue, stated) if beside else None,
         lane=run.lane,
         catalogue=catalogue.digest,
-        parts=stated.parts,
+        parts=parts,
         unstated=stated.unstated,
-        anchor=(run.context or parsed.id) if stated.unstated else None,
-        own=bool(stated.unstated) and run.context is None,
-        follow=catalogue.follow,
+        anchor=anchor if stated.unstated else None,
+        own=bool(stated.unstated) and not held and run.context is None,
+        follow=_with_inputs(catalogue, parts) if inputs.anchor else catalogue.follow,
     )
+
+
+def _with_inputs(catalogue: AxisCatalogue, parts: Mapping[str, AxisPart]) -> Mapping[str, frozenset[str]]:
+    """Followers of a launch whose inputs were captured whole: from each may follow what its program decides."""
+    program = {axis for path, axis, _ in catalogue.leaves if path.partition(".")[0] in PROGRAM}
+    program |= {axis for axis in parts if axis.startswith("features.")}
+    every = frozenset({*program, "features.*", PROGRAM_PART})
+    return {**catalogue.follow, **{axis: every - {axis} for axis in parts if axis.startswith(PREFIX)}}
 
 
 class StatedAxes(NamedTuple):

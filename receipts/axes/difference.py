@@ -73,7 +73,9 @@ class Difference:
     ``held`` is unstated and held by a common context, ``held_by_inputs`` by equal inputs. Of the inputs ``left_out``
     are bookkeeping, and ``length`` are axes that move only what depends on how long a run is. ``without_input``
     are axes that changed although no input did. ``from_inputs``: an input or the code changed, of a launch that was
-    captured whole, and so may have moved whatever the receipts do not state.
+    captured whole, and so may have moved whatever the receipts do not state. ``one_program``: both captures are whole,
+    of one program. ``unread`` is what the program may have
+    read that nobody could name.
     """
 
     changed: tuple[Change, ...]
@@ -90,6 +92,8 @@ class Difference:
     length: tuple[str, ...] = ()
     without_input: tuple[str, ...] = ()
     from_inputs: bool = False
+    one_program: bool = False
+    unread: str = ""
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -160,6 +164,8 @@ def _difference_of(a: Parsed, b: Parsed, tally: _MemberTally, apart: InputsApart
         length=tuple(item.axis for item in apart.length),
         without_input=joined.without_input,
         from_inputs=apart.held and bool(apart.counted or "code" in tally.changed),
+        one_program=apart.held,
+        unread=apart.unread,
     )
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "inputs."
 WHOLE: Final = "whole"
+_ENVIRONMENT: Final = "environment."  # before the variable that names a file
 # Parts of a receipt that no input brings about: what a launch runs on, and the code that reads its inputs.
 MACHINE: Final = frozenset({"code", "hardware", "platform", "wheels", "flags", "patches"})
 _WORDS: Final = re.compile(r"[a-z]+|\d+")
@@ -34,11 +35,15 @@ _COUNTS: Final = ("hardware.chips", "hardware.hosts")
 
 
 class Input(NamedTuple):
-    """An input as it was typed, and the form in which two are compared; ``opaque``: a file that nobody could read."""
+    """An input as it was typed, and the form in which two are compared.
+
+    ``opaque``: it names a file that nobody could read. ``output``: it names a place that the run itself made.
+    """
 
     text: str
     form: str
     opaque: bool = False
+    output: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +73,10 @@ class LaunchInputs:
     options: Mapping[str, Input] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
     resolved: Mapping[str, str] = field(default_factory=dict)
-    environment: Mapping[str, str] | None = None
+    environment: Mapping[str, Input] | None = None
     launcher: Mapping[str, str] = field(default_factory=dict)
     whole: bool = False
+    unread: str = ""  # what it may have read that nobody could name
     recorded: bool = False
 
     def value(self, key: str) -> Input | None:
@@ -91,7 +97,8 @@ class InputsApart:
     """How the inputs of two launches differ. ``held``: both were captured whole, of one program.
 
     ``counted`` are the inputs that count, ``length`` those that count for some metrics, ``left_out`` is bookkeeping.
-    ``resolved`` differ as the program resolved them, though nothing need have changed that was given.
+    ``resolved`` differ as the program resolved them, though nothing need have changed that was given. ``unread`` is
+    what the program may have read besides.
     """
 
     counted: tuple[InputChange, ...] = ()
@@ -100,6 +107,7 @@ class InputsApart:
     resolved: tuple[InputChange, ...] = ()
     held: bool = False
     recorded: bool = False
+    unread: str = ""
 
     @property
     def many(self) -> bool:
@@ -139,9 +147,19 @@ def inputs_apart(a: Parsed, b: Parsed, books: Bookkeeping) -> InputsApart:
         length=length,
         left_out=tuple(item for item in changes if item.role not in ("", LENGTH)),
         resolved=tuple(_resolved(left, right, books)),
-        held=left.recorded and left.whole and right.whole and left.program is not None,
+        held=left.recorded and left.whole and right.whole and left.program is not None and _read(left, right, a, b),
         recorded=left.recorded,
+        unread=left.unread or right.unread,
     )
+
+
+def _read(left: LaunchInputs, right: LaunchInputs, a: Parsed, b: Parsed) -> bool:
+    """Whether what the programs read by names that nobody could tell is as good as equal: one host, launcher, flags."""
+    if not (left.unread or right.unread):
+        return True
+    hosts = a.receipt.run.host, b.receipt.run.host
+    one_place = hosts[0] is not None and hosts[0] == hosts[1] and a.receipt.flags == b.receipt.flags
+    return one_place and not any(item.role != "rendezvous" for item in _launchers(left, right, a, b))
 
 
 def _one_program(left: LaunchInputs, right: LaunchInputs, a: Parsed, b: Parsed) -> bool:
@@ -161,29 +179,41 @@ def _bare(program: str) -> str:
 
 def _recorded(section: Inputs) -> LaunchInputs:
     options, files = dict(section.options or {}), list(section.files or ())
+    variables = None if section.environment is None else dict(section.environment)
     named: dict[str, list[InputFile]] = {}
     for item in files:
         named.setdefault(item.option or f"files.{item.name}", []).append(item)
     settings = {key_of(key): _plain(text_of(value)) for item in files for key, value in (item.flat or {}).items()}
     given = {key: _plain(text_of(value)) for key, value in options.items() if key not in named}
+    environment = {key: _plain(text_of(value)) for key, value in (variables or {}).items()}
     for key, held in named.items():
-        if all(item.flat is not None for item in held):
-            continue  # its settings stand for it
-        text = text_of(options[key]) if key in options else THEN.join(item.name for item in held)
-        digests = [f"sha256 {item.sha256}" if item.sha256 else normal(item.name) for item in held]
-        opaque = any(item.flat is None and item.kind in ("config", None) for item in held)
-        given[key] = Input(text, THEN.join(digests), opaque)
+        name = key.removeprefix(_ENVIRONMENT)
+        texts, values = (options, given) if name == key else (variables or {}, environment)
+        values.pop(name, None)
+        if not all(item.flat is not None for item in held):  # else its settings stand for it
+            values[name] = _of_files(held, text_of(texts[name]) if name in texts else "")
+    capture, _, unread = (section.capture or "").partition(";")
     return LaunchInputs(
         program=section.program,
         options={**settings, **given},
         defaults={key: text_of(value) for key, value in (section.defaults or {}).items()},
         resolved={key_of(key): text_of(value) for key, value in (section.resolved or {}).items()},
-        environment=None
-        if section.environment is None
-        else {key: text_of(value) for key, value in section.environment.items()},
+        environment=environment if variables is not None or capture == WHOLE else None,
         launcher={key: text_of(value) for key, value in (section.launcher or {}).items()},
-        whole=(section.capture or "").partition(";")[0] == WHOLE and section.options is not None,
+        whole=capture == WHOLE,
         recorded=True,
+        unread=unread.strip(),
+    )
+
+
+def _of_files(held: Sequence[InputFile], text: str) -> Input:
+    """An input that names files whose settings nobody could read: it is what they hold, wherever they lie."""
+    digests = [f"sha256 {item.sha256}" if item.sha256 else normal(item.name) for item in held]
+    return Input(
+        text or THEN.join(item.name for item in held),
+        THEN.join(digests),
+        opaque=any(item.flat is None and item.kind in ("config", None) for item in held),
+        output=all(item.kind == "output" for item in held),
     )
 
 
@@ -194,7 +224,8 @@ def _typed(parsed: Parsed) -> LaunchInputs | None:
     if line is None or line.program is None:
         return None
     options = {key: _plain(text) for key, text in line.options.items()}
-    return LaunchInputs(line.program, options, environment=line.environment, launcher=line.launcher)
+    variables = {key: _plain(text) for key, text in line.environment.items()}
+    return LaunchInputs(line.program, options, environment=variables, launcher=line.launcher)
 
 
 def _plain(text: str) -> Input:
@@ -206,10 +237,17 @@ def _options(left: LaunchInputs, right: LaunchInputs, books: Bookkeeping) -> Ite
         one, other = left.value(key), right.value(key)
         if one is not None and other is not None and one.form == other.form:
             continue
-        texts = (one and one.text, other and other.text)
-        if HIDDEN not in texts:
-            opaque = any(item is not None and item.opaque for item in (one, other))
-            yield InputChange(key, *texts, books.role(key, *texts), opaque)
+        change = _change(key, one, other)
+        if change is not None:
+            places = one is not None and other is not None and one.output and other.output
+            yield replace(change, role="output" if places else books.role(key, change.a, change.b))
+
+
+def _change(key: str, one: Input | None, other: Input | None) -> InputChange | None:
+    """An input that differs; None where it is a secret, whose values nobody may hold together."""
+    a, b = (None if item is None else item.text for item in (one, other))
+    opaque = any(item is not None and item.opaque for item in (one, other))
+    return None if HIDDEN in (a, b) else InputChange(key, a, b, opaque=opaque)
 
 
 def _variables(
@@ -221,9 +259,10 @@ def _variables(
     flags = {key.partition(".")[0] for parsed in (a, b) for key in parsed.receipt.flags or ()}
     for name in sorted({*left.environment, *right.environment} - flags):
         one, other = left.environment.get(name), right.environment.get(name)
-        if HIDDEN not in (one, other) and (one and normal(one)) != (other and normal(other)):
-            role = books.variable(name, one, other)
-            yield InputChange(f"env.{name}", one, other, "" if role == TOPOLOGY and not _counted(a, b) else role)
+        change = _change(f"env.{name}", one, other)
+        if change is not None and (one and one.form) != (other and other.form):
+            role = books.variable(name, change.a, change.b)
+            yield replace(change, role="" if role == TOPOLOGY and not _counted(a, b) else role)
 
 
 def _launchers(left: LaunchInputs, right: LaunchInputs, a: Parsed, b: Parsed) -> Iterator[InputChange]:
@@ -319,14 +358,14 @@ def _own_option_equal(path: str, a: Parsed, b: Parsed) -> bool:
     if left is None or right is None:
         return False
     for key in {*left.options, *right.options, *left.defaults}:
-        if path in _named(key):
+        if path in named_leaves(key):
             one, other = left.value(key), right.value(key)
             if one is not None and other is not None and one.form == other.form:
                 return True
     return False
 
 
-def _named(key: str) -> Collection[str]:
+def named_leaves(key: str) -> Collection[str]:
     """The leaves that vocabularies, or the leaf's own name, say an option states."""
     names = leaves_by_name()
     known = names.get(key) or names.get(key.rpartition(".")[2]) or frozenset()
@@ -335,7 +374,7 @@ def _named(key: str) -> Collection[str]:
 
 def _likeness(item: InputChange, change: Change) -> int:
     """How surely an input and an axis are one change: 3 by a vocabulary, 2 by values and name, 1 by values; else 0."""
-    if any(member.path in _named(item.key) for member in change.members):
+    if any(member.path in named_leaves(item.key) for member in change.members):
         return 3
     if _of_machine(change) and not item.key.startswith(("env.", "launcher.")):
         return 0

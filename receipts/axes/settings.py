@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts.axes.catalogue import catalogue_of
-from receipts.axes.configuration import Configuration, StatedAxes, configuration_of, stated_axes
+from receipts.axes.configuration import Configuration, StatedAxes, configuration_of, inputs_beside, stated_axes
 from receipts.axes.effective import DecidedLeaves, decided, effective_values
+from receipts.axes.input_parts import InputParts
 from receipts.axes.shape import ShapeKey, key_of
 from receipts.axes.signature import Signature, name_of, parts_of, signature_of
 from receipts.axes.stated_configuration import configuration_key
@@ -31,7 +32,7 @@ class LaunchSettings:
         self._decided: DecidedLeaves = decided(parsed)
         self._signatures: dict[tuple[str, ...], Signature] = {}
         self._axes: dict[int, StatedAxes] = {}
-        self._configurations: dict[int, Configuration] = {}
+        self._configurations: dict[tuple[int, InputParts], Configuration] = {}
 
     def __repr__(self) -> str:
         return f"LaunchSettings({len(self._decided.leaves)} leaves)"
@@ -65,15 +66,16 @@ class LaunchSettings:
     def configuration(self, parsed: Parsed, lane: Lane) -> Configuration:
         """What a launch with these settings and this context ran, under its lane."""
         catalogue = catalogue_of(lane)
-        known = self._configurations.get(catalogue.digest)
-        if known is not None:
-            return known
         if catalogue.digest not in self._axes:
             self._axes[catalogue.digest] = stated_axes(self.effective, self._decided.maps, catalogue)
-        result = configuration_of(parsed, catalogue, self._axes[catalogue.digest])
-        if not result.own:  # one that has its own id in it is no other launch's
-            self._configurations[catalogue.digest] = result
-        return result
+        stated = self._axes[catalogue.digest]
+        key = catalogue.digest, inputs_beside(parsed, lane, stated)
+        known = self._configurations.get(key)
+        if known is None:
+            known = configuration_of(parsed, catalogue, stated, key[1])
+            if not known.own:  # one that has its own id in it is no other launch's
+                self._configurations[key] = known
+        return known
 
 
 class SettingsCache:

@@ -99,7 +99,9 @@ def options(words: Sequence[str], switches: Collection[str] = ()) -> dict[str, s
 def launcher_role(key: str) -> LauncherRole:
     """What an option of a launcher is: how many processes, a setting of the run, or how processes find each other."""
     name, _, option = key.partition(".")
-    entry = _table().get(name, {})
+    entry = _table().get(name)
+    if entry is None:  # a program that starts another one, and decides what it pleases
+        return "setting"
     if option in entry.get("topology", ()):
         return "topology"
     return "setting" if option in entry.get("settings", ()) else "rendezvous"

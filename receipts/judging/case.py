@@ -129,20 +129,28 @@ class PairCase:
         return (("a", self.a), ("b", self.b))
 
     def holds(self, *paths: str) -> bool:
-        """Whether one context holds leaves that neither side states: settings of which one value is known there.
+        """Whether inputs or one context hold leaves that neither side states: settings with one value known there.
 
         How a launch ended, what was seen of it and what shows it are no settings.
         """
         return (
             self.silent(*paths)
             and all((leaf := find(path)) is not None and leaf.role in SETTINGS for path in paths)
-            and self.varied.isdisjoint(map(path_of, paths))
+            and (
+                all(map(self._by_inputs, paths))
+                or (self.context is not None and self.varied.isdisjoint(map(path_of, paths)))
+            )
         )
 
+    def _by_inputs(self, path: str) -> bool:
+        """Whether equal inputs hold a setting; how a program measures itself is one of its own."""
+        own = self.difference.one_program and path.startswith("measurement.")
+        return own or path_of(path) in self.difference.held_by_inputs
+
     def silent(self, *paths: str) -> bool:
-        """Whether neither side states any of these leaves, and both name one context."""
+        """Whether neither side states any of these leaves, and both are of one program and inputs, or one context."""
         stated = any(side.parsed.flat.states(path) for path in paths for _, side in self.sides)
-        return self.context is not None and not stated
+        return (self.context is not None or self.difference.one_program) and not stated
 
     @property
     def nameless(self) -> bool:

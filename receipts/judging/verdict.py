@@ -287,7 +287,9 @@ class Comparison:
         held, name = len(self.difference.held), self.context or ""
         name = name[:12] if DIGEST.fullmatch(name) else name
         counts = ((len(self.difference.held_by_inputs), "held by inputs"), (held, f"held by context {name}"))
-        return ", ".join(f"{count} setting{'' if count == 1 else 's'} {by}" for count, by in counts if count)
+        words = [f"{count} setting{'' if count == 1 else 's'} {by}" for count, by in counts if count]
+        words += [self.difference.unread] if self.difference.held_by_inputs and self.difference.unread else []
+        return ", ".join(words)
 
     @property
     def launches_lost(self) -> tuple[str, ...]:

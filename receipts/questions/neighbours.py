@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
 from receipts.axes.configuration import configuration
+from receipts.axes.inputs import PREFIX
 from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Level, Question
@@ -100,7 +101,9 @@ def neighbours(
     for done, item in enumerate(candidates, 1):
         # The other is the newest launch of its configuration, and does not represent the others.
         verdict = comparisons.compare([parsed], [store.parsed(item.entry.id)], metric, named=[parsed.id])
-        judged.append(JudgedNeighbour(item.axis, item.entry, verdict, next(reasons(verdict, rulebook.rules), "")))
+        # An input and the leaf that it moved are two parts and one change, which the comparison names.
+        one = verdict.counted if item.axis.startswith(PREFIX) and len(verdict.counted) == 1 else (item.axis,)
+        judged.append(JudgedNeighbour(one[0], item.entry, verdict, next(reasons(verdict, rulebook.rules), "")))
         if progress is not None:
             progress(done, len(candidates))
     sign = -1.0 if metrics.get(metric).better == "higher" else 1.0

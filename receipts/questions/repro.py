@@ -6,7 +6,9 @@ import re
 import shlex
 from dataclasses import dataclass
 
+from receipts.emit.launch_values import THEN, text_of
 from receipts.receipt import Parsed
+from receipts.receipt.inputs import Inputs
 from receipts.receipt.maps import COMPLETE, Flag, Wheel
 
 # A name and a version as packaging spells them (PyPA, names and PEP 440): nothing that pip could take for an option.
@@ -72,7 +74,7 @@ def recipe(parsed: Parsed) -> Recipe:
     missing = [
         title
         for title, absent in (
-            ("the command line (run.command)", receipt.run.command is None),
+            ("the command line (run.command)", receipt.run.command is None and not _line_of(receipt.inputs)),
             ("the commit (code.commit)", code is None or code.commit is None),
             ("the diff of a dirty work tree (code.dirty)", bool(code and code.dirty)),
             ("the wheels", not wheels),
@@ -87,8 +89,10 @@ def recipe(parsed: Parsed) -> Recipe:
     machine = " × ".join(
         str(stated[path]) for path in ("hardware.chips", "hardware.accelerator") if stated.get(path) is not None
     )
+    environment += _variables(receipt.inputs)
+    options += _files(receipt.inputs)
     return Recipe(
-        command=receipt.run.command or "",
+        command=receipt.run.command or _line_of(receipt.inputs),
         checkout=tuple(checkout),
         wheels=tuple(sorted(wheels)),
         environment=tuple(environment),
@@ -96,6 +100,31 @@ def recipe(parsed: Parsed) -> Recipe:
         machine=machine,
         missing=tuple(missing),
     )
+
+
+def _line_of(inputs: Inputs | None) -> str:
+    """The launch by its inputs, where no command is stated."""
+    if inputs is None or inputs.program is None:
+        return ""
+    words = (
+        ["python", *inputs.program.split(" ", 1)] if inputs.program.startswith("-m ") else ["python", inputs.program]
+    )
+    for key, value in (inputs.options or {}).items():
+        for text in text_of(value).split(THEN):
+            words += [text] if key.startswith("#") else [f"--{key}={text}"]
+    return shlex.join(words)
+
+
+def _variables(inputs: Inputs | None) -> list[str]:
+    """Variables that the program reads and that no flag is."""
+    known = (inputs.environment or {}) if inputs is not None else {}
+    return [f"{name}={shlex.quote(text_of(value))}" for name, value in known.items() if _VARIABLE.match(name)]
+
+
+def _files(inputs: Inputs | None) -> list[str]:
+    """Files that the launch was started with, and the bytes that they had."""
+    known = (inputs.files or ()) if inputs is not None else ()
+    return [f"{item.name} with SHA-256 {item.sha256}" for item in known if item.sha256 is not None]
 
 
 def _flags(flags: object) -> tuple[list[str], list[str]]:

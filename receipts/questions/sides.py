@@ -223,12 +223,14 @@ class _Sides:
 
 def groups(launches: Iterable[Parsed], lane: Lane) -> list[list[Parsed]]:
     """The launches that replicate one another, two and more together, in the order given; copies are left out."""
+    from receipts.axes.input_parts import typed_options
     from receipts.axes.settings import SettingsCache
 
-    session, by_configuration = SettingsCache(), dict[tuple[str | None, bytes], list[Parsed]]()
+    session, by_configuration = SettingsCache(), dict[tuple[object, ...], list[Parsed]]()
     for parsed in launches:
         # Of two contexts nobody knows that they leave the same unsaid, even where each axis is stated.
-        key = (parsed.receipt.run.context, session.settings(parsed).configuration(parsed, lane).whole)
+        whole = session.settings(parsed).configuration(parsed, lane).whole
+        key = (parsed.receipt.run.context, whole, typed_options(parsed, lane))
         by_configuration.setdefault(key, []).append(parsed)
     replicated = []
     for alike in by_configuration.values():

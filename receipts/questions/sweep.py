@@ -6,14 +6,17 @@ one counted axis apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 from receipts import metrics
 from receipts.axes import difference_under, effective
+from receipts.axes.input_parts import input_value
+from receipts.axes.inputs import PREFIX
 from receipts.base.errors import NotFound, UsageError, every, near
+from receipts.emit.launch_values import normal
 from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Level, Lost, Question
@@ -58,7 +61,7 @@ class Sweep:
 def leaf_path(name: str, receipts: Sequence[Parsed]) -> str:
     """The leaf that a short name means: ``micro_batch`` is ``batch.micro_batch``. Raises where none or several fit."""
     known = {path for item in receipts for path in effective(item)}
-    if name in known:
+    if name in known or any(name.startswith(PREFIX) and input_value(item, name) is not None for item in receipts):
         return name
     candidates = sorted(path for path in known if path.rsplit(".", 1)[-1] == name)
     if not candidates:
@@ -109,7 +112,14 @@ def sweep(
 
 def _coordinates(parsed: Parsed, paths: Sequence[str]) -> tuple[str, ...]:
     values = effective(parsed)
-    return tuple(_text(values.get(path)) for path in paths)
+    return tuple(_text(_value(parsed, values, path)) for path in paths)
+
+
+def _value(parsed: Parsed, values: Mapping[str, Any], path: str) -> Any:
+    if not path.startswith(PREFIX):
+        return values.get(path)
+    text = input_value(parsed, path)
+    return None if text is None else normal(text)
 
 
 def _precedence(parsed: Parsed) -> tuple[bool, float, str]:

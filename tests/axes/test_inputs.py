@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,11 +12,9 @@ from receipts.axes import Difference, difference
 from receipts.axes.bookkeeping import BUILT_IN, Bookkeeping, checked
 from receipts.base.errors import RuleError
 from receipts.receipt import Parsed
-from receipts.receipt.inputs import Inputs
 
 ONE, OTHER = "a" * 64, "b" * 64
 # Leaves that a launch of a script leaves unstated, and that its options decide.
-SECTION = Inputs(program="t.py", capture="whole")
 UNSTATED = ("run.context", "numerics.learning_rate", "model.heads", "batch.micro_batch")
 
 
@@ -89,10 +86,8 @@ def test_inputs_that_were_not_captured_whole_hold_nothing_and_count_all_the_same
     assert "numerics.learning_rate" in unknown(found)
 
 
-def test_a_section_without_options_holds_nothing() -> None:
-    a, b = launch({}), launch({})
-    bare = [replace(item, receipt=item.receipt.model_copy(update={"inputs": SECTION})) for item in (a, b)]
-    assert "numerics.learning_rate" in unknown(difference(*bare))
+def test_a_variable_that_only_one_launch_set_counts() -> None:
+    assert difference(launch({}), launch({}, environment={"SCALE": "2"})).axes == ("inputs.env.SCALE",)
 
 
 def test_another_program_is_compared_by_its_leaves() -> None:
@@ -313,6 +308,31 @@ def test_a_file_that_nobody_could_read_is_one_change_or_several() -> None:
     found = difference(a, b)
     assert found.axes == ()
     assert [(item.axis, item.opaque) for item in found.unknown] == [("inputs.config", True)]
+
+
+def test_a_place_that_both_runs_made_is_no_change() -> None:
+    def dumped(place: str, kind: str) -> Parsed:
+        return launch({"dump": place}, files=[{"option": "dump", "name": place, "kind": kind}])
+
+    assert difference(dumped("/x/1", "output"), dumped("/y/2", "output")).axes == ()
+    assert difference(dumped("/x/1", "output"), dumped("/y/2", "folder")).axes == ("inputs.dump",)
+    assert difference(dumped("/x/1", "output"), launch({})).axes == ("inputs.dump",)
+
+
+def test_a_variable_that_names_a_file_counts_by_its_settings() -> None:
+    def named(place: str, heads: int) -> Parsed:
+        row = {"option": "environment.CONFIG", "name": place, "kind": "config", "sha256": ONE, "flat": {"heads": heads}}
+        return launch({}, environment={"CONFIG": place}, files=[row])
+
+    assert difference(named("x.yaml", 8), named("y.yaml", 8)).axes == ()
+    assert difference(named("x.yaml", 8), named("x.yaml", 2)).axes == ("inputs.heads",)
+
+
+def test_variables_that_are_read_by_computed_names_hold_on_one_host_alone() -> None:
+    capture = "whole; environment: read by computed names in t.py"
+    here, there = launch({}, capture=capture), launch({}, {"run.host": "other"}, capture=capture)
+    assert difference(here, launch({}, capture=capture)).unread == "environment: read by computed names in t.py"
+    assert "numerics.learning_rate" in unknown(difference(here, there))
 
 
 def test_data_is_compared_by_its_bytes_and_not_by_its_place() -> None:

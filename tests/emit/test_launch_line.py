@@ -67,6 +67,7 @@ def test_short_options_mean_what_their_launcher_says() -> None:
     assert (read.launcher["srun.nodes"], read.launcher["srun.time"]) == ("2", "10")
     roles = [launcher_role(key) for key in ("srun.nodes", "srun.time", "torchrun.nproc_per_node", "numactl.membind")]
     assert roles == ["topology", "rendezvous", "topology", "setting"]
+    assert launcher_role("wrapper.py.amp") == "setting"
 
 
 def test_a_sweep_of_one_line_is_several_runs() -> None:

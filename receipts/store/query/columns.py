@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, true
 
+from receipts.axes.inputs import PREFIX
 from receipts.base.errors import NotFound, UsageError, near
 from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.catalogue import leaves
@@ -42,7 +43,7 @@ def column_of(name: str) -> str | None:
 @lru_cache(maxsize=256)
 def path_of(name: str) -> str:
     """The full path of a leaf: given whole, or by its last part where one leaf alone ends so. Raises NotFound."""
-    if find_leaf(name) is not None or name.startswith("path."):
+    if find_leaf(name) is not None or name.startswith(("path.", PREFIX)):
         return name
     ending = sorted({leaf.path for leaf in leaves() if leaf.path.split(".")[-1] == name and "[]" not in leaf.path})
     if len(ending) == 1:

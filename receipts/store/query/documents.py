@@ -10,6 +10,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, select
 
 from receipts.axes.effective import OPEN_MAPS, UNSET, effective, is_complete
+from receipts.axes.input_parts import input_value
+from receipts.axes.inputs import PREFIX
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.leaf import Role
@@ -66,6 +68,8 @@ def value_of(parsed: Parsed, path: str) -> Any:
     if value is not None:
         return value
     stated = parsed.stated
+    if path.startswith(PREFIX) and path not in stated:
+        return input_value(parsed, path)
     for name in (path, f"{path}.value", f"{path}.version"):
         if name in stated:
             return stated[name]

@@ -21,6 +21,8 @@ def launches(connection: Connection, of: Configuration, kind: str, until: dateti
     The configuration need not be stored. Empty where what it leaves unstated is its receipt's alone.
     """
     numbers = _configurations(connection, of)
+    if of.plain is not None:  # the line goes on from before inputs were recorded
+        numbers += _configurations(connection, of.plain)
     if not numbers:
         return []
     query = entries().join(placements, placements.c.receipt == receipts.c.seq)

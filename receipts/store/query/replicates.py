@@ -101,7 +101,9 @@ def candidates(connection: Connection, parsed: Parsed, own: Configuration, until
 
 def _in_index(own: Configuration) -> ColumnElement[bool]:
     placed = select(placements.c.receipt).join(configurations, configurations.c.seq == placements.c.configuration)
-    return receipts.c.seq.in_(placed.where(configurations.c.digest == own.digest, configurations.c.whole == own.whole))
+    known = [of for of in (own, own.plain) if of is not None]  # of launches from before inputs were recorded, too
+    alike = [and_(configurations.c.digest == of.digest, configurations.c.whole == of.whole) for of in known]
+    return receipts.c.seq.in_(placed.where(or_(*alike)))
 
 
 def _in_columns(parsed: Parsed, own: Configuration) -> ColumnElement[bool]:
