@@ -51,7 +51,7 @@ def _parts(inputs: LaunchInputs, parsed: Parsed, lane: Lane) -> Iterator[tuple[s
         item, default = inputs.value(key), inputs.defaults.get(key)
         if item is None or HIDDEN in item.text or item.output or books.role(key, item.text) not in ("", LENGTH):
             continue
-        if (default is None or normal(default) != item.form) and not _said(key, item, parsed):
+        if (default is None or normal(default) != item.form) and not _states(key, item, parsed):
             yield key, item.form
     flags = {key.partition(".")[0] for key in parsed.receipt.flags or ()}
     counted = parsed.stated.get("hardware.chips") is not None
@@ -65,7 +65,7 @@ def _parts(inputs: LaunchInputs, parsed: Parsed, lane: Lane) -> Iterator[tuple[s
             yield f"launcher.{key}", normal(text)
 
 
-def _said(key: str, item: Input, parsed: Parsed) -> bool:
+def _states(key: str, item: Input, parsed: Parsed) -> bool:
     """Whether a leaf that the option states is stated with its value."""
     stated = (parsed.stated.get(leaf) for leaf in named_leaves(key))
     return any(value is not None and normal(text_of(value)) == item.form for value in stated)
