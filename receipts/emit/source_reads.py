@@ -15,7 +15,19 @@ _ARGUMENTS = (b"add_argument(", b"DEFINE_", b".option(")
 # next one seldom reads them itself.
 _NAMED = rb"\.(?:ya?ml|json|toml|gin|py|cfg|ini|txt|csv|cuh?|cpp|h)"
 # One of these is in a text that names any; a search for the pattern itself would take most of the start.
-_SIGNS = (b".json", b".yaml", b".yml", b".toml", b".gin", b".cfg", b".ini", b".txt", b".csv", b".cu", b".cpp")
+_SIGNS: tuple[bytes, ...] = (
+    b".json",
+    b".yaml",
+    b".yml",
+    b".toml",
+    b".gin",
+    b".cfg",
+    b".ini",
+    b".txt",
+    b".csv",
+    b".cu",
+    b".cpp",
+)
 _SIGNS += (b'.py"', b".py'", b'.h"', b".h'")
 
 
