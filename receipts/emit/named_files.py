@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import time
 
 from receipts.emit import config_files
 from receipts.emit.launch_values import THEN
@@ -22,7 +23,8 @@ MOST = 16
 LARGEST = 64 << 20  # bytes of a file that are digested whole
 _AT_ONCE = 4 << 20  # bytes that the start of a run has time for
 _SAMPLES = 16
-_LISTED = 5000
+_LISTED = 2000
+_SECONDS = 0.5  # of listing one folder; a network disk may take long
 _FEW = 50  # files of a folder of settings
 _GLOB = re.compile(r"[*?\[]")
 
@@ -45,7 +47,9 @@ class NamedFiles:
         self._root = root
         self._seen: set[tuple[str, str]] = set()
 
-    def take(self, option: str, text: str, *, only_config: bool = False, beside: str = "") -> None:
+    def take(
+        self, option: str, text: str, *, only_config: bool = False, folders: bool = True, beside: str = ""
+    ) -> None:
         """Look at one value, or each of several; ``beside`` is the folder of the file that names it."""
         for value in _values(text):
             if option:
@@ -56,7 +60,7 @@ class NamedFiles:
             elif not path and option and "/" in value and "://" not in value:
                 self._absent[option] = value
             elif path and os.path.isdir(path):
-                if not only_config and os.path.realpath(path) not in (self._root, os.getcwd()):
+                if folders and not only_config and os.path.realpath(path) not in (self._root, os.getcwd()):
                     self._listing(option, path)
             elif path and os.path.isfile(path) and (not only_config or config_files.is_config(path)):
                 self._file(option, path)
@@ -191,7 +195,10 @@ def _inside(folder: str) -> list[tuple[str, int]] | None:
     """Names below a folder with their sizes; None where there are too many, or it cannot be read."""
     found: list[tuple[str, int]] = []
     waiting = [""]
+    until = time.perf_counter() + _SECONDS
     while waiting:
+        if time.perf_counter() > until:
+            return None
         below = waiting.pop()
         try:
             with os.scandir(os.path.join(folder, below)) as entries:

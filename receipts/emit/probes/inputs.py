@@ -45,7 +45,8 @@ def at_start(stated: ProbeOutput) -> None:
     given, before, several = own_launch.words(main)
     files = NamedFiles(root)
     stated.kept |= {"main": main, "given": given, "files": files, "reads": SourceReads(), "variables": dict(os.environ)}
-    stated.kept |= {"taken": set(), "defaults": {}}
+    # What is not said in time is not captured: a disk may hold this up until it is given up.
+    stated.kept |= {"taken": set(), "defaults": {}, "unread": stated.local_rank == 0}
     doubts = stated.kept["doubts"] = own_launch.doubts(main, stated.rank, stated.world, several)
     if main:
         stated.put("inputs.program", own_launch.within(root, main))
@@ -125,7 +126,7 @@ def _state_reads(stated: ProbeOutput, until: float) -> None:
     for name, text in _variables(stated, reads).items():
         if (reads.wants(name) or name in files.variables) and _own(name):
             kept[name] = files.relative(text)
-            files.take(f"environment.{name}", text, only_config=True)
+            files.take(f"environment.{name}", text, folders=False)
     stated.inputs("environment", kept)
     for row in files.rows:
         stated.file(row)
@@ -184,7 +185,7 @@ def _say(stated: ProbeOutput) -> None:
     if stated.kept["reads"].asks and own_launch.piped():
         doubts.append("the source reads standard input, which was handed to it")
     if stated.kept.get("unread"):
-        doubts.append("the run did not come to its end, where the rest of its source is read")
+        doubts.append("some of its source and files was not read in time")
     if computed := sorted(stated.kept["reads"].computed):
         doubts = doubts or ["whole"]
         doubts.append(f"environment: read by computed names in {', '.join(computed[:5])}")
