@@ -6,10 +6,12 @@ what no document can give, another launch gives.
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
+from receipts.axes.effective import OPEN_MAPS
 from receipts.judging.verdict import STATE, Comparison, Finding, Level, Question, ReceiptVerdict
 from receipts.receipt import Parsed
 from receipts.receipt.catalogue import find
@@ -17,6 +19,8 @@ from receipts.receipt.catalogue import find
 SHORT: Final = 12
 _SEEN: Final = ("path.witnessed.", "evidence")
 _MEASURED: Final = ("measurement.", "memory.", "run.exit_code", "run.finished", "compile.compiles_after_warmup")
+_OTHERWISE: Final = re.compile(r",? or ")  # before another way to answer than to state these leaves
+_WHOLE: Final = frozenset(f"{name}.complete" for name in OPEN_MAPS)  # the whole set is stated, or it is not
 # Of the letters that a shell takes for itself a placeholder has none.
 UNKNOWN: Final = "VALUE"
 PROFILE: Final = "PROFILE"
@@ -47,9 +51,9 @@ def of_pair(comparison: Comparison, a: Parsed, b: Parsed) -> str:
     for side, parsed in (("a", a), ("b", b)):
         own = [item for item in open_findings if item.subject in (side, "pair")]
         unknown = [member.path for gap in gaps if gap.missing in (side, "both") for member in gap.members]
-        stated = [path for path in (*unknown, *_leaves(own)) if not parsed.states(path)]
+        stated = [path for path in (*unknown, *_leaves(own)) if path in _WHOLE or not parsed.states(path)]
         unseen = _unseen([item for item in open_findings if item.subject == side])
-        if command := _amend(parsed, stated, unseen):
+        if command := _amend(parsed, stated, unseen, comparison.a if side == "a" else comparison.b):
             return command
     return _repeat(_weaker(comparison, lacking, a, b))
 
@@ -68,8 +72,8 @@ def _is_open(item: Finding) -> bool:
 
 def _leaves(findings: Iterable[Finding]) -> list[str]:
     """The leaves that findings ask a person to state."""
-    paths = [item.do.removeprefix(STATE).split(" or ")[0] for item in findings if item.do.startswith(STATE)]
-    return list(dict.fromkeys(path for path in paths if find(path) is not None))
+    asked = (_OTHERWISE.split(item.do.removeprefix(STATE))[0] for item in findings if item.do.startswith(STATE))
+    return list(dict.fromkeys(path for text in asked for path in text.split(", ") if find(path) is not None))
 
 
 def _unseen(findings: Iterable[Finding]) -> bool:
@@ -80,8 +84,8 @@ def _unseen(findings: Iterable[Finding]) -> bool:
     )
 
 
-def _amend(parsed: Parsed, leaves: Iterable[str], unseen: bool) -> str:
-    """The stored receipt with facts that a person states, and with a profile.
+def _amend(parsed: Parsed, leaves: Iterable[str], unseen: bool, every: Sequence[str] = ()) -> str:
+    """The stored receipt with facts that a person states, and with a profile; of ``every`` launch of its side.
 
     Empty where nothing is to be added, and where something was not measured: that is nothing to state by hand.
     """
@@ -89,7 +93,8 @@ def _amend(parsed: Parsed, leaves: Iterable[str], unseen: bool) -> str:
     if any(path.startswith(_MEASURED) for path in leaves):
         return ""
     stated = [path for path in dict.fromkeys(leaves) if not path.startswith(_SEEN)]
-    words = [f"--set {shlex.quote(path)}={UNKNOWN}" for path in stated if find(path)]
+    words = [f"--set {path}=true" for path in stated if path in _WHOLE]
+    words += [f"--set {shlex.quote(path)}={UNKNOWN}" for path in stated if find(path) and path not in _WHOLE]
     reason = "stated later"
     if unseen:
         words.append(f"--evidence {PROFILE}")
@@ -99,7 +104,11 @@ def _amend(parsed: Parsed, leaves: Iterable[str], unseen: bool) -> str:
     name = parsed.id[:SHORT]
     if parsed.source != name:  # a file, which no store may hold
         return f"receipts submit {shlex.quote(parsed.source)} {' '.join(words)}"
-    return f"receipts show {name} --raw | receipts submit - {' '.join(words)} --supersede '{reason}'"
+    if len(every) < 2 or unseen:  # a profile is of one launch
+        return f"receipts show {name} --raw | receipts submit - {' '.join(words)} --supersede '{reason}'"
+    ids = " ".join(item[:SHORT] for item in every)
+    each = f"receipts show $id --raw | receipts submit - {' '.join(words)} --supersede '{reason}'"
+    return f"for id in {ids}; do {each}; done"
 
 
 def _repeat(parsed: Parsed) -> str:

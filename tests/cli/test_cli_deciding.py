@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import rule_cases
 from command_line import Shell
 
 
@@ -59,6 +60,44 @@ def test_a_comparison_with_a_gap_wants_the_fact_of_the_side_that_lacks_it(shell:
     a, b = shell.write("a"), shell.write("b", numerics__learning_rate=0.001, numerics__optimizer=None)
     decided = shell("compare", a, b)
     assert command_of(decided.out).startswith(f"receipts submit {b} --set numerics.optimizer=VALUE")
+
+
+OPEN_LIST: dict[str, Any] = {"features__complete": False, "run__context": "one preset"}
+
+
+def test_an_option_that_only_one_side_sets_is_stated_on_each_launch_of_the_other(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stored(name: str, at: int, **leaves: Any) -> str:
+        own = {"measurement__stated": None, "numerics__seed": at, **OPEN_LIST, **leaves}
+        steps = rule_cases.durations({"seed": f"{name} {at}"})
+        return shell.store(f"{name}-{at}", measurement__step_durations_seconds=steps, **own)
+
+    a = [stored("a", at) for at in range(2)]
+    for at in range(2):
+        stored("b", at, features__extra_delay="0.05")
+    verdict = shell("compare", "label=a-*", "label=b-*", "--json").json
+    loop = verdict["next"]
+    assert loop.startswith("for id in ")
+    assert "--set features.extra_delay=VALUE --supersede" in loop
+    assert {item[:12] for item in a} == set(loop.split(";")[0].split()[3:])
+    for item in a:
+        command = loop.partition("; do ")[2].removesuffix("; done").replace("$id", item[:12])
+        assert piped(shell, monkeypatch, command, **{"features.extra_delay": "off"}).code == 0
+    settled = shell("compare", "label=a-*", "label=b-*", "--json").json
+    assert settled["comparable"] == "yes" != verdict["comparable"]
+    assert [item["axis"] for item in settled["difference"]["changed"]] == ["features.extra_delay"]
+
+
+def test_an_option_that_only_one_side_sets_is_off_where_the_other_list_is_complete(shell: Shell) -> None:
+    a, b = shell.store("a"), shell.store("b", features__extra_delay="0.05")
+    (change,) = shell("compare", a, b, "--json").json["difference"]["changed"]
+    assert (change["members"][0]["a"], change["members"][0]["b"]) == ("unset", "0.05")
+
+
+def test_a_list_that_one_side_alone_captured_whole_is_said_to_be_whole(shell: Shell) -> None:
+    a, b = shell.store("a"), shell.store("b", features__extra_delay="0.05", features__complete=False)
+    assert "--set features.complete=true" in shell("compare", a, b, "--json").json["next"]
 
 
 def test_a_comparison_with_one_unsteady_side_wants_a_launch_of_that_side(shell: Shell) -> None:

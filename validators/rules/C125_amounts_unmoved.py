@@ -45,4 +45,4 @@ def _moved(pair: PairCase, path: str) -> bool:
     counted = all(isinstance(value, int) and value > 0 for value in (a, b))
     if not counted or (path in _OF_EXPERTS and min(count or 0 for count in pair.values("model.experts")) < 2):
         return False
-    return abs(a - b) > _ENOUGH * max(a, b)
+    return bool(abs(a - b) > _ENOUGH * max(a, b))
