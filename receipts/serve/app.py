@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from receipts.base.errors import ReceiptsError
 from receipts.serve import problems
-from receipts.serve.limits import THREADS, BadEncoding, Busy, TooLarge, unpacked
+from receipts.serve.limits import THREADS, BadEncoding, Busy, TooLarge, TooSlow, unpacked
 from receipts.serve.operation import Call, Operation, Reply, values_of
 from receipts.serve.problems import problem
 from receipts.serve.server import AccessDenied, Server
@@ -105,6 +105,8 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
         return problem(error.status, error.why, {"WWW-Authenticate": "Bearer"} if error.status == 401 else None)
     except Busy as error:
         return problem(429, f"ask again in {error.seconds} s", {"Retry-After": str(error.seconds)})
+    except TooSlow as error:
+        return problem(504, f"it took more than {error.seconds:g} s and was ended; ask for less")
     except TooLarge:
         return problem(413, f"send at most {_most(server, item):,} bytes")
     except BadEncoding as error:
@@ -142,10 +144,7 @@ async def _body(server: Server, item: Operation, request: Request) -> AsyncItera
 
 
 def _worked(item: Operation, call: Call) -> Any:
-    if not item.costly:
-        return item.answer(call)
-    with call.server.gate, call.store.opened.one_state():
-        return item.answer(call)
+    return call.costly(item.answer) if item.costly else item.answer(call)
 
 
 def _response(request: Request, reply: Reply) -> Response:

@@ -51,6 +51,14 @@ class Busy(Exception):
         self.seconds = seconds
 
 
+class TooSlow(Exception):
+    """A question took longer than ``seconds``, and was ended."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
 async def unpacked(chunks: AsyncIterator[bytes], encoding: str, most: int) -> AsyncIterator[bytes]:
     """A request's body in pieces, unpacked if it is gzip, never more than ``most`` bytes of it.
 

@@ -92,8 +92,9 @@ def _answer(item: Operation, media: str) -> dict[str, Any]:
 
 
 def _failures(item: Operation) -> dict[str, Any]:
-    statuses = (
-        [400, 404, 421, 429, 503] + ([401, 403] if item.scope else []) + ([409, 413, 415, 422] if item.body else [])
-    )
+    statuses = [400, 404, 421, 429, 503]
+    statuses += [401, 403] if item.scope else []
+    statuses += [409, 413, 415, 422] if item.body else []
+    statuses += [504] if item.costly else []
     content = {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {str(status): {"description": TITLES[status], "content": content} for status in sorted(statuses)}

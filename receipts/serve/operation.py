@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from receipts.base.errors import UsageError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from receipts.serve.server import Server
     from receipts.store.tokens import Token
 
+A = TypeVar("A")
 # A text that can name something: no control characters, not longer than a label.
 WORD: Final = {"type": "string", "minLength": 1, "maxLength": 500, "pattern": r"^[^\x00-\x1f\x7f-\x9f]+$"}
 FLAG: Final = {"type": "string", "enum": ["true", "false"]}
@@ -72,6 +73,16 @@ class Call:
         """The store, as Python asks it."""
         return self.server.store(self.token)
 
+    def costly(self, answer: Callable[[Call], A]) -> A:
+        """The answer in a process that can be ended, where the server has any; so many at once. Raises TooSlow."""
+        sent = {name: self.request.scope[name] for name in ("type", "method", "path", "path_params", "query_string")}
+        given = (answer, {**sent, "headers": []}, self.token, self.values, self.body)
+        with self.server.gate:
+            if self.server.workers is None:
+                return answer_in_one_state(self.server, *given)
+            answered: A = self.server.workers.ask(answer_in_one_state, *given)
+            return answered
+
     @property
     def name(self) -> str:
         """The value of the path's one parameter."""
@@ -101,6 +112,17 @@ class Operation(NamedTuple):
     def summary(self) -> str:
         """What it does, as its answer's first line says."""
         return (self.answer.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+
+
+def answer_in_one_state(
+    server: Server, answer: Callable[[Call], A], scope: Mapping[str, Any], *given: Any, **more: Any
+) -> A:
+    """The answer to a costly call that was sent here as values; all that it reads is one state of the store."""
+    from starlette.requests import Request
+
+    call = Call(server, Request(dict(scope)), *given, **more)
+    with call.store.opened.one_state():
+        return answer(call)
 
 
 def values_of(params: tuple[Param, ...], given: QueryParams) -> dict[str, Any]:

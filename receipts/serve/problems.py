@@ -33,6 +33,7 @@ TITLES = {
     429: "too many requests",
     500: "the server failed",
     503: "the store does not answer",
+    504: "the question takes too long",
 }
 STATUS: tuple[tuple[type[ReceiptsError], int], ...] = (
     (InputError, 422),

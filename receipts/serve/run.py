@@ -20,6 +20,7 @@ from receipts.serve.notices import targets
 from receipts.serve.operations import OPERATIONS
 from receipts.serve.server import Server, Settings
 from receipts.serve.sites import LOCAL
+from receipts.serve.workers import Workers
 from receipts.store import open_store
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def serve(url: str | None, rulebook: Rulebook, options: ServeOptions, note: Call
             timeout_graceful_shutdown=20,
         )
     )
+    server.workers = Workers(server, options.comparisons)
     Thread(target=_warm, args=(server,), daemon=True).start()
     try:
         running.run()

@@ -26,6 +26,7 @@ from receipts.store.tokens import Token, Tokens
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
+    from receipts.serve.workers import Workers
 
 T = TypeVar("T")
 
@@ -68,11 +69,14 @@ class Server:
         self._rate, self._failures = parse(settings.limits.rate), parse(settings.limits.failures)
         rulebook.rules, rulebook.lanes  # noqa: B018  # read now: a rule that does not load ends the start, not a request
         self.notices = Notices(self, to) if to else None
+        self.workers: Workers | None = None
         self.writer = Writer(self.store, self.notices.stored if self.notices is not None else None)
 
     def close(self) -> None:
         """Finish what is being written, and close every connection."""
         self.writer.close()
+        if self.workers is not None:
+            self.workers.close()
         if self.notices is not None:
             self.notices.close()
         self._cache.close()

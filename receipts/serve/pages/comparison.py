@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from receipts import metrics
 from receipts.publish.page import Figure, Page, Section, marked, table_of
@@ -14,6 +15,10 @@ from receipts.serve.pages.view import View, run
 
 def comparison(call: Call) -> View:
     """B against A: one sentence, effects beside δ, what changed, launches in time, what would settle it."""
+    return call.costly(_compared)
+
+
+def _compared(call: Call) -> View:
     given = call.request.query_params
     sides = [[word for text in given.getlist(name) for word in _several(text)] for name in ("a", "b")]
     ticked = given.getlist("run")
@@ -26,8 +31,7 @@ def comparison(call: Call) -> View:
             Page("Compare", ("Name two receipts, or tick them in the list of runs",)), "compare", {"a": "", "b": ""}
         )
     metric = given.get("metric") or metrics.DEFAULT
-    with call.server.gate:
-        answer = call.store.compare(sides[0], sides[1], metric=metric)
+    answer = call.store.compare(sides[0], sides[1], metric=metric)
     shown = answer.page()
     effects = [
         forest.ForestRow(item.metric, item.ratio, low, high, item.effect.delta, answer.status == "accepted")
@@ -38,7 +42,7 @@ def comparison(call: Call) -> View:
     if effects and answer.status != "rejected":
         hollow = "" if answer.status == "accepted" else ". Hollow: not settled"
         caption = (f"B over A with 95 % intervals; what lies in the shaded band is no change that matters{hollow}",)
-        figure = Figure("effects", caption, lambda name: forest.picture(effects, name=name, title="Effects", fewest=1))
+        figure = Figure("effects", caption, partial(_drawn, effects))
         sections = [replace(item, figures=(figure,)) if item.id == "effect" else item for item in sections]
     launches = sorted(
         ((item.receipt.run.started, side, item) for side in ("A", "B") for item in getattr(answer.sides, side.lower())),
@@ -51,6 +55,10 @@ def comparison(call: Call) -> View:
     return View(replace(shown, sections=tuple(sections)), "compare", values)
 
 
+def _drawn(effects: Sequence[forest.ForestRow], name: str) -> str | None:
+    return forest.picture(effects, name=name, title="Effects", fewest=1)
+
+
 def _several(text: str) -> list[str]:
     """``3f9c, 81aa`` is two receipts, as on a command line."""
     words = [text] if text.startswith("label=") else text.split(",")
@@ -61,13 +69,12 @@ def _sweep(call: Call, ticked: Sequence[str]) -> View:
     """More than two: each against the oldest of them."""
     base, *others = reversed(ticked)
     rows = []
-    with call.server.gate:
-        for other in others[: call.server.settings.limits.swept]:
-            answer = call.store.compare(base, other)
-            ratio = f"×{answer.ratio:.4g}" if answer.ratio is not None and answer.status != "rejected" else "~"
-            link = run(other, answer.verdict.label_b[:60])
-            changed = ", ".join(answer.verdict.counted) or "no axis"
-            rows.append((link, changed, ratio, answer.verdict.effect, marked(answer.status)))
+    for other in others[: call.server.settings.limits.swept]:
+        answer = call.store.compare(base, other)
+        ratio = f"×{answer.ratio:.4g}" if answer.ratio is not None and answer.status != "rejected" else "~"
+        link = run(other, answer.verdict.label_b[:60])
+        changed = ", ".join(answer.verdict.counted) or "no axis"
+        rows.append((link, changed, ratio, answer.verdict.effect, marked(answer.status)))
     table = table_of("Each against the oldest", "run | changed | #B over A | effect | verdict", rows)
     steps = ((f"receipts bridge {base[:12]} {others[-1][:12]}", "Split the whole difference"),)
     page = Page("Compare", (f"{len(rows)} runs against {base[:12]}",), next=steps)

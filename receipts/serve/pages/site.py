@@ -23,7 +23,7 @@ from receipts.base.errors import ReceiptsError
 from receipts.publish.page import Page
 from receipts.serve import problems
 from receipts.serve.app import SECURITY, bearer
-from receipts.serve.limits import Busy
+from receipts.serve.limits import Busy, TooSlow
 from receipts.serve.operation import Call
 from receipts.serve.pages import comparison, failures, inbox, one_run, runs
 from receipts.serve.pages.view import NAV, View, lead
@@ -155,6 +155,8 @@ class _Site:
             response = self._failed(request, 429, f"ask again in {error.seconds} s")
             response.headers["Retry-After"] = str(error.seconds)
             return response
+        except TooSlow as error:
+            return self._failed(request, 504, f"it took more than {error.seconds:g} s and was ended; ask for less")
         except ReceiptsError as error:
             return self._failed(request, problems.status_of(error), str(error), *_again(request))
 
