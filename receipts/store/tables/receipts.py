@@ -34,7 +34,7 @@ from receipts.store.tables.columns import (
 from receipts.store.tables.rules import TableRules
 
 # Columns that are newer than the first seals, which must stay valid.
-_UNSEALED: Final = frozenset(("tainted", "undecided", "revision", "rate_of", "geometry", "layout"))
+_UNSEALED: Final = frozenset(("tainted", "undecided", "revision", "session", "rate_of", "geometry", "layout"))
 
 receipts = Table(
     "receipts",

@@ -67,8 +67,13 @@ def test_the_recorder_and_the_reader_of_logs_state_the_same_leaves_of_the_same_a
 class _Stated:
     """What a probe states, without the contract's checks."""
 
+    rank = 0
+
     def __init__(self, into: dict[str, Any]) -> None:
         self._into = into
+
+    def inputs(self, name: str, entries: dict[str, Any]) -> None:
+        """The arguments themselves, which no log states."""
 
     def put(self, path: str, value: Any) -> None:
         if value is not None:
