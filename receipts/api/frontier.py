@@ -1,7 +1,8 @@
-"""The frontier now: the best valid result of every shape, and beside it the best that is merely stated."""
+"""The frontier now: the best configuration of every shape, and beside it the best that is merely stated."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -9,26 +10,50 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.publish.page import Page, Table
+    from receipts.publish.report.data import BestResult
     from receipts.publish.report.reader import Item, ReportReader
     from receipts.store import Entry, Store
 
+TITLES = {
+    "proven": "Proven",
+    "unsettled": "Not proven: 95 % interval wider than ±5 %",
+    "peak": "Not proven: one launch, a peak",
+    "reported": "Reported, not proven",
+}
+HEADLINE = {
+    "proven": "proven",
+    "unsettled": "not settled",
+    "peak": "of one launch",
+    "reported": "reported and not proven",
+}
 WEEKS = 26  # before the newest launch of a lane, which are looked at for a stated result
 MOST_STATED = 2000  # of these the newest
-_SHOWN = ("accelerator", "chips", "sequence_length", "tokens_per_second_per_chip", "mfu", "peak_bytes", "provenance")
+_SHOWN = (
+    *("standing", "target", "accelerator", "chips", "sequence_length", "tokens_per_second_per_chip", "low", "high"),
+    *("launches", "sessions", "mfu", "peak_bytes", "provenance"),
+)
 
 
 def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Rows by lane, the proven results of a lane first; see `page`. An unknown lane has none."""
+    """Rows by lane, the proven results of a lane first, by what they are at least; an unknown lane has none.
+
+    ``standing`` is *proven*, *unsettled*, *peak* or *reported*. A rate is the geometric mean of ``launches``, with its
+    95 % interval ``low`` to ``high``; that of a peak is of one launch.
+    """
     from receipts.publish.report.best import frontiers, stated
+    from receipts.publish.report.frontier import result
     from receipts.publish.report.reader import ReportReader
 
-    now, lanes = datetime.now(UTC), list(dict.fromkeys(lanes))
+    lanes = list(dict.fromkeys(lanes))
     with store.one_state():
-        reader = ReportReader(store, rulebook, now, lanes, now)
-        proven = [best.now for held in frontiers(reader, ()).by_lane.values() for best in held]
-        rows = [_row(item, proven=True) for item in proven]
-        rows += [_row(item, proven=False) for item in stated(_reported(reader, lanes))]
-    return sorted(rows, key=lambda row: row["lane"])
+        reader = ReportReader(store, rulebook, datetime.now(UTC), lanes)
+        leaders = [best.now for held in frontiers(reader).by_lane.values() for best in held]
+        found: list[tuple[Item, int | None, BestResult]] = [
+            (leader.item, leader.number, result(leader.item, None, leader)) for leader in leaders
+        ]
+        found += [(item, None, result(item, None)) for item in stated(_reported(reader, lanes))]
+    found.sort(key=lambda row: (row[0].entry.lane, row[2].rank))
+    return [_row(*row) for row in found]
 
 
 def _reported(reader: ReportReader, lanes: Sequence[str]) -> list[Item]:
@@ -46,25 +71,24 @@ def _reported(reader: ReportReader, lanes: Sequence[str]) -> list[Item]:
     return reader.items(row for some in by_shape for row in sorted(some, key=rate, reverse=True)[:STATED])
 
 
-def _row(item: Item, *, proven: bool) -> dict[str, Any]:
-    from receipts.publish.report.frontier import result
-
-    shown = result(item, None)
+def _row(item: Item, number: int | None, shown: BestResult) -> dict[str, Any]:
     return {
         "lane": item.entry.lane,
-        "proven": proven,
+        "proven": shown.standing == "proven",
         "receipt": item.entry.id,
+        "configuration": number,
         "label": item.entry.name,
         "model": " ".join(shown.names(())) or None,
         "layout": shown.layout or None,
         **{name: getattr(shown, name) for name in _SHOWN},
+        "best": shown.fastest_rate,
         "open_questions": list(shown.open_questions),
         "ran": item.entry.finished or item.entry.started,
     }
 
 
 def page(rows: Sequence[dict[str, Any]]) -> Page:
-    """A section for each lane: proven results, then stated ones."""
+    """A section for each lane: proven results, then what is not yet, then stated ones."""
     from itertools import groupby
 
     from receipts.publish.page import Page, Section
@@ -72,15 +96,13 @@ def page(rows: Sequence[dict[str, Any]]) -> Page:
     sections = []
     for lane, held in groupby(rows, key=lambda row: row["lane"]):
         items = list(held)
-        parts = [
-            _table(title, [row for row in items if row["proven"] is proven])
-            for title, proven in (("Proven", True), ("Reported, not proven", False))
-        ]
-        codes = sorted({code for row in items if not row["proven"] for code in row["open_questions"]})
+        parts = [_table(title, [row for row in items if row["standing"] == name]) for name, title in TITLES.items()]
+        codes = sorted({code for row in items if row["standing"] == "reported" for code in row["open_questions"]})
         waits = (f"What is reported waits for {', '.join(codes)}.",) if codes else ()
         sections.append(Section(f"lane-{lane}", lane, waits, tables=tuple(part for part in parts if part.rows)))
-    proven = sum(row["proven"] for row in rows)
-    headline = (f"{proven} proven, {len(rows) - proven} reported and not proven",)
+    counts = Counter(row["standing"] for row in rows)
+    named = [f"{counts[name]} {words}" for name, words in HEADLINE.items() if counts[name] or name == "proven"]
+    headline = (", ".join(named),)
     lead = () if rows else ("No successful launch states a rate and its shape; add one with: receipts submit run.json",)
     return Page("Frontier", headline, lead=lead, sections=tuple(sections))
 
@@ -92,8 +114,8 @@ def _table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
 
     rate, mfu, peak = (metrics.get(name) for name in ("tokens_per_second_per_chip", "mfu", "peak_bytes"))
     header = (
-        f"receipt | model ^2 | chips ^3 | #sequence ^4 | rate [{unit(rate)}] | #MFU ^5 | peak [{unit(peak)}] ^6"
-        " | #ran ^7 | label…"
+        f"receipt | model ^2 | chips ^3 | #sequence ^4 | rate [{unit(rate)}] | #95 % ^5 | #launches ^6 | "
+        f"#best of them ^8 | #MFU ^5 | peak [{unit(peak)}] ^6 | #ran ^7 | label…"
     )
     lines = (
         (
@@ -102,6 +124,9 @@ def _table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
             f"{item['chips'] or '?'} × {item['accelerator'] or '?'}",
             f"{item['sequence_length']:,}" if item["sequence_length"] else "~",
             number(rate, item["tokens_per_second_per_chip"]) if item["tokens_per_second_per_chip"] else "~",
+            f"{number(rate, item['low'])} to {number(rate, item['high'])}" if item["low"] else "~",
+            f"{item['launches']:,}" if item["launches"] else "~",
+            number(rate, item["best"]) if item["best"] else "~",
             number(mfu, item["mfu"]) if item["mfu"] else "~",
             number(peak, item["peak_bytes"]) if item["peak_bytes"] else "~",
             f"{item['ran']:%Y-%m-%d}",

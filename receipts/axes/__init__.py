@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from receipts.axes.difference import Change, Difference, Member, Unknown, difference, difference_under
-from receipts.axes.effective import OFF, UNSET, axis_leaves, axis_named, axis_of, effective, in_words, leaf_named
+from receipts.axes.effective import (
+    OFF,
+    UNSET,
+    axis_leaves,
+    axis_named,
+    axis_of,
+    effective,
+    in_words,
+    is_off,
+    leaf_named,
+)
 from receipts.axes.held import same_context
 
 __all__ = [
@@ -20,6 +30,7 @@ __all__ = [
     "difference_under",
     "effective",
     "in_words",
+    "is_off",
     "leaf_named",
     "same_context",
 ]

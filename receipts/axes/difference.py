@@ -182,7 +182,7 @@ def _tallied(
     for path, axis in _paths(left, right):
         if axis == "code":
             continue
-        va, vb = _value(a, left, path), _value(b, right, path)
+        va, vb = value_at(a, left, path), value_at(b, right, path)
         if va is None and vb is None:
             if axis in not_applicable or path in not_applicable:
                 tally.not_applicable.append(path)
@@ -261,7 +261,8 @@ def _paths(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str,
     return [*fixed.items(), *((path, axis_of(path)) for path in sorted((left.keys() | right.keys()) - fixed.keys()))]
 
 
-def _value(parsed: Parsed, values: Mapping[str, Any], path: str) -> Any:
+def value_at(parsed: Parsed, values: Mapping[str, Any], path: str) -> Any:
+    """The effective value at a path; *unset* for what a map that was captured whole does not name."""
     value = values.get(path)
     if value is None:
         head = path.partition(".")[0]

@@ -37,6 +37,11 @@ CHECKPOINT: Final = "checkpoint"
 _SEEN: Final = (*(f"path.witnessed.{name}" for name in Witnessed.model_fields), _APPLIED)
 
 
+def is_off(value: Value) -> bool:
+    """Whether a feature of that effective value does not act; None is not known to."""
+    return value in (OFF, UNSET, "none", "0", "false", 0, False)
+
+
 class AxisLeaf(NamedTuple):
     """A member of an axis: ``path`` is the path of its effective value, ``axis`` the name under which it counts.
 

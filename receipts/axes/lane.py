@@ -124,6 +124,11 @@ class Lane:
     clock_spread: float = 0.05
     source: str = ""
 
+    @property
+    def required_leaves(self) -> tuple[str, ...]:
+        """Paths of the features that it requires."""
+        return tuple(name if "." in name else f"features.{name}" for name in self.required_features)
+
     def applies(self, path: str) -> bool:
         """Whether a leaf or axis exists for this lane; a name covers everything below it."""
         missing = self.not_applicable

@@ -20,5 +20,4 @@ class Topic(StrEnum):
     FAILURE = "failure"  # earlier launches that failed alike
     RECEIPTS = "receipts"  # receipts that a claim does not have: nothing speaks against it, nothing for it
     TARGET = "target"  # where a claim has to hold: what a retest at its target settles
-    FEATURE = "feature"  # a feature that the lane requires was lost: the launch leads no frontier
     STALENESS = "staleness"  # what supports a claim has changed since: it is stale, whatever else it is

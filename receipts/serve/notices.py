@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from queue import Empty, Full, Queue
@@ -189,11 +189,16 @@ def changes(before: Standing, after: Standing) -> Iterator[Notice]:
             yield Notice(f"claim.{item['status']}", f"{name} is {item['status']}: {item['text']}", data)
     for place, row in after.best.items():
         held = before.best.get(place)
-        if held is None or held["receipt"] != row["receipt"]:
+        if held is None or _led_by(held) != _led_by(row):
             data = {"was": held["receipt"] if held else None, **row}
             yield Notice(
                 "frontier.taken", f"{row['label']} is the best proven result of its shape in {row['lane']}", data
             )
+
+
+def _led_by(row: Mapping[str, Any]) -> Any:
+    """What leads a shape: another launch of the same configuration takes nothing."""
+    return row.get("configuration") or row["receipt"]
 
 
 def _deliver(target: Target, notice: Notice) -> None:

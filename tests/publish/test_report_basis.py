@@ -6,6 +6,7 @@ import io
 import json
 from collections import Counter
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -71,18 +72,16 @@ def test_the_counts_of_the_report_follow_from_its_rows(
 def test_the_frontier_of_the_report_follows_from_its_rows(
     told: tuple[WeekData, Basis], rows: dict[str, list[dict[str, Any]]]
 ) -> None:
-    best: dict[tuple[Any, ...], dict[str, Any]] = {}
+    rates: dict[tuple[Any, ...], dict[str, list[float]]] = {}
     for row in rows["receipts.parquet"]:
         sound = (row["judged_status"], row["kind"], row["outcome"], row["rate_source"])
-        if sound == ("valid", "training", "ok", "steps"):
-            held = best.setdefault(tuple(row[name] for name in SHAPE), row)
-            if row["tokens_per_second_per_chip"] > held["tokens_per_second_per_chip"]:
-                best[tuple(row[name] for name in SHAPE)] = row
+        if sound == ("valid", "training", "ok", "steps"):  # of this store a label is a configuration
+            of_shape = rates.setdefault(tuple(row[name] for name in SHAPE), {})
+            of_shape.setdefault(row["label"], []).append(row["tokens_per_second_per_chip"])
+    best = [max(map(geometric_mean, of_shape.values())) for of_shape in rates.values()]
     tree = json.loads(render(told[0], cases.rulebook().rules)["report.json"])
-    found = {item["receipt"]["id"]: item for lane in tree["lanes"] for item in lane["frontier"]["shown"]}
-    assert {row["id"] for row in best.values()} == set(found)
-    for row in best.values():
-        assert found[row["id"]]["tokens_per_second_per_chip"] == row["tokens_per_second_per_chip"]
+    found = [item["tokens_per_second_per_chip"] for lane in tree["lanes"] for item in lane["frontier"]["shown"]]
+    assert sorted(found) == pytest.approx(sorted(best))
 
 
 def test_every_receipt_of_the_report_is_a_row_and_no_row_stands_twice(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -20,13 +19,10 @@ from receipts.publish.page import Figure, Link
 from receipts.publish.report.collect import collect
 from receipts.publish.report.data import WeekData
 from receipts.publish.report.pictures import chips, over_sequence, over_weeks, step_times
-from receipts.publish.report.pictures.over_sequence import interval
 from receipts.publish.report.reader import Item, ReportReader
 from receipts.publish.report.week import Week, moment
 from receipts.receipt import Document, Parsed
 from receipts.store import Entry, Store, open_store
-from receipts.store.query.daily_best import MOST, days
-from receipts.store.query.reports import SHAPE
 from receipts.workflows.submit import submit
 
 pytestmark = pytest.mark.slow
@@ -51,6 +47,17 @@ def launch(at: datetime, seconds: float, **changes: Any) -> Parsed:
     return cases.parsed(tree, f"{name}.json")
 
 
+def repeated(at: datetime, seconds: float, **changes: Any) -> list[Parsed]:
+    """Three launches of one configuration, which its learning rate tells from those of other step times."""
+    leaves = {"numerics__learning_rate": seconds, **changes}
+    spread = enumerate((1.0, 1.001, 0.999))
+    return [launch(at + timedelta(hours=hour), round(seconds * by, 6), **leaves) for hour, by in spread]
+
+
+def fill_each(store: Store, *configurations: Sequence[Parsed]) -> WeekData:
+    return fill(store, [item for held in configurations for item in held])
+
+
 def fill(store: Store, receipts: Sequence[Parsed]) -> WeekData:
     outcomes = list(submit([Document(item.raw, item.source) for item in receipts], store, cases.rulebook()))
     refused = [str(item.error) for item in outcomes if not item.stored]
@@ -69,9 +76,10 @@ def course(data: WeekData) -> over_weeks.ShapeCourse:
     return found
 
 
-def test_a_receipt_takes_the_frontier_only_where_it_beats_all_before(store: Store) -> None:
-    data = fill(
-        store, [launch(before(4), 1.0), launch(before(3), 1.1), launch(before(2), 0.9), launch(before(0), 0.95)]
+def test_a_configuration_takes_the_frontier_only_where_it_beats_all_before(store: Store) -> None:
+    data = fill_each(
+        store,
+        *(repeated(before(*when), seconds) for when, seconds in (((4,), 1.0), ((3,), 1.1), ((2,), 0.9), ((0,), 0.95))),
     )
     found = course(data)
     assert [item.week for item in found.taken] == ["2026-W06", "2026-W08"]
@@ -81,54 +89,61 @@ def test_a_receipt_takes_the_frontier_only_where_it_beats_all_before(store: Stor
 
 
 def test_the_last_that_took_it_is_the_frontier_of_the_table(store: Store) -> None:
-    data = fill(store, [launch(before(2), 1.0), launch(before(1), 0.8), launch(before(0), 0.7)])
+    data = fill_each(store, repeated(before(2), 1.0), repeated(before(1), 0.8), repeated(before(0), 0.7))
     (lane,) = data.lanes
     assert course(data).taken[-1].receipt == lane.frontier[0].receipt
     assert course(data).taken[-1].rate == pytest.approx(lane.frontier[0].tokens_per_second_per_chip)
 
 
+def test_one_launch_takes_nothing_however_fast_and_a_second_far_from_it_neither(store: Store) -> None:
+    fast = {"numerics__learning_rate": 9.0}
+    data = fill_each(store, repeated(before(2), 1.0), [launch(before(1), 0.5, **fast), launch(before(0), 0.8, **fast)])
+    assert [item.week for item in course(data).taken] == ["2026-W08"]
+    assert [name for name, _ in course(data).best] == ["2026-W08", "2026-W09", "2026-W10"]
+
+
 def test_what_is_not_valid_takes_nothing(store: Store) -> None:
-    left = launch(before(1), 0.5, path__witnessed__attention="math")
-    data = fill(store, [launch(before(2), 1.0), left, launch(before(0), 0.9)])
+    left = repeated(before(1), 0.5, path__witnessed__attention="math")
+    data = fill_each(store, repeated(before(2), 1.0), left, repeated(before(0), 0.9))
     assert [item.week for item in course(data).taken] == ["2026-W08", "2026-W10"]
 
 
 class Stricter(ReportReader):
-    """A reader of rules under which one launch is valid no more."""
+    """A reader of rules under which one configuration is valid no more."""
 
     def items(self, rows: Iterable[Entry]) -> list[Item]:
         return [
             replace(item, verdict=replace(item.verdict, status="invalid", tainted=(Taint.ALL,)))
-            if "0.5" in (item.entry.label or "")
+            if "-0.5" in (item.entry.label or "") or "-0.4995" in (item.entry.label or "")
             else item
             for item in super().items(rows)
         ]
 
 
 def test_what_is_valid_no_more_under_the_present_rules_takes_nothing(store: Store) -> None:
-    data = fill(store, [launch(before(2), 1.0), launch(before(1), 0.5), launch(before(0), 0.9)])
+    data = fill_each(store, repeated(before(2), 1.0), repeated(before(1), 0.5), repeated(before(0), 0.9))
     assert [item.week for item in course(data).taken] == ["2026-W08", "2026-W09"]
     reader = Stricter(store, cases.rulebook(), END)
     (found,) = over_weeks.courses(reader, "cpu-torch", data.lanes[0].frontier, END)
     assert [item.week for item in found.taken] == ["2026-W08", "2026-W10"]
 
 
-def test_a_record_from_before_the_weeks_shown_still_has_to_be_beaten(store: Store) -> None:
+def test_what_led_before_the_weeks_shown_still_has_to_be_beaten(store: Store) -> None:
     old = over_weeks.WEEKS + 4
-    data = fill(store, [launch(before(old), 0.8), launch(before(2), 0.9), launch(before(0), 0.7)])
+    data = fill_each(store, repeated(before(old), 0.8), repeated(before(2), 0.9), repeated(before(0), 0.7))
     found = course(data)
     assert [item.before for item in found.taken] == [True, False]
     assert [name for name, _ in found.best] == ["2026-W08", "2026-W10"]
 
 
 def test_what_ran_after_the_report_is_not_looked_at(store: Store) -> None:
-    data = fill(store, [launch(before(1), 1.0), launch(before(0), 0.9), launch(before(-1), 0.5)])
+    data = fill_each(store, repeated(before(1), 1.0), repeated(before(0), 0.9), repeated(before(-1), 0.5))
     assert [item.week for item in course(data).taken] == ["2026-W09", "2026-W10"]
 
 
 def test_shapes_are_never_folded(store: Store) -> None:
     long = {"batch__sequence_length": 512, "measurement__tokens_per_step": 8192}
-    data = fill(store, [launch(before(1), 1.0), launch(before(0), 0.9, **long)])
+    data = fill_each(store, repeated(before(1), 1.0), repeated(before(0), 0.9, **long))
     (lane,) = data.drawn.lanes.values()
     assert {item.name.rpartition(" · ")[2]: len(item.taken) for item in lane.courses} == {
         "256 tokens": 1,
@@ -136,41 +151,15 @@ def test_shapes_are_never_folded(store: Store) -> None:
     }
 
 
-def test_of_each_day_the_best_come_first_and_few(store: Store) -> None:
-    fill(store, [launch(before(0, hour), 1.0 + hour / 100) for hour in range(8)])
-    (first, *_) = collect(store, cases.rulebook(), Week.parse(week.WEEK), moment(week.AS_OF)).lanes[0].frontier
-    shape = {name: getattr(store.entry(first.receipt.id), name) for name in SHAPE}
-    told = days(store, shape, before(1), END)
-    rates = [item.tokens_per_second_per_chip or 0.0 for item in told.days]
-    assert len(rates) == MOST
-    assert rates == sorted(rates, reverse=True)
-    assert told.before == ()
-    assert days(store, {**shape, "depth": None}, before(1), END).days == ()
-
-
-def test_three_launches_of_a_configuration_have_an_interval(store: Store) -> None:
-    data = fill(store, [launch(before(0, hour), 1.0 + hour / 1000) for hour in (1, 2, 3)])
-    (lane,) = data.lanes
-    (found,) = data.drawn.lanes[lane.name].repeated
-    assert found.launches == 3
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < (lane.frontier[0].tokens_per_second_per_chip or 0.0) < found.high * 1.01
-    assert (found.micro_batch, found.depth) == (8, 8)
-
-
-def test_two_launches_have_none(store: Store) -> None:
-    data = fill(store, [launch(before(0, 1), 1.0), launch(before(0, 2), 1.01)])
-    (found,) = data.drawn.lanes[data.lanes[0].name].repeated
-    assert (found.launches, found.low, found.high) == (2, None, None)
-
-
-def test_the_interval_is_students_on_logs() -> None:
-    low, high = interval([math.exp(1.0), math.exp(2.0), math.exp(3.0)])
-    assert low is not None
-    assert high is not None
-    assert math.log(low) == pytest.approx(2.0 - 4.30265 / math.sqrt(3), abs=1e-4)
-    assert math.log(high) == pytest.approx(2.0 + 4.30265 / math.sqrt(3), abs=1e-4)
+def test_another_launch_of_what_leads_takes_nothing_and_moves_the_mean(store: Store) -> None:
+    lead = repeated(before(2), 1.0)
+    again = launch(before(0), 0.99, numerics__learning_rate=1.0)
+    data = fill_each(store, lead, [again])
+    assert [item.week for item in course(data).taken] == ["2026-W08"]
+    (held,) = data.lanes[0].frontier
+    assert (held.launches, held.sessions) == (4, 2)
+    assert held.change is not None
+    assert held.change.state == "same"
 
 
 @pytest.fixture(scope="module")
@@ -210,7 +199,7 @@ def test_chips_are_those_of_the_tightest_phase(data: WeekData) -> None:
 
 
 def test_a_picture_leads_to_every_receipt_that_it_numbers(store: Store) -> None:
-    data = fill(store, [launch(before(number), 1.0 - (9 - number) / 50) for number in range(9, -1, -1)])
+    data = fill_each(store, *(repeated(before(number), 1.0 - (9 - number) / 50) for number in range(9, -1, -1)))
     (lane,) = data.drawn.lanes.values()
     figure = over_weeks.figure("weeks", "cpu-torch", lane.courses, lane.week)
     assert figure is not None
@@ -225,22 +214,13 @@ def test_a_picture_leads_to_every_receipt_that_it_numbers(store: Store) -> None:
     assert all(re.search(f">{number}( [^<]*)?</text>", svg) for number in range(1, 11))
 
 
-def test_of_what_took_the_frontier_within_a_week_the_last_is_numbered(store: Store) -> None:
+def test_each_week_is_led_by_what_leads_when_it_is_over(store: Store) -> None:
     days = [before(2), before(1), before(1, 33), before(1, 57), before(0)]
-    data = fill(store, [launch(at, 1.0 - index / 20) for index, at in enumerate(days)])
+    data = fill_each(store, *(repeated(at, 1.0 - index / 20) for index, at in enumerate(days)))
     (lane,) = data.drawn.lanes.values()
-    figure = over_weeks.figure("weeks", "cpu-torch", lane.courses, lane.week)
-    assert figure is not None
-    assert figure.table is not None
-    assert [row.cells[0] for row in figure.table.rows] == [("1",), ("",), ("",), ("2",), ("3",)]
     taken = lane.courses[0].taken
-    links = [part.anchor for part in figure.caption if isinstance(part, Link)]
-    assert links == [taken[index].receipt.anchor for index in (0, 3, 4)]
-    svg = figure.draw("weeks")
-    assert svg is not None
-    named = [bool(re.search(f">{number}( [^<]*)?</text>", svg)) for number in range(1, 5)]
-    assert named == [True, True, True, False]
-    assert any(taken[-1].receipt.name[:10] in text for text in re.findall(r">3 ([^<]*)</text>", svg))
+    assert [item.week for item in taken] == ["2026-W08", "2026-W09", "2026-W10"]
+    assert [item.rate for item in taken] == pytest.approx([4096, 4096 / 0.85, 4096 / 0.8], rel=0.001)
 
 
 def test_what_one_row_tells_is_no_picture(store: Store) -> None:
@@ -249,12 +229,12 @@ def test_what_one_row_tells_is_no_picture(store: Store) -> None:
     assert over_weeks.figure("weeks", "cpu-torch", lane.courses, lane.week) is None
     (week_lane,) = data.lanes
     reached = data.sections.ceilings[week_lane.name]
-    assert over_sequence.figure("sequence", week_lane, lane.repeated, reached) is None
+    assert over_sequence.figure("sequence", week_lane, reached) is None
 
 
 def test_nothing_is_no_figure(data: WeekData) -> None:
     lane = replace(data.lanes[0], frontier=(), stated=())
-    assert over_sequence.figure("a", lane, (), data.sections.ceilings[lane.name]) is None
+    assert over_sequence.figure("a", lane, data.sections.ceilings[lane.name]) is None
     assert over_weeks.figure("a", "cpu-torch", (), "2026-W10") is None
     assert step_times.figures("a", ()) == chips.figures("a", ()) == ()
 
@@ -262,7 +242,7 @@ def test_nothing_is_no_figure(data: WeekData) -> None:
 def test_a_ceiling_is_marked_and_what_no_shape_stands_for_is_not(store: Store) -> None:
     data = fill(store, [launch(before(0, hour), 1.0 + hour / 1000) for hour in (1, 2)])
     (lane,) = data.lanes
-    found, reached = data.drawn.lanes[lane.name].repeated, data.sections.ceilings[lane.name]
+    reached = data.sections.ceilings[lane.name]
 
     def marked(figure: Figure | None) -> int:
         svg = figure.draw("p") if figure is not None else None
@@ -270,8 +250,9 @@ def test_a_ceiling_is_marked_and_what_no_shape_stands_for_is_not(store: Store) -
 
     longer = (replace(lane.frontier[0], sequence_length=length) for length in (512, 1024))
     more = replace(lane, stated=tuple(longer))
-    with_ceiling = marked(over_sequence.figure("p", more, found, reached))
-    assert with_ceiling > marked(over_sequence.figure("p", more, (), reached))
+    with_ceiling = marked(over_sequence.figure("p", more, reached))
+    none = replace(reached, reached=reached.reached._replace(frontiers=()))
+    assert with_ceiling > marked(over_sequence.figure("p", more, none))
 
 
 def page_of(tmp_path: Path, *words: str) -> str:

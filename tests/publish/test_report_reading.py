@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import rule_cases as cases
 from receipts.judging.judge import VERSION
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
-from receipts.store.query.reports import ReportQueries, ReportScope, Rules
+from receipts.store.query.reports import SHAPE, ReportQueries, ReportScope, Rules
 from receipts.workflows.submit import submit
 
 BOOK = cases.rulebook()
@@ -30,10 +29,6 @@ def put(store: Store, *receipts: Parsed) -> None:
     assert all(item.stored for item in submit([Document(item.raw, item.source) for item in receipts], store, BOOK))
 
 
-def best(store: Store, most: int) -> Sequence[str]:
-    return sorted(str(row.label) for row in ReportQueries(store.database).best(EVER, RULES, most))
-
-
 def test_what_is_written_meanwhile_is_not_read_within_one_state(tmp_path: Path) -> None:
     place = str(tmp_path / "store.sqlite")
     with open_store(place) as store, open_store(place) as other:
@@ -46,9 +41,19 @@ def test_what_is_written_meanwhile_is_not_read_within_one_state(tmp_path: Path) 
         assert len(list(store.find())) == 2
 
 
-def test_the_best_of_each_shape_come_first(tmp_path: Path) -> None:
+def test_the_configurations_with_the_best_mean_of_each_shape_come_first_repeated_ones_and_others(
+    tmp_path: Path,
+) -> None:
     with open_store(str(tmp_path / "store.sqlite")) as store:
         for model, vocabulary in (("narrow", 4096), ("wide", 8192)):
-            made = (launched(f"{model} {at}", 0.6 + at / 10, **{"model.vocabulary": vocabulary}) for at in (2, 0, 1, 3))
-            put(store, *made)
-        assert best(store, 2) == ["narrow 0", "narrow 1", "wide 0", "wide 1"]
+            for at, seconds in enumerate((0.8, 0.6, 0.7, 0.5)):
+                leaves = {"model.vocabulary": vocabulary, "numerics.learning_rate": 1.0 + at}
+                many = (launched(f"{model} {at} {one}", seconds, **leaves) for one in range(2 if at < 3 else 1))
+                put(store, *many)
+        queries = ReportQueries(store.database)
+        found = queries.configurations(EVER, RULES, 2)
+        rows = queries.results([one.number for one in found], EVER, RULES, 5)
+        names = sorted({str(row.label)[:-2] for held in rows.values() for row in held})
+        assert names == ["narrow 1", "narrow 2", "narrow 3", "wide 1", "wide 2", "wide 3"]
+        assert {len(one.shape) for one in found} == {len(SHAPE)}
+        assert sorted(len(held) for held in queries.results(list(rows), EVER, RULES, 1).values()) == [1] * 6

@@ -260,13 +260,13 @@ def test_the_frontier_says_what_the_week_did_to_it(tmp_path: Path) -> None:
     assert (new.change.state, new.change.was) == ("new", None)
 
 
-def test_a_change_within_one_configuration_has_no_interval(tmp_path: Path) -> None:
+def test_a_faster_launch_of_what_leads_moves_no_frontier(tmp_path: Path) -> None:
     before = week.one("a", week.day(1))
     again = week.one("b", week.day(4), {"seconds": 0.79})
     (best,) = told(week.fill(tmp_path / "store.sqlite", [*before, *again])).lanes[0].frontier
     assert best.change is not None
-    assert (best.change.state, best.change.low, best.change.comparable) == ("better", None, None)
-    assert best.change.ratio == pytest.approx(0.8 / 0.79, rel=0.01)
+    assert (best.change.state, best.change.ratio, best.launches) == ("same", None, 2)
+    assert best.tokens_per_second_per_chip == pytest.approx(4096 / (0.8 * 0.79) ** 0.5, rel=0.01)
 
 
 # Neighbours

@@ -24,6 +24,7 @@ from receipts.publish.report.neighbours import NEAREST, Configurations, Neighbou
 from receipts.publish.report.pairs import _judged
 from receipts.publish.report.reader import ReportReader
 from receipts.publish.report.ref import refs_in
+from receipts.publish.report.render import render
 from receipts.publish.report.sections import failures
 from receipts.publish.report.sections.offenses import offenses
 from receipts.publish.report.week import Week, asked, moment
@@ -268,23 +269,40 @@ def test_what_was_dropped_leads_no_frontier_unless_the_decision_was_revised(tmp_
     made = report(store)
     (lane,) = made.lanes
     assert [item.receipt.id for item in (*lane.frontier, *lane.peaks, *lane.stated)] == [base[0].id]
-    (course,) = made.drawn.lanes[lane.name].courses
-    assert [taken.receipt.id for taken in course.taken] == [base[0].id]
+    assert lane.left_out == (("decided drop", 2),)
+    assert "2 launches: decided drop." in render(made, cases.rulebook().rules)["report.md"].decode()
     store.published.decide(faster[0].id, "ship", "it was the seed")
     (lane,) = report(store).lanes
     assert [item.receipt.name for item in lane.frontier] == [faster[0].receipt.run.label]
 
 
+def _megatron(side: str, day: int, seconds: float, leaves: dict[str, Any]) -> list[Parsed]:
+    times = {f"run.{name}": f"2026-03-{day:02d}T09:{at}:00Z" for name, at in (("started", "00"), ("finished", 20))}
+    values = {**times, "run.label": side, **leaves}
+    return cases.group(cases.build({"base": "megatron", "steps": {"seconds": seconds}, "set": values}), side, 1)
+
+
 def test_what_cost_a_feature_that_its_lane_requires_leads_no_frontier(tmp_path: Path) -> None:
     def megatron(side: str, day: int, seconds: float, **features: bool) -> list[Parsed]:
-        times = {f"run.{name}": f"2026-03-{day:02d}T09:{at}:00Z" for name, at in (("started", "00"), ("finished", 20))}
-        values = {**times, "run.label": side, "features": {"complete": True, "ngram_hash": True, **features}}
-        return cases.group(cases.build({"base": "megatron", "steps": {"seconds": seconds}, "set": values}), side, 1)
+        return _megatron(side, day, seconds, {"features": {"complete": True, "ngram_hash": True, **features}})
 
     base, lost = megatron("a", 3, 2.3, structure=True), megatron("b", 4, 2.0)
     (lane,) = report(week.fill(tmp_path / "feature.sqlite", [*base, *lost])).lanes
     assert [reason.code for item in lane.refused for reason in item.reasons] == ["C115"]
     assert [item.receipt.id for item in (*lane.frontier, *lane.peaks, *lane.stated)] == [base[0].id]
+    assert lane.left_out == (("without features.structure, which the lane requires", 1),)
+
+
+ATTENTION = {"model.attention_kinds": "52 full"}
+
+
+def test_a_dense_stack_keeps_its_row_beside_a_hybrid_one(tmp_path: Path) -> None:
+    features = {"complete": True, "ngram_hash": True, "structure": True}
+    hybrid = _megatron("a", 3, 2.3, {"features": features})
+    dense = _megatron("b", 4, 2.0, {"features": features, "model.pattern": "A", "model.family": "dense", **ATTENTION})
+    (lane,) = report(week.fill(tmp_path / "models.sqlite", [*hybrid, *dense])).lanes
+    assert {item.family for item in lane.frontier} == {"hybrid", "dense"}
+    assert lane.left_out == ()
 
 
 def test_a_superseded_receipt_is_counted_and_judged_no_more(tmp_path: Path) -> None:

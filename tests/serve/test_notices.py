@@ -111,6 +111,8 @@ def test_a_claim_that_falls_and_a_new_best_are_told_once() -> None:
     after = Standing({"x": {**claim, "status": "refuted"}}, {("shape",): {**row, "receipt": "b"}})
     assert [item.type for item in changes(before, after)] == ["claim.refuted", "frontier.taken"]
     assert list(changes(after, after)) == []
+    led, again = ({("shape",): {**row, "receipt": name, "configuration": 7}} for name in "ab")
+    assert list(changes(Standing({}, led), Standing({}, again))) == []
     stale = Standing({"x": {**claim, "status": "stale"}}, before.best)
     assert [item.data["was"] for item in changes(before, stale)] == ["supported"]
 

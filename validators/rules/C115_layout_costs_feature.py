@@ -14,16 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.axes import OFF, UNSET, in_words
+from receipts.axes import in_words, is_off
 from receipts.judging.rule import PATH, E, Offense, PairCase, rule
-from receipts.judging.topic import Topic
 
 _NAMED = 3  # changed axes that are named beside it; C101 lists them all
 _MODEL = ("pattern", "dimensions", "routing")  # axes of the model that are no single leaf of it
-_OFF = (None, OFF, UNSET, "none", "0", "false", 0, False)
 
 
-@rule("C115", "layout_costs_feature", E, on="pair", question=PATH, about=Topic.FEATURE)
+@rule("C115", "layout_costs_feature", E, on="pair", question=PATH)
 def layout_costs_feature(pair: PairCase) -> Iterator[Offense]:
     """Features that the lane requires, and that the change switched off."""
     difference = pair.difference
@@ -31,14 +29,13 @@ def layout_costs_feature(pair: PairCase) -> Iterator[Offense]:
         return
     moved = (*(member for change in difference.changed for member in change.members), *difference.derived)
     values = {member.path: (member.a, member.b) for member in moved}
-    for name in pair.lane.required_features:
-        path = name if "." in name else f"features.{name}"
+    for path in pair.lane.required_leaves:
         a, b = values.get(path, (None, None))
-        if a in _OFF:
+        if a is None or is_off(a):
             continue
         # Two kernels of one family against each other are an experiment, where nothing else moved.
         chosen = path.startswith("path.") and pair.difference.axes != (path,)
-        if chosen or b in _OFF:
+        if chosen or b is None or is_off(b):
             others = _with(tuple(axis for axis in pair.difference.axes if axis != path))
             yield Offense(
                 at=path,

@@ -14,10 +14,10 @@ from receipts.publish.report.appendix import ReceiptFigures, described
 from receipts.publish.report.basis import Basis, Looked
 from receipts.publish.report.best import Frontiers, frontiers, stated
 from receipts.publish.report.data import Described, LaneWeek, WeekCounts, WeekData
-from receipts.publish.report.frontier import change, chosen, result
+from receipts.publish.report.frontier import change, chosen, peak, result
 from receipts.publish.report.links import Links
 from receipts.publish.report.neighbours import eligible
-from receipts.publish.report.pairs import Pairs, ended, feature_lost, pairs, refusals, waiting
+from receipts.publish.report.pairs import Pairs, ended, pairs, refusals, waiting
 from receipts.publish.report.reader import Item, ReportReader, order
 from receipts.publish.report.ref import refs_in
 from receipts.publish.report.sections.checks import noise
@@ -63,13 +63,10 @@ def _collected(
     _check_lanes(lanes, rulebook, reader)
     rows = reader.rows
     items = reader.items(row for row in rows if row.stands)
-    best = frontiers(reader, items)
+    best = frontiers(reader)
     links = Links(reader, [item for item in items if eligible(item.entry)])
-    paired = pairs(links, {one.now.entry.id for held in best.by_lane.values() for one in held if one.moved})
-    if lost := feature_lost(paired, rulebook.rules) - reader.left_out:
-        reader.left_out.update(lost)
-        best = frontiers(reader, items)
-    names = sorted({*(row.lane for row in rows), *best.by_lane, *best.undecided})
+    paired = pairs(links, {one.now.item.entry.id for held in best.by_lane.values() for one in held if one.moved})
+    names = sorted({*(row.lane for row in rows), *best.by_lane, *best.undecided, *best.left_out})
     weeks = tuple(_lane(_Gathered(reader, rows, items, best, links, paired), name) for name in names)
     tightest = headroom(reader, items, MOST_CHIPS)
     end = min(as_of + timedelta(microseconds=1), week.until)
@@ -143,19 +140,16 @@ class _Gathered(NamedTuple):
     links: Links
     pairs: Pairs
 
-    def launches(self, item: Item) -> int:
-        """Valid launches of a result's configuration."""
-        return len(self.reader.rates(item.entry))
-
 
 def _lane(of: _Gathered, name: str) -> LaneWeek:
     reader, lane = of.reader, of.reader.lane(name)
     rows = [row for row in of.rows if row.lane == name]
     items = [item for item in of.items if item.entry.lane == name]
-    held = {one.now.entry.id: one for one in of.best.by_lane.get(name, ())}
+    held = {one.now.item.entry.id: one for one in of.best.by_lane.get(name, ())}
     judged = of.pairs.by_lane.get(name, [])
-    best = chosen([one.now for one in held.values()], MOST_RESULTS, reader.since)
-    peaks = chosen([one.peak for one in held.values() if one.peak], MOST_RESULTS, reader.since)
+    best = chosen([one.now.item for one in held.values()], MOST_RESULTS, reader.since)
+    faster = {one.peak.item.entry.id: one.peak for one in held.values() if one.peak}
+    peaks = chosen([one.item for one in faster.values()], MOST_RESULTS, reader.since)
     reported = chosen(stated(items), MOST_RESULTS, reader.since)
     return LaneWeek(
         name=name,
@@ -163,10 +157,12 @@ def _lane(of: _Gathered, name: str) -> LaneWeek:
         version=lane.version,
         counts=_counts(rows, items),
         frontier=best.map(
-            lambda item: result(item, reader.since, change(held[item.entry.id], of.links), of.launches(item))
+            lambda item: result(item, reader.since, held[item.entry.id].now, change(held[item.entry.id], of.links))
         ),
-        peaks=peaks.map(lambda item: result(item, reader.since, launches=of.launches(item))),
+        peaks=peaks.map(lambda item: peak(faster[item.entry.id], reader)),
         undecided=of.best.undecided.get(name, 0),
+        left_out=tuple(sorted(of.best.left_out.get(name, {}).items())),
+        targets=tuple(target.name for target in lane.targets),
         stated=reported.map(lambda item: result(item, reader.since)),
         accepted=ended(judged, "accepted", MOST_ACCEPTED),
         inconclusive=ended(judged, "inconclusive", MOST_PAIRS),

@@ -10,10 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts import metrics
-from receipts.judging.envelope import REPEATED
 from receipts.publish.report.cut import Cut
 from receipts.publish.report.ref import Ref as Ref
 
@@ -23,6 +22,9 @@ if TYPE_CHECKING:
     from receipts.questions.answers import AnsweredQuestion
     from receipts.questions.regime import StepWork
     from receipts.stats.noise import SelfCheck
+
+
+STANDINGS: Final = ("proven", "unsettled", "peak", "reported")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,8 @@ class WeekCounts:
 class FrontierMove:
     """What the interval did to the best of a shape. `state` is *new* where none was valid before, *same*, or *better*.
 
-    `was` is the best when the interval began. `ratio` is now over then; where launches of both configurations carry an
-    interval, `low` to `high` (95 %, unadjusted), it is that of their middles, else of the two figures. `comparable` is
+    `was` stands for the configuration that led when the interval began. `ratio` is now over then, with `low` to `high`
+    (95 %, unadjusted) where a comparison of the two gives an interval, else of the two levels. `comparable` is
     the answer of a comparison of the two and `moved` its counted axes; None where both ran one configuration.
     """
 
@@ -60,10 +62,12 @@ class BestResult:
     """The best result of one shape. `shape` is its geometry and the layout that it used, by their digests; `axes` are
     those of the model and `layout` the degrees, both in words. `answers` are the five questions with their answers.
 
-    `in_week` tells whether it ran in the week or stands from earlier; `open_questions` are the codes for which a
-    stated result is no witnessed one. `change` is that since the interval began; None for a stated result or a peak.
-    `launches` counts the valid launches of its configuration; None for a stated result. `lineage` says which of the
-    lane's known versions it ran on; empty where the lane names none.
+    `standing` is *proven* (launches that agree within 5 %), *unsettled* (launches that do not yet), *peak* (one launch,
+    or the best of several), or *reported* (stated, not witnessed). The rate of the first two is the geometric mean of
+    `launches` in so many `sessions`, `low` to `high` its 95 % interval, and `fastest` the best of them. `target` is the
+    lane's target that the shape is. `in_week` tells whether it ran in the week or stands from earlier; `open_questions`
+    are the codes for which a stated result is no witnessed one. `change` is that since the interval began; None for a
+    stated result or a peak. `lineage` says which of the lane's known versions it ran on; empty where it names none.
     """
 
     receipt: Ref
@@ -76,6 +80,9 @@ class BestResult:
     accelerator: str | None
     sequence_length: int | None
     chips: int | None
+    standing: str
+    target: str | None
+    is_substrate: bool
     tokens_per_second_per_chip: float | None
     rate_source: str
     mfu: float | None
@@ -87,12 +94,20 @@ class BestResult:
     work: StepWork
     change: FrontierMove | None
     launches: int | None
+    sessions: int | None
+    low: float | None
+    high: float | None
+    fastest: Ref | None
+    fastest_rate: float | None
+    micro_batch: int | None
+    depth: int | None
     lineage: str
 
     @property
-    def is_peak(self) -> bool:
-        """Whether one launch reached it, and none repeated it."""
-        return self.launches is not None and self.launches < REPEATED
+    def rank(self) -> tuple[int, float]:
+        """Where it stands among results: by how well it is shown, then by what it is at least."""
+        floor = self.low if self.low is not None else self.tokens_per_second_per_chip or 0.0
+        return STANDINGS.index(self.standing), -floor
 
     def names(self, beside: Iterable[BestResult]) -> tuple[str, ...]:
         """Family and name; the axes as well where these do not tell it from another shape, or attention is sparse."""
@@ -205,8 +220,9 @@ class Noise:
 class LaneWeek:
     """One lane.
 
-    `frontier` has the best repeated result of each shape, or a peak where none is repeated; `peaks` are single launches
-    that were faster.
+    `frontier` has the best result of each shape, or a peak where none is repeated; `peaks` are launches of other
+    configurations that were faster. `left_out` are launches that would be among them, how many by the reason.
+    `targets` names the shapes that the lane's claims must hold at.
     `waiting` and `refusals` count over every comparison, those that are left out as well. `undecided` shapes have no
     valid result among those of their launches that were looked at. `configurations` ran in
     the interval; `uncompared` of them were not compared with anything, since a lane has only so many comparisons.
@@ -219,6 +235,8 @@ class LaneWeek:
     frontier: Cut[BestResult]
     peaks: Cut[BestResult]
     undecided: int
+    left_out: tuple[tuple[str, int], ...]
+    targets: tuple[str, ...]
     stated: Cut[BestResult]
     accepted: Cut[JudgedPair]
     inconclusive: Cut[JudgedPair]
@@ -231,34 +249,50 @@ class LaneWeek:
 
     @property
     def ranked(self) -> tuple[BestResult, ...]:
-        """Its results, the proven ones and the peaks first, each the fastest first."""
-        proven = sorted((*self.frontier, *self.peaks), key=lambda item: -(item.tokens_per_second_per_chip or 0.0))
-        return (*proven, *sorted(self.stated, key=lambda item: -(item.tokens_per_second_per_chip or 0.0)))
+        """Its results, the proven ones first, each by what it is at least."""
+        return tuple(sorted((*self.frontier, *self.peaks, *self.stated), key=lambda item: item.rank))
 
     @property
     def leaders(self) -> tuple[BestResult, ...]:
-        """The fastest proven one, a peak that is faster, or where none is proven the fastest, and the best reported."""
-        rated = [item for item in self.ranked if item.tokens_per_second_per_chip is not None]
-        first = [item for item in rated if item.launches is not None]
-        proven = next((at for at, item in enumerate(first) if not item.is_peak), len(first))
-        reported = (item for item in rated if item.launches is None)
-        return (*first[proven : proven + 1], *first[: min(1, proven)], *islice(reported, 1))
+        """At the lane's targets, or at any shape but a substrate where it has none: the best proven result, what was
+        faster once, and the best reported; the best of what there is where none is proven."""
+        led = [item for item in self.ranked if item.tokens_per_second_per_chip is not None and not item.is_substrate]
+        led = [item for item in led if item.target is not None or not self.targets]
+        shown = [item for item in led if item.standing != "reported"]
+        first = shown[:1]
+        faster = (item for item in shown if item.standing == "peak" and item not in first)
+        faster = (item for item in faster if (item.tokens_per_second_per_chip or 0.0) > _rate(first[0]))
+        reported = (item for item in led if item.standing == "reported")
+        return (*first, *islice(faster, 1), *islice(reported, 1))
 
     @property
     def moved(self) -> tuple[BestResult, ...]:
-        """Results that the interval brought."""
-        return tuple(item for item in self.frontier if item.change is not None and item.change.state != "same")
+        """Results that the interval brought in the place of another; the first of its kind is no new best."""
+        return tuple(item for item in self.frontier if item.standing == "proven" and _state(item) == "better")
 
     @property
-    def alone(self) -> tuple[Ref, ...]:
-        """Launches of the interval that nobody repeated; what is of an earlier week was named then."""
-        return tuple(item.receipt for item in (*self.frontier, *self.peaks) if item.in_week and item.is_peak)
+    def first(self) -> tuple[BestResult, ...]:
+        """Results of shapes that had none before the interval."""
+        return tuple(item for item in self.frontier if _state(item) == "new")
+
+    @property
+    def alone(self) -> tuple[BestResult, ...]:
+        """Results of the interval that nobody repeated, or whose launches do not agree; others were named then."""
+        return tuple(item for item in (*self.frontier, *self.peaks) if item.in_week and item.standing != "proven")
 
     @property
     def waits(self) -> tuple[str, ...]:
         """Rules that every reported result waits for: a notebook's rows lack the same facts one and all."""
         codes = self.stated[0].open_questions if self.stated else ()
         return tuple(code for code in codes if all(code in item.open_questions for item in self.stated))
+
+
+def _rate(item: BestResult) -> float:
+    return item.tokens_per_second_per_chip or 0.0
+
+
+def _state(item: BestResult) -> str:
+    return item.change.state if item.change is not None else ""
 
 
 @dataclass(frozen=True, slots=True)

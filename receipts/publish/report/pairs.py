@@ -174,13 +174,6 @@ def _reason(item: Finding, *, placed: bool) -> Reason:
     return Reason(item.code, item.name, side, f"{text}{where}", item.do)
 
 
-def feature_lost(paired: Pairs, rules: RuleSet) -> set[str]:
-    """Launches that gained by the loss of a feature that their lane requires."""
-    codes = rules.about(Topic.FEATURE)
-    judged = (item for items in paired.by_lane.values() for item in items)
-    return {ref.id for item in judged if any(reason.code in codes for reason in item.reasons) for ref in item.b}
-
-
 def waiting(judged: Iterable[JudgedPair]) -> tuple[AwaitedRule, ...]:
     """What undecided comparisons wait for, what most of them wait for first; each comparison counts once for a rule."""
     codes_wanted: Counter[str] = Counter()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from receipts.axes.lane import Lane
 from receipts.axes.shape import ShapeKey
-from receipts.judging.envelope import REPEATED
 from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_receipt
 from receipts.judging.rulebook import Rulebook
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 FAILED = ("oom", "crash", "nan", "hang")
 KEPT = 1000  # launches that are held parsed, some 50 kB each
 MOST_WITNESSES = 20  # of one launch, as in the Facts of a store
-MOST_LAUNCHES = 50  # of one configuration
 AT_ONCE = 2000  # receipts whose stored verdicts are read together
 
 
@@ -126,7 +124,6 @@ class ReportReader:
         self._facts: dict[tuple[str, ShapeKey], Facts] = {}
         self._lanes: dict[str, Lane] = {}
         self._launches: dict[str, Launch] = {}
-        self._rates: dict[tuple[str, datetime], tuple[float, ...]] = {}
         self._reuse = may_reuse(rulebook)
         self.judged = 0  # receipts that were judged anew
 
@@ -165,7 +162,7 @@ class ReportReader:
 
     @cached_property
     def left_out(self) -> set[str]:
-        """Launches that lead no frontier: those of configurations that were decided ``drop``. A report adds its own.
+        """Launches that lead no frontier: those of configurations that were decided ``drop``.
 
         What was decided on a launch itself counts before what was decided on another of its configuration.
         """
@@ -280,21 +277,3 @@ class ReportReader:
             known = self.store.query.facts([parsed])
             self._facts[kind] = Facts(shapes=known.shapes, now=known.now, asked=True)
         return self._facts[kind]
-
-    def rates(self, row: Entry, until: datetime | None = None) -> tuple[float, ...]:
-        """Tokens a second a chip of each valid launch of its configuration with steps, until a moment (the end)."""
-        key = (row.id, until or self.scope.until)
-        if key not in self._rates:
-            place = self.stored.place([row.id]).get(row.id)
-            others = [] if place is None else self.stored.launches(place, row.kind, key[1], MOST_LAUNCHES)
-            rates = {
-                one.launch: one.tokens_per_second_per_chip
-                for one in reversed([row, *others])
-                if one.rate_status == "valid" and one.rate_source == "steps"
-            }
-            self._rates[key] = tuple(rate for rate in rates.values() if rate)
-        return self._rates[key]
-
-    def is_repeated(self, row: Entry, until: datetime | None = None) -> bool:
-        """Whether two launches or more reached it: one is a peak."""
-        return len(self.rates(row, until)) >= REPEATED

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from receipts.base.errors import ReceiptsError
 from receipts.judging.rulebook import RuleSet
-from receipts.publish.page import Page
+from receipts.publish.page import Page, Section
 from receipts.publish.render.html import environment
 from receipts.publish.render.markdown import markdown
 from receipts.publish.render.terminal import Terminal
@@ -37,7 +37,9 @@ def render_first(data: WeekData, rules: RuleSet, form: str, folders: Sequence[Pa
     """The first screen of a weekly report as ``markdown`` or ``text``, to be pasted into a message: it has no links."""
     shown = first_screen(data, rules, folders)
     (_, days), *facts = shown.facts
-    sections = tuple(replace(item, title="") for item in shown.sections)
+    # A message cannot be opened: of what is folded it has the counts.
+    folded = (Section(item.id, "", sentences=(item.fold,)) if item.fold else item for item in shown.sections)
+    sections = tuple(replace(item, title="") for item in folded)
     shown = replace(shown, headline=(shown.title, " · ", *days), facts=tuple(facts), sections=sections)
     return markdown(shown) if form == "markdown" else "\n".join(Terminal(width=UNBROKEN).page(shown))
 

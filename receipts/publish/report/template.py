@@ -12,6 +12,7 @@
 ``|= caption``, ``|# a | #b | c [GiB]`` a table: its caption, its columns as `receipts.publish.page.table_of` has them
 ``| cell | cell``                       a row
 ``|> text``                             a sentence below the table
+``~ text``                              the section is folded: what a reader opens, with the counts that it names
 ``@ anchor``                            a section that is given
 ======================================  ===========================================================
 
@@ -146,6 +147,7 @@ class _Draft:
     tables: list[tuple[list[str], list[tuple[Cell, ...]], list[str]]] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    fold: str = ""
 
 
 class _Reader:
@@ -199,6 +201,8 @@ class _Reader:
             if not here.points:
                 here.points.append(("", [], None))
             here.points[-1][1].append(cell(rest))
+        elif sign == "~":
+            here.fold = read(cell(rest))
         elif sign == "@":
             self._close(1)
             anchor = read(cell(rest))
@@ -249,6 +253,7 @@ class _Reader:
             tables=tuple(tables),
             figures=self._figures.get(draft.id, ()),
             sections=tuple(draft.sections),
+            fold=draft.fold,
         )
 
 

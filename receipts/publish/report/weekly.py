@@ -53,9 +53,7 @@ def _figures(data: WeekData) -> dict[str, tuple[Figure, ...]]:
         weeks = over_weeks.figure(
             "frontier-weeks" if first else place(lane.name, "weeks"), lane.name, of.courses, of.week
         )
-        sequence = over_sequence.figure(
-            place(lane.name, "sequence"), lane, of.repeated, data.sections.ceilings[lane.name]
-        )
+        sequence = over_sequence.figure(place(lane.name, "sequence"), lane, data.sections.ceilings[lane.name])
         if first and weeks is not None:
             drawn["summary"], weeks = (weeks,), None
         drawn[place(lane.name, "frontier")] = _known(sequence, weeks)

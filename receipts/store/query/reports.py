@@ -5,7 +5,7 @@ A receipt *ran* when its launch ended, else when it started. The engine scans a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from receipts.metrics.reading import Taint
 from receipts.store.database import Repository, reads
-from receipts.store.entries import Entry, entries, entries_with_ids, entry_of, standing
+from receipts.store.entries import Entry, entries, entries_of, entries_with_ids, entry_of, standing
 from receipts.store.packing import AT_ONCE, unpack
 from receipts.store.query import samples
 from receipts.store.query.conditions import Condition
@@ -99,13 +99,84 @@ RESULT: Final = (  # what a frontier may hold: training that ended well, with it
 )
 
 
-def _of_shapes(scope: ReportScope, rules: Rules, most: int) -> Select[Any]:
-    """The first launches of each shape by rate."""
-    place = func.row_number().over(
-        partition_by=[receipts.c[name] for name in SHAPE], order_by=[_RATE.desc(), receipts.c.seq]
+class ShapeConfiguration(NamedTuple):
+    """A configuration whose launches may be valid results of a shape; ``shape`` has the values of `SHAPE`.
+
+    ``number`` is its own, or where the axis index does not hold it, less than zero: that of its one launch.
+    """
+
+    shape: tuple[Any, ...]
+    number: int
+
+
+_NUMBER: Final = func.coalesce(placements.c.configuration, -receipts.c.seq)
+
+
+def _placed(*columns: Any) -> Select[Any]:
+    """Columns of receipts beside the numbers of their configurations."""
+    return select(*columns).select_from(receipts).outerjoin(placements, placements.c.receipt == receipts.c.seq)
+
+
+def _configurations(connection: Connection, scope: ReportScope, rules: Rules, most: int) -> list[ShapeConfiguration]:
+    """Of every shape the configurations with the highest mean rate: so many repeated ones, and as many of one launch.
+
+    A mean, for a maximum grows with the number of launches.
+    """
+    shape = [receipts.c[name] for name in SHAPE]
+    mean, repeated = func.avg(_RATE).label("mean"), (func.count() > 1).label("repeated")
+    query = _placed(*shape, _NUMBER.label("number"), mean, repeated)
+    held = query.where(*scope.clauses, *_valid(rules)).group_by(*shape, _NUMBER).subquery("held")
+    order = [held.c.mean.desc(), held.c.number]
+    place = func.row_number().over(partition_by=[*(held.c[name] for name in SHAPE), held.c.repeated], order_by=order)
+    ranked = select(held, place.label("place")).subquery("ranked")
+    rows = connection.execute(select(*(ranked.c[name] for name in (*SHAPE, "number"))).where(ranked.c.place <= most))
+    return [ShapeConfiguration(tuple(row[:-1]), row[-1]) for row in rows]
+
+
+def _results(
+    connection: Connection, numbers: Sequence[int], scope: ReportScope, rules: Rules, most: int
+) -> dict[int, list[Entry]]:
+    """Launches of configurations that may be valid results, by their numbers, so many of each, the newest first."""
+    place = func.row_number().over(partition_by=_NUMBER, order_by=receipts.c.seq.desc())
+    among = engine_of(connection).among
+    own = or_(
+        among(placements.c.configuration, [number for number in numbers if number >= 0]),
+        among(receipts.c.seq, [-number for number in numbers if number < 0]),
     )
-    ranked = select(receipts.c.seq, place.label("place")).where(*scope.clauses, *_valid(rules)).subquery("ranked")
-    return entries().join(ranked, ranked.c.seq == receipts.c.seq).where(ranked.c.place <= most)
+    query = _placed(receipts.c.seq, _NUMBER.label("number"), place.label("place"))
+    ranked = query.where(own, *scope.clauses, *_valid(rules)).subquery("ranked")
+    wanted = connection.execute(select(ranked.c.seq, ranked.c.number).where(ranked.c.place <= most)).all()
+    rows = entries_of(connection, [row.seq for row in wanted])
+    by_number: dict[int, list[Entry]] = {}
+    for seq, number in sorted(map(tuple, wanted), reverse=True):
+        by_number.setdefault(number, []).append(rows[seq])
+    return by_number
+
+
+class CourseLaunch(NamedTuple):
+    """A launch of a shape, with its rate in tokens a second a chip and the number of its configuration."""
+
+    id: str
+    number: int
+    started: datetime
+    ran: datetime
+    rate: float
+
+
+def _course(connection: Connection, shape: Mapping[str, Any], until: datetime, most: int) -> list[CourseLaunch]:
+    """The newest launches of one shape that count and ran until a moment, in the order in which they ran."""
+    alike = (receipts.c[name].is_not_distinct_from(shape[name]) for name in SHAPE if name != "lane")
+    query = _placed(receipts.c.id, _NUMBER, receipts.c.started, ENDED, _RATE).where(
+        *alike,
+        receipts.c.lane == shape["lane"],
+        *RESULT,
+        samples.valid(Taint.RATE),
+        receipts.c.started <= until,
+        until >= ENDED,
+        standing(),
+    )
+    rows = connection.execute(query.order_by(ENDED.desc(), receipts.c.seq.desc()).limit(most))
+    return [CourseLaunch._make(row) for row in rows][::-1]
 
 
 def _valid(rules: Rules) -> tuple[ColumnElement[bool], ...]:
@@ -166,11 +237,6 @@ def _lanes(connection: Connection) -> list[str]:
     return list(connection.execute(distinct_texts(receipts.c.lane)).scalars())
 
 
-def _best(connection: Connection, scope: ReportScope, rules: Rules, most: int) -> list[Entry]:
-    """Of every shape the launches with the highest rate, so many, that may be a valid result; see `_valid`."""
-    return [entry_of(row) for row in connection.execute(_of_shapes(scope, rules, most))]
-
-
 def _verdicts(connection: Connection, numbers: Sequence[int], rules: Rules | None = None) -> dict[int, bytes]:
     """The last verdict on each of some receipts, under a rule set or any, as JSON, by their numbers."""
     columns = (verdicts.c[name] for name in ("seq", "rules", "judge", "codec", "body"))
@@ -227,7 +293,9 @@ class ReportQueries(Repository):
     since = reads(_since)
     newest = reads(_newest)
     lanes = reads(_lanes)
-    best = reads(_best)
+    configurations = reads(_configurations)
+    results = reads(_results)
+    course = reads(_course)
     verdicts = reads(_verdicts)
     witnesses = reads(_witnesses)
     named = reads(_named)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import count, groupby, zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,24 +13,26 @@ from receipts.publish.page import Cell, Figure, Table, table_of
 from receipts.publish.pictures import weeks as drawing
 from receipts.publish.report.page import joined, link, numbered
 from receipts.publish.report.pictures.over_sequence import series
-from receipts.publish.report.reader import ran
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.week import Week
 from receipts.publish.text import number, percent, plain
+from receipts.stats.level import Level, by_session, level
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import BestResult
-    from receipts.publish.report.reader import Item, ReportReader
-    from receipts.store import Entry
+    from receipts.publish.report.reader import ReportReader
+    from receipts.store.query.reports import CourseLaunch
 
 WEEKS: Final = 26
 MOST: Final = 4  # shapes
+LAUNCHES: Final = 5_000  # of one shape, the newest
 NAMED: Final = 12  # changes that a caption leads to; the table has them all
 
 
 @dataclass(frozen=True, slots=True)
 class FrontierRecord:
-    """A receipt that took the frontier: when it ran, its rate in tokens a second a chip, and its MFU.
+    """A configuration that took the frontier, by its newest receipt of that week: its level in tokens a second a chip
+    by then, and its MFU.
 
     `before` says that it did so before the weeks that are shown, and that it held when they began.
     """
@@ -44,9 +46,9 @@ class FrontierRecord:
 
 @dataclass(frozen=True, slots=True)
 class ShapeCourse:
-    """One shape: the receipts that took its frontier in the order of time, and the best rate of each week.
+    """One shape: what took its frontier in the order of time, and the best configuration of each week by itself.
 
-    What took it is valid under the present rules; the weeks' best were valid when they came in.
+    What took it is proven, and valid under the present rules; the weeks' best were valid when they came in.
     """
 
     name: str
@@ -56,7 +58,6 @@ class ShapeCourse:
 
 def courses(reader: ReportReader, lane: str, results: Iterable[BestResult], end: datetime) -> tuple[ShapeCourse, ...]:
     """The courses of a lane's shapes over the weeks before ``end``, those that moved in the last of them first."""
-    from receipts.store.query.daily_best import days
     from receipts.store.query.reports import SHAPE
 
     last = Week.of(end - timedelta(microseconds=1))
@@ -66,53 +67,60 @@ def courses(reader: ReportReader, lane: str, results: Iterable[BestResult], end:
     lines = []
     for item in chosen:
         shape: dict[str, Any] = {name: getattr(rows[item.receipt.id], name) for name in SHAPE}
-        daily = days(reader.store, shape, since, end - timedelta(microseconds=1))
-        by_day, before = ([row for row in rows if row.id not in reader.left_out] for rows in daily)
-        taken = _taken(before, by_day, reader.items)
-        if taken:
+        every = reader.stored.course(shape, end - timedelta(microseconds=1), LAUNCHES)
+        kept = [row for row in every if row.id not in reader.left_out]
+        if taken := _taken(kept, since, reader):
             name = f"{series(item, chosen)} · {number(item.sequence_length)} tokens"
-            lines.append(ShapeCourse(name, taken=tuple(taken), best=tuple(_best(by_day))))
+            lines.append(ShapeCourse(name, taken=tuple(taken), best=tuple(_best(kept, since))))
     return tuple(lines)
 
 
-def _week(row: Entry) -> str:
-    return str(Week.of(ran(row)))
+def _week(row: CourseLaunch, since: datetime) -> str:
+    """The week in which a launch ran; those before the weeks shown are one."""
+    return str(Week.of(row.ran)) if row.ran >= since else ""
 
 
-def _day(row: Entry) -> date:
-    return ran(row).date()
-
-
-def _taken(
-    before: Sequence[Entry], rows: Sequence[Entry], judge: Callable[[Iterable[Entry]], list[Item]]
-) -> list[FrontierRecord]:
-    """Receipts that were better than all before them. Only those that would be are judged."""
+def _taken(rows: Sequence[CourseLaunch], since: datetime, reader: ReportReader) -> list[FrontierRecord]:
+    """What led when each week was over, where another had led before. Only those that would lead are judged."""
+    held: dict[int, list[CourseLaunch]] = {}
+    levels: dict[int, Level] = {}
     records: list[FrontierRecord] = []
-    highest = 0.0
-    for group, earlier in ((before, True), *((day, False) for day in _by_day(rows))):
+    leader: int | None = None
+    for week, group in groupby(rows, key=lambda row: _week(row, since)):
         for row in group:
-            rate = row.tokens_per_second_per_chip or 0.0
-            if rate <= highest:
+            held.setdefault(row.number, []).append(row)
+            levels.pop(row.number, None)
+        for place in held.keys() - levels.keys():
+            levels[place] = _level(held[place])
+        proven = [place for place, one in levels.items() if one.is_settled]
+        for place in sorted(proven, key=lambda place: (-levels[place].floor, place)):
+            if place == leader:
                 break
-            item = judge([row])[0]
-            if item.rate_status == "valid":
-                highest = rate
-                mfu = None if item.spoilt(Taint.MFU) else row.mfu
-                records.append(FrontierRecord(item.ref, _week(row), rate, mfu, earlier))
-                break
+            item = reader.item(reader.entry(held[place][-1].id))
+            if item.rate_status != "valid":
+                continue
+            leader, rate = place, levels[place].value
+            share = (
+                None if item.spoilt(Taint.MFU) or not item.entry.mfu else item.entry.mfu * rate / held[place][-1].rate
+            )
+            records.append(FrontierRecord(item.ref, week or str(Week.of(held[place][-1].ran)), rate, share, not week))
+            break
     return records
 
 
-def _by_day(rows: Sequence[Entry]) -> list[list[Entry]]:
-    """Rows of each day, in the order of days; within one the best comes first, as in ``rows``."""
-    return [list(day) for _, day in groupby(sorted(rows, key=_day), key=_day)]
+def _level(rows: Iterable[CourseLaunch]) -> Level:
+    return level(by_session([(row.started, row.rate) for row in rows]))
 
 
-def _best(rows: Sequence[Entry]) -> list[tuple[str, float]]:
-    rates: dict[str, float] = {}
+def _best(rows: Sequence[CourseLaunch], since: datetime) -> list[tuple[str, float]]:
+    """Of each week that is shown the highest mean of one configuration's launches."""
+    weeks: dict[tuple[str, int], list[CourseLaunch]] = {}
     for row in rows:
-        week = _week(row)
-        rates[week] = max(rates.get(week, 0.0), row.tokens_per_second_per_chip or 0.0)
+        if week := _week(row, since):
+            weeks.setdefault((week, row.number), []).append(row)
+    rates: dict[str, float] = {}
+    for (week, _), group in weeks.items():
+        rates[week] = max(rates.get(week, 0.0), _level(group).value)
     return sorted(rates.items())
 
 
@@ -173,9 +181,8 @@ def _numbered(lines: Sequence[ShapeCourse]) -> list[tuple[int | None, ShapeCours
 
 def _caption(title: str, every: Sequence[tuple[int | None, ShapeCourse, FrontierRecord]]) -> Cell:
     caption = (
-        f"{title}: the best proven result so far of each shape. A number names the receipt that had the frontier when "
-        "its week was over; marks without one had it for a while. A small hollow mark is the best of a week that did "
-        "not take it. "
+        f"{title}: what led each shape when the week was over, the geometric mean of its launches by then. A number "
+        "names the newest receipt of it. A small hollow mark is the best mean of a week's launches by themselves. "
     )
     numbered = [(index, taken) for index, _, taken in every if index is not None]
     named = joined((f"{index} ", *link(taken.receipt)[:1]) for index, taken in numbered[:NAMED])

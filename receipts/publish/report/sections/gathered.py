@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from receipts.publish.report.cut import Cut
 from receipts.publish.report.pictures.chips import Chips, chips
-from receipts.publish.report.pictures.over_sequence import RepeatedResult, repeated
 from receipts.publish.report.pictures.over_weeks import ShapeCourse, courses
 from receipts.publish.report.pictures.step_times import ComparedSteps, compared
 from receipts.publish.report.reader import FAILED
@@ -26,7 +25,7 @@ from receipts.publish.report.sections.survival import Survival, survival
 from receipts.publish.report.week import Week
 
 if TYPE_CHECKING:
-    from receipts.publish.report.data import BestResult, LaneWeek
+    from receipts.publish.report.data import LaneWeek
     from receipts.publish.report.reader import Item, ReportReader
     from receipts.publish.report.sections.memory import Headroom
     from receipts.store.history.incidents import Incident
@@ -80,13 +79,8 @@ class LanePictures:
     """What is drawn of one lane beside its tables, up to a week (``2026-W47``)."""
 
     week: str
-    repeated: tuple[RepeatedResult, ...]
     courses: tuple[ShapeCourse, ...]
     compared: tuple[ComparedSteps, ...]
-
-    def beside(self, item: BestResult) -> RepeatedResult | None:
-        """The launches of a result's configuration."""
-        return next((one for one in self.repeated if one.receipt == item.receipt.id), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +97,6 @@ def drawn(reader: ReportReader, lanes: Sequence[LaneWeek], headroom: Iterable[He
         lanes={
             lane.name: LanePictures(
                 week=str(Week.of(end - timedelta(microseconds=1))),
-                repeated=repeated(reader, (*lane.frontier, *lane.peaks)),
                 courses=courses(reader, lane.name, lane.frontier, end),
                 compared=compared(reader, (*lane.accepted, *lane.inconclusive)),
             )
