@@ -95,6 +95,7 @@ class Receipt(Answer):
         from receipts.metrics.chips import account
         from receipts.metrics.chips.as_json import to_json as memory_json
 
+        fell = self.facts.superseded.get(self.id)
         return {
             "id": self.id,
             "answers": dict(self.answers.rows()),
@@ -105,6 +106,7 @@ class Receipt(Answer):
             "signed": self.signer._asdict() if self.signer is not None else None,
             "reproduced": self.reproduced._asdict() if self.reproduced is not None else None,
             "decisions": [item._asdict() for item in self.decisions],
+            "superseded": dict(zip(("by", "reason"), fell, strict=True)) if fell is not None else None,
         }
 
     def page(self, *, stated: bool = False) -> Page:

@@ -70,19 +70,20 @@ def command(
         refuse_strangers(witnesses, given)
     store = session.known if all(map(is_file, (*receipts, *witness))) else session.store
     lanes, rules = session.rulebook.lanes, session.rulebook.rules
-    known = zip(given, _facts(given, witnesses, store), strict=True)
+    known = [replace(facts, grade=grade) for facts in _facts(given, witnesses, store)]
+    replaced = {name: words for facts in known for name, words in facts.superseded.items()}
     judged = (
         (item, judge_receipt(item, lanes.of(item.receipt.run.lane), rules, facts, prove=session.as_json))
-        for item, facts in ((item, replace(facts, grade=grade)) for item, facts in known)
+        for item, facts in zip(given, known, strict=True)
     )
 
     def shown(judged: tuple[Parsed, ReceiptVerdict]) -> Page | str:
         item, verdict = judged
         if quiet:
-            return text(line(verdict))
+            return text(line(verdict, replaced.get(item.id)))
         lane = item.receipt.run.lane
         undeclared = (lane, near(lane, lanes.names())) if lane not in lanes.names() else None
-        return page(verdict, item.source, missing=missing, undeclared=undeclared)
+        return page(verdict, item.source, missing=missing, undeclared=undeclared, replaced=replaced.get(item.id))
 
     verdicts = each(session, judged, lambda pair: to_json(pair[1]), shown)
     return 2 if refused else worst(verdict.status for _, verdict in verdicts)

@@ -7,7 +7,7 @@ import click
 from receipts.base.errors import UsageError
 from receipts.cli.session import Session
 from receipts.cli.verb import Answer, verb
-from receipts.publish.page import table_of
+from receipts.publish.page import Mark, table_of
 
 
 @verb("pin")
@@ -39,7 +39,10 @@ def command(session: Session, name: str | None, receipt: str | None, note: str |
     rows = (
         (
             f"@{item.name}",
-            item.receipt[:12] if item.receipt else "removed",
+            (
+                item.receipt[:12] if item.receipt else "removed",
+                *((" ", Mark("no", item.withdrawn)) if item.withdrawn else ()),
+            ),
             f"{item.at:%Y-%m-%d %H:%M}",
             item.actor or "",
             item.note or "",

@@ -1,4 +1,4 @@
-"""``receipts retract`` and ``purge``: a receipt that no longer counts, and one that no longer is."""
+"""``receipts retract`` and ``purge``: a receipt that no longer counts, or counts again, and one that no longer is."""
 
 from __future__ import annotations
 
@@ -12,16 +12,22 @@ from receipts.cli.verb import Answer, verb
 @verb("retract")
 @click.argument("receipt", metavar="ID")
 @click.option("--reason", required=True, help="The reason; shown wherever the receipt is quoted.")
-def command(session: Session, receipt: str, reason: str) -> Answer:
-    """Withdraw a receipt. It stays in the store with the reason, and comparisons no longer accept it.
+@click.option("--withdraw", is_flag=True, help="Withdraw its retraction: the receipt counts again.")
+def command(session: Session, receipt: str, reason: str, withdraw: bool) -> Answer:
+    """Retract a receipt. It stays in the store with the reason, and comparisons no longer accept it.
 
     Examples:
       receipts retract 3f9c --reason "never ran: the log is of another job"
+      receipts retract 3f9c --withdraw --reason "it did run: the log was the right one"
 
     To replace a receipt by a better one of the same launch, submit the better one with run.supersedes.
     """
     store = session.store
     stored = store.resolve(receipt)
+    if withdraw:
+        store.reinstate(stored, reason)
+        text = f"{stored[:12]} stands again: {reason}"
+        return Answer({"id": stored, "retracted": False, "reason": reason}, text)
     store.retract(stored, reason)
     return Answer({"id": stored, "retracted": True, "reason": reason}, f"retracted {stored[:12]}: {reason}")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from receipts.judging.verdict import Finding, Level, ReceiptVerdict
 from receipts.publish import lacks
 from receipts.publish.findings import Grouped, entries, grouped, reason
-from receipts.publish.page import Cell, Page, Section, marked, sections_of
+from receipts.publish.page import Cell, Mark, Page, Section, marked, sections_of
 from receipts.publish.words import words
 
 say = words("receipt")
@@ -21,12 +21,27 @@ def offense(errors: Sequence[Sequence[Finding]]) -> Iterator[str]:
         yield say("more", n=len(errors) - 1)
 
 
+def fallen(replaced: tuple[str, str] | None) -> Cell:
+    """That a receipt no longer stands, and why, before anything else is said of it."""
+    if replaced is None:
+        return ()
+    by, why = replaced
+    text = say("replaced", id=by[:12], reason=why) if by else say("withdrawn", reason=why)
+    return (Mark("no", say("superseded" if by else "retracted")), f"  {text}; ")
+
+
 def page(
-    verdict: ReceiptVerdict, source: str, *, missing: bool = False, undeclared: tuple[str, str] | None = None
+    verdict: ReceiptVerdict,
+    source: str,
+    *,
+    missing: bool = False,
+    undeclared: tuple[str, str] | None = None,
+    replaced: tuple[str, str] | None = None,
 ) -> Page:
     """The whole page; with ``missing`` what is missing and what to do about it, in place of the findings.
 
-    ``undeclared`` is the name of a lane that nobody declared, and which names are near it.
+    ``undeclared`` is the name of a lane that nobody declared, and which names are near it. ``replaced`` are the
+    successor (empty where it was retracted) and the reason of a receipt that no longer stands.
     """
     groups = grouped(verdict.findings)
     name = verdict.label or verdict.receipt[:12]
@@ -38,6 +53,7 @@ def page(
     return Page(
         title=name,
         headline=(
+            *fallen(replaced),
             marked(verdict.status, say(verdict.status)),
             f"  {'; '.join([name, *_why(verdict, groups, source)])}",
         ),
@@ -47,9 +63,9 @@ def page(
     )
 
 
-def line(verdict: ReceiptVerdict) -> Cell:
+def line(verdict: ReceiptVerdict, replaced: tuple[str, str] | None = None) -> Cell:
     """The verdict in one line, after the receipt's name."""
-    return (f"{verdict.label or verdict.receipt[:12]}: ", *status(verdict))
+    return (f"{verdict.label or verdict.receipt[:12]}: ", *fallen(replaced), *status(verdict))
 
 
 def _why(verdict: ReceiptVerdict, groups: Grouped, source: str) -> Iterator[str]:

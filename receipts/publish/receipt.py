@@ -11,7 +11,7 @@ from receipts.judging.rule import Case
 from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.publish import lacks
-from receipts.publish.check import grade, offense, status
+from receipts.publish.check import fallen, grade, offense, status
 from receipts.publish.chips import memory
 from receipts.publish.decisions import decisions
 from receipts.publish.findings import Grouped, entry, grouped
@@ -64,7 +64,7 @@ def page(item: Shown, *, stated: bool = False) -> Page:
     rows = ((path, _value(item.parsed.stated[path]), origins.of(path)) for path in leaves)
     return Page(
         title=_name(item.parsed),
-        headline=_headline(item, launch, groups),
+        headline=(*fallen(item.facts.superseded.get(item.parsed.id)), *_headline(item, launch, groups)),
         facts=tuple(("", (text,)) for text in _about(item, launch)),
         next=((item.deciding, say("decides")),) if item.deciding else (),
         sections=sections_of(
@@ -132,8 +132,7 @@ def _failed(parsed: Parsed) -> str:
 
 def _about(item: Shown, launch: Launch) -> Iterator[str]:
     """Which launch this is, whether it still counts, and what witnesses it."""
-    parsed, facts = item.parsed, item.facts
-    run = parsed.receipt.run
+    parsed, run = item.parsed, item.parsed.receipt.run
     yield _name(parsed)
     yield say("id", id=parsed.id)
     started = run.started_stated or f"{run.started:%Y-%m-%d %H:%M %Z}"
@@ -146,10 +145,6 @@ def _about(item: Shown, launch: Launch) -> Iterator[str]:
         yield item.signed
     if item.reproduced:
         yield item.reproduced
-    replaced = facts.superseded.get(parsed.id)
-    if replaced is not None:
-        by, why = replaced
-        yield say("replaced", id=by[:12], reason=why) if by else say("withdrawn", reason=why)
     if run.supersedes is not None:
         target = run.supersedes.target
         which = say("same_launch") if target == run.launch else target[:12]

@@ -213,9 +213,15 @@ def _utc(moment: datetime, at: str, source: str) -> datetime:
         ) from None
 
 
-def standing() -> ColumnElement[bool]:
-    """Whether a receipt stands: nothing superseded or retracted it."""
-    return ~exists().where(supersessions.c.receipt == receipts.c.id)
+def standing(row: Any = receipts) -> ColumnElement[bool]:
+    """Whether a receipt stands: nothing superseded or retracted it, or its retraction was withdrawn since.
+
+    A row that names the receipt itself as its successor withdraws what was said before.
+    """
+    said, again = supersessions.alias("said"), supersessions.alias("again")
+    back = (again.c.receipt == said.c.receipt, again.c.successor == again.c.receipt, again.c.seq > said.c.seq)
+    fell = said.c.successor.is_distinct_from(said.c.receipt)
+    return ~exists().where(said.c.receipt == row.c.id, fell, ~exists().where(*back))
 
 
 def entries() -> Select[Any]:
@@ -244,8 +250,9 @@ def entries_of(connection: Connection, numbers: Iterable[int]) -> dict[int, Entr
 def entry_of(values: Sequence[Any]) -> Entry:
     """The values of a row of `entries`."""
     successor, reason = values[-2:]
-    if reason is None:
-        return Entry(*values[:-2])
+    entry = Entry(*values[:-2])
+    if reason is None or successor == entry.id:
+        return entry
     return Entry(*(*values[:-2], successor or "", False))
 
 

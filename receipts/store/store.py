@@ -156,6 +156,8 @@ class Store(Repository):
     record = writes(verdicts.record)
     verdicts = reads(verdicts.of)
     retract = writes(withdrawals.retract)
+    reinstate = writes(withdrawals.reinstate)
+    fallen = reads(withdrawals.fallen)
     supersessions = reads(withdrawals.all_supersessions)
     pin = writes(pin_rows.pin)
     pins = reads(pin_rows.current_pins)

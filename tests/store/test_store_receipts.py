@@ -121,6 +121,26 @@ def test_a_retracted_receipt_stands_no_longer_and_frees_its_launch(store: Store)
     assert put(store, run__launch="one", run__label="better").new
 
 
+def test_a_retraction_that_was_withdrawn_counts_no_more_wherever_a_store_asks_who_stands(store: Store) -> None:
+    launch, verdict = ready()
+    one = launch.parsed
+    receipt = store.submit(launch, verdict).id
+    store.retract(receipt, "the clock was wrong")
+    store.reinstate(receipt, "it was right")
+    assert store.entry(receipt).stands
+    assert [entry.id for entry in store.find()] == [receipt]
+    assert store.fallen() == {}
+    assert store.query.facts(one).superseded == {}
+    assert [row.launches for row in store.query.reached("cpu-torch")] == [1]
+    assert [shape.launches for shape in store.query.facts(one).shapes] == [1]
+    assert [item.successor for item in store.supersessions()] == [None, receipt]
+    store.retract(receipt, "no, it was wrong")
+    assert not store.entry(receipt).stands
+    store.reinstate(receipt, "right after all")
+    store.purge(receipt, "a token in it")
+    assert [item.successor for item in store.supersessions()] == [None, None]
+
+
 def test_retracting_and_purging_ask_for_a_reason(store: Store) -> None:
     first = put(store)
     for act in (store.retract, store.purge):

@@ -104,6 +104,13 @@ def test_a_credential_of_a_node_withdraws_nothing_and_moves_no_pin(urls: Urls, s
     row = "INSERT INTO supersessions (receipt, successor, reason, at) VALUES (:one, :two, 'x', now())"
     with pytest.raises(ProgrammingError, match="permission denied to withdraw"), engine.begin() as connection:
         connection.execute(text(row), {"one": one, "two": two})
+    path = shell.write("whole", run__launch="whole", run__supersedes={"target": "whole", "reason": "itself"})
+    assert shell("--store", urls.submitter, "submit", path).code == 0
+    with open_store(urls.decider, create=False) as store:
+        store.retract(shell.made["whole"], "never ran")
+    again = {"one": shell.made["whole"], "two": shell.made["whole"]}
+    with pytest.raises(ProgrammingError, match="permission denied to withdraw"), engine.begin() as connection:
+        connection.execute(text(row), again)
     engine.dispose()
 
 

@@ -126,6 +126,19 @@ def test_history_of_a_launch_comes_in_whatever_its_order(here: Store, there: Sto
     assert whole(here)
 
 
+def test_a_retraction_that_was_withdrawn_comes_over_as_one(here: Store, there: Store, tmp_path: Path) -> None:
+    one = launch("one")
+    (receipt,) = put(there, [one])
+    put(here, [one])
+    there.retract(receipt, "the clock was wrong")
+    merge(there, here, tmp_path)
+    assert not here.entry(receipt).stands
+    there.reinstate(receipt, "it was right")
+    merge(there, here, tmp_path)
+    assert here.entry(receipt).stands
+    assert sum(merge(there, here, tmp_path).new.values()) == 0
+
+
 def test_both_may_say_that_one_receipt_replaces_another(here: Store, there: Store, tmp_path: Path) -> None:
     old = launch("old")
     new = launch("old", run__label="new", run__supersedes=supersede(old.id))

@@ -88,7 +88,7 @@ def _last(claim: Claim, store: Store) -> tuple[str | None, tuple[tuple[str, str,
     last = store.published.last_claim_verdict(claim.id)
     if last is None:
         return None, ()
-    superseded = {item.receipt: item for item in store.supersessions()}
+    superseded = store.fallen(receipt for _, receipt in last.receipts)
     gone = (superseded[receipt] for _, receipt in last.receipts if receipt in superseded)
     return last.status, tuple((item.receipt, item.successor or "", item.reason) for item in gone)
 

@@ -105,10 +105,10 @@ def impact(store: Store, receipt_id: str, places: Sequence[Path] = ()) -> Impact
 
     Raises UsageError where a place is not there.
     """
-    superseded = {item.receipt: (item.successor or "", item.reason) for item in store.supersessions()}
+    fell = store.fallen([receipt_id]).get(receipt_id)
     return Impact(
         receipt=receipt_id,
-        superseded=superseded.get(receipt_id),
+        superseded=(fell.successor or "", fell.reason) if fell is not None else None,
         claims=tuple(_standing_on(store, receipt_id)),
         quotes=tuple(store.published.quotes(receipt_id)),
         decisions=tuple(store.published.decisions([receipt_id])),

@@ -51,8 +51,9 @@ def events_between(connection: Connection, since: datetime, until: datetime) -> 
     before = map(StatusVerdict._make, connection.execute(select(*columns).where(claim_verdicts.c.seq.in_(last))))
     judged = connection.execute(within(claim_verdicts, *StatusVerdict._fields))
     replaced = connection.execute(within(claim_supersessions, "claim", *Replaced._fields[1:]))
-    superseded = connection.execute(within(supersessions, "receipt", *Replaced._fields[1:]).limit(MOST))
-    count = select(func.count()).where(supersessions.c.at >= since, supersessions.c.at < until)
+    fell = supersessions.c.successor.is_distinct_from(supersessions.c.receipt)
+    superseded = connection.execute(within(supersessions, "receipt", *Replaced._fields[1:]).where(fell).limit(MOST))
+    count = select(func.count()).where(supersessions.c.at >= since, supersessions.c.at < until, fell)
     return IntervalEvents(
         decisions=tuple(map(Decision._make, connection.execute(within(decisions, *Decision._fields)))),
         added=tuple(connection.execute(within(claims, "id")).scalars()),

@@ -1,7 +1,8 @@
-"""Receipts that are retracted or purged after they were stored. Each is a row that is added."""
+"""Receipts that are retracted, reinstated or purged after they were stored. Each is a row that is added."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from receipts.base.errors import ConflictError, UsageError
 from receipts.store.database import By
-from receipts.store.entries import entry_with_id
+from receipts.store.entries import entry_with_id, standing
 from receipts.store.sql import engine_of
 from receipts.store.tables import (
     claim_subjects,
@@ -25,7 +26,9 @@ from receipts.store.write import index
 
 
 class Supersession(NamedTuple):
-    """A receipt that no longer stands; `successor` is None where it was retracted. Ids, and time in UTC."""
+    """What was said of a receipt that stands no longer; `successor` is None where it was retracted, and itself where
+    that was withdrawn. Ids, and time in UTC.
+    """
 
     receipt: str
     successor: str | None
@@ -33,17 +36,43 @@ class Supersession(NamedTuple):
     at: datetime
     actor: str | None = None
 
+    @property
+    def how(self) -> str:
+        """How the receipt fell, and when."""
+        how = f"superseded by {self.successor[:12]}" if self.successor else "retracted"
+        return f"{how} on {self.at:%Y-%m-%d}"
+
+    def __str__(self) -> str:
+        return f"{self.how}: {self.reason}"
+
 
 def retract(connection: Connection, by: By, receipt_id: str, reason: str) -> None:
     """Withdraw a receipt without a successor. Raises NotFound, ConflictError where it no longer stands."""
     entry_with_id(connection, receipt_id)
     _need(reason, "retract")
-    query = select(supersessions).where(supersessions.c.receipt == receipt_id).order_by(supersessions.c.seq.desc())
-    row = connection.execute(query).first()
-    if row is not None:
-        how = f"superseded by {row.successor[:12]}" if row.successor else "retracted"
-        raise ConflictError(f"{receipt_id[:12]} was {how} on {row.at:%Y-%m-%d} already: {row.reason}")
+    fell = fallen(connection, [receipt_id]).get(receipt_id)
+    if fell is not None:
+        raise ConflictError(f"{receipt_id[:12]} was {fell.how} already: {fell.reason}")
     connection.execute(insert(supersessions).values(receipt=receipt_id, successor=None, reason=reason, **by._asdict()))
+
+
+def reinstate(connection: Connection, by: By, receipt_id: str, reason: str) -> None:
+    """Withdraw the retraction of a receipt, by a row that names the receipt as its own successor.
+
+    Raises NotFound, and ConflictError where it stands, was superseded, or its launch has another receipt since.
+    """
+    entry = entry_with_id(connection, receipt_id)
+    _need(reason, "retract --withdraw")
+    fell = fallen(connection, [receipt_id]).get(receipt_id)
+    if fell is None:
+        raise ConflictError(f"{receipt_id[:12]} stands: there is no retraction to withdraw")
+    if fell.successor is not None:
+        raise ConflictError(f"{receipt_id[:12]} was {fell}; only a retraction can be withdrawn")
+    query = select(receipts.c.id).where(receipts.c.launch == entry.launch, receipts.c.id != receipt_id, standing())
+    if (rival := connection.execute(query).scalars().first()) is not None:
+        raise ConflictError(f"launch {entry.launch} has another receipt that stands, {rival[:12]}; retract that first")
+    row = {"receipt": receipt_id, "successor": receipt_id, "reason": reason, **by._asdict()}
+    connection.execute(insert(supersessions).values(**row))
 
 
 def purge(connection: Connection, receipt_id: str, reason: str, by: By) -> None:
@@ -68,10 +97,11 @@ def purge(connection: Connection, receipt_id: str, reason: str, by: By) -> None:
     index.purge(connection, going["receipts"])
     connection.execute(delete(documents).where(documents.c.receipt == number))
     connection.execute(delete(receipts).where(receipts.c.id == receipt_id))
-    query = select(supersessions.c.receipt).where(supersessions.c.successor == receipt_id)
+    others = supersessions.c.receipt != receipt_id
+    query = select(supersessions.c.receipt).where(supersessions.c.successor == receipt_id, others)
     replaced = list(connection.execute(query).scalars())
+    connection.execute(delete(supersessions).where(supersessions.c.successor == receipt_id))
     if replaced:
-        connection.execute(delete(supersessions).where(supersessions.c.successor == receipt_id))
         reason_left = "superseded by a receipt that was purged"
         rows = [{"receipt": item, "successor": receipt_id, "reason": reason_left, **by._asdict()} for item in replaced]
         connection.execute(insert(supersessions), rows)
@@ -80,6 +110,15 @@ def purge(connection: Connection, receipt_id: str, reason: str, by: By) -> None:
 def _need(reason: str, verb: str) -> None:
     if not reason.strip():
         raise UsageError(f'say why: receipts {verb} ID --reason "…"')
+
+
+def fallen(connection: Connection, ids: Iterable[str] | None = None) -> dict[str, Supersession]:
+    """The last word on each of some receipts, or of all, that no longer stands."""
+    query = select(*(supersessions.c[name] for name in Supersession._fields)).order_by(supersessions.c.seq)
+    if ids is not None:
+        query = query.where(engine_of(connection).among(supersessions.c.receipt, list(ids)))
+    last = {row.receipt: Supersession._make(row) for row in connection.execute(query)}
+    return {name: item for name, item in last.items() if item.successor != name}
 
 
 def all_supersessions(connection: Connection) -> list[Supersession]:

@@ -176,6 +176,8 @@ def _superseded(connection: Connection, group: Sequence[Parsed]) -> dict[str, tu
     statements = select(supersessions).where(among(supersessions.c.receipt, ids)).order_by(supersessions.c.seq)
     for statement in connection.execute(statements):
         superseded[statement.receipt] = (statement.successor or "", statement.reason)
+        if statement.successor == statement.receipt:  # its retraction was withdrawn
+            del superseded[statement.receipt]
     return superseded
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, asc, bindparam, desc, distinct, exists, func, literal, select
+from sqlalchemy import ColumnElement, Connection, asc, bindparam, desc, distinct, func, literal, select
 
 from receipts.axes.shape import ShapeKey
 from receipts.judging.facts import ReachedShape
@@ -15,7 +15,7 @@ from receipts.store.entries import cut, safe, standing
 from receipts.store.query import samples
 from receipts.store.sql import engine_of
 from receipts.store.sql.statement import SqlStatement
-from receipts.store.tables import receipts, supersessions
+from receipts.store.tables import receipts
 
 _KEY: Final = ShapeKey._fields
 SIZE: Final = ("chips", "sequence_length", "micro_batch", "depth")
@@ -97,8 +97,7 @@ def of_kind(row: Any = receipts) -> tuple[ColumnElement[bool], ...]:
 
 def counted(row: Any = receipts) -> tuple[ColumnElement[bool], ...]:
     """Those of a kind that show what a shape can: measured, a sample of the rate, and standing."""
-    stands = ~exists().where(supersessions.c.receipt == row.c.id)
-    return (*of_kind(row), row.c.provenance == literal("measured"), samples.unspoilt(Taint.RATE, row), stands)
+    return (*of_kind(row), row.c.provenance == literal("measured"), samples.unspoilt(Taint.RATE, row), standing(row))
 
 
 def given(lane: str, key: ShapeKey) -> dict[str, Any]:

@@ -73,7 +73,7 @@ BEGIN
     END IF;
     EXECUTE format(
         'SELECT EXISTS (SELECT 1 FROM %1$I.receipts AS earlier JOIN %1$I.receipts AS later '
-        'ON later.launch = earlier.launch WHERE earlier.id = $1 AND later.id = $2 '
+        'ON later.launch = earlier.launch AND later.id <> earlier.id WHERE earlier.id = $1 AND later.id = $2 '
         'AND later.supersedes IN (earlier.id, earlier.launch) AND (earlier.actor IS NULL '
         'OR split_part(later.actor, '' via '', 1) = split_part(earlier.actor, '' via '', 1)))', TG_TABLE_SCHEMA
     ) INTO replaced USING NEW.receipt, NEW.successor;

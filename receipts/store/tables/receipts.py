@@ -145,7 +145,11 @@ supersessions = Table(
     metadata,
     key("Number in the order in which they were said"),
     words("receipt", "Id of the receipt that no longer stands", required=True, of="receipts"),
-    words("successor", "Id of the receipt that replaces it; null where it was retracted", of="receipts"),
+    words(
+        "successor",
+        "Id of the receipt that replaces it; null where it was retracted, its own where that was withdrawn",
+        of="receipts",
+    ),
     words("reason", "Why", required=True),
     moment("at", "When it was said"),
     actor(),

@@ -16,9 +16,10 @@ from sqlalchemy import Connection, insert, select
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.store.entries import VerdictColumns, promoted
+from receipts.store.history.withdrawals import fallen as here_fallen
 from receipts.store.packing import CODEC, pack
 from receipts.store.sql import engine_of
-from receipts.store.tables import documents, purges, receipts, supersessions
+from receipts.store.tables import documents, purges, receipts
 from receipts.store.transfer.origins import Row, record_origins
 from receipts.store.transfer.rows import append, rows_here
 from receipts.store.transfer.verdicts import VerdictRow, take_verdicts
@@ -133,10 +134,10 @@ class _Admission:
         existing, purged = engine_of(connection).together(connection, asks)
         related = [RelatedReceipt(*row) for row in existing]
         self._about = [one.id for one in related if statements.get(one.id)]
-        fallen = (one._replace(superseded=0) if statements.get(one.id) else one for one in related)
+        fallen = (one._replace(superseded=0) if _fell(one.id, statements) else one for one in related)
         self._world = World(fallen, purged)
         ids = {item.parsed.id for item in batch}
-        self._fallen = {*self._present(supersessions.c.receipt, ids), *(item for item in ids if statements.get(item))}
+        self._fallen = {*here_fallen(connection, ids), *(item for item in ids if _fell(item, statements))}
 
     def admit(self, item: Arrival) -> Outcome:
         """Decide what becomes of one receipt, and if it is taken, remember it for those that follow."""
@@ -206,6 +207,12 @@ class _Admission:
 
     def _present(self, column: Any, wanted: set[str]) -> set[str]:
         return set(self._connection.execute(select(column).where(column.in_(wanted))).scalars())
+
+
+def _fell(receipt: str, statements: Mapping[str, Sequence[Row]]) -> bool:
+    """Whether the last that another store says of a receipt is that it no longer stands."""
+    said = statements.get(receipt)
+    return bool(said) and said[-1]["successor"] != receipt
 
 
 def _document(seq: int, raw: bytes) -> dict[str, Any]:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Connection, case, null, or_, select
 
 from receipts.axes.configuration import Configuration
+from receipts.store.entries import standing
 from receipts.store.sql import engine_of
 from receipts.store.sql.statement import Ask, Row, SqlStatement
-from receipts.store.tables import configurations, purges, receipts, supersessions, verdicts
+from receipts.store.tables import configurations, purges, receipts, verdicts
 
 
 class RelatedReceipt(NamedTuple):
@@ -36,7 +37,7 @@ class PurgedReceipt(NamedTuple):
     at: datetime
 
 
-_superseded = select(supersessions.c.seq).where(supersessions.c.receipt == receipts.c.id).limit(1).scalar_subquery()
+_superseded = case((standing(), null()), else_=0)
 # All that can decide what becomes of receipts: themselves, their launches, whom they replace, and the actor who said
 # they replace them before they came; and the tombstones of receipts.
 _RELATED: Final = SqlStatement(
