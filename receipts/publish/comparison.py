@@ -17,7 +17,7 @@ from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult
 from receipts.publish import headline, lacks
 from receipts.publish.decisions import decisions
-from receipts.publish.findings import SHOWN_HELD, entry, grouped, worth_reading
+from receipts.publish.findings import SHOWN_HELD, decides, entry, grouped, worth_reading
 from receipts.publish.page import Code, Entry, Page, Section, points_of, sections_of, table_of
 from receipts.publish.readings import effect_word, ends, ends_of, mixed, named, reading, signed
 from receipts.publish.words import words
@@ -204,12 +204,17 @@ def _names(paths: Sequence[str]) -> str:
 
 
 def _findings(verdict: Comparison, rules: RuleSet) -> Iterator[Section]:
-    """What rejects the pair, what would decide it, and every finding in full behind a fold."""
+    """What decides against the pair, what would decide it, and what has no part in it, behind a fold."""
     findings = worth_reading(verdict, rules)
     groups = grouped(findings)
-    yield Section("errors", say("errors"), entries=tuple(_error(group, rules) for group in groups.at(Level.ERROR)))
-    opened = groups.at(Level.OPEN) if verdict.status != "rejected" else ()
+    part = grouped(item for item in findings if decides(item, verdict, rules))
+    title = say("errors" if verdict.status == "rejected" else "against")
+    yield Section("errors", title, entries=tuple(_error(group, rules) for group in part.at(Level.ERROR)))
+    opened = part.at(Level.OPEN) if verdict.status != "rejected" else ()
     yield Section("missing", say("missing"), points=tuple(lacks.remedies(opened)))
+    beside = [item for item in findings if item.level is Level.ERROR and not decides(item, verdict, rules)]
+    others = tuple(entry(group, sides=True) for group in grouped(beside).judged)
+    yield Section("beside", say("beside"), entries=others, fold=say("beside_fold", n=len(others)))
     yield from lacks.details(groups.shown, findings, sides=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from receipts import metrics
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, Question
@@ -67,6 +68,28 @@ def worth_reading(verdict: Comparison, rules: RuleSet) -> list[Finding]:
         and (item.level is not Level.SHOWN or item.code in shown)
     ]
     return [item for item in pair if listed or item.code not in unknown] + sides
+
+
+def decides(item: Finding, verdict: Comparison, rules: RuleSet) -> bool:
+    """Whether a finding has a part in this verdict: on the pair, on a path, or on a side where it spoils this metric.
+
+    What spoils another metric of a side alone is no reason of it.
+    """
+    if item.waived is not None or item.question is Question.NONE:
+        return False
+    if item.on_pair or item.question is Question.PATH:
+        return True
+    spoils = not item.taints or item.spoils(metrics.get(verdict.metric).taint)
+    return spoils and item.code not in rules.sparing(verdict.metric)
+
+
+def refusing(verdict: Comparison, rules: RuleSet) -> list[Finding]:
+    """The errors that decide a verdict, the first the one to name: on the pair, on a side's path, then what a pair's
+    rule quotes of a side.
+    """
+    quoting = rules.about(Topic.SIDES)
+    found = (item for item in verdict.findings if item.level is Level.ERROR and decides(item, verdict, rules))
+    return sorted(found, key=lambda item: (item.code in quoting, not item.on_pair))
 
 
 def entries(findings: Iterable[Finding], *, sides: bool = False) -> tuple[Entry, ...]:

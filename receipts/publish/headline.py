@@ -11,7 +11,7 @@ from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Level, MetricResult
 from receipts.publish import lacks
-from receipts.publish.findings import grouped, on_sides, reason, worth_reading
+from receipts.publish.findings import decides, grouped, on_sides, reason, refusing, worth_reading
 from receipts.publish.page import Cell, marked
 from receipts.publish.readings import STATED, effect_word, ends_of, leaf
 from receipts.publish.words import words
@@ -78,13 +78,11 @@ def _word(result: MetricResult) -> str:
 
 
 def _rejected(verdict: Comparison, rules: RuleSet) -> str:
-    errors = [item for item in verdict.findings if item.level is Level.ERROR and item.waived is None]
+    errors = refusing(verdict, rules)
     axes = [item for item in errors if item.code in rules.about(Topic.AXES)]
     if axes and len(verdict.counted) > 1:
         sentence = say("several_axes", count=len(verdict.counted), moved=_moved(verdict))
         return f"{sentence} · {say('next', command=bridge(verdict, rules))}"
-    quotes = rules.about(Topic.SIDES)
-    errors.sort(key=lambda item: (item.code in quotes, not item.on_pair))
     for item in errors:
         group = [other for other in errors if (other.code, other.found) == (item.code, item.found)]
         name = f"{item.name.replace('_', ' ')} ({item.code})"
@@ -115,7 +113,8 @@ def missing(verdict: Comparison, rules: RuleSet) -> list[str]:
     paths = [item.path for gap in verdict.difference.unknown for item in gap.members]
     if paths:
         texts.append(say("unknown_settings", n=len(paths), first=leaf(paths[0])))
-    groups = grouped(item for item in worth_reading(verdict, rules) if item.code not in unknown)
+    found = (item for item in worth_reading(verdict, rules) if item.code not in unknown)
+    groups = grouped(item for item in found if decides(item, verdict, rules))
     result = verdict.headline
     if result is not None and result.effect.needed and not groups.at(Level.OPEN):
         texts.append(say("needed", n=result.effect.needed))

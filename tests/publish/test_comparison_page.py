@@ -58,6 +58,33 @@ def test_no_change_of_a_rejected_pair_is_in_its_first_line(shell: Shell) -> None
     assert "%" not in line
 
 
+# A stated MFU without its formula spoils the MFU, and nothing else.
+UNNAMED: dict[str, Any] = {"measurement__stated": {"mfu": 0.4}}
+
+
+def test_an_accepted_pair_never_says_why_it_is_rejected(shell: Shell) -> None:
+    _launches(shell, "base", 1.0)
+    _launches(shell, "cand", 0.8, numerics__learning_rate=0.001)
+    for number in range(4):
+        shell.store(
+            f"cand-spoilt-{number}",
+            measurement__step_durations_seconds=[s * 0.8 for s in rule_cases.durations({"seed": 300 + number})],
+            numerics__learning_rate=0.001,
+            **UNNAMED,
+        )
+    said = shell("compare", "label=base-*", "label=cand-*")
+    assert said.code == 0, said.out
+    assert "Why it is rejected" not in said.out
+    assert "1 offense that decides nothing here" in said.out
+    assert "R104" in shell("compare", "label=base-*", "label=cand-*", "-v").out
+
+
+def test_a_pair_that_left_its_path_is_rejected_for_that_and_not_for_an_mfu(shell: Shell) -> None:
+    left = {"path__witnessed__attention": "math"}
+    line = _first(shell, shell.write("base"), shell.write("cand", **left, **UNNAMED))
+    assert line.startswith("REJECTED left path (R302) on B")
+
+
 def test_an_undecided_pair_says_what_is_missing(shell: Shell) -> None:
     leaves = {"measurement__step_durations_seconds": None}
     paths = [shell.write("base", **leaves), shell.write("cand", numerics__learning_rate=0.001, **leaves)]
