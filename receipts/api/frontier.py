@@ -48,12 +48,12 @@ def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> lis
     with store.one_state():
         reader = ReportReader(store, rulebook, datetime.now(UTC), lanes)
         leaders = [best.now for held in frontiers(reader).by_lane.values() for best in held]
-        found: list[tuple[Item, int | None, BestResult]] = [
+        results: list[tuple[Item, int | None, BestResult]] = [
             (leader.item, leader.number, result(leader.item, None, leader)) for leader in leaders
         ]
-        found += [(item, None, result(item, None)) for item in stated(_reported(reader, lanes))]
-    found.sort(key=lambda row: (row[0].entry.lane, row[2].rank))
-    return [_row(*row) for row in found]
+        results += [(item, None, result(item, None)) for item in stated(_reported(reader, lanes))]
+    results.sort(key=lambda row: (row[0].entry.lane, row[2].rank))
+    return [_row(*row) for row in results]
 
 
 def _reported(reader: ReportReader, lanes: Sequence[str]) -> list[Item]:

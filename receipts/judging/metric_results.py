@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -51,9 +52,36 @@ def metric_results(pair: PairCase, beside: Sequence[str]) -> Iterable[MetricResu
             continue
         ratio = reading_b.value / reading_a.value if reading_a.value and reading_b.value else None
         effect = effect_of(pair, metric, values_a, values_b)
+        middles = (reading_a.value, reading_b.value)
+        if effect.ratio is not None:
+            reading_a, reading_b = fitted(reading_a, reading_b, values_a, values_b, effect.ratio)
         if parted is not None and {metric.summary, pair.metric.summary} == {"step", "rate"}:
             effect = replace(effect, kind="unproven", why=str(parted))
-        yield MetricResult(metric.name, metric.unit, reading_a, reading_b, effect, ratio)
+        yield MetricResult(metric.name, metric.unit, reading_a, reading_b, effect, ratio, *middles)
+
+
+def fitted(
+    a: MetricReading,
+    b: MetricReading,
+    values_a: Sequence[MetricReading],
+    values_b: Sequence[MetricReading],
+    ratio: float,
+) -> tuple[MetricReading, MetricReading]:
+    """Both sides' numbers as the effect has them, so that B over A is its ratio: their geometric means.
+
+    Where a drift was taken out, they are the means at the middle of all launches: the mean of all logs is what least
+    squares keeps.
+    """
+    logs_a, logs_b = ([math.log(item.value) for item in side if item.value] for side in (values_a, values_b))
+    launches = len(logs_a) + len(logs_b)
+    center = math.fsum((*logs_a, *logs_b)) / launches
+    first = math.exp(center - len(logs_b) / launches * math.log(ratio))
+    return _mean(a, first, len(logs_a)), _mean(b, first * ratio, len(logs_b))
+
+
+def _mean(reading: MetricReading, value: float, launches: int) -> MetricReading:
+    text = reading.text if launches == 1 else f"geometric mean of {launches} launches"
+    return replace(reading, value=value, text=text)
 
 
 def named_effect(result: MetricResult, findings: Sequence[Finding], rules: RuleSet) -> MetricResult:

@@ -184,7 +184,11 @@ def undecided_by(findings: Iterable[tuple[str, str, Collection[str]]]) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class MetricResult:
-    """One metric of a comparison. ``stated_ratio`` is B over A as stated, where no effect can be given."""
+    """One metric of a comparison. ``stated_ratio`` is B over A as stated, where no effect can be given.
+
+    The values of ``a`` and ``b`` are the effect's own estimates, whose quotient is its ratio; ``middle_a`` and
+    ``middle_b`` are the plain medians of the launches.
+    """
 
     metric: str
     unit: str
@@ -192,6 +196,8 @@ class MetricResult:
     b: MetricReading
     effect: Effect
     stated_ratio: float | None
+    middle_a: float | None = None
+    middle_b: float | None = None
 
     @property
     def ratio(self) -> float | None:

@@ -188,11 +188,11 @@ def effect_word(metric: Metric, kind: str) -> str:
     return {"faster": "less" if lower else "more", "slower": "more" if lower else "less"}.get(kind, kind)
 
 
-def shown(metric: Metric, value: float) -> str:
-    """A value with its unit, for people."""
+def shown(metric: Metric, value: float, more: int = 0) -> str:
+    """A value with its unit, for people; with so many digits more than are usual."""
     scaled = value * metric.scale
     unit = metric.shown_unit or metric.unit
     if unit == "%":
-        return f"{scaled:.2f} %"
-    digits = f"{scaled:,.0f}" if abs(scaled) >= 1_000 else f"{scaled:.4g}"
+        return f"{scaled:.{2 + more}f} %"
+    digits = f"{scaled:,.{more}f}" if abs(scaled) >= 1_000 else f"{scaled:.{4 + more}g}"
     return f"{digits} {unit}".rstrip()

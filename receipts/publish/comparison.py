@@ -19,7 +19,7 @@ from receipts.publish import headline, lacks
 from receipts.publish.decisions import decisions
 from receipts.publish.findings import SHOWN_HELD, decides, entry, grouped, worth_reading
 from receipts.publish.page import Code, Entry, Page, Section, points_of, sections_of, table_of
-from receipts.publish.readings import effect_word, ends, ends_of, mixed, named, reading, signed
+from receipts.publish.readings import both, effect_word, ends, ends_of, mixed, named, number, signed
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def page(
             _effects(verdict),
             *_findings(verdict, rules),
             _held(verdict),
+            _middles(verdict),
             Section("regime", say("regime"), tables=(regime,), fold=say("regime_fold")),
             Section("memory", say("memory"), tuple(memory), fold=say("memory_fold")),
             Section("envelope", say("envelope"), points=points_of(envelope.items()), fold=say("envelope_fold")),
@@ -132,8 +133,7 @@ def _effects(verdict: Comparison) -> Section:
     rows = (
         (
             named(metrics.get(item.metric)),
-            reading(item, item.a),
-            reading(item, item.b),
+            *both(item),
             signed(item.ratio),
             ends(item.effect.low, item.effect.high),
             say("refused") if rejected else effect_word(item),
@@ -180,6 +180,18 @@ def payback(verdict: Comparison) -> str:
     if saved <= 0:
         return say("pays_never", cost=cost)
     return say("pays", cost=cost, saved=saved * 1e3, steps=cost / saved)
+
+
+def _middles(verdict: Comparison) -> Section:
+    """The plain medians of the launches, which no drift was taken out of, with their own quotient."""
+    rows = [
+        (named(metrics.get(item.metric)), *(number(metrics.get(item.metric), value) for value in (a, b)), signed(b / a))
+        for item in verdict.results
+        if item.effect.ratio is not None and (a := item.middle_a) and (b := item.middle_b)
+        if max(len(verdict.a), len(verdict.b)) > 1
+    ]
+    table = table_of(say("middles"), "metric | #A | #B | #B over A", rows)
+    return Section("middles", say("middles"), tables=(table,), fold=say("middles_fold"))
 
 
 def _held(verdict: Comparison) -> Section:

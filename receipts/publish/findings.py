@@ -88,8 +88,8 @@ def refusing(verdict: Comparison, rules: RuleSet) -> list[Finding]:
     rule quotes of a side.
     """
     quoting = rules.about(Topic.SIDES)
-    found = (item for item in verdict.findings if item.level is Level.ERROR and decides(item, verdict, rules))
-    return sorted(found, key=lambda item: (item.code in quoting, not item.on_pair))
+    errors = (item for item in verdict.findings if item.level is Level.ERROR and decides(item, verdict, rules))
+    return sorted(errors, key=lambda item: (item.code in quoting, not item.on_pair))
 
 
 def entries(findings: Iterable[Finding], *, sides: bool = False) -> tuple[Entry, ...]:

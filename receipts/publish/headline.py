@@ -113,8 +113,8 @@ def missing(verdict: Comparison, rules: RuleSet) -> list[str]:
     paths = [item.path for gap in verdict.difference.unknown for item in gap.members]
     if paths:
         texts.append(say("unknown_settings", n=len(paths), first=leaf(paths[0])))
-    found = (item for item in worth_reading(verdict, rules) if item.code not in unknown)
-    groups = grouped(item for item in found if decides(item, verdict, rules))
+    findings = (item for item in worth_reading(verdict, rules) if item.code not in unknown)
+    groups = grouped(item for item in findings if decides(item, verdict, rules))
     result = verdict.headline
     if result is not None and result.effect.needed and not groups.at(Level.OPEN):
         texts.append(say("needed", n=result.effect.needed))

@@ -15,6 +15,7 @@ from receipts.metrics.registry import Metric
 STATED = ("stated", "derived")
 MARK = "*"
 NONE = "~"
+MOST_DIGITS = 5  # beyond the usual ones
 
 
 def value(item: Any) -> str:
@@ -56,9 +57,9 @@ def unit(metric: Metric) -> str:
     return metric.shown_unit or metric.unit
 
 
-def number(metric: Metric, item: float) -> str:
-    """A value in `unit`, without it: the header names it."""
-    return metrics.shown(metric, item).removesuffix(unit(metric)).rstrip()
+def number(metric: Metric, item: float, more: int = 0) -> str:
+    """A value in `unit`, without it: the header names it; with so many digits more than are usual."""
+    return metrics.shown(metric, item, more).removesuffix(unit(metric)).rstrip()
 
 
 def named(metric: Metric) -> str:
@@ -71,6 +72,20 @@ def reading(item: MetricResult, side: MetricReading) -> str:
     if side.value is None:
         return side.text or NONE
     return number(metrics.get(item.metric), side.value) + (MARK if side.source in STATED else "")
+
+
+def both(item: MetricResult) -> tuple[str, str]:
+    """Both sides' values, with as many digits as it takes for B over A to be the change that is printed."""
+    shown = reading(item, item.a), reading(item, item.b)
+    if item.effect.ratio is None or item.a.value is None or item.b.value is None:
+        return shown
+    metric = metrics.get(item.metric)
+    for more in range(MOST_DIGITS):
+        a, b = (number(metric, value, more) for value in (item.a.value, item.b.value))
+        first, second = (float(text.replace(",", "")) for text in (a, b))
+        if first and signed(second / first) == signed(item.ratio):
+            return a, b
+    return shown
 
 
 def effect_word(item: MetricResult) -> str:

@@ -216,12 +216,12 @@ def _utc(moment: datetime, at: str, source: str) -> datetime:
 def standing(row: Any = receipts) -> ColumnElement[bool]:
     """Whether a receipt stands: nothing superseded or retracted it, or its retraction was withdrawn since.
 
-    A row that names the receipt itself as its successor withdraws what was said before.
+    A row that names the receipt itself as its successor withdraws what was stated before.
     """
-    said, again = supersessions.alias("said"), supersessions.alias("again")
-    back = (again.c.receipt == said.c.receipt, again.c.successor == again.c.receipt, again.c.seq > said.c.seq)
-    fell = said.c.successor.is_distinct_from(said.c.receipt)
-    return ~exists().where(said.c.receipt == row.c.id, fell, ~exists().where(*back))
+    word, again = supersessions.alias("word"), supersessions.alias("again")
+    back = (again.c.receipt == word.c.receipt, again.c.successor == again.c.receipt, again.c.seq > word.c.seq)
+    fell = word.c.successor.is_distinct_from(word.c.receipt)
+    return ~exists().where(word.c.receipt == row.c.id, fell, ~exists().where(*back))
 
 
 def entries() -> Select[Any]:

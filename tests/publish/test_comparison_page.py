@@ -147,3 +147,31 @@ def test_a_pipe_gets_every_column_whole() -> None:
     assert where is not None
     assert where.dropped == ()
     assert layout.lines(ROWS[0], where, COLUMNS).__next__()[-1][1] == ROWS[0][-1]
+
+
+def test_the_two_values_beside_a_change_divide_to_it_to_the_last_digit_shown(shell: Shell) -> None:
+    for side, slow, rate in (("base", 1.0, 3e-4), ("cand", 0.8871, 1e-3)):
+        for number in range(4):
+            drift = 1.0 + 0.02 * (2 * number + (side == "cand"))  # in turns, and slower with each launch
+            shell.store(
+                f"{side}-{number}",
+                numerics__learning_rate=rate,
+                measurement__step_durations_seconds=[
+                    step * slow * drift for step in rule_cases.durations({"seed": 100 + number, "cv": 0.003})
+                ],
+                run__started=f"2026-03-02T{9 + 2 * number + (side == 'cand'):02}:00:00+00:00",
+                run__finished=f"2026-03-02T{9 + 2 * number + (side == 'cand'):02}:10:00+00:00",
+                **STEPS,
+            )
+    said = shell("compare", "label=base-*", "label=cand-*", "-v")
+    rows = [line.split("  ") for line in said.lines if line.startswith(("  tokens/s", "  step time", "  MFU"))]
+    cells = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+    compared = [row for row in cells if row[3].endswith("%") and len(row) > 4]
+    assert len(compared) >= 2
+    for _, a, b, change, *_ in compared:
+        first, second = (float(text.replace(",", "")) for text in (a, b))
+        assert f"{(second / first - 1) * 100:+.2f} %" == change
+    result = shell("compare", "label=base-*", "label=cand-*", "--json").json["results"][0]
+    assert result["b"]["value"] / result["a"]["value"] == pytest.approx(result["effect"]["ratio"])
+    assert result["middle_b"] / result["middle_a"] != pytest.approx(result["effect"]["ratio"], rel=1e-4)
+    assert "Medians of the launches, as they are" in said.out

@@ -132,14 +132,14 @@ class _Leading:
         for number, why in _features_lost(self._reader, lane, groups).items():
             self.left_out[lane][why] += len(groups.pop(number))
         ordered = sorted(groups, key=lambda number: (rank_of(level_of(groups[number])), number))
-        found: list[Leader] = []
+        leaders: list[Leader] = []
         for number in ordered[:JUDGED]:
             if (leader := _leader(self._reader, number, groups[number])) is not None:
-                found.append(leader)
+                leaders.append(leader)
                 if leader.standing == "proven":
                     break
-        if found:
-            best = min(found, key=lambda leader: leader.rank)
+        if leaders:
+            best = min(leaders, key=lambda leader: leader.rank)
             self.by_shape[shape] = best, _peak(self._reader, best, groups)
         elif len(ordered) > JUDGED:
             self.undecided[lane] += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +88,7 @@ class _Bisection:
         self._lattice = Lattice(self._judge, rulebook, verdict.counted)
         self._stored: dict[int, BridgePoint] = {0: self._judge.a, self._lattice.full: self._judge.b}
         self._failing: dict[int, str] = {}
+        self._effects: dict[int, Effect] = {}
         self._read()
         delta = self._judge.smallest_effect
         self._delta = SMALLEST_EFFECT if delta is None else delta
@@ -132,18 +132,12 @@ class _Bisection:
         return bool(why)
 
     def _effect(self, number: int) -> Effect:
-        """The effect of a configuration against the good side, axes not counted: several may have moved."""
-        from receipts.stats.effect import compare
-
-        a, b = self._judge.a.values, self._stored[number].values
-        sigma, better = self._judge.sigma(self._judge.a), self._metric.better
-        return compare(
-            [math.exp(value) for value in a.logs],
-            [math.exp(value) for value in b.logs],
-            better="higher" if better == "higher" else "lower",
-            sigma=sigma,
-            delta=self._judge.smallest_effect,
-        )
+        """The effect of a configuration against the good side as `compare` gives it, however many axes moved."""
+        if number not in self._effects:
+            headline = self._judge.compared(self._judge.a, self._stored[number]).verdict.headline
+            assert headline is not None  # both ends have the metric, or there would be no bisection
+            self._effects[number] = headline.effect
+        return self._effects[number]
 
     def _answer(self, explained: Explanation, again: Parsed | None = None) -> Bisected:
         waiting, plan, launches = explained.waiting, again, 0

@@ -52,9 +52,9 @@ def pin_history(connection: Connection, name: str | None = None) -> list[Pin]:
     query = select(*(pins.c[name] for name in _COLUMNS)).order_by(pins.c.seq)
     if name is not None:
         query = query.where(pins.c.name == name.removeprefix("@"))
-    found = [Pin._make((*row, None)) for row in connection.execute(query)]
-    fell = fallen(connection, {item.receipt for item in found if item.receipt is not None})
-    return [item._replace(withdrawn=str(fell[item.receipt])) if item.receipt in fell else item for item in found]
+    placed = [Pin._make((*row, None)) for row in connection.execute(query)]
+    fell = fallen(connection, {item.receipt for item in placed if item.receipt is not None})
+    return [item._replace(withdrawn=str(fell[item.receipt])) if item.receipt in fell else item for item in placed]
 
 
 def current_pins(connection: Connection) -> dict[str, Pin]:

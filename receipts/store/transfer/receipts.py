@@ -211,8 +211,8 @@ class _Admission:
 
 def _fell(receipt: str, statements: Mapping[str, Sequence[Row]]) -> bool:
     """Whether the last that another store says of a receipt is that it no longer stands."""
-    said = statements.get(receipt)
-    return bool(said) and said[-1]["successor"] != receipt
+    rows = statements.get(receipt, ())
+    return len(rows) > 0 and rows[-1]["successor"] != receipt
 
 
 def _document(seq: int, raw: bytes) -> dict[str, Any]:
