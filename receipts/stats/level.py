@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from receipts.stats.estimate import RatioEstimate
+from receipts.stats.sessions import sessions
 
 CONFIDENCE: Final = 0.95
 SETTLED: Final = 0.05  # no lane may call a larger change one that does not matter
-GAP: Final = timedelta(hours=12)  # between neighbors of one session
-SPAN: Final = timedelta(hours=36)  # of a whole session
 
 
 class Level(NamedTuple):
@@ -41,14 +40,14 @@ class Level(NamedTuple):
         return self.low if self.low is not None else 0.0
 
 
-def level(sessions: Sequence[Sequence[float]]) -> Level:
+def level(groups: Sequence[Sequence[float]]) -> Level:
     """The level from the values of each session, each positive, at least one in all.
 
     One session: its mean, by Student's t. Several: session means weighted by what they share and what they have of
     their own (DerSimonian and Laird 1986), with the error of Hartung and Knapp (2001) on one degree of freedom less
     than there are sessions.
     """
-    logs = [[math.log(value) for value in held] for held in sessions if held]
+    logs = [[math.log(value) for value in held] for held in groups if held]
     launches = sum(map(len, logs))
     estimate = _one(logs[0]) if len(logs) == 1 else _several(logs)
     value = math.exp(estimate.log_ratio)
@@ -92,14 +91,10 @@ def _moments(values: Sequence[float]) -> tuple[float, float]:
     return mean, math.fsum((value - mean) ** 2 for value in values)
 
 
-def by_session(timed: Sequence[tuple[datetime, float]]) -> list[list[float]]:
-    """Values by the session in which their launches started."""
-    sessions: list[list[float]] = []
-    first = last = None
-    for started, value in sorted(timed):
-        if first is None or last is None or started - last > GAP or started - first > SPAN:
-            sessions.append([])
-            first = started
-        sessions[-1].append(value)
-        last = started
-    return sessions
+def level_by_session(launches: Sequence[tuple[float, datetime, str | None]]) -> Level:
+    """The level from the value of each launch, its start, and the session that it declares."""
+    times = [started.timestamp() for _, started, _ in launches]
+    held: dict[int, list[float]] = {}
+    for (value, *_), number in zip(launches, sessions(times, [name for *_, name in launches]), strict=True):
+        held.setdefault(number, []).append(value)
+    return level(list(held.values()))

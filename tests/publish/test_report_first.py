@@ -100,7 +100,7 @@ def test_the_screen_says_what_was_accepted_lost_and_failed_before_what_is_new(st
     order = ("accepted", "did not survive", "refused", "failed", "next", "new best", "fastest")
     assert topics == [topic for topic in order if topic in topics]
     assert {"accepted", "did not survive", "failed", "next", "fastest"} <= set(topics)
-    assert rest.fold.startswith("0 undecided, ")
+    assert re.match(r"\d+ undecided, \d+ first of their kind, ", rest.fold)
 
 
 def test_a_substrate_is_never_the_headline_and_a_lane_with_targets_leads_with_them(store: Store) -> None:

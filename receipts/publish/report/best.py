@@ -17,7 +17,7 @@ from receipts.axes.difference import value_at
 from receipts.metrics.reading import Taint
 from receipts.publish.report.neighbours import PROVENANCES
 from receipts.publish.report.reader import Item, ReportReader
-from receipts.stats.level import Level, by_session, level
+from receipts.stats.level import Level, level_by_session
 from receipts.store.query.reports import SHAPE
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _peak(reader: ReportReader, best: Leader, groups: Mapping[int, Sequence[Entr
 
 def level_of(rows: Iterable[Entry]) -> Level:
     """The level of some launches of one configuration, in tokens a second a chip."""
-    return level(by_session([(row.started, rate(row)) for row in rows]))
+    return level_by_session([(rate(row), row.started, row.session) for row in rows])
 
 
 def stated(items: Iterable[Item]) -> list[Item]:

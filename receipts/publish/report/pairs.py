@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, Question, decide
+from receipts.publish.findings import refusing
 from receipts.publish.report.cut import Cut, cut
 from receipts.publish.report.data import AwaitedRule, JudgedPair, Moved, Reason, Ref, RefusedPairs
 from receipts.publish.report.links import ComparedPair, Links, place_of
@@ -150,12 +151,13 @@ def _reasons(verdict: Comparison, status: str, rules: RuleSet) -> list[Reason]:
     order = {"pair": 0, "a": 1, "b": 2}
     findings = [
         item
-        for item in verdict.findings
+        for item in (refusing(verdict, rules) if status == "rejected" else verdict.findings)
         if item.level is wanted
         and item.waived is None
         and (item.question in questions or (item.subject == "pair" and item.question is Question.COMPARABLE))
     ]
-    findings.sort(key=lambda item: (0 if item.on_pair else order.get(item.subject, 3), item.unjudged))
+    if status != "rejected":  # what refuses stands in the order that every page has
+        findings.sort(key=lambda item: (0 if item.on_pair else order.get(item.subject, 3), item.unjudged))
     reasons: dict[str, Reason] = {}
     for item in findings:
         if wanted is Level.ERROR and not item.on_pair and item.at in quoted:

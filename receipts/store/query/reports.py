@@ -159,6 +159,7 @@ class CourseLaunch(NamedTuple):
     id: str
     number: int
     started: datetime
+    session: str | None
     ran: datetime
     rate: float
 
@@ -166,7 +167,7 @@ class CourseLaunch(NamedTuple):
 def _course(connection: Connection, shape: Mapping[str, Any], until: datetime, most: int) -> list[CourseLaunch]:
     """The newest launches of one shape that count and ran until a moment, in the order in which they ran."""
     alike = (receipts.c[name].is_not_distinct_from(shape[name]) for name in SHAPE if name != "lane")
-    query = _placed(receipts.c.id, _NUMBER, receipts.c.started, ENDED, _RATE).where(
+    query = _placed(receipts.c.id, _NUMBER, receipts.c.started, receipts.c.session, ENDED, _RATE).where(
         *alike,
         receipts.c.lane == shape["lane"],
         *RESULT,

@@ -16,7 +16,7 @@ from receipts.publish.report.pictures.over_sequence import series
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.week import Week
 from receipts.publish.text import number, percent, plain
-from receipts.stats.level import Level, by_session, level
+from receipts.stats.level import Level, level_by_session
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import BestResult
@@ -109,7 +109,7 @@ def _taken(rows: Sequence[CourseLaunch], since: datetime, reader: ReportReader) 
 
 
 def _level(rows: Iterable[CourseLaunch]) -> Level:
-    return level(by_session([(row.started, row.rate) for row in rows]))
+    return level_by_session([(row.rate, row.started, row.session) for row in rows])
 
 
 def _best(rows: Sequence[CourseLaunch], since: datetime) -> list[tuple[str, float]]:
