@@ -79,7 +79,7 @@ def test_the_page_of_a_comparison_says_what_changed_and_what_the_effect_is(place
     assert "accepted: comparable yes · path witnessed · effect faster on tokens_per_second" in text
     assert "**✓ ACCEPTED  B is 11.1 % faster (95 % 10.8 … 11.4): bucket_bytes 40000000 → 80000000, " in text
     assert "| `parallelism.bucket_bytes` | 40000000 | 80000000 | counts |" in text
-    assert "+11.07 % | +10.78 … +11.36 % | faster |" in text
+    assert "+11.07 % | +10.77 … +11.37 % | faster |" in text
     assert "| compile amortized? |" in text
     assert "| ✓ yes |" in text
     assert "Claims that stand on these receipts: buckets." in text
