@@ -97,9 +97,11 @@ def lacking(launch: Launch, metric: Metric) -> str:
     """The leaf that a launch lacks most for a metric that cannot be read of it."""
     if metric.summary not in ("step", "rate"):
         return _LEAVES.get(metric.name, _LEAVES.get(metric.summary, "measurement"))
+    timed = launch.series if metric.summary == "rate" else launch.durations
+    tokens = launch.rate is not None or launch.tokens_per_step is not None
     wanted = {
-        "measurement.step_durations_seconds": bool(launch.series if metric.summary == "rate" else launch.durations),
-        "measurement.tokens_per_step": metric.summary == "step" or launch.rate is not None,
+        "measurement.step_durations_seconds": bool(timed) or "measurement.stated.step_seconds" in launch.stated,
+        "measurement.tokens_per_step": metric.summary == "step" or tokens,
         "hardware.chips": "hardware.chips" in launch.stated,
         "measurement.stated.flops_per_token": "measurement.stated.flops_per_token" in launch.stated,
     }
