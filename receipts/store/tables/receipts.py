@@ -84,7 +84,10 @@ receipts = Table(
     measure("tflops_per_second_per_chip", "TFLOP/s a chip"),
     measure("mfu", "Model FLOPs utilization, a fraction"),
     words("rate_source", "Where tokens_per_second came from: steps, unsteady, stated, derived"),
-    words("rate_of", "Which steps tokens_per_second is of, where it comes from them: tokens over the wall time of 12 of 20 steps"),
+    words(
+        "rate_of",
+        "Which steps tokens_per_second is of, where it comes from them: tokens over the time of 12 of 20 steps",
+    ),
     measure("peak_bytes", "Highest live peak of a chip, bytes"),
     measure("peak_reserved_bytes", "Highest pool of a chip, bytes"),
     measure("compile_seconds", "Compile time, seconds"),
