@@ -15,7 +15,9 @@ from receipts.questions.plan import parse_plan, read_plan, write_plan
 from receipts.questions.preflight import PreflightAnswer, candidates, next_rung, preflight, ranked
 from receipts.questions.preflight.answer import Fit
 from receipts.questions.preflight.ladder import FIRST_THAT_REDUCES
-from receipts.receipt import Document, Parsed
+from receipts.questions.preflight.look import answered
+from receipts.questions.preflight.pressure import idle
+from receipts.receipt import Document, Parsed, parse
 from receipts.store import Store, open_store
 from store_receipts import RULEBOOK, parsed, ready
 
@@ -242,3 +244,66 @@ def test_candidates_come_back_worked_first_failed_last_and_else_as_they_came(sto
         (64, "predicted", "capacity"),
         (32, "failed", "capacity"),
     ]
+
+
+COMPILE = {"phase": "compile", "class": "compile_hbm", "used_bytes": 45_902_000_000, "limit_bytes": 33_554_432_000}
+
+
+def _leaves(used: int, micro: int, length: int = 4096, **failure: Any) -> dict[str, Any]:
+    return {
+        "run__outcome": "oom", "run__launch": f"{used}-{micro}-{length}",
+        "failure": COMPILE | {"used_bytes": used} | failure, "batch__micro_batch": micro,
+        "batch__sequence_length": length, "batch__global_batch": 8 * micro,
+    }  # fmt: skip
+
+
+def _ran_out(used: int, micro: int, length: int = 4096, **failure: Any) -> Parsed:
+    return parsed(**_leaves(used, micro, length, **failure))
+
+
+@pytest.mark.parametrize(("failures", "rungs"), [
+    ([(42, 8, 4096), (42, 4, 4096)], {"device_batch"}),
+    ([(42, 8, 4096), (42, 4, 4096), (42, 4, 2048)], {"device_batch", "sequence_length"}),
+    ([(42, 8, 4096), (42, 4, 4096), (30, 4, 2048)], {"device_batch"}),
+    ([(42, 8, 4096), (41, 4, 4096)], set()),
+    ([(42, 8, 4096), (42, 8, 4096), (35, 4, 4096)], set()),
+    ([(42, 8, 4096), (42, 4, 2048)], set()),
+])  # fmt: skip
+def test_a_rung_that_did_not_move_the_printed_bytes_is_idle(failures: list[Any], rungs: set[str]) -> None:
+    assert set(idle([_ran_out(used * 10**9, *at) for used, *at in failures], LANE)) == rungs
+
+
+def test_what_a_full_allocator_held_is_no_need() -> None:
+    held = {"phase": "first_window", "class": "runtime_alloc", "limit_bytes": 43 * 10**9}
+    assert idle([_ran_out(42 * 10**9, micro, **held) for micro in (8, 4)], LANE) == {}
+
+
+def test_what_moved_nothing_is_skipped_and_says_so(store: Store) -> None:
+    lane = replace(LANE, ladder=("device_batch", "sequence_length", "topology", "stop"))
+    for micro in (8, 4):
+        store.submit(*ready(**_leaves(42 * 10**9, micro)))
+    answer = answered(_ran_out(42 * 10**9, 4), lane, store)
+    assert answer.rung is not None
+    why = {item.rung: item.why for item in answer.rung.skipped}
+    assert why["device_batch"].endswith("the failure printed 39.12 GiB alike")
+    assert "sequence_length" not in why or "alike" not in why["sequence_length"]
+
+
+def test_an_idle_batch_and_length_bring_the_topology_earlier() -> None:
+    folder = Path(__file__).parents[2] / "examples" / "fit"
+    plan, lane = read_plan(str(folder / "moe-full-32-experts.plan.json")), RULEBOOK.lanes.get("tpu-maxtext")
+    failed = preflight(plan, lane, None, lambda *_: Fit(2e12, 10**12, "activations", 0.1))
+    tree = json.loads((folder / "moe-full-32-experts.json").read_bytes())
+    ran_out = []
+    for micro, length in ((8, 4096), (4, 4096), (4, 2048)):
+        tree["batch"] |= {"micro_batch": micro, "global_batch": 4 * micro, "sequence_length": length}
+        ran_out.append(parse(Document(json.dumps(tree).encode(), str(micro))))
+    ladder = replace(lane, ladder=("device_batch", "sequence_length", "topology", "stop"))
+    before, after = (
+        next_rung(plan, ladder, lambda _: replace(failed, status="unknown"), failed, items) for items in ((), ran_out)
+    )
+    assert before.name == "device_batch"
+    assert (after.name, after.reason) == ("topology", FIRST_THAT_REDUCES)
+    assert "batch.micro_batch" not in after.changes
+    assert after.plan is not None
+    assert json.loads(after.plan)["run"]["label"] == plan.receipt.run.label

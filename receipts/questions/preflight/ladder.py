@@ -10,7 +10,7 @@ from receipts.axes.signature import MICRO_BATCH, SEQUENCE_LENGTH, sign
 from receipts.base.errors import InputError
 from receipts.questions.plan import parse_plan, write_plan
 from receipts.questions.preflight.answer import PreflightAnswer
-from receipts.questions.preflight.pressure import unrelieved, useless
+from receipts.questions.preflight.pressure import idle, unrelieved, useless
 from receipts.receipt import Document, Parsed
 
 SHORTEST: Final = 128  # tokens; shorter than a kernel's tile nothing more is saved
@@ -58,14 +58,15 @@ class Rung(NamedTuple):
         }
 
 
-def next_rung(plan: Parsed, lane: Lane, ask: Ask, answer: PreflightAnswer) -> Rung:
+def next_rung(plan: Parsed, lane: Lane, ask: Ask, answer: PreflightAnswer, ran_out: Sequence[Parsed] = ()) -> Rung:
     """The first smaller plan down the lane's ladder of which ``ask`` does not know or predict that it fails.
 
     Mesh-wide: what is written holds for every rank. A rung that is used up (every step of it fails) stays used: the
-    next one goes on from its last step, as the ladder is walked.
+    next one goes on from its last step, as the ladder is walked. ``ran_out`` are failures of this launch at other
+    pressures: of a rung that moved none of the bytes that they printed the other steps are passed over.
     """
     skipped: list[Skipped] = []
-    gone, kept = useless(answer), unrelieved(plan, lane, answer)
+    gone, kept = {**idle(ran_out, lane), **useless(answer)}, unrelieved(plan, lane, answer)
     held: Changes = {}
     for rung in lane.ladder:
         if rung == "stop":
@@ -109,9 +110,12 @@ def _rung(
 
 
 def _smaller_plan(plan: Parsed, changes: Changes, lane: Lane) -> Parsed | str:
-    """The plan with the changes, or why there is none."""
+    """The plan with the changes, under the label that it has, or why there is none."""
+    label = plan.receipt.run.label
     try:
-        return parse_plan(Document(write_plan(plan, changes, lane), plan.name))
+        return parse_plan(
+            Document(write_plan(plan, {**changes, **({"run.label": label} if label else {})}, lane), plan.name)
+        )
     except InputError as error:
         return f"{_change_text(changes)}: {'; '.join(problem.what for problem in error.problems)}"
 

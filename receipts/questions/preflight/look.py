@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from receipts.store import Entry, Store
 
 Estimator = Callable[[Parsed, Lane], Fit | None]
+LOOKED_BACK: Final = 12  # failures whose bytes are compared before a rung is chosen
 LOOKED_INTO: Final = 4  # documents of launches that are read for one answer, of each kind
 
 
@@ -44,7 +45,9 @@ def answered(plan: Parsed, lane: Lane, store: Store | None) -> PlanAnswer:
     answer = preflight(plan, lane, store)
     rung = None
     if answer.status not in ("worked", "likely") and not answer.missing:
-        rung = next_rung(plan, lane, lambda other: preflight(other, lane, store), answer)
+        ran_out = store.query.ran_out(sign(plan, lane))[:LOOKED_BACK] if store is not None else []
+        failures = [store.parsed(item.id) for item in ran_out] if store is not None else []
+        rung = next_rung(plan, lane, lambda other: preflight(other, lane, store), answer, failures)
     return PlanAnswer(lane.name, answer, rung)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import combinations
 from typing import Final
 
 from receipts.axes.lane import Lane
+from receipts.axes.signature import MICRO_BATCH, SEQUENCE_LENGTH, sign
 from receipts.base.units import amount
 from receipts.questions.preflight.answer import PreflightAnswer
 from receipts.receipt import Parsed
@@ -19,6 +21,8 @@ _OF_KERNEL: Final = "one kernel's on-chip memory ran out, and its tiles do not g
 _OF_BLOCKS: Final = "it works in blocks of a fixed size: choose smaller blocks, or raise the limit of its memory"
 _BLOCKED: Final = re.compile(r"splash|flash", re.IGNORECASE)
 _ON_CHIP: Final = ("compile_vmem", "compile_smem")
+_TOKENS: Final[Mapping[str, str]] = {_BATCH: MICRO_BATCH, _LENGTH: SEQUENCE_LENGTH}  # rungs that take tokens away
+_UNMOVED: Final = 0.005  # of the bytes: a message prints four digits of them
 _OF_ANOTHER: Final = "another process held the memory: free the chip and launch the same plan again"
 
 
@@ -58,3 +62,43 @@ def unrelieved(plan: Parsed, lane: Lane, answer: PreflightAnswer) -> Callable[[s
         return None if then < now else f"it frees nothing: the estimate goes from {amount(now)} to {amount(then)}"
 
     return why
+
+
+def idle(ran_out: Iterable[Parsed], lane: Lane) -> Mapping[str, str]:
+    """Rungs that moved nothing, by the need that failures printed: two that differ in one pressure print the same.
+
+    What is left of such a rung is not tried. A failure that shows that it moved something keeps it.
+    """
+    moved: dict[str, tuple[bool, str]] = {}
+    for rung, still, why in _compared(list(ran_out), lane):
+        if rung not in moved or moved[rung][0]:
+            moved[rung] = still, why
+    return {rung: why for rung, (still, why) in moved.items() if still}
+
+
+def _compared(ran_out: list[Parsed], lane: Lane) -> Iterator[tuple[str, bool, str]]:
+    """Each two failures that differ in one pressure alone: its rung, whether the bytes stood still, and in words."""
+    for one, other in combinations(ran_out, 2):
+        a, b = sign(one, lane), sign(other, lane)
+        sizes = _printed(one), _printed(other)
+        if (a.base, a.extras) != (b.base, b.extras) or None in sizes:
+            continue
+        apart = [(rung, path) for rung, path in _TOKENS.items() if one.stated.get(path) != other.stated.get(path)]
+        if len(apart) != 1:
+            continue
+        ((rung, path),) = apart
+        low, high = sorted(size for size in sizes if size is not None)
+        values = " and ".join(f"{item.stated.get(path):,}" for item in (one, other))
+        leaf = path.partition(".")[2].replace("_", " ")
+        yield rung, high - low <= _UNMOVED * high, f"at {leaf} {values} the failure printed {amount(high)} alike"
+
+
+def _printed(failed: Parsed) -> int | None:
+    """The bytes that a program needs by its failure. What a full allocator held is its limit, and no need."""
+    failure = failed.receipt.failure
+    if failure is None or failure.used_bytes is None:
+        return None
+    planned = failure.phase == "compile" or (
+        failure.limit_bytes is not None and failure.used_bytes > failure.limit_bytes
+    )
+    return int(failure.used_bytes) if planned else None

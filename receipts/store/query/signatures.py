@@ -66,6 +66,7 @@ _SMALLER: Final = _look(
     signatures.c.sequence_length <= bindparam("sequence_length"),
     order=(signatures.c.micro_batch.desc(), signatures.c.sequence_length.desc()),
 )
+_RAN_OUT: Final = _look(_BASE, signatures.c.outcome == literal("oom"), _OF_ITS_OWN)
 _LARGER: Final = _look(
     _BASE,
     signatures.c.outcome == literal("ok"),
@@ -110,6 +111,11 @@ def dominating(connection: Connection, signature: Signature) -> tuple[list[Entry
         ]
 
     return differing(_LARGER, operator.ge), differing(_SMALLER, operator.le)
+
+
+def ran_out(connection: Connection, signature: Signature) -> list[Entry]:
+    """Launches that differ in pressure at most and ran out of memory, the newest first."""
+    return [entry_of(row[:-2]) for row in _RAN_OUT.all(connection, signature._asdict())]
 
 
 def failed_alike(connection: Connection, ids: Sequence[str]) -> list[tuple[str, Entry]]:

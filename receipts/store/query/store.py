@@ -22,6 +22,7 @@ class Queries(Repository):
     failed_before = reads(signatures.failed_before)
     same_signature = reads(signatures.same)
     dominating = reads(signatures.dominating)
+    ran_out = reads(signatures.ran_out)
     reached = reads(shapes.reached)
     reached_with = reads(facts_module.of_geometry)
     failed_alike = reads(signatures.failed_alike)

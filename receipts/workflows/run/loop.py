@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -145,7 +145,7 @@ def _attempt(
         retry = Retry(False, f"{retry.why}; {most} retries are what was allowed")
     rung, following = None, None
     if retry.may and receipt is not None:
-        rung = next_rung(plan, lane, ask, _answer(receipt, lane))
+        rung = next_rung(plan, lane, ask, _answer(receipt, lane), [*_receipts(folder), receipt])
         if rung.plan is not None:
             following = _new(attempt.number + 1, _after(attempt), rung)
         reason = rung.reason if following else "no rung is left"
@@ -154,6 +154,13 @@ def _attempt(
     kept, unstored = _keep(receipt, tree, attempt, folder, tools)
     folder.close(kept, following, rung.plan if rung else None)
     tools.tell(RunStep(kept, retry.why, receipt, rung, fault or unstored))
+
+
+def _receipts(folder: AttemptFolder) -> Iterator[Parsed]:
+    """The receipts of the attempts so far."""
+    for attempt in folder.attempts:
+        if (place := folder.receipt(attempt)).exists():
+            yield parse(Document(place.read_bytes(), str(place)))
 
 
 def _after(attempt: Attempt) -> str:
