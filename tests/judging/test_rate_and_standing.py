@@ -72,7 +72,7 @@ def test_the_typical_step_is_answered_where_it_was_asked_for_and_then_throughput
 def test_a_side_without_wall_time_has_both_read_by_their_steps() -> None:
     verdict = judged(side("a", {"seconds": 0.2}), side("b", {"seconds": 0.2, "gap": 0.04}))
     assert ratios(verdict)[RATE] == pytest.approx(1.0, abs=0.005)
-    assert verdict.results[0].b.text == "middle of 5 launches"
+    assert "gaps between steps" not in first_line(verdict)
 
 
 def test_flagged_steps_are_in_neither_the_tokens_nor_the_wall() -> None:
