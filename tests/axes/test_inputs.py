@@ -233,11 +233,13 @@ def test_a_leaf_of_one_side_is_held_where_one_change_at_most_can_have_moved_it()
 
 def test_bookkeeping_is_left_out_and_listed() -> None:
     found = apart(
-        {"seed": "1", "out": "/x/a.json", "run_name": "a"}, {"seed": "2", "out": "/y/b.json", "run_name": "b"}
+        {"seed": "1", "out": "/x/a.json", "evidence": "a-1.json", "run_name": "a"},
+        {"seed": "2", "out": "/y/b.json", "evidence": "a-2.json", "run_name": "b"},
     )
     assert found.axes == ()
     assert {(item.key, item.role) for item in found.left_out} == {
         ("out", "output"),
+        ("evidence", "output"),
         ("run_name", "naming"),
         ("seed", "replicate"),
     }
