@@ -21,9 +21,20 @@ from receipts.stats.equivalence import (
     EquivalenceTest,
     Kind,
 )
-from receipts.stats.estimate import RatioEstimate, Sigma, against_floor, beside_drift, paired, pooled, welch
+from receipts.stats.estimate import (
+    TRIMMED_FROM,
+    RatioEstimate,
+    Sigma,
+    against_floor,
+    beside_drift,
+    paired,
+    pooled,
+    trimmed,
+    trimmed_pairs,
+    welch,
+)
 from receipts.stats.exact import compare_exact
-from receipts.stats.order import Pairs, in_one_go, interleaved_pairs, order_kind
+from receipts.stats.order import Pairs, in_one_go, interleaved_pairs, order_kind, outliers, without_slope
 from receipts.stats.sessions import Sample, across, common, random_days, samples, within
 
 OWN = "from the launches of the two sides"
@@ -153,6 +164,8 @@ def _judge(
     if turns is not None and test.order == "sequential":
         return _one_after_the_other(test, a, b, turns, day)
     design: Design
+    if min(len(a), len(b)) >= TRIMMED_FROM and (robust := _beside_outliers(test, a, b, pairs, turns)) is not None:
+        return robust
     if turns is not None and in_one_go(turns.a, turns.b):
         design, estimate = "turns", beside_drift(a, b, turns.a, turns.b)
         why = f"{len(a)} and {len(b)} launches in turns, t-test on the logs with linear drift removed"
@@ -163,6 +176,29 @@ def _judge(
         design, estimate = "welch", welch(a, b)
         why = f"{len(a)} and {len(b)} launches, Welch's t-test on the logs"
     return _told(test, design, estimate, why, a, b)
+
+
+def _beside_outliers(
+    test: EquivalenceTest, a: Sequence[float], b: Sequence[float], pairs: Pairs | None, turns: _Turns | None
+) -> Effect | None:
+    """The verdict with trimmed means, where some launches lie far from the others; None where none does.
+
+    One launch in ten that is 3 to 5 % slow hid an effect of 2 % in three of five sessions, however many the launches.
+    """
+    differences = [b[j] - a[i] for i, j in pairs] if pairs is not None else []
+    steady = turns is not None and in_one_go(turns.a, turns.b)
+    if turns is not None and steady:
+        a, b = without_slope(a, b, turns.a, turns.b)
+    in_pairs = not steady and len(differences) >= TRIMMED_FROM
+    count = outliers(differences) if in_pairs else outliers(a, b)
+    if not count:
+        return None
+    design: Design = "paired" if in_pairs else "turns" if steady else "welch"
+    estimate = trimmed_pairs(differences) if in_pairs else trimmed(a, b)
+    of = f"{len(differences)} interleaved pairs" if in_pairs else f"{len(a)} and {len(b)} launches"
+    ends = "them" if in_pairs else "each side"
+    why = f"{of}, {count} far from the others: trimmed means, the quarter at either end of {ends} left out"
+    return test.verdict(design, estimate, "launches", why) if estimate.error > 0.0 else None
 
 
 def _told(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Literal
+
+from receipts.stats.order_statistics import median
 
 OrderKind = Literal["interleaved", "sequential", "unknown"]
 Pairs = tuple[tuple[int, int], ...]
+Sides = tuple[list[float], list[float]]
+OUTLYING = 10.0  # median deviations, which are seven standard deviations of normal values
 BREAK = 3.0  # a gap this many times the usual one may have moved the level, and ends what one line can follow
 
 
@@ -48,6 +52,31 @@ def in_one_go(times_a: Sequence[float], times_b: Sequence[float]) -> bool:
     times = sorted((*times_a, *times_b))
     gaps = sorted(after - before for before, after in pairwise(times))
     return bool(gaps) and gaps[-1] <= BREAK * gaps[len(gaps) // 2]
+
+
+def without_slope(a: Sequence[float], b: Sequence[float], times_a: Sequence[float], times_b: Sequence[float]) -> Sides:
+    """The logs of two sides that took turns, without the drift that both show: the median slope within a side."""
+    sides = ((a, times_a), (b, times_b))
+    slopes = [
+        (logs[j] - logs[i]) / (times[j] - times[i])
+        for logs, times in sides
+        for i, j in combinations(range(len(logs)), 2)
+        if times[i] != times[j]
+    ]
+    slope, start = median(slopes), min((*times_a, *times_b))
+    one, other = ([log - slope * (time - start) for log, time in zip(*side, strict=True)] for side in sides)
+    return one, other
+
+
+def outliers(*groups: Sequence[float]) -> int:
+    """How many values lie further from the middle of their group than `OUTLYING` times the usual distance from it.
+
+    The usual distance is the larger of the group's own and that of all: one side may vary more than the other.
+    """
+    apart = [[abs(value - median(group)) for value in group] for group in groups]
+    usual = median([distance for group in apart for distance in group])
+    limits = [OUTLYING * max(usual, median(group)) for group in apart]
+    return sum(distance > limit > 0.0 for group, limit in zip(apart, limits, strict=True) for distance in group)
 
 
 def _in_order(times_a: Sequence[float | None], times_b: Sequence[float | None]) -> list[tuple[str, int]] | None:

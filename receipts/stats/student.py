@@ -11,6 +11,7 @@ from functools import lru_cache
 
 # Above it the normal differs by less than one part in ten million.
 NORMAL_FREEDOM = 1e7
+_KNOWN_FREEDOM = 1e5  # of a variance that is as good as known
 _TINY = 1e-300
 _STEPS = 500
 
@@ -29,6 +30,11 @@ def tail(t: float, freedom: float | None) -> float:
 def ratio_tail(ratio: float, above: float, below: float) -> float:
     """P(F > ratio) for a ratio of two variances on ``above`` and ``below`` degrees of freedom."""
     return _incomplete_beta(below / 2.0, above / 2.0, math.sqrt(above * ratio), below) if ratio > 0.0 else 1.0
+
+
+def excess_tail(ratio: float, freedom: float) -> float:
+    """P(χ² / freedom > ratio): of a variance on so many degrees of freedom over the one that it should be."""
+    return ratio_tail(ratio, freedom, _KNOWN_FREEDOM)
 
 
 @lru_cache(maxsize=1024)

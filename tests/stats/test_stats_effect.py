@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from receipts.stats import student
 from receipts.stats.effect import compare
 from receipts.stats.equivalence import Effect
-from receipts.stats.estimate import Sigma
+from receipts.stats.estimate import Sigma, trimmed
 from receipts.stats.exact import compare_exact, shown_exact
 from receipts.stats.holm import adjust, adjusted
 from receipts.stats.launch import summarize
@@ -129,6 +129,29 @@ def test_one_side_after_the_other_is_said() -> None:
     effect = compare(A, B, times_a=[0, 1, 2, 3], times_b=[4, 5, 6, 7, 8])
     assert (effect.design, effect.order) == ("blocked", "sequential")
     assert "one side ran after the other" in effect.why
+
+
+def test_one_slow_launch_in_eight_does_not_hide_an_effect_and_is_said() -> None:
+    a = [1.000, 1.002, 0.999, 1.001, 0.998, 1.003, 0.997, 1.045]
+    b = [1.022, 1.020, 1.024, 1.019, 1.021, 1.065, 1.023, 1.018]
+    effect = compare(a, b)
+    assert effect.kind == "slower"
+    assert "2 far from the others: trimmed means" in effect.why
+    in_turns = compare(a, b, times_a=[0, 3, 4, 7, 8, 11, 12, 15], times_b=[1, 2, 5, 6, 9, 10, 13, 14])
+    assert (in_turns.kind, in_turns.design) == ("slower", "turns")
+    few = compare(a[3:], b[1:6])
+    assert few.kind == "ambiguous", "five launches are too few to leave any out"
+    assert "trimmed" not in compare(a[:7], [*b[:5], *b[6:]]).why, "no launch lies far from the others"
+
+
+def test_trimmed_means_are_those_of_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    a = logs([1.000, 1.002, 0.999, 1.001, 0.998, 1.003, 0.997, 1.045])
+    b = logs([1.022, 1.020, 1.024, 1.019, 1.021, 1.065, 1.023, 1.018])
+    estimate = trimmed(a, b)
+    wanted = stats.ttest_ind(b, a, equal_var=False, trim=0.25)
+    assert estimate.log_ratio / estimate.error == pytest.approx(wanted.statistic, rel=1e-9)
+    assert 2.0 * estimate.above(0.0) == pytest.approx(wanted.pvalue, rel=1e-6)
 
 
 def test_a_drift_that_the_launches_show_makes_no_effect_in_blocked_order() -> None:

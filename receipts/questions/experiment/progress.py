@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from receipts.store import Store
 
 Answer = Literal["faster", "slower", "equivalent", "supported", "refuted", "run on", "cannot be decided", "rejected"]
+UNLIKE = 0.01  # below it the launches do not vary as the plan's σ says
+NOISIER = "the launches vary more than the σ of the plan: judged by their own"
 DECIDED: tuple[Answer, ...] = ("faster", "slower", "equivalent", "supported", "refuted")
 
 
@@ -107,9 +109,12 @@ def answer_of(
     launches = min(len(a), len(b))
     number = looks.at(launches)
     place = within(looks, launches)
+    if number is not None and experiment.looks.df is not None and not _fits(a, b, experiment.sigma):
+        looks = at_level(replace(looks, df=None), looks.alpha)
+        place += f"; {NOISIER}"
     if number is None:
         return LookResult(contrast, "run on", len(a), len(b), None, None, None, place)
-    estimate = _improvement(estimated(a, b, experiment), better)
+    estimate = _improvement(estimated(a, b, experiment, looks), better)
     half = estimate.half_width(looks.confidences[number - 1])
     low, high = math.exp(estimate.log_ratio - half), math.exp(estimate.log_ratio + half)
     answer = decide(contrast, low, high, experiment.effect)
@@ -123,9 +128,15 @@ def answer_of(
     return LookResult(contrast, answer, len(a), len(b), math.exp(estimate.log_ratio), low, high, place)
 
 
-def estimated(a: Sequence[float], b: Sequence[float], experiment: Experiment) -> RatioEstimate:
-    """B − A in logs, by the spread that the looks were planned with."""
-    if experiment.looks.df is not None:
+def _fits(a: Sequence[float], b: Sequence[float], sigma: float) -> bool:
+    """Whether the launches of the arms vary as the plan's σ says, each and both together: a χ² test at 1 %."""
+    spreads = (pooled(groups) for groups in ((a, b), (a,), (b,)))
+    return all(own is None or student.excess_tail((own.value / sigma) ** 2, own.df or 1.0) >= UNLIKE for own in spreads)
+
+
+def estimated(a: Sequence[float], b: Sequence[float], experiment: Experiment, looks: Looks) -> RatioEstimate:
+    """B − A in logs, by the spread that the looks are judged with."""
+    if looks.df is not None:
         return against_floor(a, b, Sigma(experiment.sigma, experiment.sigma_df, "measured"))
     own, separate = pooled((a, b)), welch(a, b)
     equal = against_floor(a, b, own) if own is not None else separate
