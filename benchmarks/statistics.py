@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import mannwhitneyu
 
+from benchmarks import sessions as sessions_module
 from benchmarks.launch_models import SCENARIOS, Scenario
 from benchmarks.result import Result
 from benchmarks.steadiness import Bar
@@ -238,6 +239,7 @@ def bars(rows: Sequence[Row]) -> list[Bar]:
     return [
         _bar("intervals that exclude 1 without an effect, in turns: off 5 % by", turns, _off_five, 0.02),
         _bar("verdicts that are wrong without an effect, in turns", turns, lambda row: row.wrong, 0.01),
+        _bar("wrong without an effect, one side after the other", behind, lambda row: row.wrong, 0.025),
         _bar("one side after the other, and not told", behind, lambda row: 1.0 - row.said, 0.0),
         _bar("intervals that hold an effect of 2 %, in turns: off 95 % by", turns, _off_ninety_five, 0.02),
         _bar("equivalence missed, 5 in turns, spread 0.3 %", quiet, lambda row: 1.0 - row.equivalent, 0.05),
@@ -248,7 +250,8 @@ def bars(rows: Sequence[Row]) -> list[Bar]:
 def every_bar(size: Size) -> tuple[list[Row], list[Bar]]:
     """The cells of the sessions, and all bars."""
     rows = simulate(size)
-    return rows, [*bars(rows), *steadiness_bars(size.cell, SEED)]
+    of_days = sessions_module.cells(size.sessions // 2, SEED)
+    return rows, [*bars(rows), *sessions_module.bars(of_days), *steadiness_bars(size.cell, SEED)]
 
 
 def _off_five(row: Row) -> float:

@@ -44,7 +44,7 @@ def test_the_simulation_is_the_same_every_time(benchmark: ModuleType, simulated:
 def test_a_drift_is_told_from_its_order_and_taken_out_by_turns(simulated: list[Any]) -> None:
     rows = {(row.scenario, row.order, row.launches): row for row in simulated}
     behind, turns = (rows["host drift, four times", order, 5] for order in ("AB", "ABBA"))
-    assert behind.excludes > 0.8
+    assert behind.excludes < 0.2, "the drift that the launches show is in the interval"
     assert behind.said == 1.0
     assert turns.excludes < 0.2
     assert turns.said == 0.0
@@ -60,4 +60,4 @@ def test_bars_speak_of_the_worst_cell(benchmark: ModuleType, simulated: list[Any
 
 def test_every_bar_is_measured(benchmark: ModuleType) -> None:
     _, found = benchmark.every_bar(benchmark.Size(**SMALL))
-    assert len({item.name for item in found}) == len(found) == 14
+    assert len({item.name for item in found}) == len(found) == 19
