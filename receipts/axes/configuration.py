@@ -97,7 +97,10 @@ class Configuration:
 
     def followers(self, axis: str) -> frozenset[str]:
         """Axes that may differ only because this one does, by its nature or by the lane's couplings."""
-        return self.follow.get(axis, frozenset())
+        known = self.follow.get(axis)
+        if known is None and axis.startswith(PREFIX):  # an input that another launch alone has
+            known = self.follow.get(PROGRAM_PART)
+        return known or frozenset()
 
     def without(self, axis: str) -> int | None:
         """The digest without an axis and its followers; None where what else is unstated is this receipt's alone.
