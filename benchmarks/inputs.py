@@ -68,7 +68,7 @@ class Tally:
 
 
 def argparse_words(choice: Mapping[str, str], folder: Path, rng: random.Random) -> tuple[list[str], dict[str, str]]:
-    """A line of options; defaults are typed or not."""
+    """A line of options, whose defaults are typed or not, and a variable, of which nobody knows what its absence is."""
     given = {name: text for name, text in choice.items() if name != "SCALE"}
     given["heads"] = str(int(float(given["heads"])))
     words = []
@@ -78,8 +78,7 @@ def argparse_words(choice: Mapping[str, str], folder: Path, rng: random.Random) 
     words += [["--out", str(folder / "run.json")], ["--run-name", rng.choice("abc")], ["--seed", str(rng.randrange(9))]]
     words += [["--steps", str(rng.choice((4, 5)))]] if rng.random() < 0.3 else []
     rng.shuffle(words)
-    variables = {"SCALE": choice["SCALE"]} if choice["SCALE"] not in ("1",) else {}
-    return [word for group in words for word in group], variables
+    return [word for group in words for word in group], {"SCALE": choice["SCALE"]}
 
 
 def yaml_words(choice: Mapping[str, str], folder: Path, rng: random.Random) -> tuple[list[str], dict[str, str]]:
