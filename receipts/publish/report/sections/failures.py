@@ -76,7 +76,7 @@ def failures(items: Iterable[Item]) -> Failures:
     groups: dict[tuple[object, ...], list[Item]] = defaultdict(list)
     for place, item in enumerate(failed):
         groups[_cause(item, read=place < MOST_READ)].append(item)
-    ordered = sorted(groups.items(), key=lambda one: (-len(one[1]), *map(str, one[0])))
+    ordered = sorted(groups.items(), key=lambda one: (-len(one[1]), *_on_the_ladder(one[0])))
     causes = Cut(tuple(_failure(items) for _, items in ordered[:MOST]), max(0, len(ordered) - MOST))
     return Failures(len(failed), causes, cost(item.entry for item in failed))
 
@@ -87,6 +87,14 @@ def _cause(item: Item, *, read: bool) -> tuple[object, ...]:
     shape = (row.accelerator, row.chips, row.sequence_length, row.micro_batch)
     text = _text(item) if read and row.outcome != "oom" else ""
     return (row.lane, row.outcome, text, *(() if text else shape))
+
+
+def _on_the_ladder(cause: tuple[object, ...]) -> tuple[object, ...]:
+    """Its place among causes of as many launches: from more sequences and tokens to fewer, as a ladder is walked."""
+    lane, outcome, text, *shape = cause
+    accelerator, chips, length, micro_batch = shape or (None,) * 4
+    fewer = tuple(-size if isinstance(size, int) else 0 for size in (chips, micro_batch, length))
+    return (str(lane), str(outcome), str(text), str(accelerator), *fewer)
 
 
 def _text(item: Item) -> str:
