@@ -477,10 +477,9 @@ def test_a_failure_names_its_pattern_its_wheels_with_their_lineage_and_what_was_
 def test_failures_of_one_launch_stand_in_the_order_of_the_ladder(store: Store) -> None:
     failed = {path.replace(".", "__"): value for path, value in week.OOM.items()}
     shapes = [(2, 4096), (16, 4096), (8, 4096), (2, 512), (2, 2048)]
-    week.put(store, [
-        week.launch(f"m{micro}l{length}x", 1, **{**failed, "batch__micro_batch": micro, "batch__sequence_length": length})
-        for micro, length in shapes
-    ])  # fmt: skip
+    for micro, length in shapes:
+        leaves = {**failed, "batch__micro_batch": micro, "batch__sequence_length": length}
+        week.put(store, [week.launch(f"m{micro}l{length}x", 1, **leaves)])
     causes = week.report(store).sections.failures.causes
     ordered = [(cause.micro_batch, cause.sequence_length) for cause in causes]
     assert ordered == [(16, 4096), (8, 4096), (2, 4096), (2, 2048), (2, 512)]
