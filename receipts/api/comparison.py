@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from receipts.publish.page import Page
     from receipts.questions.comparisons import Comparisons, Floors, JudgedSides
     from receipts.questions.reproduced import Reproduced
-    from receipts.questions.sides import Join
+    from receipts.questions.sides import Asked, Join
     from receipts.receipt import Parsed
     from receipts.store import Decision
     from receipts.store import Store as Opened
@@ -195,23 +195,27 @@ def compared(
     def judge(*, prove: bool) -> Verdict:
         return comparisons.verdict(sides, waivers=waivers, study=study, prove=prove)
 
+    verdict = judge(prove=False)
+    # What repeats one side of one configuration repeats the other.
+    apart = verdict.difference.changed or verdict.difference.unknown
     return Comparison(
         sides,
-        verdict=judge(prove=False),
+        verdict=verdict,
         prove=partial(judge, prove=True),
         decided=store.published.decisions([item.id for item in (*sides.a, *sides.b)]) if store is not None else [],
         rules=rulebook.rules,
-        reproduced=_reproduced(comparisons, store, sides, metric),
+        reproduced=_reproduced(comparisons, store, sides, asked, metric) if apart else {},
     )
 
 
 def _reproduced(
-    comparisons: Comparisons, store: Opened | None, sides: JudgedSides, metric: str
+    comparisons: Comparisons, store: Opened | None, sides: JudgedSides, asked: Asked, metric: str
 ) -> dict[str, Reproduced]:
-    """By side, who else came to its value; asked where its launches ran on several hosts."""
+    """By side, who else came to its value; asked where launches of its configuration ran on several hosts."""
     known: dict[str, Reproduced] = {}
-    for letter, group in (("A", sides.a), ("B", sides.b)):
-        if store is not None and len({item.receipt.run.host for item in group}) > 1:
+    for letter, group, history in zip("AB", (sides.a, sides.b), asked.history, strict=True):
+        hosts = {item.receipt.run.host for item in group} | {row.host for row in history}
+        if store is not None and len(hosts) > 1:
             from receipts.questions.reproduced import reproduced
 
             head = next((item for item in group if store.entries([item.id])), None)

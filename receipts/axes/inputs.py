@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.bookkeeping import LENGTH, TOPOLOGY, Bookkeeping, leaves_by_name
@@ -223,7 +224,12 @@ def _typed(parsed: Parsed) -> LaunchInputs | None:
     line = parse(command) if command else None
     if line is None or line.program is None:
         return None
-    options = {key: _plain(text) for key, text in line.options.items()}
+    # A file that the receipt lists as its evidence is one that the run wrote.
+    written = {PurePath(item.uri).name for item in parsed.receipt.evidence or () if item.uri}
+    options = {
+        key: _plain(text)._replace(output="." in text and PurePath(text).name in written)
+        for key, text in line.options.items()
+    }
     variables = {key: _plain(text) for key, text in line.environment.items()}
     return LaunchInputs(line.program, options, environment=variables, launcher=line.launcher)
 

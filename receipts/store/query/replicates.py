@@ -18,7 +18,7 @@ from receipts.store.query.neighbours import holds_lane
 from receipts.store.tables import configurations, placements, receipts
 
 FEW: Final = 300  # launches of other sessions that are read
-_COLUMNS: Final = ("id", "launch", "label", "session", "started", "outcome", "rate_source", *METRICS)
+_COLUMNS: Final = ("id", "launch", "label", "session", "host", "started", "outcome", "rate_source", *METRICS)
 _SPOILT: Final = ~samples.unspoilt(Taint.RATE)
 _SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "global_batch", "depth")
 
@@ -30,6 +30,7 @@ class AlikeLaunch(NamedTuple):
     launch: str
     label: str | None
     session: str | None
+    host: str | None
     started: datetime
     outcome: str
     sound: bool
@@ -69,7 +70,8 @@ def alike(
 
 def _alike_launch(row: Any) -> AlikeLaunch:
     readings = {name: getattr(row, name) for name in METRICS} if row.rate_source in ("steps", None) else {}
-    return AlikeLaunch(row.id, row.launch, row.label, row.session, row.started, row.outcome, bool(row.sound), readings)
+    names = (row.id, row.launch, row.label, row.session, row.host)
+    return AlikeLaunch(*names, row.started, row.outcome, bool(row.sound), readings)
 
 
 def _conditions(
