@@ -68,8 +68,12 @@ class Rulebook:
     @cached_property
     def rules(self) -> RuleSet:
         """Rules, with the digest over rules, lanes and studies."""
-        added = repr(sorted(self.bookkeeping.items())).encode() if self.bookkeeping else b""
-        return load_rules(self.folders, [*self.lanes.files(), *self.study_files(), bookkeeping_file()], added)
+        return load_rules(self.folders, [*self.lanes.files(), *self.study_files(), bookkeeping_file()], self.added)
+
+    @property
+    def added(self) -> bytes:
+        """What a receipts.toml adds to the bookkeeping, as the digest of the rules takes it; empty where nothing."""
+        return repr(sorted(self.bookkeeping.items())).encode() if self.bookkeeping else b""
 
     @cached_property
     def studies(self) -> Studies:
@@ -188,7 +192,7 @@ def load_rules(folders: Iterable[Path], data: Iterable[Path] = (), added: bytes 
             digest.update(f"{path.name}\0".encode() + code_without_page(path.read_bytes()) + b"\0")
     for path in data:
         digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
-    digest.update(added)
+    digest.update(b"receipts.toml\0" + added + b"\0" if added else b"")
     ordered = tuple(rules[code] for code in sorted(rules))
     return RuleSet(ordered, digest.hexdigest())
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from receipts.axes.bookkeeping import bookkeeping_file
 from receipts.base.errors import ConflictError, NotFound, UsageError
 from receipts.base.units import counted
 from receipts.judging.verdict_json import to_json
@@ -150,7 +151,9 @@ def _rules(rulebook: Rulebook) -> dict[str, bytes]:
     places = {f"code/{numbers[path.parent.parent]}/{path.name}": path for path in own}
     places |= {f"lanes/{path.name}": path for path in rulebook.lanes.files()}
     places |= {f"studies/{numbers[path.parent]}/{path.name}": path for path in rulebook.study_files()}
-    return {f"rules/{name}": path.read_bytes() for name, path in places.items()}
+    places["uncounted/bookkeeping.toml"] = bookkeeping_file()
+    added = {"rules/uncounted/receipts.toml": rulebook.added} if rulebook.added else {}
+    return {f"rules/{name}": path.read_bytes() for name, path in places.items()} | added
 
 
 def _kept(kept: KeptFiles | None, digest: str) -> bytes | None:
