@@ -4,9 +4,11 @@
 credited to an interleaved pipeline. Micro batch, global batch and pipeline had all changed, and a later grid showed
 that the pipeline alone gained nothing.
 
-*Rejected.* Pipeline 1 → 2 with micro batch 2 → 4: two axes changed.
+*Rejected.* Pipeline 1 → 2 with micro batch 2 → 4: two axes changed. `--heads 8 → 2` with `--lr 1e-2 → 3e-4`, though no
+leaf states either: an option that differs is an axis, `inputs.heads`.
 
-*Accepted.* MTP depth 1 → 0 with everything else equal; or micro and global batch together when the study
+*Accepted.* MTP depth 1 → 0 with everything else equal, `--mtp-depth` with it; `--attn math → flash` beside another
+`--run-name` and another seed, which are bookkeeping; or micro and global batch together when the study
 `fixed-accumulation` is asked for by name and its constraint holds.
 """
 

@@ -31,7 +31,10 @@ class Hop:
     @property
     def members(self) -> tuple[Member, ...]:
         """The axis' leaves that moved, with both values."""
-        return next((item.members for item in self.verdict.difference.changed if item.axis == self.axis), ())
+        changed = self.verdict.difference.changed
+        own = [item.members for item in changed if item.axis == self.axis]
+        # What an input moved counts under its leaf, which alone changed.
+        return own[0] if own else changed[0].members if len(changed) == 1 else ()
 
 
 Chain = tuple[Hop, ...]
