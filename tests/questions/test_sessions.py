@@ -17,6 +17,7 @@ from receipts.judging.verdict import Comparison, LeftOut
 from receipts.publish.headline import answer
 from receipts.publish.page import text
 from receipts.questions.comparisons import Comparisons
+from receipts.questions.neighbours import neighbours
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
 
@@ -231,3 +232,12 @@ def test_one_configuration_under_two_labels_is_two_sides(store: Store) -> None:
     put(store, *(a := side("base", 0.8, at_a)), *(b := side("again", 0.8, at_b)))
     assert told(judged(store, a[0].id, b[0].id))[2:] == (4, 4)
     assert len(Comparisons(store, cases.rulebook()).pool([a[0]], [a[1]])) == 1
+
+
+def test_a_neighbor_is_the_launch_of_the_session_and_not_the_newest(store: Store) -> None:
+    at_a, at_b = turns(4)
+    a, b = side("base", 0.8, at_a), side("cand", 0.72, at_b, **FAST)
+    put(store, *a, *b, launch("cand-9", 900, 0.9, **FAST))
+    (near,) = neighbours(store, a[0], cases.rulebook()).compared
+    assert near.entry.id in {item.id for item in b}
+    assert told(near.verdict) == told(judged(store, a[0].id, near.entry.id)) == ("accepted", "faster", 4, 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, bindparam, exists, literal, or_, select
@@ -11,6 +12,7 @@ from receipts.axes.catalogue import edition, edition_of
 from receipts.axes.configuration import AxisPart, Configuration
 from receipts.axes.effective import OPEN_MAPS
 from receipts.receipt import Parsed
+from receipts.stats.sessions import APART
 from receipts.store.entries import Entry, cut, entries_of, safe, standing
 from receipts.store.sql.lookup import Lookup
 from receipts.store.sql.statement import SqlStatement
@@ -23,7 +25,9 @@ MOST_LAUNCHES: Final = 20
 
 
 class Neighbour(NamedTuple):
-    """A configuration that may be one axis away: the axis, and the newest launch of it of each outcome that stands.
+    """A configuration that may be one axis away: the axis, and a launch of it of each outcome that stands.
+
+    The newest within a session's reach of the receipt, else the newest.
 
     `launches` is how many of that outcome are among its newest `MOST_LAUNCHES`; `configuration` is its number.
     """
@@ -43,7 +47,10 @@ _OF_DIGEST: Final = Lookup(
 AXIS: Final = Lookup([axis_values.c.seq], [axis_values.c.seq, axis_values.c.axis])
 _LAUNCHES: Final = Lookup(
     [placements.c.configuration],
-    [placements.c.configuration, receipts.c.seq, receipts.c.kind, receipts.c.outcome, receipts.c.launch],
+    [
+        *(placements.c.configuration, placements.c.at),
+        *(receipts.c.seq, receipts.c.kind, receipts.c.outcome, receipts.c.launch),
+    ],
     joined=(receipts, receipts.c.seq == placements.c.receipt),
     where=standing(),
     newest=[placements.c.at, placements.c.receipt],
@@ -62,7 +69,7 @@ def neighbours(
     """
     run = parsed.receipt.run
     by_configuration = one_axis_away(connection, of, axis, limit)
-    newest = launches(connection, by_configuration, run.kind, run.launch)
+    newest = launches(connection, by_configuration, run.kind, run.launch, run.started)
     rows = entries_of(connection, (seqs[0] for seqs in newest.values()))
     near = [
         Neighbour(by_configuration[number], rows[seqs[0]], len(seqs), number)
@@ -73,18 +80,20 @@ def neighbours(
 
 
 def launches(
-    connection: Connection, of: Iterable[int], kind: str, but: str | None = None
+    connection: Connection, of: Iterable[int], kind: str, but: str | None = None, near: datetime | None = None
 ) -> dict[tuple[int, str], list[int]]:
     """Numbers of the newest launches that stand of configurations, by configuration and outcome, the newest first.
 
-    Those of a kind; ``but`` is a launch that is left out.
+    Those of a kind; ``but`` is a launch that is left out. Those that started within 12 hours of ``near`` come first.
     """
-    newest: dict[tuple[int, str], list[int]] = {}
+    newest: dict[tuple[int, str], list[tuple[bool, int]]] = {}
     keys = ((number,) for number in of)
-    for number, seq, has_kind, outcome, launch in _LAUNCHES.read(connection, keys, MOST_LAUNCHES):
+    moment = near.timestamp() if near is not None else 0.0
+    for number, at, seq, has_kind, outcome, launch in _LAUNCHES.read(connection, keys, MOST_LAUNCHES):
         if has_kind == kind and launch != but:
-            newest.setdefault((number, outcome), []).append(seq)
-    return newest
+            far = near is not None and abs(at / 1e6 - moment) > APART
+            newest.setdefault((number, outcome), []).append((far, seq))
+    return {place: [seq for _, seq in sorted(rows, key=lambda row: row[0])] for place, rows in newest.items()}
 
 
 def one_axis_away(connection: Connection, of: Configuration, axis: str | None, limit: int) -> dict[int, str]:
