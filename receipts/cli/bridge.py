@@ -48,7 +48,7 @@ def command(
       receipts bridge 3f9c 81aa --svg bridge.svg
       receipts bridge 3f9c 81aa --dot | dot -Tsvg > paths.svg
 
-    Each hop changes one axis and is judged with replicates and witnesses, as receipts compare does; the gain of a hop
+    Each hop changes one axis and is judged in its session, with witnesses, as receipts compare does; the gain of a hop
     is the gain of its axis. More: docs/bridge.md. Exit codes: 0 there is a bridge of accepted hops, 1 there is none and
     no further run can make one (every way has a rejected hop), 2 wrong call or input, 3 there is none yet (hops are
     missing or undecided).

@@ -61,7 +61,7 @@ def command(
     """Compare B against A: two receipts, or two groups of launches.
 
     A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of a side.
-    Two files need no store; with a store, replicates and witnesses are added from it.
+    Two files need no store; with a store, launches of the session and witnesses are added.
 
     Examples:
       receipts compare before.json after.json

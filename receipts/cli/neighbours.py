@@ -31,7 +31,7 @@ def command(session: Session, receipt: str, axis: str | None, metric: str, limit
       receipts neighbours run.json --metric step_seconds --limit 50
       receipts neighbours @golden --json
 
-    Each is compared with its replicates and witnesses, as receipts compare does; the best of an axis comes first.
+    Each is compared in its session and with its witnesses, as receipts compare does; the best of an axis comes first.
     Exit codes: 0 neighbours were found, 2 wrong call or input, 3 none can be compared.
     """
     from receipts.api.neighbours import as_data
