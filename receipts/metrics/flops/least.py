@@ -60,6 +60,13 @@ def _from_widths(geometry: Geometry) -> float:
     elif geometry.unsummed not in ("", WINDOWED) or (geometry.latent is not None and blocks is not None):
         unstated |= {"heads": 0, "kv_heads": 0}  # what attention multiplies is not known
     whole = replace(geometry, blocks=blocks, **{**unstated, "sequence_length": 1, "unsummed": ""})
-    # What is stated to the last width counts as it is: the indexer, every rank of Mamba-3, M2RNN.
-    as_they_are = blocks_as_they_are(replace(geometry, sequence_length=1)).flops
-    return max(megatron(whole).flops or 0.0, as_they_are or 0.0) / 6.0
+    return max(megatron(whole).flops or 0.0, _as_they_are(geometry)) / 6.0
+
+
+def _as_they_are(geometry: Geometry) -> float:
+    """The same of blocks that are stated to the last width: the indexer, every rank of Mamba-3, M2RNN; else 0."""
+    own = {BlockKind.SPARSE_ATTENTION: geometry.indexer, BlockKind.RECURRENT: geometry.recurrence}
+    if geometry.blocks is None or not (any(own.values()) or geometry.mamba3):
+        return 0.0
+    known = {kind: count for kind, count in geometry.blocks.items() if kind in _SUMMED or own.get(kind)}
+    return blocks_as_they_are(replace(geometry, blocks=known, sequence_length=1)).flops or 0.0
