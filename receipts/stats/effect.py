@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from receipts.stats.equivalence import (
     CONFIDENCE,
     DEFAULT_DELTA,
+    EQUIVALENCE_CONFIDENCE,
     FEWEST_LAUNCHES,
     SMALLEST_EFFECT,
     Better,
@@ -220,17 +221,29 @@ def _one_after_the_other(
 ) -> Effect:
     """All of one side, then all of the other: the drift that would make the effect is taken out, and not trusted.
 
-    Its size comes from the launches' own slope, or from the spread between days, whichever is known better.
+    Its size comes from the launches' own slope, or from the spread between days, whichever is known better. A machine
+    that drifts does so on no straight line: where the slope moved the sides' centers by as much as the effect, or by
+    more than equality allows, the order decides nothing.
     """
+    plain = welch(a, b)
     drifting = beside_drift(a, b, turns.a, turns.b)
+    moved = abs(plain.log_ratio - drifting.log_ratio)
     why = f"{len(a)} and {len(b)} launches{test.one_after_the_other}; with the drift that they show in the interval"
     if day is not None:
         apart = across(samples(a, b, [0] * len(a), [1] * len(b)), day)
         if apart.half_width(CONFIDENCE) < drifting.half_width(CONFIDENCE):
-            drifting = apart
+            drifting, moved = apart, 0.0
             why = f"{len(a)} and {len(b)} launches{test.one_after_the_other}; with the lane's {_days(day)}"
     effect = _told(test, "blocked", drifting, why, a, b)
-    naive = test.verdict("welch", welch(a, b), "launches", "")
+    if effect.kind == "equivalent":
+        reach = abs(drifting.log_ratio) + drifting.half_width(EQUIVALENCE_CONFIDENCE)
+        carried = moved + reach > test.margin
+    else:
+        carried = abs(drifting.log_ratio) - drifting.half_width(CONFIDENCE) <= moved
+    if carried and effect.kind != "ambiguous":
+        why = f"{effect.why}; the drift moved the sides {math.expm1(moved):.1%} apart"
+        return replace(effect, kind="ambiguous", confused="order", needed=None, why=why)
+    naive = test.verdict("welch", plain, "launches", "")
     confused = effect.kind == "ambiguous" and naive.kind != "ambiguous"
     return replace(effect, confused="order", needed=None) if confused else effect
 

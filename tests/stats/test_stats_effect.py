@@ -158,7 +158,14 @@ def test_a_drift_that_the_launches_show_makes_no_effect_in_blocked_order() -> No
     """0.2 % a launch: five of A, then five of B."""
     drifting = [1.0 + 0.002 * at + 0.0002 * (-1) ** at for at in range(10)]
     effect = compare(drifting[:5], drifting[5:], times_a=range(5), times_b=range(5, 10))
-    assert effect.kind in ("ambiguous", "equivalent")
+    assert (effect.kind, effect.confused) == ("ambiguous", "order"), "a drift of 1 % is no equality of 1 %"
+    steep = [1.0 + 0.004 * at + 0.0002 * (-1) ** at for at in range(10)]
+    effect = compare(steep[:5], [value * 0.985 for value in steep[5:]], times_a=range(5), times_b=range(5, 10))
+    assert (effect.kind, effect.confused) == ("ambiguous", "order"), "1.5 % is less than the drift of 2 %"
+    effect = compare(steep[:5], [value * 0.95 for value in steep[5:]], times_a=range(5), times_b=range(5, 10))
+    assert effect.kind == "faster"
+    steady = [1.0 + 0.0005 * (-1) ** at for at in range(10)]
+    assert compare(steady[:5], steady[5:], times_a=range(5), times_b=range(5, 10)).kind == "equivalent"
     noisy = [1.0 + 0.004 * (-1) ** at for at in range(10)]
     effect = compare(noisy[:5], [value * 0.984 for value in noisy[5:]], times_a=range(5), times_b=range(5, 10))
     assert (effect.kind, effect.confused) == ("ambiguous", "order")
