@@ -43,7 +43,7 @@ class Case:
         if known is None:
             return lend(self.launch.parsed, (), self.lane)
         standing = [item for item in known.witnesses if item.id not in known.superseded]
-        return lend(self.launch.parsed, standing, self.lane, known.varied, known.strangers)
+        return lend(self.launch.parsed, standing, self.lane, known.varied, known.strangers, known.sides)
 
     @cached_property
     def parsed(self) -> Parsed:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from receipts.axes.lane import Grade
-from receipts.judging.witness import names
+from receipts.judging.witness import Side, names, side_of
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ class Facts:
     kept: frozenset[str] = frozenset()
     grade: Grade = "typed"
     strangers: frozenset[str] = frozenset()
+    sides: Mapping[str, frozenset[Side]] = field(default_factory=dict)
     asked: bool = field(default=False, compare=False)
 
     @property
@@ -116,8 +117,14 @@ class Facts:
         links = [(one, other) for one in naming for other in every if names(one, other)]
         witnesses = {one.id: one for one, _ in links if one.id not in self.superseded}
         witnessed = {other.id: other for _, other in links}
+        sides = {
+            one: self.sides.get(one, frozenset())
+            | {side_of(other) for item, other in links if item.id == one and other.receipt.run.witness_for is None}
+            for one in {item.id for item, _ in links}
+        }
         return replace(
             self,
+            sides={**self.sides, **sides},
             witnesses=tuple({item.id: item for item in (*self.witnesses, *witnesses.values())}.values()),
             witnessed=tuple({item.id: item for item in (*self.witnessed, *witnessed.values())}.values()),
         )

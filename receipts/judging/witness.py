@@ -19,7 +19,7 @@ from receipts.receipt import Parsed
 from receipts.receipt.entries import lost
 from receipts.receipt.leaf import Section
 from receipts.receipt.path import Path, Witnessed
-from receipts.receipt.route import HOST_READ, WITNESSED, dtypes, parts
+from receipts.receipt.route import ANYTHING, HOST_READ, WITNESSED, dtypes, parts
 from receipts.receipt.written import intact
 
 # What is seen of a path, and so can be lent.
@@ -34,6 +34,14 @@ _PROFILER = tuple(
 _DISTURBED = f"{WITNESSED}.host_transfers_per_step"
 _FALLBACKS = f"{WITNESSED}.fallbacks"
 _SHOWN = 3
+
+
+class Side(NamedTuple):
+    """What the launches of a side share beside their configuration."""
+
+    lane: str
+    label: str | None
+    context: str | None
 
 
 class WitnessDifference(NamedTuple):
@@ -96,6 +104,12 @@ def names(witness: Parsed, other: Parsed) -> bool:
     return named is not None and witness.receipt.run.launch != run.launch and named in (other.id, run.launch)
 
 
+def side_of(parsed: Parsed) -> Side:
+    """Lane, label and context: what the launches of a side share, and what is judged for one is seen for all."""
+    run = parsed.receipt.run
+    return Side(run.lane, run.label, run.context)
+
+
 def witness_difference(
     witness: Parsed, witnessed: Parsed, lane: Lane, varied: Mapping[str, frozenset[str]]
 ) -> WitnessDifference:
@@ -131,14 +145,18 @@ def lend(
     lane: Lane,
     varied: Mapping[str, frozenset[str]] = MappingProxyType({}),
     strangers: Collection[str] = (),
+    sides: Mapping[str, Collection[Side]] = MappingProxyType({}),
 ) -> BorrowedLeaves:
     """What the witnesses of a launch lend to it, the first before the others; what it saw itself wins.
 
     A launch that is itself a witness shows its own path, and takes nothing. A witness of another context or actor (its
     id is among ``strangers``) may lend what the launch did not see, and never contradicts what it saw; what readers
-    read for another actor raises no grade.
+    read for another actor raises no grade. Where an attention was asked for by name, a witness of another launch of its
+    side (``sides``, by the id of the witness) lends as well; where it may not, it says nothing of this launch.
     """
-    named = [item for item in witnesses if names(item, measured)] if measured.receipt.run.witness_for is None else []
+    own_side = side_of(measured) if _names_attention(measured) else None
+    shared = (item for item in witnesses if own_side in sides.get(item.id, ()) or names(item, measured))
+    named = list(shared) if measured.receipt.run.witness_for is None else []
     if not named:
         return BorrowedLeaves(measured, {})
     lenders: list[Parsed] = []
@@ -155,6 +173,8 @@ def lend(
             if not stranger:
                 sure.append(item)
             continue
+        if not names(item, measured):
+            continue
         refused.append(RefusedWitness(item, why))
         # A stranger says nothing of this launch. Whether one is a stranger must not hang on what it leaves unsaid.
         if not stranger and (not apart.changed or not apart.complete):
@@ -167,6 +187,12 @@ def lend(
     ids = tuple(item.id for item in lenders)
     others = tuple(item for item in lenders if item.id in strangers)
     return BorrowedLeaves(parsed, by, ids, tuple(refused), contradictions, others)
+
+
+def _names_attention(parsed: Parsed) -> bool:
+    """Whether the launch asked for one attention: of `auto`, two launches may have been given two."""
+    asked = parts(parsed.stated.get("path.intended.attention") or "")
+    return bool(asked) and not asked & ANYTHING
 
 
 def shown(change: Change) -> str:

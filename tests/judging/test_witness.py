@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -209,6 +210,35 @@ def test_launches_of_a_side_that_only_a_witness_tells_apart_are_open_and_no_mixt
     found = compare(group, [other], BOOK, Request(facts=FACTS.beside([*group, other, *twins])))
     assert (found.status, found.counted) == ("inconclusive", ("numerics.learning_rate",))
     assert "path.attention" in {item.axis for item in found.difference.unknown}
+
+
+def test_one_witness_shows_the_path_of_every_launch_of_the_side_that_it_names() -> None:
+    side = {"run.label": "one side"}
+    twin, others = profiled("a"), [measured(name, **side) for name in ("a", "a2", "a3")]
+    every = [parsed(tree) for tree in (*others, twin)]
+    facts = replace(Facts.among(every), at_once={})
+    for one in every[:3]:
+        verdict = judge_receipt(one, BOOK.lanes.of(one.receipt.run.lane), BOOK.rules, facts)
+        assert (verdict.status, verdict.path) == ("valid", "witnessed"), heavy(verdict)
+        assert verdict.witnesses == (every[3].id,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"run.label": "another side"}, "another label"),
+        ({"run.label": "one side", "batch.micro_batch": 2}, "another configuration"),
+        ({"run.label": "one side", "path.intended.attention": "auto"}, "a path that was left open"),
+    ],
+)
+def test_and_of_no_launch_that_may_have_run_otherwise(changes: dict[str, Any], why: str) -> None:
+    open_path = {"path.intended.attention": changes.get("path.intended.attention", "te_fused")}
+    first, twin = measured("a", **{"run.label": "one side", **open_path}), profiled("a", **open_path)
+    other = parsed(measured("other", **changes))
+    facts = Facts.among([parsed(first), parsed(twin), other])
+    verdict = judge_receipt(other, BOOK.lanes.of(other.receipt.run.lane), BOOK.rules, facts)
+    assert verdict.path == "unwitnessed", why
+    assert not [item for item in verdict.findings if item.code == "R308"]
 
 
 # The store

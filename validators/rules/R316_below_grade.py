@@ -10,7 +10,8 @@ from a file.
 *Accepted.* The grade follows from what the receipt holds, and is at least the one that the lane asks for. A lane that
 asks for none accepts every grade, and every verdict shows it. A lane asks nothing of a launch that failed or was not
 measured (it has no result to accept), nor of one that started before the lane's `grade_since`: receipts of that time
-could not know. `receipts submit run.json --evidence DIR` reads the files and raises the grade.
+could not know. A separate witness launch lifts it for what it witnesses: the launch that it names, and the launches of
+that one's side. `receipts submit run.json --evidence DIR` reads the files and raises the grade.
 """
 
 from __future__ import annotations

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from receipts.axes.lane import Lane
 from receipts.axes.shape import ShapeKey
 from receipts.judging.facts import Facts
-from receipts.judging.judge import VERSION, judge_receipt
+from receipts.judging.judge import VERSION, judge_case, judge_receipt
+from receipts.judging.rule import Case
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.sample import status_for, unspoilt
 from receipts.judging.side import JudgedLaunches
-from receipts.judging.verdict import ReceiptVerdict, Status, undecided
+from receipts.judging.verdict import Finding, ReceiptVerdict, Status, undecided
+from receipts.judging.witness import side_of
 from receipts.metrics import Launch
 from receipts.metrics.reading import Taint
 from receipts.publish.report.ref import Ref, ref_of
@@ -149,9 +151,25 @@ class ReportReader:
         items = [self._items[one.id] for one in group]
         witnesses = {other.id: other for item in items for other in item.facts.witnesses}
         witnessed = {other.id: other for item in items for other in item.facts.witnessed}
-        facts = replace(self.facts(group[-1]), witnesses=tuple(witnesses.values()), witnessed=tuple(witnessed.values()))
-        known = {item.entry.id: item.verdict.findings for item in items}
+        sides = {name: side for item in items for name, side in item.facts.sides.items()}
+        facts = replace(
+            self.facts(group[-1]),
+            witnesses=tuple(witnesses.values()),
+            witnessed=tuple(witnessed.values()),
+            sides=sides,
+        )
+        known = {item.entry.id: self._beside(item, facts) for item in items}
         return JudgedLaunches(facts, known, {item.entry.id: item.launch for item in items})
+
+    def _beside(self, item: Item, facts: Facts) -> tuple[Finding, ...]:
+        """What rules find of a launch; anew where a witness of another launch of its side shows its path."""
+        own = side_of(item.parsed)
+        others = {name for name, sides in facts.sides.items() if own in sides} - {
+            one.id for one in item.facts.witnesses
+        }
+        if not others or item.entry.witness_for is not None:
+            return item.verdict.findings
+        return judge_case(Case(item.launch, item.lane, facts), self.rulebook.rules)
 
     @cached_property
     def pins(self) -> tuple[Entry, ...]:
@@ -262,6 +280,7 @@ class ReportReader:
             self.facts(self.launch(row).parsed),
             witnesses=tuple(self._parsed(links.witnesses)),
             witnessed=tuple(self._parsed(links.witnessed)),
+            sides={other.id: frozenset({side_of(self.launch(row).parsed)}) for other in links.witnesses},
         )
 
     def _parsed(self, rows: Iterable[Entry]) -> Iterator[Parsed]:

@@ -24,6 +24,7 @@ from receipts.axes.settings import LaunchSettings
 from receipts.axes.shape import ShapeKey
 from receipts.base.actor import same_principal
 from receipts.judging.facts import Facts, ReachedShape
+from receipts.judging.witness import side_of
 from receipts.receipt import Parsed, parse_again
 from receipts.store.entries import cut, safe
 from receipts.store.packing import document
@@ -130,13 +131,15 @@ def _with_related(group: Sequence[Parsed], known_facts: Facts, known: Known, act
     """
     witnesses = {item.id: item for item in known_facts.witnesses}
     witnessed = {item.id: item for item in known_facts.witnessed}
-    strangers = set[str]()
+    strangers, sides = set[str](), dict(known_facts.sides)
     for item in group:
         named = item.receipt.run.witness_for
         others = witnesses if named is None else witnessed
         for row in known.get((item.id, "witnesses"), ()):
             other, (its, own) = _parsed(row), row[3:]
             others[other.id] = other
+            if named is None:
+                sides[other.id] = sides.get(other.id, frozenset()) | {side_of(item)}
             if not same_principal(its, own or actor):
                 strangers.add(other.id if named is None else item.id)
     # Receipts that come in together have not seen one another in the store.
@@ -153,6 +156,7 @@ def _with_related(group: Sequence[Parsed], known_facts: Facts, known: Known, act
         resumed={**known_facts.resumed, **resumed},
         at_once=at_once,
         strangers=frozenset(strangers),
+        sides=sides,
     )
 
 
