@@ -83,7 +83,9 @@ def doubts(main: str, rank: int, world: int, several: bool) -> list[str]:
     if not main:
         found.append("no main program: a notebook, -c, or standard input")
     name = getattr(getattr(sys.modules.get("__main__"), "__spec__", None), "name", "") or os.path.basename(sys.argv[0])
-    if name.partition(".")[0] in _WORKERS or f"{os.sep}ray{os.sep}_private{os.sep}" in main:
+    # A project's own `distributed.py` is none of them.
+    theirs = imported.installed(main) and name.partition(".")[0] in _WORKERS
+    if theirs or f"{os.sep}ray{os.sep}_private{os.sep}" in main:
         found.append(f"{name} runs what another process hands it")
     if several:
         found.append("one line starts several runs (--multirun)")

@@ -52,7 +52,7 @@ class _Patterns:
             rb"[\"'][wax]b?\+?[\"']|\.write|dump\w*\(|\bsave|\bto_\w+\(|\b(?:out|output)\s*=|Recorder\(|exists\("
         )
         self.constant = re.compile(rb"[ \t]*(\w+)\s*(?::[^=\n]+)?=")
-        self.asks = re.compile(rb"\bsys\.stdin\b|(?<![\w.])input\(")
+        self.asks = re.compile(rb"\bsys\.stdin\b(?!\.(?:isatty|fileno|encoding))|(?<![\w.])input\(")
 
 
 @lru_cache(maxsize=1)

@@ -20,6 +20,7 @@ from receipts.emit.integrations import maxtext_step
 
 pytestmark = pytest.mark.slow
 
+ROOT = str(Path(__file__).resolve().parents[2])
 HEAD = """
 import argparse, os, runpy, sys
 from receipts.emit import Recorder
@@ -116,6 +117,17 @@ def test_a_notebook_and_text_without_a_file_say_nothing(tmp_path: Path) -> None:
         assert "program" not in found
         assert found["capture"].startswith("no main program")
         (tmp_path / "run.json").unlink()
+
+
+def test_a_worker_s_words_say_nothing_and_a_script_of_its_name_does(tmp_path: Path) -> None:
+    write(tmp_path, "distributed.py", HEAD + "record()")
+    start(tmp_path, "distributed.py")
+    assert read(tmp_path / "run.json")["inputs"]["capture"] == "whole"
+    (tmp_path / "run.json").unlink()
+    write(tmp_path, "site-packages/submitit/_submit.py", HEAD + "record()")
+    path = os.pathsep.join([str(tmp_path / "site-packages"), ROOT])
+    start(tmp_path, "-m", "submitit._submit", "folder", PYTHONPATH=path)
+    assert read(tmp_path / "run.json")["inputs"]["capture"] == "submitit._submit runs what another process hands it"
 
 
 def test_a_second_launch_of_one_process_is_not_held_to_its_words(tmp_path: Path) -> None:

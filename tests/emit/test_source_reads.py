@@ -91,12 +91,14 @@ def test_files_that_are_read(source: str, names: list[str]) -> None:
     assert sorted(reads(source).files) == [(name, "folder") for name in names]
 
 
-def test_standard_input_is_read() -> None:
-    assert [reads(source).asks for source in ("x = input()", "sys.stdin.read()", "self.input(3)")] == [
-        True,
-        True,
-        False,
-    ]
+@pytest.mark.parametrize("source", ["x = input()", "sys.stdin.read()"])
+def test_standard_input_is_read(source: str) -> None:
+    assert reads(source).asks
+
+
+@pytest.mark.parametrize("source", ["self.input(3)", "if sys.stdin.isatty(): pass"])
+def test_standard_input_is_not_read(source: str) -> None:
+    assert not reads(source).asks
 
 
 @pytest.mark.parametrize(
