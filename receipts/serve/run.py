@@ -42,6 +42,7 @@ class ServeOptions(NamedTuple):
     comparisons: int
     webhooks: tuple[str, ...] = ()
     notify: tuple[str, ...] = ()
+    proxies: tuple[str, ...] = ()
 
 
 def serve(url: str | None, rulebook: Rulebook, options: ServeOptions, note: Callable[[str], None]) -> int:
@@ -58,6 +59,9 @@ def serve(url: str | None, rulebook: Rulebook, options: ServeOptions, note: Call
             log_level=logging.WARNING,
             access_log=False,
             server_header=False,
+            # Whoever sends the header names the address that is slowed down: only those that are named may.
+            proxy_headers=bool(options.proxies),
+            forwarded_allow_ips=list(options.proxies),
             timeout_keep_alive=30,
             timeout_graceful_shutdown=20,
         )

@@ -22,7 +22,7 @@ from receipts.serve.writer import Writer
 from receipts.store import Store as Opened
 from receipts.store.database import Database
 from receipts.store.query.counts import FacetCounts, counts, state
-from receipts.store.tokens import Token, Tokens
+from receipts.store.tokens import PREFIX, Token, Tokens
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
@@ -120,16 +120,17 @@ class Server:
     def authenticate(self, secret: str | None, scope: str | None, caller: str) -> Token | None:
         """The token of a secret, which may do what the scope names; None where nobody needs one.
 
-        Raises AccessDenied, and Busy for an address that tries too many tokens.
+        Raises AccessDenied, and Busy for an address that tries too many tokens, or a token that is tried too often. The
+        right one is never held up by what others try.
         """
         if scope is None or self.settings.open:
             return None
-        if not self._limiter.test(self._failures, "failed", caller):
-            raise Busy(60)
         token = self.tokens.holder(secret) if secret else None
         if token is None:
-            if secret:
-                self._limiter.hit(self._failures, "failed", caller)
+            tried = [("address", caller), ("token", secret[:PREFIX])] if secret else []
+            passed = [self._limiter.hit(self._failures, *item) for item in tried]  # each is counted
+            if not all(passed):
+                raise Busy(60)
             raise AccessDenied(401, "send a valid token: Authorization: Bearer rcp_…")
         if not (token.may(scope) or (scope == "submit" and token.lanes)):
             raise AccessDenied(403, f"{token.name} may {', '.join(token.scopes)}; this takes {scope}")

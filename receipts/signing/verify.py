@@ -101,25 +101,30 @@ class Key:
             return answer.returncode == 0
 
 
-def opened(raw: bytes, kind: str, name: str, keys: list[Key]) -> tuple[bytes, str]:
-    """A DSSE envelope's payload, and whose signature it has, as far as the keys tell. Raises Refused."""
+def opened(raw: bytes, kind: str, name: str, keys: list[Key], *, several: bool = False) -> tuple[bytes, str]:
+    """A DSSE envelope's payload, and whose signature it has, as far as the keys tell. Raises Refused.
+
+    Without ``several`` it has one signature: nothing says of a row beside it that it was there when that was made.
+    """
     try:
         values = json.loads(raw)
-        row = values["signatures"][0]
-        payload, signature = base64.b64decode(values["payload"]), base64.b64decode(row["sig"])
-        signer = str(row["keyid"])
-        rows = [{"keyid": signer, "sig": base64.b64encode(signature).decode()}, *values["signatures"][1:]]
-        same = {"payload": base64.b64encode(payload).decode(), "payloadType": kind, "signatures": rows}
+        payload = base64.b64decode(values["payload"])
+        rows = [(str(row["keyid"]), base64.b64decode(row["sig"])) for row in values["signatures"]]
+        spelled = [{"keyid": signer, "sig": base64.b64encode(signature).decode()} for signer, signature in rows]
+        same = {"payload": base64.b64encode(payload).decode(), "payloadType": kind, "signatures": spelled}
         if json.dumps(same, indent=1).encode() + b"\n" != raw:
             raise ValueError("it is of another type, or written otherwise")
+        if len(rows) > (len(dict(rows)) if several else 1):
+            raise ValueError("it has signatures beside the one that counts")
+        signers = [(key, signature) for signer, signature in rows for key in keys if key.fingerprint == signer]
+        first = rows[0][0]
     except REFUSALS as error:
         raise Refused(f"{name}: this is no envelope: {error}") from None
-    for key in keys:
-        if key.fingerprint == signer:
-            if not key.verifies(signature, b"DSSEv1 %d %b %d %b" % (len(kind), kind.encode(), len(payload), payload)):
-                raise Refused(f"{name}: the signature does not hold")
-            return payload, signer
-    return payload, f"{NOT_GIVEN}, {signer}"
+    message = b"DSSEv1 %d %b %d %b" % (len(kind), kind.encode(), len(payload), payload)
+    for key, signature in signers:
+        if not key.verifies(signature, message):
+            raise Refused(f"{name}: the signature does not hold")
+    return payload, signers[0][0].fingerprint if signers else f"{NOT_GIVEN}, {first}"
 
 
 def signed(raw: bytes, kind: str, name: str, key: Key) -> dict[str, Any]:
@@ -246,7 +251,7 @@ def check(bundle: bytes, keys: list[Key]) -> list[str]:
     signers = []
     for receipt in receipts:
         if (raw := files.get(f"receipts/{receipt}.dsse.json")) is not None:
-            payload, signer = opened(raw, RECEIPT, receipt[:12], keys)
+            payload, signer = opened(raw, RECEIPT, receipt[:12], keys, several=True)
             if sha256(payload) != receipt:
                 raise Refused(f"{receipt[:12]}: the envelope is of another receipt")
             signers.append(signer)

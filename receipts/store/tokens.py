@@ -20,6 +20,7 @@ SCOPES: Final = ("submit", "read", "decide", "admin")
 # What a scope includes beside itself.
 INCLUDES: Final = {"admin": frozenset(SCOPES), "decide": frozenset({"decide", "read"})}
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,79}")
+PREFIX: Final = 12  # characters of a secret that name its token: those before its second underscore
 _TOKEN: Final = re.compile(r"rcp_[0-9a-f]{8}_[A-Za-z0-9_-]{43}")
 
 
@@ -88,7 +89,7 @@ class Tokens(Repository):
         """The token of a secret, if it is valid now."""
         if not _TOKEN.fullmatch(text):
             return None
-        query = select(tokens).where(tokens.c.prefix == text[:12]).order_by(tokens.c.seq.desc()).limit(1)
+        query = select(tokens).where(tokens.c.prefix == text[:PREFIX]).order_by(tokens.c.seq.desc()).limit(1)
         with self.database.reading() as connection:
             row = connection.execute(query).first()
         digest = sha256(text.encode()).hexdigest()

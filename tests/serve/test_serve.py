@@ -17,10 +17,10 @@ import report_store
 from command_line import Shell
 from receipts.base.errors import UsageError
 from receipts.cli import main
-from receipts.serve.limits import Limits
+from receipts.serve.limits import Busy, Limits
 from receipts.serve.operations import OPERATIONS
 from receipts.serve.run import ServeOptions, address, is_local, prepared, with_pages
-from receipts.serve.server import Server, Settings
+from receipts.serve.server import AccessDenied, Server, Settings
 from receipts.store import open_store
 from receipts.store.tokens import INCLUDES, Tokens
 
@@ -117,6 +117,52 @@ def test_guessing_tokens_is_slowed_down(server: Server) -> None:
     with TestClient(with_pages(asking)) as client:
         statuses = [client.get("/v1/pins", headers=bearer(f"rcp_{i:08x}_{'x' * 43}")).status_code for i in range(5)]
         assert statuses == [401, 401, 401, 429, 429]
+
+
+def test_what_others_try_locks_nobody_out(server: Server) -> None:
+    _, right = Tokens(server.opened.database).add("ana", ["read"], None)
+    asking = Server(server.opened, server.rulebook, Settings(("testserver",), limits=Limits(failures="3/minute")))
+    with TestClient(with_pages(asking)) as client:
+        for wrong in (f"{right[:13]}{'x' * 43}", "rcp_wrong"):
+            statuses = [client.get("/v1/pins", headers=bearer(wrong)).status_code for _ in range(30)]
+            assert statuses[-1] == 429
+            assert client.get("/v1/pins", headers=bearer(right)).status_code == 200
+        assert client.get("/v1/pins").status_code == 401  # nothing was tried
+
+
+def test_a_token_that_is_tried_from_many_addresses_is_slowed_down(server: Server) -> None:
+    _, right = Tokens(server.opened.database).add("ana", ["read"], None)
+    asking = Server(server.opened, server.rulebook, Settings(limits=Limits(failures="3/minute")))
+    for number in range(3):
+        with pytest.raises(AccessDenied):
+            asking.authenticate(f"{right[:13]}{'x' * 43}", "read", f"10.0.0.{number}")
+    with pytest.raises(Busy):
+        asking.authenticate(f"{right[:13]}{'x' * 43}", "read", "10.0.0.9")
+    assert asking.authenticate(right, "read", "10.0.0.9") is not None
+
+
+@pytest.mark.parametrize(("proxies", "told"), [((), "127.0.0.1"), (("127.0.0.1",), "6.6.6.6")])
+def test_only_a_proxy_that_is_named_says_who_asks(
+    server: Server, monkeypatch: pytest.MonkeyPatch, proxies: tuple[str, ...], told: str
+) -> None:
+    import uvicorn
+
+    from receipts.serve.run import serve
+
+    callers = []
+    monkeypatch.setattr(Server, "admit", lambda self, caller: callers.append(caller))
+
+    def one(running: uvicorn.Server) -> None:
+        running.config.load()
+        app: Any = running.config.loaded_app
+        with TestClient(app, client=("127.0.0.1", 4711), base_url="http://127.0.0.1") as client:
+            assert client.get("/healthz", headers={"X-Forwarded-For": "6.6.6.6"}).status_code == 200
+
+    monkeypatch.setattr(uvicorn.Server, "run", one)
+    serve(
+        server.opened.url, server.rulebook, ServeOptions("127.0.0.1:0", (), (), "9/second", 1, proxies=proxies), print
+    )
+    assert callers == [told]
 
 
 def test_the_commands_of_tokens(shell: Shell) -> None:

@@ -137,6 +137,20 @@ def test_no_mutation_of_an_envelope_or_a_proof_verifies(bundle: Path, key: verif
     assert forgeries.verified_proofs(raw, key, unless_thorough(40, 2_000)) == 0
 
 
+@pytest.mark.parametrize("name", [verify.MANIFEST, verify.VERDICT])
+def test_nothing_is_beside_the_signature_that_counts(bundle: Path, key: verify.Key, name: str) -> None:
+    files = verify.unpack(bundle.read_bytes())
+    values = json.loads(files[name])
+    (own,) = values["signatures"]
+    for other in (own, {"keyid": "SHA256:other", "sig": "AAAA"}, {"keyid": "", "sig": ""}, {**own, "more": 1}, "x", {}):
+        for rows in ([own, other], [other, own], [own, own, other]):
+            raw = json.dumps({**values, "signatures": rows}, indent=1).encode() + b"\n"
+            with pytest.raises(verify.Refused):
+                verify.signed(raw, {verify.MANIFEST: verify.BUNDLE}.get(name, verify.STATEMENT), name, key)
+            with pytest.raises(verify.Refused):
+                verify.check(verify.pack({**files, name: raw}), [key])
+
+
 def test_a_report_is_attested_and_bundled_by_its_folder(signing: Shell, key: verify.Key) -> None:
     assert signing("report", "compare", "one", "two", "--out", "page").code == 0
     assert signing("attest", "page", "--sign", "ana", "--output", "page.dsse.json").code == 0
