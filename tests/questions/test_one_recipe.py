@@ -253,8 +253,8 @@ def ceiling(store: Store) -> tuple[str, str]:
 
 def test_invalid_launches_change_no_answer_and_are_counted(tmp_path: Path) -> None:
     with fresh(tmp_path) as store:
-        a, b = side("base", 0.8), side("fast", 0.7, 1, numerics__learning_rate=1e-3)
-        elsewhere = [launch("base-20", 240, 0.8, {"numerics.seed": 20})]  # a second day, for the ceiling
+        a, b = side("base", 1.2), side("fast", 1.05, 1, numerics__learning_rate=1e-3)
+        elsewhere = [launch("base-20", 240, 1.2, {"numerics.seed": 20})]  # a second day, for the ceiling
         put(store, *a, *b, *elsewhere)
 
         def answers() -> list[object]:
@@ -275,8 +275,8 @@ def test_invalid_launches_change_no_answer_and_are_counted(tmp_path: Path) -> No
 
 def test_an_invalid_launch_rejects_where_it_is_named_and_not_where_a_label_names_it(tmp_path: Path) -> None:
     with fresh(tmp_path) as store:
-        a, b = side("base", 0.8), side("fast", 0.7, 1, numerics__learning_rate=1e-3)
-        spoilt = launch("base-9", 5, 0.8, HOST_READS)
+        a, b = side("base", 1.2), side("fast", 1.05, 1, numerics__learning_rate=1e-3)
+        spoilt = launch("base-9", 5, 1.2, HOST_READS)
         put(store, *a, *b, spoilt)
         assert command(store, spoilt, b[0]).status == "rejected"
         options: dict[str, Any] = {"metric": METRIC, "waive": (), "study": None, "witness": (), "only": True}
@@ -286,10 +286,10 @@ def test_an_invalid_launch_rejects_where_it_is_named_and_not_where_a_label_names
 
 def test_one_unsteady_launch_does_not_silence_the_others(tmp_path: Path) -> None:
     with fresh(tmp_path) as store:
-        a, b = side("base", 0.8), side("fast", 0.7, 1, numerics__learning_rate=1e-3)
+        a, b = side("base", 1.2), side("fast", 1.05, 1, numerics__learning_rate=1e-3)
         tree = json.loads(a[0].raw)
         tree["run"].update(launch="base-8", started=(MONDAY + timedelta(hours=4)).isoformat(), finished=None)
-        steps = cases.durations({"seconds": 0.8, "drift": 0.5, "seed": 8})
+        steps = cases.durations({"seconds": 1.2, "drift": 0.5, "seed": 8})
         tree["measurement"]["step_durations_seconds"] = steps
         put(store, *a, *b, cases.parsed(tree, "drifting"))
         verdict = command(store, a[0], b[0])
@@ -314,7 +314,7 @@ def test_an_accelerator_whose_name_is_a_pattern_has_a_noise_floor(tmp_path: Path
 
 def test_a_speedup_claimed_of_memory_has_the_floor_that_the_comparison_has(tmp_path: Path) -> None:
     with fresh(tmp_path) as store:
-        a, b = side("base", 0.8), side("fast", 0.7, 1, numerics__learning_rate=1e-3)
+        a, b = side("base", 1.2), side("fast", 1.05, 1, numerics__learning_rate=1e-3)
         put(store, *a, *b)
         made = claimed(store, a[0], b[0], "peak_bytes")
         assert made is not None

@@ -114,7 +114,7 @@ def test_twenty_launches_of_twenty_days_ago_decide_nothing(store: Store, words: 
 
 def test_a_label_means_the_launches_that_carry_it(store: Store) -> None:
     at_a, at_b = turns(4)
-    a, b = side("base", 0.8, at_a), side("cand", 0.72, at_b, **FAST)
+    a, b = side("base", 0.8, at_a), side("cand", 0.76, at_b, **FAST)
     stray = side("elsewhere", 0.9, [at + 0.1 for at in at_a])
     put(store, *a, *b, *stray)
     for words in (("label=base", "label=cand"), (a[0].id, b[0].id), (a[1].id, "label=cand")):
@@ -126,7 +126,7 @@ def test_a_label_means_the_launches_that_carry_it(store: Store) -> None:
 def test_launches_of_another_compiled_program_join_no_side(store: Store) -> None:
     at_a, at_b = turns(4)
     one, other = {"compile__program_digest": "a" * 64}, {"compile__program_digest": "b" * 64}
-    a, b = side("base", 0.8, at_a, **one), side("cand", 0.72, at_b, **FAST, **one)
+    a, b = side("base", 0.8, at_a, **one), side("cand", 0.76, at_b, **FAST, **one)
     strange = [launch(f"cand-{50 + i}", at_b[i] + 0.1, 0.8, **FAST, **other) for i in range(4)]
     put(store, *a, *b, *strange)
     verdict = judged(store, a[0].id, b[0].id)
@@ -174,7 +174,7 @@ def test_other_days_are_judged_by_the_spread_that_the_lane_shows_from_day_to_day
         for level in [draw.gauss(0, 0.004)]
         for i in range(2)
     ]
-    a, b = side("base", 0.8, [0, 1, 2, 3]), side("cand", 0.7, [96, 97, 98, 99], **FAST)
+    a, b = side("base", 0.8, [0, 1, 2, 3]), side("cand", 0.75, [96, 97, 98, 99], **FAST)
     put(store, *known, *a, *b)
     verdict = judged(store, "label=base", "label=cand")
     assert verdict.headline is not None
@@ -200,7 +200,7 @@ def test_all_of_one_side_before_the_other_is_open_where_a_drift_would_do_the_sam
 def test_a_declared_session_joins_launches_of_many_days(store: Store) -> None:
     named = {"run__session": "array-7"}
     a = side("base", 0.8, [0, 30, 60, 90], **named)
-    b = side("cand", 0.72, [15, 45, 75, 105], **FAST, **named)
+    b = side("cand", 0.76, [15, 45, 75, 105], **FAST, **named)
     put(store, *a, *b)
     verdict = judged(store, a[0].id, b[0].id)
     assert told(verdict) == ("accepted", "faster", 4, 4)
@@ -210,7 +210,7 @@ def test_a_declared_session_joins_launches_of_many_days(store: Store) -> None:
 
 def test_a_spoilt_launch_that_is_submitted_changes_no_answer(store: Store) -> None:
     at_a, at_b = turns(4)
-    put(store, *(a := side("base", 0.8, at_a)), *(b := side("cand", 0.72, at_b, **FAST)))
+    put(store, *(a := side("base", 0.8, at_a)), *(b := side("cand", 0.76, at_b, **FAST)))
     before = judged(store, a[0].id, b[0].id)
     spoilt = {"path.witnessed.host_transfers_per_step": 2.0}
     put(store, launch("base-90", 8.0, 2.4, **spoilt), launch("base-91", 16.0, 0.8))
@@ -221,7 +221,7 @@ def test_a_spoilt_launch_that_is_submitted_changes_no_answer(store: Store) -> No
 
 def test_only_means_exactly_those_that_are_named(store: Store) -> None:
     at_a, at_b = turns(4)
-    put(store, *(a := side("base", 0.8, at_a)), *(b := side("cand", 0.72, at_b, **FAST)))
+    put(store, *(a := side("base", 0.8, at_a)), *(b := side("cand", 0.76, at_b, **FAST)))
     verdict = judged(store, a[0].id, b[0].id, join="only")
     assert (len(verdict.a), len(verdict.b)) == (1, 1)
     assert verdict.left_out == (LeftOut("a", 3, "of this session"), LeftOut("b", 3, "of this session"))
@@ -236,7 +236,7 @@ def test_one_configuration_under_two_labels_is_two_sides(store: Store) -> None:
 
 def test_a_neighbor_is_the_launch_of_the_session_and_not_the_newest(store: Store) -> None:
     at_a, at_b = turns(4)
-    a, b = side("base", 0.8, at_a), side("cand", 0.72, at_b, **FAST)
+    a, b = side("base", 0.8, at_a), side("cand", 0.76, at_b, **FAST)
     put(store, *a, *b, launch("cand-9", 900, 0.9, **FAST))
     (near,) = neighbours(store, a[0], cases.rulebook()).compared
     assert near.entry.id in {item.id for item in b}
