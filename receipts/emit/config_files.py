@@ -37,7 +37,7 @@ def settings(path: str, raw: bytes) -> dict[str, Any] | None:
     if not isinstance(tree, dict) or not _bounded(tree):
         return None
     leaves = flat(tree)
-    if not leaves or len(leaves) > MOST_KEYS or any(len(name) > 200 for name in leaves):
+    if len(leaves) > MOST_KEYS or any(len(name) > 200 for name in leaves):
         return None
     return {name: short(text) for name, text in leaves.items()}
 

@@ -153,7 +153,7 @@ class StatedFacts:
         entry = self._row("inputs.files[]", {name: row[name] for name in row if name != "flat"}, ("name",), source)
         if entry is None:
             return
-        if flat := row.get("flat"):
+        if (flat := row.get("flat")) is not None:  # empty, where a file holds comments alone
             entry["flat"] = clean_map({key(name): scalar(value) for name, value in flat.items()})
         if entry not in self.files:
             self._event(["file", entry, source])

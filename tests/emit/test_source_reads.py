@@ -170,3 +170,9 @@ def test_bounds_of_a_file_of_settings() -> None:
     assert found is not None
     assert found["a"].startswith("sha256:")
     assert found["b"] == "x" * 400
+
+
+def test_a_file_of_comments_alone_sets_nothing_and_is_read() -> None:
+    files = ("c.py", b"# nothing\n"), ("c.json", b"{}"), ("c.toml", b"")
+    assert [config_files.settings(name, raw) for name, raw in files] == [{}] * 3
+    assert config_files.settings("c.py", b"def f(): ...\n") is None
