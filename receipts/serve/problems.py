@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 from starlette.responses import Response
@@ -62,4 +63,12 @@ def of_error(error: ReceiptsError) -> Response:
     if isinstance(error, InputError):
         errors = [item._asdict() for item in error.problems]
         return problem(status, str(error), errors=errors)
-    return problem(status, str(error), {"Retry-After": "5"} if status == 503 else None)
+    return problem(status, said(error, status), {"Retry-After": "5"} if status == 503 else None)
+
+
+def said(error: ReceiptsError, status: int) -> str:
+    """What an answer says of an error. Where the store failed its place, user and host are for the log alone."""
+    if status != 503:
+        return str(error)
+    sys.stderr.write(f"receipts: {error}\n")
+    return "the store cannot answer now; the server's log says why"

@@ -18,7 +18,7 @@ _OWN: Final = ("same-origin", "none")  # none: a person, by the address bar
 
 
 class Sites:
-    """Refuses a request for another host's name, and one of another site that may change anything.
+    """Refuses a request for another host's name, one of another site that may change anything, and one for no name.
 
     A page elsewhere may have its name lead here, and a browser sends what a page asks for without being asked
     (https://w3c.github.io/webappsec-fetch-metadata/). Programs send neither Origin nor Sec-Fetch-Site.
@@ -34,7 +34,9 @@ class Sites:
             headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
             host = headers.get(b"host", "")
             refused = None
-            if "*" not in self._hosts and _name(host) not in self._hosts:
+            if "\0" in scope["path"] or b"%00" in scope["query_string"] or b"\0" in scope["query_string"]:
+                refused = problem(400, "no name has a null character")  # PostgreSQL takes none
+            elif "*" not in self._hosts and _name(host) not in self._hosts:
                 refused = problem(421, f"no server here is called {_name(host)[:80]!r}; start it with --host NAME")
             elif scope["method"] not in _READS and self._foreign(headers, host):
                 refused = problem(403, "another site may not change anything here; start the server with --origin URL")

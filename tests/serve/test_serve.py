@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 import report_store
 from command_line import Shell
-from receipts.base.errors import UsageError
+from receipts.base.errors import StoreError, UsageError
 from receipts.cli import main
 from receipts.serve.limits import Busy, Limits
 from receipts.serve.operations import OPERATIONS
@@ -418,6 +418,36 @@ def test_a_page_elsewhere_changes_nothing(client: TestClient, server: Server, he
         assert client.request(method, path, json=body, headers=headers).status_code == 403, (method, path)
     assert server.opened.pins().keys() == {"golden"}
     assert client.get("/v1/pins", headers=headers).status_code == 200
+
+
+def test_no_name_has_a_null_character(client: TestClient) -> None:
+    for path in (
+        *(
+            "/v1/receipts/a%00b",
+            "/v1/receipts/a%00b/raw",
+            "/v1/pins/a%00",
+            "/v1/claims/%00",
+            "/runs/%00",
+            "/v1/compare?a=%00",
+        ),
+        *("/compare?a=%00&b=x", "/runs?q=%00", "/v1/receipts?where=label%3D%00"),
+    ):
+        assert client.get(path).status_code == 400, path
+
+
+def test_an_answer_says_nothing_of_the_store_that_failed(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object) -> None:
+        raise StoreError("postgresql://ana@db.internal/receipts: it does not answer")
+
+    monkeypatch.setattr("receipts.api.store.Store.get", fails)
+    monkeypatch.setattr("receipts.store.Store.resolve", fails)
+    for path in (f"/v1/receipts/{A}", f"/runs/{A}"):
+        answer = client.get(path)
+        assert answer.status_code == 503
+        assert "db.internal" not in answer.text
+    assert capsys.readouterr().err.count("db.internal") == 2
 
 
 def test_a_body_without_its_type_is_no_document(client: TestClient) -> None:

@@ -158,7 +158,8 @@ class _Site:
         except TooSlow as error:
             return self._failed(request, 504, f"it took more than {error.seconds:g} s and was ended; ask for less")
         except ReceiptsError as error:
-            return self._failed(request, problems.status_of(error), str(error), *_again(request))
+            status = problems.status_of(error)
+            return self._failed(request, status, problems.said(error, status), *_again(request))
 
     def _shown(self, handler: Handler, request: Request, token: Any) -> Response:
         call = Call(self._server, request, token, {})
