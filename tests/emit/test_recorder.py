@@ -560,3 +560,10 @@ def test_evidence_that_lies_here_gets_its_digest(tmp_path: Path) -> None:
     assert found["path.witnessed.attention"] == "te_fused"
     assert found["evidence[0].sha256"] == "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
     assert "evidence[1].sha256" not in found
+
+
+def test_the_session_that_the_environment_declares_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECEIPTS_SESSION", "array-7")
+    with recorder(tmp_path) as rec, rec.step():
+        pass
+    assert checked(rec.written).receipt.run.session == "array-7"

@@ -17,7 +17,7 @@ from receipts.store.query import samples
 from receipts.store.query.neighbours import holds_lane
 from receipts.store.tables import configurations, placements, receipts
 
-FEW: Final = 300  # launches of other sessions that are read
+FEW: Final = 100  # launches of other sessions that are read
 _COLUMNS: Final = ("id", "launch", "label", "session", "host", "started", "outcome", "rate_source", *METRICS)
 _SPOILT: Final = ~samples.unspoilt(Taint.RATE)
 _SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "global_batch", "depth")
@@ -69,9 +69,9 @@ def alike(
 
 
 def _alike_launch(row: Any) -> AlikeLaunch:
-    readings = {name: getattr(row, name) for name in METRICS} if row.rate_source in ("steps", None) else {}
-    names = (row.id, row.launch, row.label, row.session, row.host)
-    return AlikeLaunch(*names, row.started, row.outcome, bool(row.sound), readings)
+    *names, source = row[: -len(METRICS) - 1]
+    readings = dict(zip(METRICS, row[-len(METRICS) - 1 : -1], strict=True)) if source in ("steps", None) else {}
+    return AlikeLaunch(*names, sound=bool(row[-1]), readings=readings)
 
 
 def _conditions(
