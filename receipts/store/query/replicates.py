@@ -71,7 +71,7 @@ def alike(
 def _alike_launch(row: Any) -> AlikeLaunch:
     *names, source = row[: -len(METRICS) - 1]
     readings = dict(zip(METRICS, row[-len(METRICS) - 1 : -1], strict=True)) if source in ("steps", None) else {}
-    return AlikeLaunch(*names, sound=bool(row[-1]), readings=readings)
+    return AlikeLaunch._make((*names, bool(row[-1]), readings))
 
 
 def _conditions(
