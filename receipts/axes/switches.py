@@ -102,13 +102,13 @@ def loaded_over(values: Mapping[str, Any]) -> dict[str, str]:
 
     What runs is what the loader found first on its path, whatever is installed beside it.
     """
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for library, wheels in LOADED.items():
         loaded = values.get(library)
         fitting = {name: same_version(loaded, values.get(name)) for name in (f"wheels.{wheel}" for wheel in wheels)}
         if True not in fitting.values():
-            found |= {name: str(loaded) for name, fits in fitting.items() if fits is False}
-    return found
+            versions |= {name: str(loaded) for name, fits in fitting.items() if fits is False}
+    return versions
 
 
 class Switch(NamedTuple):

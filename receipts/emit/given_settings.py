@@ -28,8 +28,8 @@ def settings(given: Any) -> dict[str, str]:
     fields = _fields(given)
     if fields is None:
         raise TypeError(f"it takes a map, as vars(args) gives, and not {type(given).__name__}")
-    found = flat(dict(_each(fields, 0, [_MOST])))
-    return {name: text if len(text) <= LONGEST else short(text) for name, text in found.items()}
+    settings = flat(dict(_each(fields, 0, [_MOST])))
+    return {name: text if len(text) <= LONGEST else short(text) for name, text in settings.items()}
 
 
 def _fields(value: Any) -> dict[Any, Any] | None:

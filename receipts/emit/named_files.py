@@ -79,9 +79,10 @@ class NamedFiles:
         ``out`` is the receipt, which is made later. A bare word is never a place by itself, whatever folder has its
         name: `flash` in a folder `flash` chooses what runs.
         """
-        made = {option: value for option, value in self._absent.items() if os.path.exists(value) or _holds(value, out)}
-        made |= {option: place for option, place in self._places.items() if place == out}
-        for option, value in made.items():
+        absent = self._absent.items()
+        outputs = {option: value for option, value in absent if os.path.exists(value) or _holds(value, out)}
+        outputs |= {option: place for option, place in self._places.items() if place == out}
+        for option, value in outputs.items():
             yield {"option": option, "name": within(self._root, value), "kind": "output"}
         for row, path, before in self._before:
             filled = before == "" and _state(row, path) != before
@@ -149,10 +150,10 @@ def _holds(folder: str, path: str) -> bool:
 def _state(row: Mapping[str, Any], path: str) -> Any:
     """What shows that a file or a folder was written to: size and time, or names and sizes."""
     if row["kind"] == "folder":
-        found = _inside(path) if os.path.isdir(path) else _matches(path)
-        if found is None:
+        files = _inside(path) if os.path.isdir(path) else _matches(path)
+        if files is None:
             return None
-        return "".join(f"{name}\0{size}\0{_settings(path, name, len(found))}\n" for name, size in sorted(found))
+        return "".join(f"{name}\0{size}\0{_settings(path, name, len(files))}\n" for name, size in sorted(files))
     try:
         status = os.stat(path)
     except OSError:
@@ -193,7 +194,7 @@ def _settings(folder: str, name: str, listed: int) -> str:
 
 def _inside(folder: str) -> list[tuple[str, int]] | None:
     """Names below a folder with their sizes; None where there are too many, or it cannot be read."""
-    found: list[tuple[str, int]] = []
+    files: list[tuple[str, int]] = []
     waiting = [""]
     until = time.perf_counter() + _SECONDS
     while waiting:
@@ -209,12 +210,12 @@ def _inside(folder: str) -> list[tuple[str, int]] | None:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(name)
                     else:
-                        found.append((name, entry.stat().st_size))
-                    if len(found) + len(waiting) > _LISTED:
+                        files.append((name, entry.stat().st_size))
+                    if len(files) + len(waiting) > _LISTED:
                         return None
         except OSError:
             return None
-    return found
+    return files
 
 
 def _matches(pattern: str) -> list[tuple[str, int]] | None:
@@ -223,10 +224,10 @@ def _matches(pattern: str) -> list[tuple[str, int]] | None:
 
     paths = list(islice(glob.iglob(pattern), _LISTED + 1))
     try:
-        found = [(os.path.basename(path), os.path.getsize(path)) for path in paths]
+        files = [(os.path.basename(path), os.path.getsize(path)) for path in paths]
     except OSError:
         return None
-    return found if 0 < len(found) <= _LISTED else None
+    return files if 0 < len(files) <= _LISTED else None
 
 
 def _sampled(path: str, size: int) -> str:

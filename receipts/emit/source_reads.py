@@ -146,7 +146,7 @@ class SourceReads:
         """A read by a word: a constant of the file, or what its function is given; else the name is computed."""
         word = match["word"] or b""
         constants = re.findall(rb"\b" + re.escape(word) + rb"\s*(?::[^=\n]+)?=\s*[\"'](\w+)[\"']", raw) if word else []
-        around = [found for found in _patterns().function.finditer(raw) if found.start() < match.start()]
+        around = [other for other in _patterns().function.finditer(raw) if other.start() < match.start()]
         given = around[-1][2].replace(b"self,", b"").strip() if around else b""
         if constants:
             self.names.update(text.decode() for text in constants)

@@ -45,7 +45,7 @@ def _launch(draft: ReceiptDraft, candidates: list[tuple[FileEvidence, Reading]])
     assert reading.launch is not None
     line = reading.launch.line
     where = Where(file.name, reading.launch.place)
-    if any(_said(other) != _said(reading) for _, other in best[1:]):
+    if any(_content(other) != _content(reading) for _, other in best[1:]):
         names = ", ".join(sorted({file.name for file, _ in best})[:5])
         draft.tell("note", f"{names} start other programs, or give them other options: no launch line is stated", where)
         return
@@ -67,7 +67,7 @@ def _has(candidates: list[tuple[FileEvidence, Reading]], source: str) -> bool:
     return any(reading.source == source for _, reading in candidates)
 
 
-def _said(reading: Reading) -> tuple[str | None, dict[str, str]]:
+def _content(reading: Reading) -> tuple[str | None, dict[str, str]]:
     assert reading.launch is not None
     line = reading.launch.line
     return line.program, {key: normal(value) for key, value in line.options.items()}

@@ -310,8 +310,8 @@ class Comparison:
         sides = {item.side: "" for item in self.left_out}
         for item in self.left_out:
             sides[item.side] += f"{', ' if sides[item.side] else ''}{item.count} {item.which}"
-        told = "; ".join(f"{side.upper()} {text}" for side, text in sides.items())
-        return f"not asked for: {told}" if told else ""
+        counted = "; ".join(f"{side.upper()} {text}" for side, text in sides.items())
+        return f"not asked for: {counted}" if counted else ""
 
     def last_line(self) -> str:
         """All three answers and the status, and how many launches count: the last line of every rendering.

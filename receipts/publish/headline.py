@@ -49,8 +49,8 @@ def _accepted(verdict: Comparison, _rules: RuleSet) -> str:
         return verdict.effect
     metric = metrics.get(result.metric)
     design = result.effect.design
-    told = say(design, n=result.effect.sessions) if design in ("turns", "paired", "sessions", "blocked") else ""
-    launches = say("launches", a=len(verdict.a), b=len(verdict.b), design=told)
+    in_order = say(design, n=result.effect.sessions) if design in ("turns", "paired", "sessions", "blocked") else ""
+    launches = say("launches", a=len(verdict.a), b=len(verdict.b), design=in_order)
     low, high = result.effect.low, result.effect.high
     ends = {"low": _bare(low), "high": _bare(high)} if low is not None and high is not None else None
     moved = _moved(verdict) or say("repeats")

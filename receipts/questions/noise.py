@@ -251,10 +251,10 @@ def _spreads(equal: Sequence[Sequence[Launch]], of: str) -> DaySpread:
     logs = (
         ([math.log(pace) for _, pace in group], sessions_of([launch for launch, _ in group], ())[0]) for group in kept
     )
-    found = spreads((item for item in logs if item[0]), of)
-    if found.launch is not None and (found.launch.df or 0.0) >= FEWEST_FREEDOM:
-        return found
-    return found._replace(launch=pool(_locations(equal), of))
+    shown = spreads((item for item in logs if item[0]), of)
+    if shown.launch is not None and (shown.launch.df or 0.0) >= FEWEST_FREEDOM:
+        return shown
+    return shown._replace(launch=pool(_locations(equal), of))
 
 
 def _equal(store: Store, rows: Iterable[Entry], lane: Lane, most: int) -> list[list[Launch]]:

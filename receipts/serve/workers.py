@@ -87,7 +87,7 @@ class Workers:
         """``answer(server, *given)`` in a worker: both are sent to it. Raises what it raises, and TooSlow."""
         worker = self._idle.get()
         try:
-            found: A = worker.ask((answer, given), self._seconds)
+            answered: A = worker.ask((answer, given), self._seconds)
         except (TooSlow, EOFError, OSError) as error:
             worker.end()
             worker = _Worker(self._place)
@@ -96,7 +96,7 @@ class Workers:
             raise ReceiptsError("the process that answered is gone; ask again") from None
         finally:
             self._idle.put(worker)
-        return found
+        return answered
 
     def close(self) -> None:
         """End those that wait; one that still answers ends with this process."""

@@ -176,7 +176,7 @@ def _judge(
     else:
         design, estimate = "welch", welch(a, b)
         why = f"{len(a)} and {len(b)} launches, Welch's t-test on the logs"
-    return _told(test, design, estimate, why, a, b)
+    return _by_own_spread(test, design, estimate, why, a, b)
 
 
 def _beside_outliers(
@@ -202,7 +202,7 @@ def _beside_outliers(
     return test.verdict(design, estimate, "launches", why) if estimate.error > 0.0 else None
 
 
-def _told(
+def _by_own_spread(
     test: EquivalenceTest, design: Design, estimate: RatioEstimate, why: str, a: Sequence[float], b: Sequence[float]
 ) -> Effect:
     """The verdict by the launches' own spread, or by the noise floor where they show none."""
@@ -234,7 +234,7 @@ def _one_after_the_other(
         if apart.half_width(CONFIDENCE) < drifting.half_width(CONFIDENCE):
             drifting, moved = apart, 0.0
             why = f"{len(a)} and {len(b)} launches{test.one_after_the_other}; with the lane's {_days(day)}"
-    effect = _told(test, "blocked", drifting, why, a, b)
+    effect = _by_own_spread(test, "blocked", drifting, why, a, b)
     if effect.kind == "equivalent":
         reach = abs(drifting.log_ratio) + drifting.half_width(EQUIVALENCE_CONFIDENCE)
         carried = moved + reach > test.margin

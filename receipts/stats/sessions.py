@@ -203,7 +203,7 @@ def _share_of_days(side: Sequence[Sample]) -> float:
 
 
 def random_days(launches: Sequence[Sample]) -> RatioEstimate:
-    """B − A over all sessions, each with a random level: generalised least squares, spread by restricted likelihood.
+    """B − A over all sessions, each with a random level: generalized least squares, spread by restricted likelihood.
 
     Degrees of freedom are those of the sessions where the sides share none, else those left within sessions; at least
     one.

@@ -140,11 +140,11 @@ def _state_defaults(stated: ProbeOutput, reads: SourceReads, files: NamedFiles, 
             literals.defaults(reads.options.pop(name).decode("utf-8", "replace"), known)
     if torn := sorted(name for name in before if known[name] is None):
         stated.kept["doubts"].append(f"two defaults of {', '.join(torn[:5])}")
-    found = {name: text for name, text in known.items() if text is not None and name not in before}
+    declared = {name: text for name, text in known.items() if text is not None and name not in before}
     if reads.executes and not before:
-        found = _globals(stated.kept["main"]) | found
-    stated.inputs("defaults", found)
-    for option, text in found.items():
+        declared = _globals(stated.kept["main"]) | declared
+    stated.inputs("defaults", declared)
+    for option, text in declared.items():
         if option not in stated.kept["given"]:
             files.take(option, text, only_config=True)
 

@@ -64,15 +64,15 @@ def _only(text: str) -> Launch | None:
         assigned[match[1]] = " ".join(match[2].strip("\"'").replace("\\\n", " ").split())
     for name, value in assigned.items():  # TP=${TP:-4}
         assigned[name] = re.sub(rf"\$\{{{name}:?-([^}}]*)\}}", r"\1", value)
-    found: dict[str | None, Launch] = {}
+    launches: dict[str | None, Launch] = {}
     for number, row in _rows(text):
         whole = _BLANK.sub(r"'\g<0>'", _replaced(row, assigned) if "$" in row else row)
         if _starts(whole):
             line = parse(whole)
-            kept = found.get(line.program)
+            kept = launches.get(line.program)
             if kept is None or len(line.options) > len(kept.line.options):
-                found[line.program] = Launch(line, redact(whole.strip())[:_MAX_LINE], Place(number))
-    several = list(found.values())
+                launches[line.program] = Launch(line, redact(whole.strip())[:_MAX_LINE], Place(number))
+    several = list(launches.values())
     # A script prepares with others what one launcher starts, or one Python program.
     for better in (lambda launch: launch.line.launcher, lambda launch: not str(launch.line.program).endswith(".sh")):
         several = [launch for launch in several if better(launch)] or several

@@ -278,11 +278,12 @@ class Reading:
     def resolve(self, settings: Mapping[str, Any]) -> None:
         """Keep settings that a program printed of itself, by their dotted keys; one in pairs has its line behind it."""
         for name, value in settings.items():
-            said = value[0] if isinstance(value, tuple) else value
+            printed = value[0] if isinstance(value, tuple) else value
             # What is nested further may be endless when it is written out.
-            if not all(isinstance(item, str | int | float | None) for item in (said if type(said) is list else [said])):
+            items = printed if type(printed) is list else [printed]
+            if not all(isinstance(item, str | int | float | None) for item in items):
                 continue
-            text = text_of(said).strip()
+            text = text_of(printed).strip()
             if len(self.resolved) < MAX_RESOLVED and 0 < len(name) <= 200 and len(text) <= MAX_TEXT:
                 self.resolved.setdefault(name, text)
 

@@ -194,6 +194,6 @@ def within(looks: Looks, launches: int) -> str:
     number = looks.at(launches)
     if number is None:
         return f"no look yet: the first is at {looks.launches[0]} launches a side"
-    told = f"look {number} of {len(looks.launches)}, boundary {100.0 * looks.confidences[number - 1]:.2f} %"
+    words = f"look {number} of {len(looks.launches)}, boundary {100.0 * looks.confidences[number - 1]:.2f} %"
     planned = looks.launches[number - 1]
-    return told if launches == planned else f"{told}; an unplanned look at {launches} launches a side, not {planned}"
+    return words if launches == planned else f"{words}; an unplanned look at {launches} launches a side, not {planned}"

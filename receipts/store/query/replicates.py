@@ -60,12 +60,12 @@ def alike(
         near = or_(near, receipts.c.session.in_(sorted(sessions)))
     query = select(*(receipts.c[name] for name in _COLUMNS), (~_SPOILT).label("sound")).where(*conditions)
     newest = query.where(~near).order_by(receipts.c.started.desc(), receipts.c.seq.desc()).limit(FEW)
-    found, others = (list(map(_alike_launch, connection.execute(one))) for one in (query.where(near), newest))
+    inside, others = (list(map(_alike_launch, connection.execute(one))) for one in (query.where(near), newest))
     more = 0
     if len(others) == FEW:
         every = connection.execute(select(func.count()).select_from(receipts).where(*conditions)).scalar_one()
-        more = every - len(found) - FEW
-    return AlikeLaunches(found, others, more)
+        more = every - len(inside) - FEW
+    return AlikeLaunches(inside, others, more)
 
 
 def _alike_launch(row: Any) -> AlikeLaunch:
