@@ -79,22 +79,22 @@ def words(main: str) -> tuple[dict[str, str], dict[str, str], bool]:
 
 def doubts(main: str, rank: int, world: int, several: bool) -> list[str]:
     """Why the words do not say all that this launch was started with; empty where they do."""
-    found: list[str] = []
+    reasons: list[str] = []
     if not main:
-        found.append("no main program: a notebook, -c, or standard input")
+        reasons.append("no main program: a notebook, -c, or standard input")
     name = getattr(getattr(sys.modules.get("__main__"), "__spec__", None), "name", "") or os.path.basename(sys.argv[0])
     # A project's own `distributed.py` is none of them.
     theirs = imported.installed(main) and name.partition(".")[0] in _WORKERS
     if theirs or f"{os.sep}ray{os.sep}_private{os.sep}" in main:
-        found.append(f"{name} runs what another process hands it")
+        reasons.append(f"{name} runs what another process hands it")
     if several:
-        found.append("one line starts several runs (--multirun)")
+        reasons.append("one line starts several runs (--multirun)")
     if os.environ.get("WANDB_SWEEP_ID") and len(sys.argv) == 1:
-        found.append("a sweep's agent chose the options")
+        reasons.append("a sweep's agent chose the options")
     ranks = _RECORDED.setdefault(tuple(map(str, sys.argv)), set())
     again = bool(ranks) and (world == 1 or rank in ranks)
     ranks.add(rank)
-    return found + (["a second launch was recorded with these words"] if again else _handed(world))
+    return reasons + (["a second launch was recorded with these words"] if again else _handed(world))
 
 
 def piped() -> bool:

@@ -63,10 +63,10 @@ def of_error(error: ReceiptsError) -> Response:
     if isinstance(error, InputError):
         errors = [item._asdict() for item in error.problems]
         return problem(status, str(error), errors=errors)
-    return problem(status, said(error, status), {"Retry-After": "5"} if status == 503 else None)
+    return problem(status, public_text(error, status), {"Retry-After": "5"} if status == 503 else None)
 
 
-def said(error: ReceiptsError, status: int) -> str:
+def public_text(error: ReceiptsError, status: int) -> str:
     """What an answer says of an error. Where the store failed its place, user and host are for the log alone."""
     if status != 503:
         return str(error)
