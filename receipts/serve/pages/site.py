@@ -159,7 +159,7 @@ class _Site:
             return self._failed(request, 504, f"it took more than {error.seconds:g} s and was ended; ask for less")
         except ReceiptsError as error:
             status = problems.status_of(error)
-            return self._failed(request, status, problems.said(error, status), *_again(request))
+            return self._failed(request, status, problems.public_text(error, status), *_again(request))
 
     def _shown(self, handler: Handler, request: Request, token: Any) -> Response:
         call = Call(self._server, request, token, {})
