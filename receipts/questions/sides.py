@@ -1,12 +1,14 @@
 """The sides of a comparison: which launches were asked for, which others belong to them, and which were left out.
 
 The one owner of what lies between two names and two groups of launches. A label means the launches that carry it; an
-id or a file means that launch and those of its session with the same configuration and label. Stored launches of other
-sessions, labels or compiled programs enter no side unasked: they are counted, and show how far days lie apart.
+id or a file means that launch and those of its session with the same configuration and label, and labels that number
+the launches of one name are one. Stored launches of other sessions, labels or compiled programs enter no side unasked:
+they are counted, and show how far days lie apart.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -39,6 +41,7 @@ AS_MEASURED = (
     "data.dataset_digest",
 )
 PROGRAM: Final = "compile.program_digest"
+_NUMBERED: Final = re.compile(r"(?P<name>.*\w)[\s/_#-]+(?P<number>\d{1,4})")
 
 
 class Asked(NamedTuple):
@@ -90,7 +93,10 @@ class _Sides:
         self._groups = groups
         self._until = until
         self._stored = [self._alike(group) if group else None for group in groups]
-        self._labels = [{item.receipt.run.label for item in group} for group in groups]
+        self._labels = [
+            {item.receipt.run.label for item in group} | _numbered_alike(group, stored.near if stored else ())
+            for group, stored in zip(groups, self._stored, strict=True)
+        ]
         named = [item for group in groups for item in group]
         self._named = {item.id for item in named}
         self._launches = {item.receipt.run.launch for item in named}
@@ -219,6 +225,23 @@ class _Sides:
         if stored is not None and stored.more:
             counts["of other sessions"] = counts.get("of other sessions", 0) + stored.more
         return [LeftOut(letter, count, which) for which, count in counts.items()]
+
+
+def _numbered_alike(group: Group, stored: Iterable[AlikeLaunch]) -> set[str | None]:
+    """Labels that number launches of one name with those of a side, as `math 1` to `math 5` do.
+
+    A number counts launches where those of the configuration are 0 or 1 and on, without a gap; else it may be a
+    setting that no leaf states, as in `workers 2` and `workers 8`.
+    """
+    own = {item.receipt.run.label for item in group}
+    by_name: dict[str, dict[int, str]] = {}
+    for label in own | {row.label for row in stored}:
+        match = _NUMBERED.fullmatch(label or "")
+        if match is not None:
+            by_name.setdefault(match["name"], {})[int(match["number"])] = match[0]
+    runs = (labels for labels in by_name.values() if sorted(labels) == list(range(min(labels), max(labels) + 1)))
+    alike = [set(labels.values()) for labels in runs if min(labels) <= 1]
+    return {label for labels in alike if labels & own for label in labels}
 
 
 def groups(launches: Iterable[Parsed], lane: Lane) -> list[list[Parsed]]:

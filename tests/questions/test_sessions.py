@@ -241,3 +241,15 @@ def test_a_neighbor_is_the_launch_of_the_session_and_not_the_newest(store: Store
     (near,) = neighbours(store, a[0], cases.rulebook()).compared
     assert near.entry.id in {item.id for item in b}
     assert told(near.verdict) == told(judged(store, a[0].id, near.entry.id)) == ("accepted", "faster", 4, 4)
+
+
+@pytest.mark.parametrize(("numbers", "counted"), [((1, 2, 3, 4), 4), ((0, 1, 2, 3), 4), ((2, 4, 8, 16), 1)])
+def test_labels_that_number_launches_from_one_are_one_label(
+    store: Store, numbers: tuple[int, ...], counted: int
+) -> None:
+    hours_a, hours_b = turns(4)
+    a = [launch(f"a-{at}", hours_a[at], 0.8, run__label=f"slow {number}") for at, number in enumerate(numbers)]
+    b = [launch(f"b-{at}", hours_b[at], 0.7, run__label=f"fast {n}", **FAST) for at, n in enumerate(numbers)]
+    put(store, *a, *b)
+    verdict = judged(store, a[0].id, b[0].id)
+    assert (len(verdict.a), len(verdict.b)) == (counted, counted)
