@@ -25,6 +25,7 @@ LENGTH: Final = "length"
 TOPOLOGY: Final = "topology"
 # Roles that `[bookkeeping]` of a lane or a receipts.toml may name.
 EXTENDED: Final = ("replicate", "output", "naming", "logging", "rendezvous", "resume", "length", "profile")
+_IDLE: Final = ("true", "false", "none", "")  # of an option that names a place, where it names none
 # What vocabularies know of a launch beside its settings.
 _NO_SETTINGS: Final = ("numerics.seed", "data.order_seed", "run.label")
 
@@ -65,8 +66,16 @@ class Bookkeeping:
         return {**dict(shipped), **{name: role for role, names in self.added.items() for name in names}}
 
     def role(self, key: str, *values: str | None) -> str:
-        """The role of an option whose values on both sides are given; empty where it counts."""
+        """The role of an option whose values on both sides are given; empty where it counts.
+
+        Of `--seed 3 big` the second word may be the program's own: where such words differ, the option counts.
+        """
         parts = key.split(".")
+        if (
+            len({_further(value) for value in values if value is not None}) > 1
+            and parts[-1] not in bookkeeping_table()["lists"]
+        ):
+            return ""
         for at in range(len(parts)):
             if role := self._names.get(".".join(parts[at:])):
                 return role
@@ -80,7 +89,7 @@ class Bookkeeping:
             return LENGTH
         places = (role for role, names in table["places"].items() if last in names)
         role = next(places, "")
-        if role and all(value is None or _is_path(value) or normal(value) in ("true", "false") for value in values):
+        if role and all(value is None or _is_path(value) or normal(value) in _IDLE for value in values):
             return role
         # What a name holds by names of its own, as `--run-name lr=0.1`.
         return next((self._names[part] for part in above if self._names.get(part) == "naming"), "")
@@ -137,6 +146,12 @@ def _settings(names: list[str]) -> Iterator[tuple[str, str]]:
 def _roles() -> Mapping[str, Any]:
     roles: Mapping[str, Any] = bookkeeping_table()["roles"]
     return roles
+
+
+def _further(value: str) -> str:
+    """The words of an option's value but the first; none where it is one word."""
+    form = normal(value)
+    return form[1:-1].partition(", ")[2] if form[:1] == "[" and value[-1:] == "]" else ""
 
 
 def _is_path(value: str) -> bool:

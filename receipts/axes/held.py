@@ -54,7 +54,9 @@ class Held:
         """What holds a leaf that neither side states."""
         head = path.partition(".")[0]
         if self._apart.held and (
-            head in PROGRAM or (head in _MACHINE and self._one_machine) or (head == "patches" and self._one_software)
+            head in PROGRAM
+            or (head in _MACHINE and self._one_machine)
+            or (head == "patches" and self._one_set_of_wheels)
         ):
             return "inputs"
         return "context" if self.context and path not in self.varied else None
@@ -80,10 +82,6 @@ class Held:
         host = a.receipt.run.host
         one_driver = self._values[0].get("platform.driver") == self._values[1].get("platform.driver")
         return host is not None and host == b.receipt.run.host and one_driver and self._one_set_of_wheels
-
-    @cached_property
-    def _one_software(self) -> bool:
-        return not self._other_code and self._one_set_of_wheels
 
     @cached_property
     def _one_set_of_wheels(self) -> bool:

@@ -72,6 +72,12 @@ def test_one_changed_input_makes_what_neither_side_states() -> None:
     assert not unknown(found)
 
 
+def test_what_other_code_patches_is_the_change_of_the_code() -> None:
+    gone = (*UNSTATED, "patches")
+    found = difference(launch({}, drop=gone), launch({}, {"code.imported_digest": OTHER}, gone))
+    assert (found.axes, unknown(found)) == (("code",), set())
+
+
 def test_inputs_hold_nothing_of_what_a_launch_runs_on_but_on_one_machine() -> None:
     gone = (*UNSTATED, "platform.os")
     same = difference(launch({}, drop=gone), launch({}, drop=gone))
@@ -257,6 +263,22 @@ def test_a_name_that_only_resembles_bookkeeping_counts(key: str) -> None:
 )
 def test_a_name_below_a_section_that_keeps_books_is_left_out(key: str) -> None:
     assert apart({key: "one"}, {key: "two"}).axes == ()
+
+
+@pytest.mark.parametrize("key", ["seed", "out", "run_name", "verbose"])
+def test_a_word_behind_bookkeeping_may_be_the_program_s_and_counts(key: str) -> None:
+    assert apart({key: "3"}, {key: "[3, big]"}).axes == (f"inputs.{key}",)
+    assert apart({key: "[./a, small]"}, {key: "[./b, big]"}).axes == (f"inputs.{key}",)
+    assert apart({key: "[./a, big]"}, {key: "[./b, big]"}).axes == ()
+
+
+def test_tags_are_bookkeeping_however_many() -> None:
+    assert apart({"wandb_tags": "a"}, {"wandb_tags": "[a, b]"}).axes == ()
+
+
+@pytest.mark.parametrize("absent", ["none", "", "false"])
+def test_a_place_that_one_launch_names_by_default_alone_is_bookkeeping(absent: str) -> None:
+    assert apart({}, {"save": "/x/ck"}, defaults={"save": absent}).axes == ()
 
 
 def test_a_length_counts_for_no_step_and_where_the_schedule_follows_it() -> None:
