@@ -45,7 +45,8 @@ class LaunchLine:
     """What one launch line says. ``program`` is None where it names none: a notebook, ``-c``, an empty line.
 
     ``launcher`` are the launchers' options as ``torchrun.nproc_per_node``; ``multirun`` says that one line starts
-    several runs (Hydra's ``-m`` with a comma sweep). Values are texts as they were typed, without quotes.
+    several runs (Hydra's ``-m`` with a comma sweep). ``words`` are the program's. Values are texts as they were typed,
+    without quotes.
     """
 
     program: str | None = None
@@ -53,6 +54,7 @@ class LaunchLine:
     launcher: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     multirun: bool = False
+    words: tuple[str, ...] = ()
 
 
 def parse(line: str) -> LaunchLine:
@@ -200,7 +202,8 @@ def _line(
     several = any(word in ("-m", "--multirun") for word in words) and any(
         (pair := _PAIR.fullmatch(word)) is not None and "," in pair["value"] for word in words
     )
-    return LaunchLine(program, options(words, ("m",) if several else ()), launcher, environment, several)
+    given = options(words, ("m",) if several else ())
+    return LaunchLine(program, given, launcher, environment, several, tuple(words))
 
 
 def _assigned(words: Iterable[str]) -> dict[str, str]:

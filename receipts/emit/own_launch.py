@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
+from receipts.emit.declared import as_declared
 from receipts.emit.launch_line import LaunchLine, options, parse_words
 from receipts.emit.probes import imported
 
@@ -52,20 +53,28 @@ def within(root: str, path: str) -> str:
     return os.path.normpath(name).replace(os.sep, "/")
 
 
-def words(main: str) -> tuple[dict[str, str], dict[str, str], bool]:
-    """The program's options, those of what stands before it, and whether the line starts several runs."""
+def words(main: str, known: Mapping[str, tuple[str, int | None]]) -> tuple[dict[str, str], dict[str, str], bool]:
+    """The program's options, those of what stands before it, and whether the line starts several runs.
+
+    ``known`` are the options that the program declares.
+    """
     given = [str(word) for word in sys.argv[1:]]
     first = [str(word) for word in getattr(sys, "orig_argv", ())]
     if "--multiprocessing-fork" in first:
-        return options(given), {}, False
+        return options(as_declared(given, known)), {}, False
     around = first[: len(first) - len(given)] if not given or first[-len(given) :] == given else first
     several = "-m" in given or "--multirun" in given
     if not several and len(around) == 2 and not around[1].startswith("-") and _runs(around[1], main):
-        return options(given), {}, False  # as nearly all are started, without the table of launchers
+        return (
+            options(as_declared(given, known)),
+            {},
+            False,
+        )  # as nearly all are started, without the table of launchers
     line = parse_words(first) if first else LaunchLine()
     own = parse_words(["python", "program.py", *given])
     if _runs(line.program, main):
-        return _together(line.options, own.options), dict(line.launcher), line.multirun or own.multirun
+        options_of = (options(as_declared(item.words, known), ("m",) if item.multirun else ()) for item in (line, own))
+        return _together(*options_of), dict(line.launcher), line.multirun or own.multirun
     before = dict(line.launcher)
     wrapper = parse_words(["python", *around[1:]])
     # A wrapper that hands its own words on has said all of them in the program's.
@@ -74,7 +83,7 @@ def words(main: str) -> tuple[dict[str, str], dict[str, str], bool]:
         own_words = {os.path.basename(sys.argv[0]), os.path.basename(main)}
         taken = {key: value for key, value in wrapper.options.items() if os.path.basename(value) not in own_words}
         before |= {f"{name}.{key}": value for key, value in taken.items()}
-    return dict(own.options), before, own.multirun
+    return options(as_declared(own.words, known), ("m",) if own.multirun else ()), before, own.multirun
 
 
 def doubts(main: str, rank: int, world: int, several: bool) -> list[str]:

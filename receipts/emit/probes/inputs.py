@@ -13,6 +13,7 @@ import re
 import time
 
 from receipts.emit import config_files, literals, own_launch
+from receipts.emit.declared import declared
 from receipts.emit.named_files import NamedFiles
 from receipts.emit.probes import environment, imported, loaded
 from receipts.emit.secrets import allowed, secret_name
@@ -42,7 +43,7 @@ def at_start(stated: ProbeOutput) -> None:
     """State program, options and launcher, and what the sources that are imported by now read."""
     main = imported.main()
     root = own_launch.checkout(main) if main else os.getcwd()
-    given, before, several = own_launch.words(main)
+    given, before, several = own_launch.words(main, declared(_text(main)))
     files = NamedFiles(root)
     stated.kept |= {"main": main, "given": given, "files": files, "reads": SourceReads(), "variables": dict(os.environ)}
     # What is not said in time is not captured: a disk may hold this up until it is given up.
@@ -161,11 +162,18 @@ def _globals(main: str) -> dict[str, str]:
     """Settings of a script that lets a file of settings, or its command line, assign its globals."""
     from receipts.emit.launch_values import flat
 
+    return flat(literals.settings(_text(main), whole=False) or {})
+
+
+def _text(main: str) -> str:
+    """The main program's source; empty where it has none that can be read."""
+    if not main.endswith((".py", ".pyw")):
+        return ""
     try:
         with open(main, encoding="utf-8", errors="replace") as stream:
-            return flat(literals.settings(stream.read(), whole=False) or {})
+            return stream.read(1 << 20)
     except OSError:
-        return {}
+        return ""
 
 
 def _own(name: str) -> bool:
