@@ -150,3 +150,8 @@ def decimal_bytes(value: float) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A count with its noun: `1 chip`, `1,024 chips`, `2 launches` with the plural given."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def change(ratio: float) -> str:
+    """A ratio as a change for a sentence, to a tenth of a percent: *+5.3 %*, *−21.5 %*."""
+    return f"{(ratio - 1) * 100:+.1f} %".replace("-", "−")

@@ -6,6 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from receipts import metrics
+from receipts.base.units import change
+from receipts.judging.effect import effect_of
 from receipts.judging.rule import PairCase
 from receipts.metrics import Launch
 from receipts.metrics.amortization import wall_time
@@ -23,20 +26,31 @@ class Parting(NamedTuple):
     why: str
 
     def __str__(self) -> str:
-        return f"typical step {self.typical - 1:+.1%}, throughput {self.throughput - 1:+.1%}: {self.why}"
+        return f"typical step {change(self.typical)}, throughput {change(self.throughput)}: {self.why}"
 
 
 def parting(pair: PairCase) -> Parting | None:
-    """The two ratios, where they part by more than the smallest effect that matters; None where they agree."""
+    """The two ratios, where they part by more than the smallest effect that matters; None where they agree.
+
+    They are those of the two effects where these give one, so that a comparison prints one number of each.
+    """
     a, b = (_steps(group) for group in (pair.group_a, pair.group_b))
     if a is None or b is None:
         return None
-    apart = (b.pace - b.typical) - (a.pace - a.typical)
+    typical = _ratio(pair, "step_seconds") or math.exp(b.typical - a.typical)
+    throughput = _ratio(pair, "tokens_per_second") or math.exp(b.tokens - a.tokens - (b.pace - a.pace))
+    apart = b.tokens - a.tokens - math.log(throughput) - math.log(typical)
     if abs(apart) <= math.log1p(delta(pair)):
         return None
     group, letter = (pair.group_b, "B") if apart > 0.0 else (pair.group_a, "A")
-    throughput = math.exp(b.tokens - a.tokens - (b.pace - a.pace))
-    return Parting(math.exp(b.typical - a.typical), throughput, f"{_where(group[0])} of {letter}")
+    return Parting(typical, throughput, f"{_where(group[0])} of {letter}")
+
+
+def _ratio(pair: PairCase, name: str) -> float | None:
+    """B over A of a metric as the effect has it; None where the launches give no effect on it."""
+    metric = metrics.get(name)
+    a, b = ([launch.read(metric) for launch in group] for group in (pair.group_a, pair.group_b))
+    return effect_of(pair, metric, a, b).ratio
 
 
 def delta(pair: PairCase) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from receipts import metrics
 from receipts.axes import Member
+from receipts.base import units
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Level, MetricResult
@@ -123,7 +124,7 @@ def missing(verdict: Comparison, rules: RuleSet) -> list[str]:
 
 def change(result: MetricResult) -> str:
     """The change of the headline, to a tenth of a percent."""
-    return f"{((result.ratio or 1.0) - 1) * 100:+.1f} %"
+    return units.change(result.ratio or 1.0)
 
 
 def _bare(ratio: float) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import rule_cases
+from receipts.base.units import change
 from receipts.cli.requirement import required
 from receipts.judging.compare import Request, compare
 from receipts.judging.facts import Facts
@@ -58,15 +59,15 @@ def test_what_a_median_does_not_hold_is_in_the_rate_and_in_the_first_line(
     assert (verdict.effect, verdict.status) == ("slower", "accepted")
     effects = {item.metric: item.effect.kind for item in verdict.results}
     assert effects[STEP] == "unproven"
-    assert "typical step" in first_line(verdict)
-    assert where in first_line(verdict)
+    typical, throughput = (change(ratios(verdict)[name] or 0.0) for name in (STEP, RATE))
+    assert f"typical step {typical}, throughput {throughput}: {where}" in first_line(verdict)
 
 
 def test_the_typical_step_is_answered_where_it_was_asked_for_and_then_throughput_is_open() -> None:
     verdict = judged(side("a", {"stalls": [10, 0.04]}), side("b", {"stalls": [3, 0.04]}), STEP)
     effects = {item.metric: item.effect.kind for item in verdict.results}
     assert (effects[STEP], effects[RATE], verdict.status) == ("equivalent", "unproven", "accepted")
-    assert "throughput -14" in first_line(verdict)
+    assert f"throughput {change(ratios(verdict)[RATE] or 0.0)}: stalls" in first_line(verdict)
 
 
 def test_a_side_without_wall_time_has_both_read_by_their_steps() -> None:
