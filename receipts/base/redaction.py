@@ -13,15 +13,24 @@ from receipts.base.linear_patterns import LinearPattern, compile_linear
 
 # An address with a name and a password; `git@host` is none.
 _ADDRESS = r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^/\s@'\"]{1,300}:[^/\s@'\"]{1,300}@"
+# A client that takes its password in a short option.
+_CLIENTS = r"[\s\"']-p[^\s\d]|^-p|\bcurl\s|(?:docker|podman)\s+login|redis-cli|sshpass"
 # What may stand before a secret: an option, an assignment, a header. Most texts have none of these.
-_NAMED = r"(?i)(?:key|secret|passw|passphrase|pwd|credential|auth|bearer|basic|webhook|token|sig)"
+_NAMED = rf"(?i)key|secret|pass|pwd|credential|auth|bearer|basic|webhook|token|sig|{_CLIENTS}"
+# The names that hold nothing but secrets, and a client's password behind `-p`.
+_CERTAIN = (
+    r"(?i)pass(?:word|wd|phrase)|pwd|secret|credential|(?:api|access|account|private|shared)[_-]?key"
+    rf"|(?:hf|api|auth|access)[_-]?token|authorization|{_CLIENTS}"
+)
 
 
 @cache
 def _shaped() -> LinearPattern:
-    from receipts.emit.secrets import SHAPES
+    from receipts.emit.secret_forms import FORMS
 
-    return compile_linear("|".join((*SHAPES, _ADDRESS)).replace(r"\Z", r"\z"))  # RE2 writes the end of the text so
+    return compile_linear(
+        "|".join((*(form for _, form in FORMS), _ADDRESS)).replace(r"\Z", r"\z")
+    )  # RE2 writes the end of the text so
 
 
 @cache
@@ -29,10 +38,31 @@ def _named() -> LinearPattern:
     return compile_linear(_NAMED)
 
 
+@cache
+def _certain() -> LinearPattern:
+    return compile_linear(_CERTAIN)
+
+
 def secret_in(text: str) -> str:
     """The beginning of an issued token, or of an address with a password, in a text; empty where there is none."""
     match = _shaped().search(_whole(text))
     return "" if match is None else f"{match.group(0)[:8]}…"
+
+
+def may_hold_secret(document: str) -> bool:
+    """Whether a JSON document must be looked through leaf by leaf: mostly not, and one search says so."""
+    # An escape sequence of JSON may stand before a token, or within it.
+    return "\\" in document or bool(secret_in(document)) or _certain().search(_whole(document)) is not None
+
+
+def secret_under(name: str, value: Any) -> str:
+    """The beginning of a secret in a name or in the value under it; empty where there is none."""
+    from receipts.emit.secrets import hidden, redact
+
+    if found := secret_in(name) or secret_in(str(value)):
+        return found
+    named = isinstance(value, str) and _certain().search(f"{name} {_whole(value)}")
+    return "by its name" if named and hidden(name, redact(value)) != value else ""
 
 
 def _whole(text: str) -> str:

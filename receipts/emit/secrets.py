@@ -8,7 +8,9 @@ process's secret variables. The readers of logs, the importers and `submit` use 
 from __future__ import annotations
 
 import os
-from functools import lru_cache
+from functools import cache, lru_cache
+
+from receipts.emit.secret_forms import FORMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,50 +37,53 @@ _SECRET_WORDS = (
     *("private_key", "credential", "auth", "signature", "cookie", "session_key", "netrc", "dsn", "webhook", "bearer"),
 )
 # Words of the field that hold one of those and are no secrets.
-_HARMLESS = ("tokens", "tokenizer", "tokenization", "token_dispatcher", "tokenpermute", "token_", "author", "autotune")
+_HARMLESS = (
+    *("tokens", "tokenizer", "tokenization", "token_dispatcher", "tokenpermute", "token_", "author", "autotune"),
+    *("eos_token", "bos_token", "pad_token", "unk_token", "cls_token", "sep_token", "mask_token", "image_token"),
+    *("special_token", "max_token", "min_token", "num_token", "per_token", "next_token", "multi_token", "stop_token"),
+    *("json_key", "text_key", "sort_key", "cache_key", "image_key", "label_key", "loss_key"),
+    *("primary_key", "query_key", "qk_key", "forward_pass", "backward_pass", "custom_pass"),
+)
 
-# Shapes of issued tokens; each is a prefix that its issuer chose so that it can be found, then its body.
-SHAPES = (
-    r"\bhf_[A-Za-z0-9]{16,}",
-    r"\bgh[opusr]_[A-Za-z0-9]{20,}",
-    r"\bgithub_pat_[A-Za-z0-9_]{20,}",
-    r"\bglpat-[A-Za-z0-9_-]{16,}",
-    r"\bsk-(?:[A-Za-z]{2,10}-)*[A-Za-z0-9_-]{16,}",
-    r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",
-    r"\bnvapi-[A-Za-z0-9_-]{16,}",
-    r"\bwandb_v\d_[A-Za-z0-9_-]{16,}",
-    r"\bxox[a-z]-[A-Za-z0-9-]{10,}",
-    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-    r"\bAIza[A-Za-z0-9_-]{30,}",
-    r"\bya29\.[A-Za-z0-9_-]{20,}",
-    r"\bnpm_[A-Za-z0-9]{30,}",
-    r"\bpypi-[A-Za-z0-9_-]{30,}",
-    r"\bdop_v1_[a-f0-9]{32,}",
-    r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
-    r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.?[A-Za-z0-9_-]*",
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+# How a secret's name ends; what stands before it in the name is looked at when one is found.
+_ENDS = (
+    r"(?:pass(?:word|wd|phrase)s?|pwd|secret|credentials?|token|bearer|webhook|signature|[_-]auth"
+    r"|(?<![A-Za-z0-9])(?:sig|pass)|(?:api|access|account|private|shared|signing|master|license|storage|[_-])[_-]?key)"
+    r"(?:[_-]?(?:id|key|value|base64|b64|string|\d{1,2}))?"
 )
-_WORD = (
-    r"(?:[A-Za-z0-9_.-]{0,60}[_.-])?(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|secret(?:[_-]?[a-z]+)*|password|passwd"
-    r"|passphrase|pwd|credentials?|auth[_-]?token|bearer|private[_-]?key|client[_-]?secret|webhook|token|sig|signature"
-    r"|[a-z0-9]+[_-](?:key|token|auth))"
-)
+_IN_NAMES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+# One of these is in every text with a named secret, in small letters.
+_HINTS = ("pass", "pwd", "secret", "credential", "token", "bearer", "webhook", "sig", "key", "auth", "basic")
+_SHORTEST = 15  # of all forms of tokens; most texts have no word as long
+_KEY_BLOCK = "PRIVATE KEY"  # the one form with a blank in it
 _KINDS = {"Bearer", "Basic", "Token"}
 
 
-@lru_cache(maxsize=1)
-def _patterns() -> tuple[re.Pattern[str], ...]:
-    # Compiled when the first text comes, not when the training script imports the recorder.
+@cache
+def _compiled(pattern: str, *, any_case: bool = False) -> re.Pattern[str]:
+    # Compiled when the first text that needs it comes, not when the training script imports the recorder.
     import re
 
-    shapes = re.compile("|".join(SHAPES))
-    address = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://)([^/\s@'\"]{1,300})@", re.IGNORECASE)
-    header = re.compile(r"\b(Authorization:?\s*)?\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
-    pair = re.compile(
-        rf"(?<![A-Za-z0-9_])(--?)?({_WORD})(['\"]?\s*[=:]\s*['\"]?|['\"]\s*,\s*['\"]|\s+)([^\s'\",;&]+)",
-        re.IGNORECASE,
-    )
-    return shapes, address, header, pair
+    return re.compile(pattern, re.IGNORECASE if any_case else 0)
+
+
+_ADDRESS = r"(\b[a-z][a-z0-9+.-]{1,20}://)([^/\s@'\"]{1,300})@"
+# In prose, `bearer` and `basic` are words: what follows must look like no word.
+_HEADER = (
+    r"(Authorization['\"]?\s*[:=]?\s*['\"]?(?:Bearer|Basic|Token)\s+|Authorization['\"]?\s*[:=]\s*['\"]?|\bBearer\s+(?=\S*\d|\S{20})"
+    r"|\bBasic\s+(?=[A-Za-z0-9+/]{6,}=))(?!(?:Bearer|Basic|Token)\b)[A-Za-z0-9._~+/=-]{8,}"
+)
+# In quotes a value ends where its quotes do; bare, where an address, a call or a list goes on.
+_PAIR = (
+    rf"({_ENDS})(\\{{0,3}}['\"]?\s*(?:=>|:=|[=:])\s*(?:\\{{0,3}}['\"])?|['\"]\s*,\s*['\"]|\s+['\"]?)"
+    r"((?<=')[^'\n]+|(?<=\")[^\"\\\n]+|[^\s'\",;&]+)"
+)
+# What a client takes as a password in a short option; in any command line, `-p` with what no number or word is.
+_CLIENT = (
+    r"(\b(?:(?:mysql|mariadb)[a-z-]*\b[^\n;|]{0,300}?\s-p|sshpass\s+-p\s*|(?:docker|podman)\s+login\b[^\n;|]{0,300}?\s-p\s*"
+    r"|redis-cli\b[^\n;|]{0,300}?\s-a\s*|curl\b[^\n;|]{0,300}?\s(?:-u|--user)[\s=]*['\"]?[^\s:'\"]{1,100}:)"
+    r"|(?<![^\s'\"])-p(?=[A-Z]|\S*\d)(?=\S*[A-Z])(?=[^\s=:/.~-][^\s=:]{5}))[^\s'\"]+"
+)
 
 
 def secret_name(name: str) -> bool:
@@ -94,7 +99,7 @@ def secret_name(name: str) -> bool:
 def hidden(name: str, value: Any) -> Any:
     """A value as it may stand under a dotted name: under a secret's no text but a switch or a small number."""
     secret = isinstance(value, str) and (secret_name(name) or secret_name(name.rpartition(".")[2]))
-    return HIDDEN if secret and not _plain(value) else value
+    return HIDDEN if secret and not _plain(value, name) else value
 
 
 def allowed(name: str) -> bool:
@@ -113,39 +118,63 @@ def redact(text: str) -> str:
     """The text without what is shaped like a secret. Digests and commits stay: they are no keys."""
     if len(text) < 6:
         return text
-    shapes, address, header, pair = _patterns()
-    for value in _values_of_secrets(tuple(os.environ.items())):
+    for value in _values_of_secrets(tuple(getattr(os.environ, "_data", os.environ).items())):
         text = text.replace(value, HIDDEN)
-    text = shapes.sub(HIDDEN, text)
+    words = text.split()
+    issued = " ".join(word for word in words if len(word) >= _SHORTEST)
+    for letters, form in FORMS if issued or _KEY_BLOCK in text else ():
+        if letters in issued or (letters == _KEY_BLOCK and letters in text):
+            text = _compiled(form).sub(HIDDEN, text)
     if "://" in text:
-        text = address.sub(lambda match: f"{match[1]}{HIDDEN}@", text)
-    text = header.sub(lambda match: f"{match[1] or ''}{match[2]} {HIDDEN}", text)
-    return pair.sub(_pair, text)
+        text = _compiled(_ADDRESS, any_case=True).sub(rf"\1{HIDDEN}@", text)
+    if "-p" in text or "curl" in text or "redis-cli" in text:
+        text = _compiled(_CLIENT).sub(rf"\1{HIDDEN}", text)
+    if _may_name_a_secret(text.lower()):
+        text = _compiled(_HEADER, any_case=True).sub(rf"\1{HIDDEN}", text)
+        text = _compiled(_PAIR, any_case=True).sub(_pair, text)
+    return text
+
+
+def _may_name_a_secret(low: str) -> bool:
+    """Whether a text in small letters holds a secret's word besides the words of the field: most lines do not."""
+    hints = [hint for hint in _HINTS if hint in low]
+    if not hints:
+        return False
+    rest = " ".join(word for word in low.replace("-", "_").split() if any(hint in word for hint in hints))
+    for word in _HARMLESS:
+        rest = rest.replace(word, "")
+    return any(hint in rest for hint in hints)
 
 
 @lru_cache(maxsize=1)
-def _values_of_secrets(variables: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """Values of variables with a secret's name, the longest first. A short one or a path would blank honest words."""
-    values = {value for name, value in variables if len(value) >= 8 and secret_name(name)}
+def _values_of_secrets(_: tuple[object, ...]) -> tuple[str, ...]:
+    """Values of variables with a secret's name, the longest first. A short one or a path would blank honest words.
+
+    Kept for as long as the environment, which is compared as the bytes it is kept in: to decode it costs 100 µs.
+    """
+    values = {value for name, value in os.environ.items() if len(value) >= 8 and secret_name(name)}
     return tuple(sorted((value for value in values if not value.startswith("/")), key=len, reverse=True))
 
 
 def _pair(match: re.Match[str]) -> str:
-    dashes, name, between, value = match[1] or "", match[2], match[3], match[4]
+    end, between, value = match[1], match[2], match[3]
+    before = match.string[max(0, match.start() - 60) : match.start()]
+    name = before[len(before.rstrip(_IN_NAMES)) :] + end
     # `token: 5` and `the token was` are prose; an option's word, or an assignment, is not.
-    assigned = bool(between.strip())
-    if value == HIDDEN or value in _KINDS or not (assigned or dashes) or not secret_name(name):
+    option, assigned = name.startswith("-"), any(sign in between for sign in "=:,")
+    if value.startswith(HIDDEN) or value in _KINDS or not (assigned or option) or not secret_name(name.lstrip("-")):
         return match[0]
-    if value.startswith("-") and not assigned:
+    if (not option and end.lower() == "pass") or (option and not assigned and value.startswith("-")):
         return match[0]
-    return f"{dashes}{name}{between}{HIDDEN}" if not _plain(value) else match[0]
+    return match[0] if _plain(value, name) else f"{end}{between}{HIDDEN}"
 
 
-def _plain(value: str) -> bool:
-    """Whether a value is no secret by itself: a small number, a switch, a name of nothing."""
-    return value.lower() in ("none", "null", "true", "false", "auto", "''", '""') or (
-        value.replace(".", "", 1).isdigit() and len(value) < 8
-    )
+def _plain(value: str, name: str) -> bool:
+    """Whether a value is no secret by itself: a switch, a name of nothing, or a small number but for a password."""
+    if value.lower() in ("none", "null", "true", "false", "auto", "''", '""'):
+        return True
+    counted = not any(word in name.lower() for word in ("pass", "pwd", "secret", "credential"))
+    return counted and value.replace(".", "", 1).isdigit() and len(value) < 8
 
 
 def command_line(words: Sequence[str]) -> str:
@@ -161,8 +190,9 @@ def command_line(words: Sequence[str]) -> str:
             continue
         name, sign, value = word.partition("=")
         hide = word.startswith("-") and not sign and secret_name(name.lstrip("-"))
-        if sign and secret_name(name.lstrip("-")) and not _plain(value):
+        if sign and secret_name(name.lstrip("-")) and not _plain(value, name):
             quoted.append(f"{name}={HIDDEN}")
         else:
             quoted.append(redact(word))
-    return " ".join(word if word == HIDDEN or HIDDEN in word else shlex.quote(word) for word in quoted)
+    # Once more as one text: a key whose lines became words, a password behind a client's short option.
+    return redact(" ".join(word if HIDDEN in word else shlex.quote(word) for word in quoted))

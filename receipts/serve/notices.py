@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import uuid4
 
 from receipts.base.errors import ReceiptsError, UsageError
+from receipts.emit.secrets import redact
 
 if TYPE_CHECKING:
     from receipts.serve.server import Server
@@ -159,7 +160,7 @@ class Notices:
             best = {tuple(row[name] for name in _PLACE): row for row in self._server.frontier() if row["proven"]}
             return Standing({item["claim"]: item for item in self._server.store().claims().to_dict()}, best)
         except ReceiptsError as error:
-            sys.stderr.write(f"notices: {error}\n")
+            sys.stderr.write(redact(f"notices: {error}\n"))
             return before
 
 
@@ -211,4 +212,4 @@ def _deliver(target: Target, notice: Notice) -> None:
             error = failed
         else:
             return
-    sys.stderr.write(f"notices: {notice.type} was not delivered to {target.url}: {error}\n")
+    sys.stderr.write(redact(f"notices: {notice.type} was not delivered to {target.url}: {error}\n"))

@@ -17,6 +17,7 @@ from receipts.base.errors import (
     StoreError,
     UsageError,
 )
+from receipts.emit.secrets import redact
 
 MEDIA = "application/problem+json"
 TITLES = {
@@ -70,5 +71,5 @@ def public_text(error: ReceiptsError, status: int) -> str:
     """What an answer says of an error. Where the store failed its place, user and host are for the log alone."""
     if status != 503:
         return str(error)
-    sys.stderr.write(f"receipts: {error}\n")
+    sys.stderr.write(redact(f"receipts: {error}\n"))
     return "the store cannot answer now; the server's log says why"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from planted import HONEST, ISSUED, NAMED
 from receipts.base.redaction import redacted, secret_in
 from receipts.emit.secrets import HIDDEN, redact
 
@@ -18,13 +19,13 @@ SECRETS = [
 ]
 
 
-@pytest.mark.parametrize("text", SECRETS)
+@pytest.mark.parametrize("text", [*SECRETS, *ISSUED.values(), *(text for text, _ in NAMED.values())])
 def test_a_reader_blanks_what_the_recorder_blanks(text: str) -> None:
     assert redacted(text) == redact(text)
     assert HIDDEN in redacted(text)
 
 
-@pytest.mark.parametrize("text", ["sha256 " + "0a" * 32, "git@host:team/repo.git", "8192 tokens a step", "sdpa_math"])
+@pytest.mark.parametrize("text", ["sha256 " + "0a" * 32, "git@host:team/repo.git", "8192 tokens a step", *HONEST])
 def test_honest_texts_stay(text: str) -> None:
     assert redacted(text) == text
     assert not secret_in(text)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from planted import HONEST, ISSUED, NAMED
 from receipts.base.errors import InputError
 from receipts.receipt import Document
 from receipts.store import open_store
@@ -29,3 +30,23 @@ def test_a_document_with_a_secret_is_refused_and_its_place_named(
         assert isinstance(ended.error, InputError)
         assert [problem.at for problem in ended.error.problems] == [f"{section}.{leaf}"]
         assert not store.entries([ended.document.id] if ended.document is not None else [])
+
+
+def _taken(url: str, notes: dict[str, dict[str, str]]) -> list[str]:
+    tree = json.loads(raw())
+    documents = [Document(json.dumps(tree | {"notes": entries}).encode(), name) for name, entries in notes.items()]
+    with open_store(url) as store:
+        ended = submit(documents, store, RULEBOOK)
+        return [name for name, item in zip(notes, ended, strict=True) if not isinstance(item.error, InputError)]
+
+
+def test_no_kind_of_secret_is_taken_even_behind_an_escape_sequence_or_as_a_name(made_url: str) -> None:
+    kinds = ISSUED | {kind: text for kind, (text, _) in NAMED.items() if "?" not in text}
+    planted = {kind: {"how": f"a note\n{text}"} for kind, text in kinds.items()}
+    planted |= {"a name": {ISSUED["github"]: "x"}, "under a name": {"db_password": "hunter2pass"}}
+    assert _taken(made_url, planted) == []
+
+
+def test_honest_texts_are_taken(made_url: str) -> None:
+    honest = {text: {"how": text, "pad_token_id": "0"} for text in HONEST}
+    assert _taken(made_url, honest) == HONEST

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
 from receipts.base.errors import ConflictError, InputError, Problem
-from receipts.base.redaction import secret_in
+from receipts.base.redaction import may_hold_secret, secret_under
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import ReceiptVerdict, Status
@@ -118,13 +118,14 @@ def _parse(item: Submission) -> Submission:
 
 
 def _refuse_secrets(parsed: Parsed) -> None:
-    """Refuse what a store would keep for ever: an issued token, or an address with its password."""
-    if not secret_in(parsed.raw.decode("utf-8", "replace")):
+    """Refuse what a store would keep for ever: an issued token, a password by its name or in an address."""
+    if not may_hold_secret(parsed.raw.decode("utf-8", "replace")):
         return
     problems = [
         Problem(path, f"it holds what looks like a secret ({start})", "take it out: a store keeps what it was given")
         for path, value in parsed.stated.items()
-        if (start := secret_in(str(value)))
+        for item in (value if isinstance(value, list) else [value])
+        if (start := secret_under(path, item))
     ]
     if problems:
         raise InputError(parsed.source, problems)
