@@ -68,7 +68,8 @@ def command(
     witnesses = [item for group in fetch(session, witness) for item in group] if witness else []
     if not refused:
         refuse_strangers(witnesses, given)
-    store = session.known if all(map(is_file, (*receipts, *witness))) else session.store
+    # Where nothing is left to judge, no store is asked, and none need be there.
+    store = None if not given else session.known if all(map(is_file, (*receipts, *witness))) else session.store
     lanes, rules = session.rulebook.lanes, session.rulebook.rules
     known = [replace(facts, grade=grade) for facts in _facts(given, witnesses, store)]
     replaced = {name: words for facts in known for name, words in facts.superseded.items()}

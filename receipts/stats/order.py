@@ -13,6 +13,7 @@ OrderKind = Literal["interleaved", "sequential", "unknown"]
 Pairs = tuple[tuple[int, int], ...]
 Sides = tuple[list[float], list[float]]
 OUTLYING = 10.0  # median deviations, which are seven standard deviations of normal values
+ROUNDING = 1e-9  # in logs: launches that lie no further apart differ by rounding alone
 BREAK = 3.0  # a gap this many times the usual one may have moved the level, and ends what one line can follow
 
 
@@ -76,7 +77,7 @@ def outliers(*groups: Sequence[float]) -> int:
     apart = [[abs(value - median(group)) for value in group] for group in groups]
     usual = median([distance for group in apart for distance in group])
     limits = [OUTLYING * max(usual, median(group)) for group in apart]
-    return sum(distance > limit > 0.0 for group, limit in zip(apart, limits, strict=True) for distance in group)
+    return sum(distance > limit > ROUNDING for group, limit in zip(apart, limits, strict=True) for distance in group)
 
 
 def _in_order(times_a: Sequence[float | None], times_b: Sequence[float | None]) -> list[tuple[str, int]] | None:

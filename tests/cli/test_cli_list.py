@@ -148,8 +148,8 @@ def test_a_list_says_what_each_rate_is_and_reads_no_document(shell: Shell, monke
     monkeypatch.setattr(Store, "document", lambda *_: pytest.fail("a document was read"))
     monkeypatch.setattr(Store, "parsed", lambda *_: pytest.fail("a document was read"))
     monkeypatch.setenv("COLUMNS", "160")
-    assert "median of " in shell("list").out
-    assert shell("list", "--json").json[0]["rate_of"].startswith("median of ")
+    assert "tokens over the time of " in shell("list").out
+    assert shell("list", "--json").json[0]["rate_of"].startswith("tokens over the time of ")
 
 
 def test_an_export_without_what_verdicts_say_of_samples_fills_it_in_on_import(shell: Shell) -> None:

@@ -53,7 +53,7 @@ def test_the_digest_is_that_of_the_imported_files_and_not_of_their_folder(tmp_pa
 
 
 def test_a_run_that_the_end_of_the_process_ends_has_the_same_digest(tmp_path: Path) -> None:
-    start = 'import helper\nrec = Recorder("cpu-torch", out="run.json", quiet=True).start()\n'
+    start = 'import helper\nrec = Recorder("cpu-torch", out="run.json", quiet=True).start()\nwith rec.step(): pass\n'
     folder = project(tmp_path / "one")
     ended = []
     for finished in ("1", ""):
