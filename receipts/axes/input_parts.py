@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts.axes.bookkeeping import LENGTH, TOPOLOGY
-from receipts.axes.inputs import PREFIX, Input, LaunchInputs, inputs_of, named_leaves
+from receipts.axes.inputs import PREFIX, VARIABLE, Input, LaunchInputs, inputs_of, named_leaves
 from receipts.emit.launch_line import launcher_role
 from receipts.emit.launch_values import normal, text_of
 from receipts.emit.secrets import HIDDEN
@@ -56,9 +56,11 @@ def _parts(inputs: LaunchInputs, parsed: Parsed, lane: Lane) -> Iterator[tuple[s
     flags = {key.partition(".")[0] for key in parsed.receipt.flags or ()}
     counted = parsed.stated.get("hardware.chips") is not None
     for name, item in (inputs.environment or {}).items():
-        role = books.variable(name, item.text)
+        role, default = books.variable(name, item.text), inputs.defaults.get(f"{VARIABLE}{name}")
+        if default is not None and normal(default) == item.form:
+            continue
         if name not in flags and HIDDEN not in item.text and (not role or (role == TOPOLOGY and not counted)):
-            yield f"env.{name}", item.form
+            yield f"{VARIABLE}{name}", item.form
     for key, text in inputs.launcher.items():
         role = launcher_role(key)
         if "." in key and (role == "setting" or (role == TOPOLOGY and not counted)):
@@ -83,8 +85,8 @@ def input_value(parsed: Parsed, path: str) -> str | None:
     inputs, key = inputs_of(parsed), path.removeprefix(PREFIX)
     if inputs is None:
         return None
-    if key.startswith("env."):
-        item = (inputs.environment or {}).get(key.removeprefix("env."))
+    if key.startswith(VARIABLE):
+        item = inputs.variable(key.removeprefix(VARIABLE))
     elif key.startswith("launcher."):
         return inputs.launcher.get(key.removeprefix("launcher."))
     else:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "inputs."
 WHOLE: Final = "whole"
+VARIABLE: Final = "env."
 _ENVIRONMENT: Final = "environment."  # before the variable that names a file
 # Parts of a receipt that no input brings about: what a launch runs on, and the code that reads its inputs.
 MACHINE: Final = frozenset({"code", "hardware", "platform", "wheels", "flags", "patches"})
@@ -91,6 +92,12 @@ class LaunchInputs:
             return given
         text = self.resolved.get(key, default)
         return None if text is None else _plain(text)
+
+    def variable(self, name: str) -> Input | None:
+        """A variable's value: as it was set, else what the source reads where it is not."""
+        default = self.defaults.get(f"{VARIABLE}{name}")
+        given = (self.environment or {}).get(name)
+        return _plain(default) if given is None and default is not None else given
 
 
 @dataclass(frozen=True)
@@ -264,8 +271,8 @@ def _variables(
     # A variable that a receipt states as a flag is compared there, each flag of it by itself.
     flags = {key.partition(".")[0] for parsed in (a, b) for key in parsed.receipt.flags or ()}
     for name in sorted({*left.environment, *right.environment} - flags):
-        one, other = left.environment.get(name), right.environment.get(name)
-        change = _change(f"env.{name}", one, other)
+        one, other = left.variable(name), right.variable(name)
+        change = _change(f"{VARIABLE}{name}", one, other)
         if change is not None and (one and one.form) != (other and other.form):
             role = books.variable(name, change.a, change.b)
             yield replace(change, role="" if role == TOPOLOGY and not _counted(a, b) else role)

@@ -40,9 +40,13 @@ class _Patterns:
         quoted = rb"(?:[rb]?[\"'](?P<name>[A-Za-z_]\w*)[\"'](?P<on>\s*(?:\+|%|\.format))?"
         started = rb"|f?[\"'](?P<start>\w*)[{%]|(?P<word>[A-Za-z_][\w.]*)\s*[\]),]|(?P<else>\S))"
         self.read = re.compile(rb"(?:(?P<set>" + settings + rb")|" + reads + rb")" + quoted + started)
+        literal = rb"(?:[\"']([^\"'\\\n]*)[\"']|([-+]?[\d.][\w.+-]*|True|False))"
+        self.default = re.compile(rb"(?:environ\.get|getenv)\(\s*[\"']\w+[\"']\s*,\s*" + literal + rb"\s*\)")
+        self.word = re.compile(rb"[A-Za-z_]\w{2,}")
+        self.piece = re.compile(rb"(?<=[\"'{}])[A-Z0-9_]{3,}(?=[\"'{}])")
         self.inside = re.compile(rb"[\"'](\w+)[\"']\s+(?:not\s+)?in\s+(?:os\.)?environ\b")
         self.written = re.compile(rb"environ\[[\"'](\w+)[\"']\]\s*=(?!=)|environ\.setdefault\(\s*[\"'](\w+)[\"']")
-        loop = rb"\bfor\b[^\n]*\bin\s+(?:os\.)?environ(?:\.(?:items|keys)\(\))?\s*[:\])}]"
+        loop = rb"\bfor\b[^\n]*\bin\s+(?:os\.)?environ(?:\.(?:items|keys)\(\))?\s*(?:[:\])}]|if\b)"
         self.whole = re.compile(loop + rb"|=\s*(?:os\.)?(?:environ|getenv)\s*(?:#|$)", re.M)
         self.function = re.compile(rb"^[ \t]*(?:async\s+)?def\s+(\w+)\s*\(([^)]*)", re.M)
         self.file = re.compile(rb"[\"']([^\"'\s]{1,200}" + _NAMED + rb")[\"']")
@@ -65,7 +69,8 @@ class SourceReads:
 
     ``assigned`` are variables that the source sets itself; ``options`` sources that declare options, by module;
     ``executes`` says that the main script lets another file assign its globals, ``asks`` that it reads standard input.
-    ``files`` are names of files, each with the folder of the source that names it.
+    ``files`` are names of files, each with the folder of the source that names it. ``defaults`` are what variables are
+    read as where nobody sets them; None for one that is read in two ways, or without a default that is said outright.
     """
 
     def __init__(self) -> None:
@@ -75,16 +80,19 @@ class SourceReads:
         self.computed: set[str] = set()
         self.files: set[tuple[str, str]] = set()
         self.options: dict[str, bytes] = {}
+        self.defaults: dict[str, str | None] = {}
         self.executes = False
         self.asks = False
         self._helpers: dict[str, str] = {}
-        self._texts: list[bytes] = []
+        self._texts: dict[str, bytes] = {}
+        self._words: set[str] = set()
+        self._pieces: set[str] = set()
 
     def take(self, name: str, raw: bytes, folder: str = "") -> None:
         """Read one file of the project, which lies in a folder."""
         if len(raw) > _LONGEST:
             return
-        self._texts.append(raw)
+        self._texts[name] = raw
         self.executes |= name == "__main__" and b"exec(open(" in raw
         if any(word in raw for word in _ARGUMENTS):
             self.options[name] = raw
@@ -99,23 +107,36 @@ class SourceReads:
         self._texts.clear()
 
     def finish(self) -> None:
-        """Follow functions that are given the name of a variable to where they are called."""
+        """Follow functions that are given the name of a variable to where they are called.
+
+        Of a file that computes a name, each word may be it, and each piece of text where it begins or ends.
+        """
         for helper, where in self._helpers.items():
             calls = re.compile(rb"\b" + re.escape(helper.encode()) + rb"\(\s*(?:[\"'](\w+)[\"']|(\S))")
-            for raw in self._texts:
+            for raw in self._texts.values():
                 for match in calls.finditer(raw) if helper.encode() in raw else ():
                     if match[1]:
                         self.names.add(match[1].decode())
+                        self.defaults[match[1].decode()] = None
                     elif not raw[: match.start()].rstrip(b" \t").endswith(b"def"):
                         self.computed.add(where)
+        for name in self.computed & self._texts.keys():
+            self._words.update(word.decode().lower() for word in _patterns().word.findall(self._texts[name]))
+            self._pieces.update(piece.decode().strip("_") for piece in _patterns().piece.findall(self._texts[name]))
+        self._pieces.discard("")
 
     def wants(self, name: str) -> bool:
-        """Whether the source reads a variable of this name."""
-        return name in self.names or any(name.startswith(prefix) for prefix in self.prefixes)
+        """Whether the source reads a variable of this name, or may."""
+        if name in self.names or any(name.startswith(prefix) for prefix in self.prefixes):
+            return True
+        parted = any(name.startswith(f"{piece}_") or name.endswith(f"_{piece}") for piece in self._pieces)
+        return parted or name.lower() in self._words
 
     def _variables(self, name: str, raw: bytes) -> None:
         patterns = _patterns()
-        self.names.update(match[1].decode() for match in patterns.inside.finditer(raw))
+        for match in patterns.inside.finditer(raw):
+            self.names.add(match[1].decode())
+            self.defaults[match[1].decode()] = None
         for match in patterns.written.finditer(raw):
             self.assigned.add((match[1] or match[2]).decode())
         if patterns.whole.search(raw):
@@ -126,6 +147,10 @@ class SourceReads:
                 self.prefixes.add((prefix or match["name"] or b"\0").decode())
             elif match["name"]:
                 self.names.add(match["name"].decode())
+                given = patterns.default.match(raw, match.start())
+                default = None if given is None else (given[1] if given[1] is not None else given[2]).decode()
+                known = self.defaults.setdefault(match["name"].decode(), default)
+                self.defaults[match["name"].decode()] = default if known == default else None
             elif not match["set"]:
                 self._computed(name, raw, match)
 

@@ -33,7 +33,9 @@ class Inputs(Section):
 
     program: Name | None = given("The program: a script relative to its checkout, `-m module`, or a command's name.")
     options: InputMap | None = _map("Options of the program, by key without dashes: what the command line gave.")
-    defaults: InputMap | None = _map("Defaults that the program's source declares for its options, by key.")
+    defaults: InputMap | None = _map(
+        "Defaults that the program's source declares, by key: of options, and of variables as `env.NAME`."
+    )
     files: Annotated[tuple[InputFile, ...], Field(max_length=64)] | None = Field(
         default=None, description="Configuration files, data files and folders that the options name."
     )

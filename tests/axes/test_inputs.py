@@ -10,8 +10,10 @@ import pytest
 import rule_cases
 from receipts.axes import Difference, difference
 from receipts.axes.bookkeeping import BUILT_IN, Bookkeeping, checked
+from receipts.axes.configuration import configuration
 from receipts.base.errors import RuleError
 from receipts.receipt import Parsed
+from store_receipts import RULEBOOK
 
 ONE, OTHER = "a" * 64, "b" * 64
 # Leaves that a launch of a script leaves unstated, and that its options decide.
@@ -371,6 +373,19 @@ def test_data_is_compared_by_its_bytes_and_not_by_its_place() -> None:
 def test_a_variable_that_the_program_reads_counts() -> None:
     a, b = launch({}, environment={}), launch({}, environment={"NLAYERS": "1", "LOCAL_RANK": "0", "TORCH_LOGS": "+all"})
     assert difference(a, b).axes == ("inputs.env.NLAYERS",)
+
+
+def test_a_variable_that_is_not_set_is_its_declared_default() -> None:
+    section: dict[str, Any] = {"defaults": {"env.DEPTH": "2"}}
+    absent, given, other = (
+        launch({}, environment=variables, **section) for variables in ({}, {"DEPTH": "2"}, {"DEPTH": "3"})
+    )
+    assert difference(absent, given).axes == ()
+    changed = difference(absent, other).changed
+    assert [(item.axis, item.members[0].a, item.members[0].b) for item in changed] == [("inputs.env.DEPTH", "2", "3")]
+    lane = RULEBOOK.lanes.of("cpu-torch")
+    digests = [configuration(item, lane).whole for item in (absent, given, other)]
+    assert digests[0] == digests[1] != digests[2]
 
 
 def test_a_variable_that_is_a_flag_counts_once() -> None:

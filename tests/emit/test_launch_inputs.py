@@ -254,6 +254,31 @@ def test_a_variable_by_a_computed_name_is_named(tmp_path: Path) -> None:
     assert found["capture"] == "whole; environment: read by computed names in __main__"
 
 
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ("P = 'RUN'\nos.environ.get(P + '_WIDTH')", "RUN_WIDTH"),
+        ("P = 'RUN'\nos.environ.get(f'{P}_{1}')", "RUN_1"),
+        ("for key in dict(width=1):\n    os.environ.get(key.upper())", "WIDTH"),
+        ("{k: v for k, v in os.environ.items() if k.startswith('GPT_')}", "GPT_DEPTH"),
+    ],
+)
+def test_a_variable_whose_computed_name_the_source_has_words_of_is_an_input(
+    tmp_path: Path, body: str, name: str
+) -> None:
+    found = run(tmp_path, f"{body}\nrecord()", **{name: "3", "UNREAD": "5"})
+    assert found["environment"] == {name: "3"}
+
+
+def test_the_default_of_a_variable_is_what_the_source_reads_in_its_place(tmp_path: Path) -> None:
+    body = """
+os.environ.get("DEPTH", "2"), os.getenv("WIDTH", 64), os.environ.get("NONE"), os.environ.get("ASKED", hash("x"))
+os.environ.get("TORN", "1"), os.environ.get("TORN", "2"), os.environ.get("THERE", "1"), "THERE" in os.environ
+record()
+"""
+    assert run(tmp_path, body)["defaults"] == {"env.DEPTH": "2", "env.WIDTH": "64"}
+
+
 def test_what_is_imported_after_the_start_is_read_at_the_end(tmp_path: Path) -> None:
     write(tmp_path, "late.py", "import os\nDEPTH = os.environ.get('LATE')\nparser.add_argument('--x', default=3)")
     body = """

@@ -139,15 +139,20 @@ def _state_defaults(stated: ProbeOutput, reads: SourceReads, files: NamedFiles, 
     for name in sorted(reads.options, key=lambda name: name != "__main__"):
         if name == "__main__" or time.perf_counter() < until:
             literals.defaults(reads.options.pop(name).decode("utf-8", "replace"), known)
+    for name, default in reads.defaults.items():
+        if name not in reads.assigned and _own(name):
+            key = f"env.{name}"
+            known[key] = default if known.setdefault(key, default) == default else None
     if torn := sorted(name for name in before if known[name] is None):
         stated.kept["doubts"].append(f"two defaults of {', '.join(torn[:5])}")
     declared = {name: text for name, text in known.items() if text is not None and name not in before}
     if reads.executes and not before:
         declared = _globals(stated.kept["main"]) | declared
     stated.inputs("defaults", declared)
+    given = {*stated.kept["given"], *(f"env.{name}" for name in stated.kept["variables"])}
     for option, text in declared.items():
-        if option not in stated.kept["given"]:
-            files.take(option, text, only_config=True)
+        if option not in given:
+            files.take(re.sub(r"^env\.", "environment.", option), text, only_config=True)
 
 
 def _variables(stated: ProbeOutput, reads: SourceReads) -> Mapping[str, str]:
