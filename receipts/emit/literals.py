@@ -63,6 +63,31 @@ def defaults(text: str, known: dict[str, str | None]) -> None:
                 known[name] = value if known.setdefault(name, value) == value else None
 
 
+def fields(text: str, known: dict[str, str | None]) -> None:
+    """Add the literal defaults of the fields of a source's dataclasses, as parsers of dataclasses make options of them.
+
+    Of a field that two classes have, and not alike, or whose default is computed, it is None.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    constants = settings(text, whole=False) or {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(item) for item in node.decorator_list):
+            for item in node.body:
+                if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+                    value = None if item.value is None else _text(_default(item.value), constants)
+                    name = item.target.id
+                    known[name] = value if known.setdefault(name, value) == value else None
+
+
+def _default(node: ast.expr) -> ast.expr:
+    """What a field is by default: its value, or the `default` of the call that says more of it."""
+    named = {item.arg: item.value for item in getattr(node, "keywords", ())}
+    return named["default"] if isinstance(node, ast.Call) and "default" in named else node
+
+
 def _declared(call: ast.Call, constants: Mapping[str, Any]) -> Iterable[tuple[str, str | None]]:
     function = getattr(call.func, "attr", getattr(call.func, "id", ""))
     words = [item.value for item in call.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]

@@ -10,6 +10,8 @@ import re
 from functools import lru_cache
 
 _LONGEST = 1 << 20
+# What makes options of the fields of dataclasses.
+_OF_FIELDS = (b"HfArgumentParser", b"tyro.", b"simple_parsing", b"pyrallis", b"draccus")
 _ARGUMENTS = (b"add_argument(", b"DEFINE_", b".option(")
 # Settings, text, and source that is compiled while the job runs. Weights are left out: a run that writes them for the
 # next one seldom reads them itself.
@@ -67,10 +69,11 @@ def _patterns() -> _Patterns:
 class SourceReads:
     """What was found so far. ``computed`` are files that read a variable whose name they do not say.
 
-    ``assigned`` are variables that the source sets itself; ``options`` sources that declare options, by module;
-    ``executes`` says that the main script lets another file assign its globals, ``asks`` that it reads standard input.
-    ``files`` are names of files, each with the folder of the source that names it. ``defaults`` are what variables are
-    read as where nobody sets them; None for one that is read in two ways, or without a default that is said outright.
+    ``assigned`` are variables that the source sets itself; ``options`` sources that declare options, by module, and
+    ``fields`` those of dataclasses, of which a parser makes options where ``of_fields`` says so; ``executes`` says that
+    the main script lets another file assign its globals, ``asks`` that it reads standard input. ``files`` are names of
+    files, each with the folder of the source that names it. ``defaults`` are what variables are read as where nobody
+    sets them; None for one that is read in two ways, or without a default that is said outright.
     """
 
     def __init__(self) -> None:
@@ -80,6 +83,8 @@ class SourceReads:
         self.computed: set[str] = set()
         self.files: set[tuple[str, str]] = set()
         self.options: dict[str, bytes] = {}
+        self.fields: dict[str, bytes] = {}
+        self.of_fields = False
         self.defaults: dict[str, str | None] = {}
         self.executes = False
         self.asks = False
@@ -96,6 +101,10 @@ class SourceReads:
         self.executes |= name == "__main__" and b"exec(open(" in raw
         if any(word in raw for word in _ARGUMENTS):
             self.options[name] = raw
+        self.of_fields |= any(word in raw for word in _OF_FIELDS)
+        if b"dataclass" in raw:
+            self.fields[name] = raw
+            self.of_fields |= b"fields(" in raw and b"add_argument(" in raw
         if b"environ" in raw or b"getenv" in raw or b"env_prefix" in raw or b"envvar" in raw:
             self._variables(name, raw)
         if any(sign in raw for sign in _SIGNS):

@@ -302,6 +302,31 @@ record()
     assert run(tmp_path, body)["defaults"] == {"lr": "0.0003", "flash": "false"}
 
 
+CLASSES = """
+from dataclasses import dataclass, field, fields
+@dataclass
+class Model:
+    bare: int
+    attn: str = "math"
+    width: int = field(default=8 * 8, metadata={"help": "x"})
+    torn: int = 1
+@dataclass(frozen=True)
+class Train:
+    torn: int = 2
+    dropout: float = 0.1
+    tags: list = field(default_factory=list)
+class Other:
+    depth: int = 3
+"""
+
+
+def test_defaults_of_dataclasses_are_those_of_a_parser_that_makes_options_of_them(tmp_path: Path) -> None:
+    write(tmp_path, "classes.py", CLASSES)
+    body = "import classes\nHfArgumentParser = print\nargparse.ArgumentParser().add_argument('--dropout')\n"
+    assert run(tmp_path, f"{body}record()")["defaults"] == {"attn": "math", "width": "64"}
+    assert run(tmp_path, f"{body.replace('HfArgumentParser', 'parser')}record()")["defaults"] == {}
+
+
 def test_a_configuration_counts_by_its_settings(tmp_path: Path) -> None:
     write(tmp_path, "conf/a.toml", "lr = 1e-3\n[model]\nbase = 'conf/b.json'\n")
     write(tmp_path, "conf/b.json", '{"heads": 8, "tags": [1, 2]}')

@@ -14,6 +14,7 @@ import time
 
 from receipts.emit import config_files, literals, own_launch
 from receipts.emit.declared import declared
+from receipts.emit.launch_values import key_of
 from receipts.emit.named_files import NamedFiles
 from receipts.emit.probes import environment, imported, loaded
 from receipts.emit.secrets import allowed, secret_name
@@ -43,11 +44,13 @@ def at_start(stated: ProbeOutput) -> None:
     """State program, options and launcher, and what the sources that are imported by now read."""
     main = imported.main()
     root = own_launch.checkout(main) if main else os.getcwd()
-    given, before, several = own_launch.words(main, declared(_text(main)))
+    known = declared(_text(main))
+    given, before, several = own_launch.words(main, known)
     files = NamedFiles(root)
     stated.kept |= {"main": main, "given": given, "files": files, "reads": SourceReads(), "variables": dict(os.environ)}
     # What is not said in time is not captured: a disk may hold this up until it is given up.
-    stated.kept |= {"taken": set(), "defaults": {}, "unread": stated.local_rank == 0}
+    stated.kept |= {"taken": set(), "defaults": {}, "fields": {}, "unread": stated.local_rank == 0}
+    stated.kept["declared"] = {key_of(flag) for flag in known}
     doubts = stated.kept["doubts"] = own_launch.doubts(main, stated.rank, stated.world, several)
     if main:
         stated.put("inputs.program", own_launch.within(root, main))
@@ -135,17 +138,23 @@ def _state_reads(stated: ProbeOutput, until: float) -> None:
 
 def _state_defaults(stated: ProbeOutput, reads: SourceReads, files: NamedFiles, until: float) -> None:
     known: dict[str, str | None] = stated.kept["defaults"]
-    before = {name for name, text in known.items() if text is not None}
-    for name in sorted(reads.options, key=lambda name: name != "__main__"):
-        if name == "__main__" or time.perf_counter() < until:
-            literals.defaults(reads.options.pop(name).decode("utf-8", "replace"), known)
+    fields: dict[str, str | None] = stated.kept["fields"]
+    before = {name for name, text in (fields | known).items() if text is not None}
+    kinds = ((reads.options, literals.defaults, known), (reads.fields, literals.fields, fields))
+    for sources, read, found in kinds[: 1 + reads.of_fields]:
+        for name in sorted(sources, key=lambda name: name != "__main__"):
+            if name == "__main__" or time.perf_counter() < until:
+                read(sources.pop(name).decode("utf-8", "replace"), found)
+    for name in stated.kept["declared"] & fields.keys():
+        fields[name] = None  # an option that is declared by its own name is that one
     for name, default in reads.defaults.items():
         if name not in reads.assigned and _own(name):
             key = f"env.{name}"
             known[key] = default if known.setdefault(key, default) == default else None
-    if torn := sorted(name for name in before if known[name] is None):
+    every = fields | known
+    if torn := sorted(name for name in before if every[name] is None):
         stated.kept["doubts"].append(f"two defaults of {', '.join(torn[:5])}")
-    declared = {name: text for name, text in known.items() if text is not None and name not in before}
+    declared = {name: text for name, text in every.items() if text is not None and name not in before}
     if reads.executes and not before:
         declared = _globals(stated.kept["main"]) | declared
     stated.inputs("defaults", declared)
