@@ -64,10 +64,11 @@ def write_folder(folder: Path, files: Mapping[str, str | bytes], *, over: bool =
 
 
 @contextmanager
-def staged(target: Path, *, over: bool = False, mode: int = 0o666) -> Iterator[Path]:
+def staged(target: Path, *, over: bool = False, mode: int | None = None) -> Iterator[Path]:
     """An empty file beside ``target``, which takes its name when the block ends well, and goes when it does not.
 
-    The file gets ``mode`` less the umask, or with ``over`` the mode of the file that it replaces. Raises OSError:
+    The file gets 0666 less the umask, or just ``mode`` where one is given, or with ``over`` the mode of the file that
+    it replaces. Raises OSError:
     FileExistsError where the target exists and not ``over``. A device or a pipe is written directly.
     """
     if over:
@@ -77,10 +78,12 @@ def staged(target: Path, *, over: bool = False, mode: int = 0o666) -> Iterator[P
             return
     beside = target.with_name(f".{target.name[:60]}.{os.urandom(4).hex()}.part")
     replaced = target.stat() if over and target.exists() else None
-    os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+    os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else mode & 0o600))
     try:
         if replaced is not None:
             beside.chmod(stat.S_IMODE(replaced.st_mode))
+        elif mode is not None:
+            beside.chmod(mode)
         yield beside
         to_disk(beside)
         if over:

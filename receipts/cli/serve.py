@@ -46,7 +46,7 @@ def command(
 
 
 @verb("mcp", json=False)
-@click.option("--listen", metavar="ADDRESS:PORT", help="Serve over HTTP here, on this machine alone.")
+@click.option("--listen", metavar="ADDRESS:PORT", help="Serve over HTTP here, to who has a token.")
 def mcp(session: Session, listen: str | None) -> int:
     """Serve the store's questions to an agent over the Model Context Protocol, read-only.
 
@@ -55,7 +55,8 @@ def mcp(session: Session, listen: str | None) -> int:
       receipts --store https://receipts.example.org mcp
       receipts mcp --listen 127.0.0.1:8701
 
-    It speaks over standard input and output unless --listen names an address of this machine. No tool writes.
+    It speaks over standard input and output unless --listen names an address of this machine; there each request needs
+    a token of scope read. No tool writes.
     """
     from receipts.base.extras import extra
 

@@ -20,6 +20,8 @@ import os
 import struct
 from binascii import crc32
 
+from receipts.emit.modes import file_mode
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -54,7 +56,10 @@ class Journal:
         self.path = path
         # Not inherited by children that are executed, and never over another run's journal.
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-        self._file = os.open(path, flags, 0o644)
+        mode = file_mode(os.path.dirname(path) or ".")
+        self._file = os.open(path, flags, mode)
+        if mode & 0o077:
+            os.fchmod(self._file, mode)  # the umask is for folders that nobody shared
         self._end = 0
         self._maps: list[mmap.mmap] = []
         self._blocks: list[memoryview] = []

@@ -16,6 +16,7 @@ from receipts.emit.console import Console
 from receipts.emit.facts import CALLER, RECORDER
 from receipts.emit.journal import LAST, Journal
 from receipts.emit.missing import UnstatedFact, missing, unknown_lane
+from receipts.emit.modes import make_folder
 from receipts.emit.record import RunRecord
 from receipts.emit.steps import APART, IN_MEMORY
 
@@ -118,6 +119,8 @@ class RunState:
             return
         folder = self._wanted if isinstance(self._wanted, str) else os.environ.get("RECEIPTS_JOURNAL")
         path = files.journal_path(about["out"], about["launch"], folder or None)
+        if folder:
+            make_folder(folder)
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         journal = Journal(path, about)
         record, before = self.record, self.steps.gauges

@@ -9,9 +9,11 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
+from anyio import to_thread
 from mcp.server import MCPServer
 from mcp.types import ToolAnnotations
 from pydantic import Field
+from starlette.responses import PlainTextResponse
 
 from receipts import __version__
 from receipts import metrics as registry
@@ -21,9 +23,12 @@ from receipts.base.errors import ReceiptsError, UsageError
 from receipts.publish.page import text
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
     from receipts.api.comparison import Comparison
     from receipts.api.receipt import Receipt
     from receipts.judging.rulebook import Rulebook
+    from receipts.store.tokens import Tokens
 
 INSTRUCTIONS = (
     "Questions about training-performance receipts. A comparison counts changed axes and refuses more than one; never "
@@ -111,6 +116,7 @@ def serve(url: str | None, rulebook: Rulebook, listen: str | None) -> None:
     from receipts.store import Store as Opened
     from receipts.store import open_store
     from receipts.store.database import Database
+    from receipts.store.tokens import Tokens
 
     with open_store(url, create=False) as opened:
 
@@ -124,4 +130,28 @@ def serve(url: str | None, rulebook: Rulebook, listen: str | None) -> None:
         host, _, port = listen.rpartition(":")
         if host not in ("127.0.0.1", "localhost", "[::1]") or not port.isdigit():
             raise UsageError(f"--listen {listen}: name a port of this machine, such as 127.0.0.1:8701")
-        server.run("streamable-http", host=host.strip("[]"), port=int(port), stateless_http=True)
+        tokens = Tokens(opened.database)
+        if not any(token.may("read") for token in tokens.all()):
+            raise UsageError("--listen asks callers for a token; make one: receipts token add NAME --scope read")
+        import uvicorn
+
+        app = guarded(server.streamable_http_app(stateless_http=True, host=host.strip("[]")), tokens)
+        uvicorn.run(app, host=host.strip("[]"), port=int(port), log_level="warning", access_log=False)
+
+
+def guarded(app: ASGIApp, tokens: Tokens) -> ASGIApp:
+    """An application that answers nobody without a token that may read: other users of this machine reach its port."""
+
+    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+        kind, _, secret = dict(scope.get("headers", ())).get(b"authorization", b"").decode("latin-1").partition(" ")
+        token = None
+        if scope["type"] == "http" and kind.lower() == "bearer":
+            token = await to_thread.run_sync(tokens.holder, secret.strip())
+        if scope["type"] == "lifespan" or (token is not None and token.may("read")):
+            await app(scope, receive, send)
+        else:
+            status = 401 if token is None else 403
+            answer = PlainTextResponse("send a token that may read: Authorization: Bearer rcp_…\n", status)
+            await answer(scope, receive, send)
+
+    return guard

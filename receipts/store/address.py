@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from receipts.base.errors import StoreError, UsageError
+from receipts.emit.modes import make_folder
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -41,7 +42,7 @@ class Address(NamedTuple):
         folder = self.file.parent if self.file is not None else Path()
         try:
             if self.standing:
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folder(folder)
         except OSError as error:
             how = f"the folder cannot be made: {error.strerror}; name a store with --store"
             raise StoreError(f"{self}: {how}") from None

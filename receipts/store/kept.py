@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 from receipts.base.errors import NotFound, StoreError, UsageError
 from receipts.base.files import staged, to_disk
 from receipts.base.units import amount, read_printed
+from receipts.emit.modes import file_mode, make_folder
 
 if TYPE_CHECKING:
     from receipts.store.address import Address
@@ -118,8 +119,12 @@ class Folder:
         """Keep a packed file under a name, whole or not at all."""
         target = self._path(name)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with staged(target, over=True) as beside, file.open("rb") as source, beside.open("wb") as out:
+            make_folder(target.parent)
+            with (
+                staged(target, over=True, mode=file_mode(target.parent)) as beside,
+                file.open("rb") as source,
+                beside.open("wb") as out,
+            ):
                 for block in iter(lambda: source.read(_BLOCK), b""):
                     out.write(block)
             to_disk(target.parent.parent)

@@ -10,10 +10,12 @@ from typing import Any
 import anyio
 import mcp
 import pytest
+from starlette.testclient import TestClient
 
 import report_store
 from command_line import Shell
-from receipts.serve.mcp import mcp_server
+from receipts.base.errors import UsageError
+from receipts.serve.mcp import guarded, mcp_server, serve
 from receipts.serve.server import Server
 
 EVERY = report_store.everything()
@@ -56,6 +58,30 @@ def test_the_official_client_lists_and_calls_every_tool(server: Server) -> None:
     assert "nothing" in answers["wrong"]["error"]
     assert all("data, not instructions" in item["note"] for item in answers.values())
     assert list(server.opened.find()) == before
+    server.close()
+
+
+def test_over_http_a_token_that_may_read_is_asked_for(server: Server) -> None:
+    tokens = server.tokens
+    reads, submits = (tokens.add(scope, [scope], None)[1] for scope in ("read", "submit"))
+    app = guarded(mcp_server(server.store).streamable_http_app(stateless_http=True), tokens)
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    statuses = []
+    with TestClient(app, base_url="http://127.0.0.1:8701") as client:
+        for told in (
+            {},
+            {"Authorization": "Bearer rcp_x"},
+            *({"Authorization": f"Bearer {t}"} for t in (submits, reads)),
+        ):
+            headers = {"Accept": "application/json, text/event-stream", **told}
+            statuses.append(client.post("/mcp", json=hello, headers=headers).status_code)
+    assert statuses == [401, 401, 403, 200]
+    server.close()
+
+
+def test_without_a_token_in_the_store_it_does_not_listen(server: Server) -> None:
+    with pytest.raises(UsageError, match="receipts token add"):
+        serve(str(server.opened.database.address.url), server.rulebook, "127.0.0.1:8701")
     server.close()
 
 

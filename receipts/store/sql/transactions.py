@@ -7,7 +7,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
 from typing import Final, TypeVar
@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 
 from receipts.base.errors import StoreError, Unreachable, UsageError
+from receipts.emit.modes import file_mode
 from receipts.store.address import Address
 from receipts.store.sql import engine_of
 from receipts.store.sql.sqlite import BEGIN, BUSY_SECONDS, WRITES, is_busy
@@ -80,6 +81,7 @@ def _sqlite(file: Path) -> Engine:
     place, writable = _place(file)
 
     def open_file() -> sqlite3.Connection:
+        _make_private(file)
         opened = sqlite3.connect(
             place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
         )
@@ -101,6 +103,13 @@ def _sqlite(file: Path) -> Engine:
         run(connection, BEGIN[bool(writes)])
 
     return engine
+
+
+def _make_private(file: Path) -> None:
+    """Make an empty file with the mode that it shall have; the files that SQLite makes beside it take it too."""
+    with suppress(OSError):  # it is there, or SQLite says better why it cannot be
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        file.chmod(file_mode(file.parent))
 
 
 def _place(file: Path) -> tuple[str, bool]:

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Engine, Table, func, insert, inspect, select
 
 from receipts.base import files
 from receipts.base.errors import StoreError, UsageError
+from receipts.emit.modes import file_mode, make_folder
 from receipts.store import schema
 from receipts.store.address import Address, address
 from receipts.store.packing import AT_ONCE, unpack
@@ -63,7 +64,7 @@ def _beside(file: Path, *, force: bool) -> Iterator[Path]:
     if not file.parent.is_dir():
         raise UsageError(f"{file} cannot be written: there is no folder {file.parent}")
     try:
-        with files.staged(file, over=force) as staged:
+        with files.staged(file, over=force, mode=file_mode(file.parent)) as staged:
             try:
                 yield staged
             finally:
@@ -164,7 +165,7 @@ def restore(file: Path, target: Address) -> Copied:
     if target.file.exists() and target.file.stat().st_size:
         raise UsageError(f"{target}: there is a store already; restore into a file that is not there: --store FILE")
     if target.standing:
-        target.file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.file.parent)
     place = address(str(file))
     with opened(place) as engine:
         schema.ensure(engine, place, create=False)
