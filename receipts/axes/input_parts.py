@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts.axes.bookkeeping import LENGTH, TOPOLOGY
-from receipts.axes.inputs import PREFIX, VARIABLE, Input, LaunchInputs, inputs_of, named_leaves
+from receipts.axes.inputs import PREFIX, VARIABLE, Input, LaunchInputs, handed_on, inputs_of, named_leaves
 from receipts.emit.launch_line import launcher_role
 from receipts.emit.launch_values import normal, text_of
 from receipts.emit.secrets import HIDDEN
@@ -63,6 +63,8 @@ def _parts(inputs: LaunchInputs, parsed: Parsed, lane: Lane) -> Iterator[tuple[s
             yield f"{VARIABLE}{name}", item.form
     for key, text in inputs.launcher.items():
         role = launcher_role(key)
+        if any(handed_on(key, option) and normal(text) == item.form for option, item in inputs.options.items()):
+            continue
         if "." in key and (role == "setting" or (role == TOPOLOGY and not counted)):
             yield f"launcher.{key}", normal(text)
 

@@ -146,7 +146,10 @@ def inputs_apart(a: Parsed, b: Parsed, books: Bookkeeping) -> InputsApart:
         left, right = _typed(a), _typed(b)
     if left is None or right is None or not _one_program(left, right, a, b):
         return NOTHING
-    changes = [*_options(left, right, books), *_variables(left, right, books, a, b), *_launchers(left, right, a, b)]
+    options = list(_options(left, right, books))
+    launchers = [item for item in _launchers(left, right, a, b) if not any(_hands_on(item, one) for one in options)]
+    read = not (left.unread or right.unread) or _reads_alike(a, b, launchers)
+    changes = [*options, *_variables(left, right, books, a, b), *launchers]
     follows = books.follows_length(frozenset({*left.options, *right.options, *left.defaults, *right.defaults}))
     length = tuple(item for item in changes if item.role == LENGTH and not follows)
     counted = [item for item in changes if not item.role or (item.role == LENGTH and follows)]
@@ -155,19 +158,17 @@ def inputs_apart(a: Parsed, b: Parsed, books: Bookkeeping) -> InputsApart:
         length=length,
         left_out=tuple(item for item in changes if item.role not in ("", LENGTH)),
         resolved=tuple(_resolved(left, right, books)),
-        held=left.recorded and left.whole and right.whole and left.program is not None and _read(left, right, a, b),
+        held=left.recorded and left.whole and right.whole and left.program is not None and read,
         recorded=left.recorded,
         unread=left.unread or right.unread,
     )
 
 
-def _read(left: LaunchInputs, right: LaunchInputs, a: Parsed, b: Parsed) -> bool:
-    """Whether what the programs read by names that nobody could tell is as good as equal: one host, launcher, flags."""
-    if not (left.unread or right.unread):
-        return True
+def _reads_alike(a: Parsed, b: Parsed, launchers: Sequence[InputChange]) -> bool:
+    """Whether what programs read by names that nobody could tell is as good as equal: one host, launcher, flags."""
     hosts = a.receipt.run.host, b.receipt.run.host
     one_place = hosts[0] is not None and hosts[0] == hosts[1] and a.receipt.flags == b.receipt.flags
-    return one_place and not any(item.role != "rendezvous" for item in _launchers(left, right, a, b))
+    return one_place and not any(item.role != "rendezvous" for item in launchers)
 
 
 def _one_program(left: LaunchInputs, right: LaunchInputs, a: Parsed, b: Parsed) -> bool:
@@ -285,6 +286,19 @@ def _launchers(left: LaunchInputs, right: LaunchInputs, a: Parsed, b: Parsed) ->
             role = launcher_role(key)
             counts = role == "setting" or (role == TOPOLOGY and not _counted(a, b))
             yield InputChange(f"launcher.{key}", one, other, "" if counts else role)
+
+
+def _hands_on(word: InputChange, option: InputChange) -> bool:
+    """Whether what stands before a program is the option that it hands on: by its name, or as a word without one."""
+    if not handed_on(word.key, option.key) or None in (word.a, word.b, option.a, option.b):
+        return False
+    return (normal(str(word.a)), normal(str(word.b))) == (normal(str(option.a)), normal(str(option.b)))
+
+
+def handed_on(word: str, option: str) -> bool:
+    """Whether a wrapper's word may be this option of the program that it starts."""
+    last = word.rpartition(".")[2]
+    return launcher_role(word.removeprefix("launcher.")) == "setting" and (last[:1] == "#" or last == option)
 
 
 def _counted(a: Parsed, b: Parsed) -> bool:

@@ -395,6 +395,24 @@ def test_a_variable_that_is_a_flag_counts_once() -> None:
     assert difference(a, b).axes == ("flags.OMP_NUM_THREADS",)
 
 
+def test_what_a_wrapper_hands_on_counts_once() -> None:
+    def started(lr: str, **own: str) -> Parsed:
+        words = {f"w.py.{key.replace('word', '#')}": text for key, text in own.items()}
+        return launch({"lr": lr, "bs": "8"}, launcher=words)
+
+    one, other = started("1e-3", word0="0.001"), started("1e-2", word0="0.01")
+    assert difference(one, other).axes == ("inputs.lr",)
+    lane = RULEBOOK.lanes.of("cpu-torch")
+    parts = set(configuration(other, lane).parts)
+    assert "inputs.lr" in parts
+    assert not any(axis.startswith("inputs.launcher") for axis in parts)
+    kept = difference(started("1e-3", heads="8"), started("1e-2", heads="4")).axes
+    assert kept == ("inputs.lr", "inputs.launcher.w.py.heads")
+    # A name of its own is no other option's, whatever its values.
+    named = difference(started("8", heads="8"), started("4", heads="4")).axes
+    assert named == ("inputs.lr", "inputs.launcher.w.py.heads")
+
+
 def test_of_a_launcher_its_settings_count_and_its_processes_where_no_leaf_has_them() -> None:
     def under(**launcher: str) -> Parsed:
         return launch({}, launcher={f"accelerate.{key}": value for key, value in launcher.items()})

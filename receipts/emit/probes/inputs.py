@@ -54,7 +54,7 @@ def at_start(stated: ProbeOutput) -> None:
     doubts = stated.kept["doubts"] = own_launch.doubts(main, stated.rank, stated.world, several)
     if main:
         stated.put("inputs.program", own_launch.within(root, main))
-    stated.inputs("launcher", before)
+    stated.inputs("launcher", {key: text for key, text in before.items() if os.path.abspath(text) != stated.out})
     if lost := stated.inputs("options", {key: files.relative(text) for key, text in given.items()}):
         doubts.append(f"{lost} options are beyond the bounds")
     _composed(stated)
