@@ -12,15 +12,15 @@ from typing import Any
 from receipts.base.linear_patterns import LinearPattern, compile_linear
 
 # An address with a name and a password; `git@host` is none.
-_ADDRESS = r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^/\s@'\"]{1,300}:[^/\s@'\"]{1,300}@"
+_ADDRESS = r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^/\s@'\"]{0,300}:[^/\s@'\"]{1,300}@"
 # A client that takes its password in a short option.
-_CLIENTS = r"[\s\"']-p[^\s\d]|^-p|\bcurl\s|(?:docker|podman)\s+login|redis-cli|sshpass"
+_CLIENTS = r"(?:^|[\s\"'\x00])-p[^\s\d]|\bcurl\s|\b(?:docker|podman|wandb)\s+login|redis-cli|sshpass"
 # What may stand before a secret: an option, an assignment, a header. Most texts have none of these.
-_NAMED = rf"(?i)key|secret|pass|pwd|credential|auth|bearer|basic|webhook|token|sig|{_CLIENTS}"
+_NAMED = rf"(?i)key|secret|pass|pwd|credential|auth|bearer|basic|cookie|webhook|token|sig|{_CLIENTS}"
 # The names that hold nothing but secrets, and a client's password behind `-p`.
 _CERTAIN = (
     r"(?i)pass(?:word|wd|phrase)|pwd|secret|credential|(?:api|access|account|private|shared)[_-]?key"
-    rf"|(?:hf|api|auth|access)[_-]?token|authorization|{_CLIENTS}"
+    rf"|(?:hf|api|auth|access)[_-]?token|(?:token|[_-]key)['\"]?[\s=:]|\bsig=|authorization|cookie|{_CLIENTS}"
 )
 
 
@@ -28,9 +28,8 @@ _CERTAIN = (
 def _shaped() -> LinearPattern:
     from receipts.emit.secret_forms import FORMS
 
-    return compile_linear(
-        "|".join((*(form for _, form in FORMS), _ADDRESS)).replace(r"\Z", r"\z")
-    )  # RE2 writes the end of the text so
+    forms = "|".join((*(form for _, form in FORMS), _ADDRESS))
+    return compile_linear(forms.replace(r"\Z", r"\z"))  # RE2 writes the end of the text so
 
 
 @cache
@@ -61,7 +60,7 @@ def secret_under(name: str, value: Any) -> str:
 
     if found := secret_in(name) or secret_in(str(value)):
         return found
-    named = isinstance(value, str) and _certain().search(f"{name} {_whole(value)}")
+    named = isinstance(value, str) and _certain().search(f"{name}\0{_whole(value)}")
     return "by its name" if named and hidden(name, redact(value)) != value else ""
 
 

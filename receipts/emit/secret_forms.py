@@ -40,8 +40,10 @@ _BEGINNINGS = (
     ("cmVmd", rf"{_W}{{59}}\b"),
     ("sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ whsec_", rf"{_W}{{16,}}"),  # Stripe
     ("sq0atp- sq0csp- sq0idp-", rf"{_D}{{22,}}"),  # Square
+    ("EAAA", rf"{_D}{{60}}\b"),
     ("shpat_ shpca_ shppa_ shpss_", rf"{_H}{{32}}"),  # Shopify
     ("SK", r"[a-f0-9]{32}\b"),  # Twilio
+    ("key-", r"[a-f0-9]{32}\b"),  # Mailgun
     ("SG.", rf"{_D}{{16,}}\.{_D}{{16,}}"),  # SendGrid
     ("xkeysib- xsmtpsib-", rf"[a-f0-9]{{64}}-{_W}{{16}}"),  # Brevo
     ("dop_v1_ doo_v1_ dor_v1_", r"[a-f0-9]{32,}"),  # DigitalOcean
@@ -63,7 +65,7 @@ _BEGINNINGS = (
     ("PMAK-", r"[a-f0-9]{24}-[a-f0-9]{34}"),  # Postman
     ("lin_api_ lin_oauth_", rf"{_W}{{32,}}"),  # Linear
     ("ntn_ secret_", rf"{_W}{{43,}}"),  # Notion
-    ("ATATT3 ATCTT3", r"[A-Za-z0-9_=-]{28,}"),  # Atlassian
+    ("ATATT3 ATCTT3 ATBB", r"[A-Za-z0-9_=-]{28,}"),  # Atlassian
     ("squ_ sqp_ sqa_", r"[a-f0-9]{40}"),  # Sonar
     ("sgp_", r"[a-f0-9]{16,}_?[a-f0-9]{24,}"),  # Sourcegraph
     ("shippo_live_ shippo_test_ duffel_live_ duffel_test_", rf"{_D}{{40,}}"),
@@ -98,9 +100,9 @@ _ELSEWHERE = (
     ("_mmk", rf"\b{_W}{{6}}_{_W}{{29}}_mmk\b"),  # MaxMind
     ("eyJ", rf"\beyJ{_D}{{8,}}\.{_D}{{8,}}\.?{_D}*"),  # a signed JSON web token
     (
-        "PRIVATE KEY",
-        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?"
-        r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
+        "PRIVATE",  # its words may stand apart, or in quotes of a shell
+        r"-----BEGIN [A-Z0-9 ']*PRIVATE[ ']+KEY(?: BLOCK)?-----[\s\S]*?"
+        r"(?:-----END[A-Z0-9 ']*PRIVATE[ ']+KEY(?: BLOCK)?-----|\Z)",
     ),
 )
 

@@ -36,13 +36,47 @@ _SECRET_WORDS = (
     *("token", "secret", "password", "passwd", "passphrase", "pwd", "apikey", "api_key", "access_key", "accesskey"),
     *("private_key", "credential", "auth", "signature", "cookie", "session_key", "netrc", "dsn", "webhook", "bearer"),
 )
+# What data loaders, state dictionaries and sorts call a key is the name of a column.
+_KEYS_OF_DATA = (
+    *("answer", "attn", "audio", "cache", "chat", "column", "content", "data", "dataset", "dict", "eval", "feature"),
+    *(
+        "fn",
+        "group",
+        "id",
+        "image",
+        "index",
+        "input",
+        "json",
+        "label",
+        "loss",
+        "message",
+        "messages",
+        "metric",
+        "model",
+    ),
+    *(
+        "model",
+        "monitor",
+        "output",
+        "param",
+        "primary",
+        "prompt",
+        "qk",
+        "query",
+        "question",
+        "response",
+        "reward",
+        "sort",
+    ),
+    *("state", "target", "text", "tool", "value", "video"),
+)
 # Words of the field that hold one of those and are no secrets.
 _HARMLESS = (
     *("tokens", "tokenizer", "tokenization", "token_dispatcher", "tokenpermute", "token_", "author", "autotune"),
     *("eos_token", "bos_token", "pad_token", "unk_token", "cls_token", "sep_token", "mask_token", "image_token"),
     *("special_token", "max_token", "min_token", "num_token", "per_token", "next_token", "multi_token", "stop_token"),
-    *("json_key", "text_key", "sort_key", "cache_key", "image_key", "label_key", "loss_key"),
-    *("primary_key", "query_key", "qk_key", "forward_pass", "backward_pass", "custom_pass"),
+    *("forward_pass", "backward_pass", "custom_pass"),
+    *(f"{word}_key" for word in _KEYS_OF_DATA),
 )
 
 # How a secret's name ends; what stands before it in the name is looked at when one is found.
@@ -53,9 +87,9 @@ _ENDS = (
 )
 _IN_NAMES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 # One of these is in every text with a named secret, in small letters.
-_HINTS = ("pass", "pwd", "secret", "credential", "token", "bearer", "webhook", "sig", "key", "auth", "basic")
+_HINTS = ("pass", "pwd", "secret", "credential", "token", "bearer", "webhook", "sig", "key", "auth", "basic", "cookie")
 _SHORTEST = 15  # of all forms of tokens; most texts have no word as long
-_KEY_BLOCK = "PRIVATE KEY"  # the one form with a blank in it
+_KEY_BLOCK = "PRIVATE"  # the one form with a blank in it
 _KINDS = {"Bearer", "Basic", "Token"}
 
 
@@ -71,7 +105,7 @@ _ADDRESS = r"(\b[a-z][a-z0-9+.-]{1,20}://)([^/\s@'\"]{1,300})@"
 # In prose, `bearer` and `basic` are words: what follows must look like no word.
 _HEADER = (
     r"(Authorization['\"]?\s*[:=]?\s*['\"]?(?:Bearer|Basic|Token)\s+|Authorization['\"]?\s*[:=]\s*['\"]?|\bBearer\s+(?=\S*\d|\S{20})"
-    r"|\bBasic\s+(?=[A-Za-z0-9+/]{6,}=))(?!(?:Bearer|Basic|Token)\b)[A-Za-z0-9._~+/=-]{8,}"
+    r"|\bBasic\s+(?=[A-Za-z0-9+/]{6,}=)|\bCookie['\"]?\s*:\s*['\"]?[^\s=;]{1,60}=)(?!(?:Bearer|Basic|Token)\b)[A-Za-z0-9._~+/=-]{8,}"
 )
 # In quotes a value ends where its quotes do; bare, where an address, a call or a list goes on.
 _PAIR = (
@@ -81,7 +115,7 @@ _PAIR = (
 # What a client takes as a password in a short option; in any command line, `-p` with what no number or word is.
 _CLIENT = (
     r"(\b(?:(?:mysql|mariadb)[a-z-]*\b[^\n;|]{0,300}?\s-p|sshpass\s+-p\s*|(?:docker|podman)\s+login\b[^\n;|]{0,300}?\s-p\s*"
-    r"|redis-cli\b[^\n;|]{0,300}?\s-a\s*|curl\b[^\n;|]{0,300}?\s(?:-u|--user)[\s=]*['\"]?[^\s:'\"]{1,100}:)"
+    r"|\bwandb\s+login\s+(?=[a-f0-9]{40})|\blogin\s+\S{1,100}\s+password\s+|redis-cli\b[^\n;|]{0,300}?\s-a\s*|curl\b[^\n;|]{0,300}?\s(?:-u|--user)[\s=]*['\"]?[^\s:'\"]{1,100}:)"
     r"|(?<![^\s'\"])-p(?=[A-Z]|\S*\d)(?=\S*[A-Z])(?=[^\s=:/.~-][^\s=:]{5}))[^\s'\"]+"
 )
 
@@ -127,7 +161,7 @@ def redact(text: str) -> str:
             text = _compiled(form).sub(HIDDEN, text)
     if "://" in text:
         text = _compiled(_ADDRESS, any_case=True).sub(rf"\1{HIDDEN}@", text)
-    if "-p" in text or "curl" in text or "redis-cli" in text:
+    if "-p" in text or any(client in text for client in ("curl", "login", "redis-cli")):
         text = _compiled(_CLIENT).sub(rf"\1{HIDDEN}", text)
     if _may_name_a_secret(text.lower()):
         text = _compiled(_HEADER, any_case=True).sub(rf"\1{HIDDEN}", text)
