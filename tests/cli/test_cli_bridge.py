@@ -135,6 +135,28 @@ def test_files_are_bridged_by_what_they_ran(shell: Shell) -> None:
     assert shell("bridge", "a.json", "b.json").code == 0
 
 
+def test_a_bridge_goes_by_options_that_no_leaf_has(shell: Shell) -> None:
+    heads, lr = "inputs.options.heads", "inputs.options.lr"
+    grid = Grid({heads: ("8", "2"), lr: ("1e-3", "1e-2")}, {heads: 0.9, lr: 1.1})
+    corners = [frozenset[str](), frozenset({heads}), frozenset({lr}), frozenset({heads, lr})]
+    with open_store(f"sqlite:///{shell.folder / 'store.sqlite'}") as store:
+        made = {
+            corner: [
+                grid.launch(corner, schema_version="1.1", inputs__program="t.py", inputs__capture="whole")
+                for _ in range(3)
+            ]
+            for corner in corners
+        }
+        keep(store, [item for group in made.values() for item in group])
+    said = shell("bridge", made[corners[0]][0].id[:12], made[corners[-1]][0].id[:12])
+    assert said.code == 0
+    assert said.lines[0].startswith("BRIDGED")
+    for name, values, gain in (("inputs.heads", "8 → 2", 11.1), ("inputs.lr", "1e-3 → 1e-2", -9.1)):
+        hop = re.search(rf"{re.escape(name)} +{values} +([+-]\d+\.\d+) %", said.out)
+        assert hop is not None
+        assert float(hop[1]) == pytest.approx(gain, abs=0.5)
+
+
 def test_a_wrong_call_says_what_to_do(shell: Shell) -> None:
     a, b = ends(stored(shell, CORNERS))
     both = shell("bridge", a, b, "--dot", "--json")

@@ -52,6 +52,20 @@ def test_files_need_no_store(shell: Shell) -> None:
     assert not (shell.folder / "store.sqlite").exists()
 
 
+def test_options_that_no_leaf_has_are_varied_by_their_names(shell: Shell) -> None:
+    for name, lr, heads in (("in-a", "1e-3", "8"), ("in-b", "1e-2", "8"), ("in-c", "1e-2", "2")):
+        inputs = {"program": "t.py", "capture": "whole", "options": {"lr": lr, "heads": heads}}
+        shell.store(name, schema_version="1.1", inputs=inputs)
+    words = ("sweep", "label=in-*", "--base", "in-a", "--json", "--vary")
+    data = shell(*words, "inputs.lr,inputs.heads").json
+    assert data["vary"] == ["inputs.lr", "inputs.heads"]
+    at = {cell["launches"][0]: tuple(cell["coordinates"].values()) for cell in data["cells"]}
+    assert [at[shell.made[name]] for name in ("in-a", "in-b", "in-c")] == [("0.001", "8"), ("0.01", "8"), ("0.01", "2")]
+    # An option that varies unasked makes two configurations of one cell.
+    refused = {cell["coordinates"]["inputs.lr"]: cell["refused"] for cell in shell(*words, "inputs.lr").json["cells"]}
+    assert refused == {"0.001": "", "0.01": "more than one configuration: vary inputs.heads as well"}
+
+
 def test_a_mistyped_axis_is_answered_with_those_near_it(grid: Shell) -> None:
     said = grid("sweep", "label=grid*", "--vary", "learning_rte")
     assert said.code == 2
