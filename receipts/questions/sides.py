@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from receipts.store.query.replicates import AlikeLaunch, AlikeLaunches
 
 Group = Sequence[Parsed]
-Join = Literal["session", "only", "all"]
+Join = Literal["session", "label", "only", "all"]
 MAX_JOINED: Final = 200  # stored launches that are added to a side: each is read whole
 # What one launch of a side says for all of them beside its axes; `compare` leaves open what differs in it.
 AS_MEASURED = (
@@ -67,9 +67,10 @@ def asked(
     """Both sides with the stored launches that belong to them.
 
     ``labelled`` are the ids of launches that a label or a pattern named: it means these, and no others. ``join``:
-    *session* adds the launches of the session of those that were named by id, *only* adds none, *all* pools every
-    stored launch of the configurations. None is added that the other side names; where both sides are of one
-    configuration and label nothing is, since what repeats one side repeats the other. ``until``: none that ran later.
+    *session* adds the launches of the session of those that were named by id, *label* also those of the other sessions
+    that both labels have launches of, as if the labels had been named, *only* adds none, *all* pools every stored
+    launch of the configurations. None is added that the other side names; where both sides are of one configuration
+    and label nothing is, since what repeats one side repeats the other. ``until``: none that ran later.
     """
     groups = (list(a), list(b))
     if store is None or not any(groups):
@@ -145,7 +146,8 @@ class _Sides:
 
     def joined(self, join: Join) -> Asked:
         """Both sides as `asked` says."""
-        sides = [self._added(at, join) for at in (0, 1)]
+        belonging = self._in_session | (self._of_shared_sessions() if join == "label" else frozenset())
+        sides = [self._added(at, join, belonging) for at in (0, 1)]
         ids = {item.id for side in sides for item in side}
         left_out = (*self._left_out(0, "a", ids), *self._left_out(1, "b", ids))
         history = tuple(
@@ -158,15 +160,28 @@ class _Sides:
         stored = self._stored[at]
         return (*stored.near, *stored.others) if stored is not None else ()
 
-    def _added(self, at: int, join: Join) -> list[Parsed]:
+    def _of_shared_sessions(self) -> frozenset[str]:
+        """Ids of sound stored launches of the labels of both sides, of the sessions that have launches of both."""
+        rows = [
+            [
+                row
+                for row in self._rows(at)
+                if row.sound and row.outcome == "ok" and row.label is not None and row.label in self._labels[at]
+            ]
+            for at in (0, 1)
+        ]
+        every = [*rows[0], *rows[1]]
+        numbers = sessions([row.started.timestamp() for row in every], [row.session for row in every])
+        shared = set(numbers[: len(rows[0])]) & set(numbers[len(rows[0]) :])
+        return frozenset(row.id for row, number in zip(every, numbers, strict=True) if number in shared)
+
+    def _added(self, at: int, join: Join, belonging: Collection[str]) -> list[Parsed]:
         """A side with the stored launches that join it, the earliest first behind those that were named."""
         side = list(self._groups[at])
-        if not side or join == "only" or not (self._open[at] if join == "session" else not self._twins):
+        if not side or join == "only" or not (self._open[at] if join != "all" else not self._twins):
             return side
         rows = sorted(self._rows(at), key=lambda row: (row.outcome != side[0].receipt.run.outcome, not row.sound))
-        wanted = [
-            row for row in rows if join == "all" or (row.id in self._in_session and row.label in self._labels[at])
-        ]
+        wanted = [row for row in rows if join == "all" or (row.id in belonging and row.label in self._labels[at])]
         steps = {own for item in side for own in distinct_steps(item)}
         added: list[Parsed] = []
         for row in wanted:

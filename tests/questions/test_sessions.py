@@ -16,6 +16,8 @@ from receipts.api.comparison import compared
 from receipts.judging.verdict import Comparison, LeftOut
 from receipts.publish.headline import answer
 from receipts.publish.page import text
+from receipts.publish.report.collect import collect
+from receipts.publish.report.week import asked
 from receipts.questions.comparisons import Comparisons
 from receipts.questions.neighbours import neighbours
 from receipts.receipt import Parsed
@@ -106,10 +108,10 @@ def test_twenty_launches_of_twenty_days_ago_decide_nothing(store: Store, words: 
     if words is None:
         assert verdict.left_out == (LeftOut("a", 20, "of other sessions"),)
         assert "not asked for: A 20 of other sessions" in first_line(verdict)
-        asked = judged(store, a[0].id, b[0].id, join="all")
-        assert len(asked.a) == 25
-        assert "pooled over days and labels" in first_line(asked)
-        assert asked.effect in ("equivalent", "ambiguous"), "a random effect a day, and no twenty launches of one"
+        pooled = judged(store, a[0].id, b[0].id, join="all")
+        assert len(pooled.a) == 25
+        assert "pooled over days and labels" in first_line(pooled)
+        assert pooled.effect in ("equivalent", "ambiguous"), "a random effect a day, and no twenty launches of one"
 
 
 def test_a_label_means_the_launches_that_carry_it(store: Store) -> None:
@@ -154,6 +156,15 @@ def test_ten_nights_of_one_launch_a_side_are_a_good_sample(store: Store) -> None
     assert effect.high - effect.low < 0.01
     assert "A: 10 of 11 launches count; another session on 1" in verdict.last_line()
     assert "C119" not in codes(verdict), "a session of one side alone is no launch that failed"
+    later = MONDAY + timedelta(days=60)
+    report = collect(store, cases.rulebook(), asked(None, "2026-03-01", "2026-03-31", later), later)
+    (pair,) = (pair for lane in report.lanes for pair in lane.accepted.shown)
+    asked_back = judged(store, "label=cand", "label=base").headline
+    assert asked_back is not None
+    assert (len(pair.a), len(pair.b), pair.ratio, pair.low) == (
+        *(10, 10),
+        *(asked_back.effect.ratio, asked_back.effect.low),
+    ), "the report has the side first that ran first"
 
 
 def test_other_days_are_open_where_nobody_knows_how_far_days_lie_apart(store: Store) -> None:

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from receipts.judging.verdict import Comparison
 from receipts.publish.report.neighbours import KINDS, RECENT, Configurations, LaunchGroup, Neighbours, eligible
 from receipts.publish.report.reader import Item, ReportReader, order
+from receipts.questions.sides import Join
 from receipts.stats.sessions import APART
 
 LINKS = 2  # comparisons a configuration of the interval has at most, beside the one with a pin
@@ -163,11 +164,15 @@ class Links:
         return LaunchGroup(configuration.key, tuple(self._reader.item(self._reader.entry(name)) for name in ids))
 
     def _judged(self, a: Item, b: Item, metric: str | None = None) -> Comparison:
-        """B against A as `compare` has it, on the lane's own metric unless another is asked for."""
+        """B against A as `compare` has it of their labels, on the lane's own metric unless another is asked for.
+
+        A spoilt launch answers with its session alone: sound ones of its label would take its place.
+        """
         if metric is None:
             both = all(side.entry.tokens_per_second is not None for side in (a, b))
             metric = "tokens_per_second" if both else "step_seconds"
-        return self._reader.comparisons.compare([a.parsed], [b.parsed], metric, named=(), beside=())
+        join: Join = "session" if "invalid" in (a.rate_status, b.rate_status) else "label"
+        return self._reader.comparisons.compare([a.parsed], [b.parsed], metric, named=(), join=join, beside=())
 
 
 def _near_in_time(a: LaunchGroup, b: LaunchGroup) -> tuple[Item, Item]:
