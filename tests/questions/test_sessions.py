@@ -264,3 +264,18 @@ def test_labels_that_number_launches_from_one_are_one_label(
     put(store, *a, *b)
     verdict = judged(store, a[0].id, b[0].id)
     assert (len(verdict.a), len(verdict.b)) == (counted, counted)
+
+
+def test_a_pair_without_tokens_is_as_open_in_the_report_as_where_it_is_compared(store: Store) -> None:
+    at_a, at_b = turns(4)
+    drop = ("measurement.tokens_per_step", "batch.global_batch", "batch.micro_batch", "batch.sequence_length")
+    a, b = (
+        [launch(f"{name}-{at}", hour, seconds * (1 + 0.001 * at), drop, **leaves) for at, hour in enumerate(hours)]
+        for name, hours, seconds, leaves in (("base", at_a, 0.8, {}), ("cand", at_b, 0.76, FAST))
+    )
+    put(store, *a, *b)
+    verdict, later = judged(store, "label=base", "label=cand"), MONDAY + timedelta(days=1)
+    report = collect(store, cases.rulebook(), asked(None, "2026-03-01", None, later), later)
+    (pair,) = (pair for lane in report.lanes for pair in lane.inconclusive.shown)
+    assert (verdict.status, verdict.metric) == (pair.status, pair.metric) == ("inconclusive", "step_seconds")
+    assert "C107" in {reason.code for reason in pair.reasons}

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from receipts import metrics
 from receipts.judging.verdict import Comparison
 from receipts.publish.report.neighbours import KINDS, RECENT, Configurations, LaunchGroup, Neighbours, eligible
 from receipts.publish.report.reader import Item, ReportReader, order
@@ -163,14 +164,11 @@ class Links:
         """The configuration with the launches that count."""
         return LaunchGroup(configuration.key, tuple(self._reader.item(self._reader.entry(name)) for name in ids))
 
-    def _judged(self, a: Item, b: Item, metric: str | None = None) -> Comparison:
-        """B against A as `compare` has it of their labels, on the lane's own metric unless another is asked for.
+    def _judged(self, a: Item, b: Item, metric: str = metrics.DEFAULT) -> Comparison:
+        """B against A as `compare` has it of their labels, on the metric that it asks for unless another is named.
 
         A spoilt launch answers with its session alone: sound ones of its label would take its place.
         """
-        if metric is None:
-            both = all(side.entry.tokens_per_second is not None for side in (a, b))
-            metric = "tokens_per_second" if both else "step_seconds"
         join: Join = "session" if "invalid" in (a.rate_status, b.rate_status) else "label"
         return self._reader.comparisons.compare([a.parsed], [b.parsed], metric, named=(), join=join, beside=())
 
