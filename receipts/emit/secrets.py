@@ -39,36 +39,9 @@ _SECRET_WORDS = (
 # What data loaders, state dictionaries and sorts call a key is the name of a column.
 _KEYS_OF_DATA = (
     *("answer", "attn", "audio", "cache", "chat", "column", "content", "data", "dataset", "dict", "eval", "feature"),
-    *(
-        "fn",
-        "group",
-        "id",
-        "image",
-        "index",
-        "input",
-        "json",
-        "label",
-        "loss",
-        "message",
-        "messages",
-        "metric",
-        "model",
-    ),
-    *(
-        "model",
-        "monitor",
-        "output",
-        "param",
-        "primary",
-        "prompt",
-        "qk",
-        "query",
-        "question",
-        "response",
-        "reward",
-        "sort",
-    ),
-    *("state", "target", "text", "tool", "value", "video"),
+    *("fn", "group", "id", "image", "index", "input", "json", "label", "loss", "message", "messages", "metric"),
+    *("model", "monitor", "output", "param", "primary", "prompt", "qk", "query", "question", "response", "reward"),
+    *("sort", "state", "target", "text", "tool", "value", "video"),
 )
 # Words of the field that hold one of those and are no secrets.
 _HARMLESS = (
