@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.catalogue import AxisCatalogue, catalogue_of, compact_json, eight_bytes
 from receipts.axes.difference import CODE
-from receipts.axes.effective import OPEN_MAPS, UNSET, axis_of, decided, effective_values
+from receipts.axes.effective import OPEN_MAPS, UNSET, axis_of, decided, effective
 from receipts.axes.held import PROGRAM
 from receipts.axes.input_parts import PROGRAM_PART, InputParts, input_parts
 from receipts.axes.inputs import PREFIX
@@ -158,8 +158,8 @@ def configuration(parsed: Parsed, lane: Lane) -> Configuration:
 
     A key that a completely captured map does not have has no part either; that the map is complete has.
     """
-    catalogue, of = catalogue_of(lane), decided(parsed)
-    stated = stated_axes(effective_values(of), of.maps, catalogue)
+    catalogue = catalogue_of(lane)
+    stated = stated_axes(effective(parsed), decided(parsed).maps, catalogue)
     return configuration_of(parsed, catalogue, stated, inputs_beside(parsed, lane, stated))
 
 

@@ -175,7 +175,11 @@ def effective(parsed: Parsed) -> Mapping[str, Value]:
 
     Open maps stand here as ``flags.NAME`` and so on; ``map.complete`` is left to `receipts.axes.difference`.
     """
-    return effective_values(decided(parsed))
+    kept = vars(parsed)
+    if "effective_values" not in kept:  # a receipt is compared with many others
+        kept["effective_values"] = effective_values(decided(parsed))
+    known: Mapping[str, Value] = kept["effective_values"]
+    return known
 
 
 def intended(parsed: Parsed) -> Mapping[str, Value]:

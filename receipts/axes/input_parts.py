@@ -31,9 +31,11 @@ class InputParts(NamedTuple):
 
 def input_parts(parsed: Parsed, lane: Lane, *, machine: bool) -> InputParts:
     """The parts of a receipt's inputs; ``machine``: it leaves something unstated that its host decides."""
+    if parsed.receipt.inputs is None:
+        return InputParts()  # a command alone is compared launch by launch, and need not be read for this
     inputs = inputs_of(parsed)
     if inputs is None or not inputs.recorded:
-        return InputParts()  # a command alone is compared launch by launch
+        return InputParts()
     parts = dict(_parts(inputs, parsed, lane))
     anchor = ""
     host = parsed.receipt.run.host

@@ -141,6 +141,8 @@ def inputs_apart(a: Parsed, b: Parsed, books: Bookkeeping) -> InputsApart:
 
     Of two programs nothing is compared, nor where a receipt has neither inputs nor a command.
     """
+    if a.receipt.inputs is None and b.receipt.inputs is None and a.receipt.run.command == b.receipt.run.command:
+        return NOTHING  # nothing is known but one command
     left, right = inputs_of(a), inputs_of(b)
     if left is not None and right is not None and left.recorded != right.recorded:
         left, right = _typed(a), _typed(b)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, exists, select
@@ -213,6 +214,7 @@ def _utc(moment: datetime, at: str, source: str) -> datetime:
         ) from None
 
 
+@lru_cache(maxsize=8)
 def standing(row: Any = receipts) -> ColumnElement[bool]:
     """Whether a receipt stands: nothing superseded or retracted it, or its retraction was withdrawn since.
 
