@@ -58,8 +58,8 @@ def secret_under(name: str, value: Any) -> str:
     """The beginning of a secret in a name or in the value under it; empty where there is none."""
     from receipts.emit.secrets import hidden, redact
 
-    if found := secret_in(name) or secret_in(str(value)):
-        return found
+    if start := secret_in(name) or secret_in(str(value)):
+        return start
     named = isinstance(value, str) and _certain().search(f"{name}\0{_whole(value)}")
     return "by its name" if named and hidden(name, redact(value)) != value else ""
 
