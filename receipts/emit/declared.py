@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 
+from receipts.emit.literals import tree
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,13 +24,12 @@ def declared(text: str) -> dict[str, tuple[str, int | None]]:
     """
     if "add_argument(" not in text and ".option(" not in text:
         return {}
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    module = tree(text)
+    if module is None:
         return {}
     known: dict[str, tuple[str, int | None]] = {}
     torn: set[str] = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(module):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("add_argument", "option"):
             for flag, meaning in _options(node):
                 if known.setdefault(flag, meaning) != meaning:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from receipts.emit.launch_values import key_of, text_of
 
@@ -22,14 +23,22 @@ _SUMS: dict[type, Callable[[Any, Any], Any]] = {
 }
 
 
+@lru_cache(maxsize=1)  # what reads one source for several things parses it once
+def tree(text: str) -> ast.Module | None:
+    """A source as its tree; None where it is no Python that can be read."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
 def settings(text: str, *, whole: bool = True) -> dict[str, Any] | None:
     """What top-level assignments of a source state. None where, to be read ``whole``, it holds anything else."""
     known: dict[str, Any] = {}
-    try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    module = tree(text)
+    if module is None:
         return None
-    for node in body:
+    for node in module.body:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             continue
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
@@ -52,12 +61,11 @@ def defaults(text: str, known: dict[str, str | None]) -> None:
 
     An option is torn that is declared twice, and not alike, or whose default is computed.
     """
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    module = tree(text)
+    if module is None:
         return
     constants = settings(text, whole=False) or {}
-    for node in ast.walk(tree):
+    for node in ast.walk(module):
         if isinstance(node, ast.Call):
             for name, value in _declared(node, constants):
                 known[name] = value if known.setdefault(name, value) == value else None
@@ -68,12 +76,11 @@ def fields(text: str, known: dict[str, str | None]) -> None:
 
     Of a field that two classes have, and not alike, or whose default is computed, it is None.
     """
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    module = tree(text)
+    if module is None:
         return
     constants = settings(text, whole=False) or {}
-    for node in ast.walk(tree):
+    for node in ast.walk(module):
         if isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(item) for item in node.decorator_list):
             for item in node.body:
                 if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):

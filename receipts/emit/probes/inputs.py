@@ -74,6 +74,7 @@ def at_end(stated: ProbeOutput) -> None:
         _read_sources(stated, math.inf)
         _state_reads(stated, math.inf)
         stated.kept["reads"].forget()
+        literals.tree.cache_clear()
         for row in stated.kept["files"].at_end(stated.out):
             stated.file(row)
         _say(stated)
