@@ -56,9 +56,9 @@ def _options(call: ast.Call) -> Iterator[tuple[str, tuple[str, int | None]]]:
 
 def _switch(named: Mapping[str | None, ast.expr]) -> bool:
     action = named.get("action")
-    said = action.value if isinstance(action, ast.Constant) else getattr(action, "attr", getattr(action, "id", ""))
-    flags = (getattr(named.get(word), "value", None) is True for word in ("is_flag", "count"))
-    return said in _NO_WORD or any(flags)
+    word = action.value if isinstance(action, ast.Constant) else getattr(action, "attr", getattr(action, "id", ""))
+    flags = (getattr(named.get(flag), "value", None) is True for flag in ("is_flag", "count"))
+    return word in _NO_WORD or any(flags)
 
 
 def as_declared(words: Sequence[str], known: Mapping[str, tuple[str, int | None]]) -> list[str]:

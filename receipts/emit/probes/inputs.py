@@ -142,10 +142,10 @@ def _state_defaults(stated: ProbeOutput, reads: SourceReads, files: NamedFiles, 
     fields: dict[str, str | None] = stated.kept["fields"]
     before = {name for name, text in (fields | known).items() if text is not None}
     kinds = ((reads.options, literals.defaults, known), (reads.fields, literals.fields, fields))
-    for sources, read, found in kinds[: 1 + reads.of_fields]:
+    for sources, read, defaults in kinds[: 1 + reads.of_fields]:
         for name in sorted(sources, key=lambda name: name != "__main__"):
             if name == "__main__" or time.perf_counter() < until:
-                read(sources.pop(name).decode("utf-8", "replace"), found)
+                read(sources.pop(name).decode("utf-8", "replace"), defaults)
     for name in stated.kept["declared"] & fields.keys():
         fields[name] = None  # an option that is declared by its own name is that one
     for name, default in reads.defaults.items():
