@@ -95,7 +95,9 @@ class _Sides:
         self._until = until
         self._stored = [self._alike(group) if group else None for group in groups]
         self._labels = [
-            {item.receipt.run.label for item in group} | _numbered_alike(group, stored.near if stored else ())
+            {item.receipt.run.label for item in group}
+            | _numbered_alike(group, stored.near if stored else ())
+            | _numbered_alike(group, (*stored.near, *stored.others) if stored else ())  # numbered on over nights
             for group, stored in zip(groups, self._stored, strict=True)
         ]
         named = [item for group in groups for item in group]

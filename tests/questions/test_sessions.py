@@ -279,3 +279,15 @@ def test_a_pair_without_tokens_is_as_open_in_the_report_as_where_it_is_compared(
     (pair,) = (pair for lane in report.lanes for pair in lane.inconclusive.shown)
     assert (verdict.status, verdict.metric) == (pair.status, pair.metric) == ("inconclusive", "step_seconds")
     assert "C107" in {reason.code for reason in pair.reasons}
+
+
+def test_a_configuration_that_equals_what_led_is_no_new_best(store: Store) -> None:
+    at_a, at_b = turns(5)
+    put(store, *side("base", 0.8, at_a, 0.001), *side("cand", 0.798, at_b, 0.001, **FAST))
+    put(store, *(launch(f"base-{90 + at}", -480 + at / 3, 0.82 * (1 + 0.0005 * at)) for at in range(5)))
+    later = MONDAY + timedelta(days=1)
+    report = collect(store, cases.rulebook(), asked(None, "2026-03-01", None, later), later)
+    ((first, *_),) = [lane.frontier for lane in report.lanes]
+    assert first.change is not None
+    assert first.change.state == "equal"
+    assert [lane.moved for lane in report.lanes] == [()]

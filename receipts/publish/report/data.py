@@ -40,7 +40,8 @@ class WeekCounts:
 
 @dataclass(frozen=True, slots=True)
 class FrontierMove:
-    """What the interval did to the best of a shape. `state` is *new* where none was valid before, *same*, or *better*.
+    """What the interval did to the best of a shape. `state` is *new* where none was valid before, *same*, *better*, or
+    *equal* where another configuration leads, and a comparison shows no difference that matters.
 
     `was` stands for the configuration that led when the interval began. `ratio` is now over then, with `low` to `high`
     (95 %, unadjusted) where a comparison of the two gives an interval, else of the two levels. `comparable` is
@@ -267,7 +268,7 @@ class LaneWeek:
 
     @property
     def moved(self) -> tuple[BestResult, ...]:
-        """Results that the interval brought in the place of another; the first of its kind is no new best."""
+        """Results that the interval brought in the place of another: no first of its kind, and no equal."""
         return tuple(item for item in self.frontier if item.standing == "proven" and _state(item) == "better")
 
     @property

@@ -120,7 +120,7 @@ def change(best: Best, links: Links) -> FrontierMove:
     result = next((item for item in verdict.results if item.metric == _RATE), None)
     bounded = result is not None and result.effect.low is not None and result.effect.high is not None
     return FrontierMove(
-        state="better",
+        state="equal" if result is not None and result.effect.kind == "equivalent" else "better",
         was=before.item.ref,
         was_rate=was,
         ratio=result.ratio if result is not None and bounded else plain,
