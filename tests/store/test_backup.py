@@ -252,10 +252,9 @@ def test_a_store_that_is_not_there_is_not_made_by_looking_for_it(shell: Shell) -
         assert list(shell.folder.iterdir()) == [], words
 
 
-def test_a_restored_store_is_read_by_whom_every_new_file_is(shell: Shell) -> None:
+def test_a_backup_and_a_restored_store_are_their_owner_s_alone(shell: Shell) -> None:
     shell.store("one")
-    new = shell.write("plain")
     assert shell("backup", "kept.sqlite").code == 0
     assert shell("--store", "again.sqlite", "restore", "kept.sqlite").code == 0
     for name in ("kept.sqlite", "again.sqlite"):
-        assert (shell.folder / name).stat().st_mode == Path(new).stat().st_mode, name
+        assert (shell.folder / name).stat().st_mode & 0o777 == 0o600, name

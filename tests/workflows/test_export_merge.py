@@ -181,7 +181,7 @@ def test_the_later_saying_counts_whichever_store_said_it(here: Store, there: Sto
 
 
 def test_what_was_purged_here_does_not_come_back(here: Store, there: Store, tmp_path: Path) -> None:
-    secret = launch("secret", run__command="train --token hunter2")
+    secret = launch("secret", run__command="train --say hunter2")
     after = launch("secret", run__label="after", run__supersedes=supersede(secret.id, "it held hunter2"))
     for store in (here, there):
         put(store, [secret, after])
